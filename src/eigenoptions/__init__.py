@@ -1,0 +1,53 @@
+"""eigenoptions: skills that no reward taught.
+
+An implementation of *A Laplacian Framework for Option Discovery in Reinforcement Learning* (Machado, Bellemare and
+Bowling, ICML 2017). `discover` is the whole pipeline; the other names are its steps, in order.
+
+Names load when they are first used, so that ``import eigenoptions`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eigenoptions.discovery import discover as discover
+    from eigenoptions.mdp import MDP as MDP
+    from eigenoptions.mdp import Transitions as Transitions
+    from eigenoptions.mdp import graph as graph
+    from eigenoptions.mdp import maze as maze
+    from eigenoptions.mdp import mazes as mazes
+    from eigenoptions.options import TERMINATE as TERMINATE
+    from eigenoptions.options import Option as Option
+    from eigenoptions.options import OptionSet as OptionSet
+    from eigenoptions.options import Purpose as Purpose
+    from eigenoptions.options import eigenpurposes as eigenpurposes
+    from eigenoptions.options import load_options as load_options
+    from eigenoptions.options import solve as solve
+    from eigenoptions.spectra import Spectrum as Spectrum
+    from eigenoptions.spectra import laplacian as laplacian
+    from eigenoptions.spectra import spectrum as spectrum
+
+_HOME = {
+    "mdp": ("MDP", "Transitions", "maze", "mazes", "graph"),
+    "spectra": ("Spectrum", "laplacian", "spectrum"),
+    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "solve", "load_options"),
+    "discovery": ("discover",),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = [*_MODULE]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'eigenoptions' has no attribute {name!r}")
+    value = getattr(import_module(f"eigenoptions.{_MODULE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,121 @@
+"""Sketches of states on a grid, as text for the terminal and as a small SVG for a notebook.
+
+The nouns of the library show themselves with these; figures for a paper are made in `plots`.
+Nothing here knows what a state means: it gets coordinates and one glyph, number or action a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+ARROWS = "↑→↓←"
+STOP = "●"
+WALL = "█"
+CLIP = 48  # a terminal map wider or higher than this is drawn coarser
+
+
+def layout(coords: NDArray[np.int_]) -> NDArray[np.int64]:
+    """Grid of state numbers, -1 where there is no state (a wall).
+
+    Parameters
+    ----------
+    coords
+        ``(S, 2)`` row and column of each state.
+
+    Examples
+    --------
+    >>> layout(np.array([[0, 0], [1, 1]]))
+    array([[ 0, -1],
+           [-1,  1]])
+    """
+    cells = np.asarray(coords, dtype=np.int64)
+    low = cells.min(axis=0)
+    grid = np.full(tuple(cells.max(axis=0) - low + 1), -1, dtype=np.int64)
+    grid[tuple((cells - low).T)] = np.arange(len(cells))
+    return grid
+
+
+def coarse(grid: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Every m-th row and column of a grid, so that neither side is longer than `most`.
+
+    >>> coarse(np.arange(25).reshape(5, 5), 3)
+    array([[ 0,  2,  4],
+           [10, 12, 14],
+           [20, 22, 24]])
+    """
+    step = -(-max(grid.shape) // most)
+    return grid[::step, ::step]
+
+
+def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
+    """One character a state, walls filled in.
+
+    Examples
+    --------
+    >>> print(text(np.array([[0, 0], [0, 1], [1, 1]]), "ab."))
+    ████
+    █ab█
+    ██.█
+    ████
+    """
+    grid = np.pad(coarse(layout(coords), CLIP), 1, constant_values=-1)
+    return "\n".join("".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist())
+
+
+def arrows(policy: NDArray[np.int_]) -> list[str]:
+    """A glyph a state for a policy row: an arrow for actions 0 to 3, a digit or ``+`` beyond, a dot for TERMINATE.
+
+    >>> arrows(np.array([0, 1, -1, 5]))
+    ['↑', '→', '●', '5']
+    """
+    return [STOP if a < 0 else ARROWS[a] if a < 4 else str(a) if a < 10 else "+" for a in policy.tolist()]
+
+
+def svg(
+    coords: NDArray[np.int_],
+    *,
+    values: NDArray[np.float64] | None = None,
+    policy: NDArray[np.int_] | None = None,
+    marks: dict[int, str] | None = None,
+    size: int = 180,
+) -> str:
+    """A small picture: cells shaded by `values` (blue to orange) or marked by `policy` (red where it stops).
+
+    Returns an ``<svg>`` element, `size` pixels wide, that needs nothing from outside.
+
+    >>> svg(np.array([[0, 0], [0, 1]]), policy=np.array([1, -1])).count("<rect")
+    3
+    """
+    grid = coarse(layout(coords), 100)
+    high, wide = grid.shape
+    rows = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" viewBox="-0.2 -0.2 {wide + 0.4} {high + 0.4}" '
+        'role="img" font-family="sans-serif" text-anchor="middle" font-size="0.7">',
+        f'<rect x="-0.2" y="-0.2" width="{wide + 0.4}" height="{high + 0.4}" fill="#777"/>',
+    ]
+    top = float(np.max(np.abs(values))) or 1.0 if values is not None else 1.0
+    glyphs = arrows(policy) if policy is not None else None
+    for (y, x), s in np.ndenumerate(grid):
+        if s < 0:
+            continue
+        fill = "#fff"
+        if values is not None:
+            fill = _shade(float(values[s]) / top)
+        elif policy is not None and policy[s] < 0:
+            fill = "#d7263d"
+        rows.append(f'<rect x="{x + 0.03}" y="{y + 0.03}" width=".94" height=".94" fill="{fill}"/>')
+        label = (marks or {}).get(int(s)) or (glyphs[s] if glyphs and policy is not None and policy[s] >= 0 else "")
+        if label:
+            rows.append(f'<text x="{x + 0.5}" y="{y + 0.75}">{escape(label)}</text>')
+    return "".join([*rows, "</svg>"])
+
+
+def _shade(level: float) -> str:
+    """A colour-blind safe diverging scale: blue (-1), white (0), orange (+1)."""
+    end = (230, 97, 1) if level > 0 else (33, 102, 172)
+    weight = min(abs(level), 1.0)
+    return "#" + "".join(f"{round(255 + (c - 255) * weight):02x}" for c in end)

@@ -1,0 +1,120 @@
+"""Sealed safetensors files: named arrays with a row an item, and a JSON header that vouches for every row.
+
+One row is read without reading the others. A file that was cut short, altered or written by another version is
+refused with one clear line. Files are written to a temporary name and renamed, so a path holds a whole file or the
+old one. No pickle, ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+KEY = "eigenoptions"
+
+
+def write(
+    path: str | Path,
+    header: dict[str, Any],
+    rows: dict[str, NDArray[Any]],
+    whole: dict[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write `rows` (arrays ``(n, ...)``, each row sealed by itself) and `whole` arrays under a JSON header.
+
+    Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
+    """
+    target = Path(path)
+    whole = {k: np.ascontiguousarray(v) for k, v in (whole or {}).items()}
+    rows = {k: np.ascontiguousarray(v) for k, v in rows.items()}
+    n = len(next(iter(rows.values())))
+    sealed = dict(header)
+    sealed["seals"] = {
+        "rows": [_digest(*(rows[k][i] for k in sorted(rows))) for i in range(n)],
+        "whole": {k: _digest(v) for k, v in whole.items()},
+    }
+    text = json.dumps(sealed, sort_keys=True, allow_nan=False)
+    meta = {KEY: text, "seal": hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {target}: it is a folder; give a file name")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.touch(exist_ok=False)  # a clear OSError before any work
+        save_file({**rows, **whole}, temporary, metadata=meta)
+        os.replace(temporary, target)
+    except (OSError, SafetensorError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        kind = type(error) if isinstance(error, OSError) else OSError
+        raise kind(f"cannot write {target}: {reason}; choose a folder that exists and can be written") from None
+    finally:
+        temporary.unlink(missing_ok=True) if temporary.parent.is_dir() else None
+
+
+def read(
+    path: str | Path, kind: str, version: int, only: int | slice | Sequence[int] | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a file of this kind and version; with `only`, just those rows are read.
+
+    Raises ValueError with one line that says what is wrong with the file.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"no file {source}")
+    try:
+        with safe_open(source, framework="np") as file:
+            header = _header(source, file.metadata() or {}, kind, version)
+            seals = header.pop("seals")
+            n = len(seals["rows"])
+            chosen = np.atleast_1d(np.arange(n)[slice(None) if only is None else only])
+            arrays = {k: file.get_tensor(k) for k in seals["whole"]}
+            names = sorted(set(file.keys()) - set(arrays))
+            parts = {k: file.get_slice(k) for k in names}
+            rows = {
+                k: part[:] if only is None else np.concatenate([part[int(i) : int(i) + 1] for i in chosen] or [part[:0]])
+                for k, part in parts.items()
+            }
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{source} is damaged or no options file: {error}") from None
+    except IndexError:
+        raise ValueError(f"{source} holds {n} items: index {only} is out of range") from None
+    for k, array in arrays.items():
+        if _digest(array) != seals["whole"][k]:
+            raise ValueError(f"{source} is damaged: {k} does not match its seal")
+    for place, i in enumerate(chosen.tolist()):
+        if _digest(*(rows[k][place] for k in names)) != seals["rows"][i]:
+            raise ValueError(f"{source} is damaged: item {i} does not match its seal")
+    header["rows"] = chosen.tolist()
+    return header, {**arrays, **rows}
+
+
+def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict[str, Any]:
+    text = meta.get(KEY)
+    if text is None:
+        raise ValueError(f"{source} is a safetensors file, but not one of eigenoptions")
+    if hashlib.blake2b(text.encode(), digest_size=16).hexdigest() != meta.get("seal"):
+        raise ValueError(f"{source} is damaged: its header does not match its seal")
+    header: dict[str, Any] = json.loads(text)
+    if header.get("kind") != kind:
+        raise ValueError(f"{source} holds {header.get('kind')!r}, not {kind!r}")
+    if header.get("format") != version:
+        raise ValueError(
+            f"{source} has format {header.get('format')}, this version reads {version}: "
+            "make the file again, or install the version that wrote it"
+        )
+    return header
+
+
+def _digest(*parts: NDArray[Any]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(f"{part.dtype.str}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part))
+    return digest.hexdigest()
