@@ -1,0 +1,62 @@
+# Two commands do it all: `make reproduce` and `make test`. Everything is installed into .venv, again only when
+# pyproject.toml has changed. Another interpreter: make PYTHON=python3.12 ...
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+
+# One BLAS thread: the same bits and comparable times on every machine.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test check docs bench clean
+.NOTPARALLEL:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+reproduce: .venv/.core ## make the paper's figures again, into report/index.html
+	$(BIN)/eigenoptions reproduce $(ARGS)
+
+test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
+	$(BIN)/pytest $(ARGS)
+
+check: .venv/.dev ## lint and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/.dev ## the documentation, into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: .venv/.core ## every benchmark, one after the other, on one BLAS thread
+	@set -e; for file in benchmarks/*.py; do \
+		[ -e "$$file" ] || continue; \
+		echo "== $$file"; $(BIN)/python "$$file"; \
+	done
+
+clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
+	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps. The core is enough to reproduce; the dev extra contains the core, so it sets both stamps.
+.venv/.core: pyproject.toml
+	$(venv)
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml
+	$(venv)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch .venv/.core $@
+
+define venv
+@command -v $(PYTHON) >/dev/null || \
+	{ echo "no $(PYTHON) here: install Python 3.11 or newer, or name one with make PYTHON=..."; exit 1; }
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "eigenoptions needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1): name another with make PYTHON=..."; exit 1; }
+$(PYTHON) -m venv .venv
+endef

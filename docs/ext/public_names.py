@@ -1,0 +1,55 @@
+"""A Sphinx extension: the build fails when a public name is not documented.
+
+Public are the names in ``eigenoptions.__all__``, the methods and properties of its classes, and the fields of
+its records. A name counts as documented when the reference has an entry for it (autodoc leaves out methods
+without a docstring); a field when the docstring of its class speaks of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
+
+import eigenoptions
+
+MEMBERS = (property, cached_property, classmethod, staticmethod)
+
+
+def undocumented(entries: Collection[str]) -> Iterator[str]:
+    """Public names that are missing in the entries of the reference, or have nothing to say."""
+    for name in eigenoptions.__all__:
+        value = getattr(eigenoptions, name)
+        doc = inspect.getdoc(value) or ""
+        if f"eigenoptions.{name}" not in entries or not doc:
+            yield name
+        if not inspect.isclass(value):
+            continue
+        for member, body in vars(value).items():
+            is_code = inspect.isfunction(body) or isinstance(body, MEMBERS)
+            if is_code and not member.startswith("_") and f"eigenoptions.{name}.{member}" not in entries:
+                yield f"{name}.{member}"
+        if dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                if not re.search(rf"\b{field.name}\b", doc):
+                    yield f"{name}.{field.name}"
+
+
+def check(app: Sphinx, env: BuildEnvironment) -> None:
+    """Stop the build with the whole list."""
+    missing = list(undocumented(env.get_domain("py").objects))
+    if missing:
+        raise SphinxError(f"public names without documentation: {', '.join(missing)}; see docs/api.md")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Look once all documents have been read."""
+    app.connect("env-check-consistency", check)
+    return {"parallel_read_safe": True}

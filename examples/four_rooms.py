@@ -1,0 +1,31 @@
+"""Discover skills in the four rooms, look at two of them, keep them, and let one walk through the maze.
+
+Run it with ``python examples/four_rooms.py``. It writes ``four-rooms.safetensors`` into the current folder.
+"""
+
+from __future__ import annotations
+
+import eigenoptions as eo
+
+
+def main() -> None:
+    rooms = eo.maze("four-rooms")
+    options = eo.discover(rooms, n_options=8)
+    print(options[:2])  # the two signs of the second eigenvector; dots mark where they stop
+
+    print("\noption  eigenvalue  stops in  mean length")
+    for option, stops in zip(options, options.stops, strict=True):
+        print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {len(stops):8d}  {option.mean_length:11.2f}")
+
+    options.save("four-rooms.safetensors")
+    leave = eo.load_options("four-rooms.safetensors", rooms, only=0)[0]
+
+    state, path = rooms.start, []
+    while (action := leave.act(state)) != eo.TERMINATE:
+        path.append("↑→↓←"[action])
+        state = int(rooms.successors[state, action])
+    print(f"\nFrom the start, {leave.label} walks {''.join(path) or 'nowhere'} and stops in state {state}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What every test may ask for: the paper's three domains, small graphs with known answers, and one seed."""
+
+from __future__ import annotations
+
+import os
+
+# Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens for a figure.
+for variable, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1"), ("MPLBACKEND", "Agg")):
+    os.environ.setdefault(variable, value)
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import eigenoptions as eo
+
+# Kernels compile on first use, so a deadline would time the compiler. CI draws the same examples each time.
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(2017)
+
+
+@pytest.fixture(scope="session")
+def four_rooms() -> eo.MDP:
+    return eo.maze("four-rooms")
+
+
+@pytest.fixture(scope="session")
+def open_room() -> eo.MDP:
+    return eo.maze("open-room")
+
+
+@pytest.fixture(scope="session")
+def i_maze() -> eo.MDP:
+    return eo.maze("i-maze")
+
+
+@pytest.fixture(scope="session", params=["four-rooms", "open-room", "i-maze"])
+def domain(request: pytest.FixtureRequest) -> eo.MDP:
+    """Each of the paper's domains in turn."""
+    return eo.maze(request.param)
+
+
+@pytest.fixture(scope="session")
+def corridor() -> eo.MDP:
+    """A path of seven states, whose spectrum and hitting times are known in closed form."""
+    return eo.maze("S.....G")
+
+
+@pytest.fixture(scope="session")
+def slippery() -> eo.MDP:
+    """Three states in a row, two actions (left, right) that slip the other way one time in five."""
+    left, right = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1.0]])
+    return eo.MDP(np.stack([0.8 * left + 0.2 * right, 0.2 * left + 0.8 * right], axis=1))

@@ -1,0 +1,144 @@
+"""The documentation builds without a warning, cannot forget a public name, and its examples are true."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import eigenoptions
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    flags = ["-W", "--keep-going", "-q", "-d", str(out / "doctrees")]
+    command = [sys.executable, "-m", "sphinx", *flags, str(docs), str(out / "html")]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The documents in a place where they may be spoiled."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    return tmp_path / "docs"
+
+
+def test_the_documents_build_and_need_nothing_from_outside(tmp_path: Path) -> None:
+    done = build(ROOT / "docs", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    reference = (tmp_path / "html" / "api.html").read_text(encoding="utf-8")
+    assert 'id="eigenoptions.discover"' in reference
+    for page in (tmp_path / "html").glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        remote = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(?:\w+:)?//[^>]*>", text)
+        assert remote == [], page.name
+
+
+def test_a_name_that_is_left_out_fails_the_build(copy: Path, tmp_path: Path) -> None:
+    page = copy / "api.md"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace(".. autofunction:: eigenoptions.solve\n", ""), encoding="utf-8")
+    done = build(copy, tmp_path)
+    assert done.returncode != 0
+    assert "public names without documentation: solve; see docs/api.md" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "entry", "missing"),
+    [
+        ("def newcomer(): pass", "", "newcomer"),
+        ("def newcomer(): pass", ".. autofunction:: eigenoptions.newcomer", "newcomer"),
+        (
+            'class newcomer:\n    """Documented."""\n    def method(self): pass',
+            ".. autoclass:: eigenoptions.newcomer\n   :members:",
+            "newcomer.method",
+        ),
+        (
+            'import dataclasses as d\n\n@d.dataclass\nclass newcomer:\n    """Words."""\n    size: int = 0',
+            ".. autoclass:: eigenoptions.newcomer",
+            "newcomer.size",
+        ),
+    ],
+    ids=["not listed", "listed without docstring", "method without docstring", "field nobody explains"],
+)
+def test_a_new_name_without_words_fails_the_build(
+    copy: Path, tmp_path: Path, newcomer: str, entry: str, missing: str
+) -> None:
+    with (copy / "conf.py").open("a", encoding="utf-8") as conf:
+        conf.write(f"\n{newcomer}\neigenoptions.newcomer = newcomer\n")
+        conf.write("eigenoptions.__all__.append('newcomer')\n")
+    with (copy / "api.md").open("a", encoding="utf-8") as page:
+        page.write(f"\n```{{eval-rst}}\n{entry}\n```\n")
+    done = build(copy, tmp_path)
+    assert done.returncode != 0
+    assert f"public names without documentation: {missing}; see docs/api.md" in done.stderr
+
+
+def fences(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if fences(page, "python")])
+def test_python_on_the_page_is_true(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in fences(page, "python"):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, names, page, page, 0)
+            said: list[str] = []
+            result = doctest.DocTestRunner().run(test, out=said.append, clear_globs=False)
+            assert result.failed == 0, "".join(said)
+            names = test.globs
+        else:
+            exec(compile(block, page, "exec"), names)
+
+
+def commands(page: str) -> list[str]:
+    """What the page says to type, after ``eigenoptions``; `reproduce` has tests of its own."""
+    found = re.findall(r"^\$ eigenoptions (.*)$", "".join(fences(page, "console")), flags=re.MULTILINE)
+    return [command for command in found if command.split()[0] != "reproduce"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_commands_on_the_page_work(page: str, tmp_path: Path) -> None:
+    start = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
+    env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    for command in commands(page):
+        done = subprocess.run(
+            [*start, *command.split()], cwd=tmp_path, env=env, capture_output=True, timeout=300
+        )
+        assert done.returncode == 0, f"eigenoptions {command}: {done.stderr.decode()}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_files_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!\w+:)([^)#\s]+)", text)
+    assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert project["version"] == eigenoptions.__version__
+    assert f"\nversion: {eigenoptions.__version__}\n" in citation
+
+
+@pytest.mark.parametrize("target", ["reproduce", "test"])
+def test_the_two_commands_exist_and_help_names_them(target: str) -> None:
+    # As from a shell: a make that runs these tests must not pass its own flags and targets on.
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key != "MFLAGS"}
+    said = subprocess.run(["make"], cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"^  make {target} +\w", said, flags=re.MULTILINE)
+    subprocess.run(["make", "-n", target], cwd=ROOT, env=env, capture_output=True, check=True)
