@@ -1,4 +1,4 @@
-"""Discover skills in the four rooms, look at two of them, keep them, and let one walk through the maze.
+"""Discover skills in the four rooms, look at two of them, keep them, and let both walk through the maze.
 
 Run it with ``python examples/four_rooms.py``. It writes ``four-rooms.safetensors`` into the current folder.
 """
@@ -18,13 +18,13 @@ def main() -> None:
         print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {len(stops):8d}  {option.mean_length:11.2f}")
 
     options.save("four-rooms.safetensors")
-    leave = eo.load_options("four-rooms.safetensors", rooms, only=0)[0]
-
-    state, path = rooms.start, []
-    while (action := leave.act(state)) != eo.TERMINATE:
-        path.append("↑→↓←"[action])
-        state = int(rooms.successors[state, action])
-    print(f"\nFrom the start, {leave.label} walks {''.join(path) or 'nowhere'} and stops in state {state}.")
+    print()
+    for option in eo.load_options("four-rooms.safetensors", rooms, only=[0, 1]):
+        state, path = rooms.start, []
+        while (action := option.act(state)) != eo.TERMINATE:
+            path.append("↑→↓←"[action])
+            state = int(rooms.successors[state, action])
+        print(f"From the start {option.label} walks {''.join(path) or 'nowhere'} and stops in state {state}.")
 
 
 if __name__ == "__main__":
