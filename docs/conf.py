@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
 
 import eigenoptions
 
@@ -21,12 +26,35 @@ myst_enable_extensions = ["deflist", "colon_fence"]
 myst_heading_anchors = 3
 
 default_role = "py:obj"  # `solve` in a docstring links to it
-autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
-python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # a plain list: two fields may share a line
+napoleon_attr_annotations = False  # the signature has them
 
 html_theme = "furo"
 html_title = f"eigenoptions {release}"
+
+
+def annotations_as_written(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """Show ``NDArray[np.float64]`` as the source has it, not what it stands for."""
+    if what not in ("function", "method", "class") or signature is None:
+        return None
+    written = inspect.signature(value)
+    shown = [p for p in written.parameters.values() if p.name != "self"]
+    result = None if what == "class" else written.return_annotation
+    text = stringify_signature(written.replace(parameters=shown), show_return_annotation=False)
+    return text.replace("<factory>", "..."), result  # what a dataclass shows for a fresh default is no Python
+
+
+def colon_is_no_type(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from reading ``what it is: and why`` in the first line of a property as type and text."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(": ", " – ")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", annotations_as_written)
+    app.connect("autodoc-process-docstring", colon_is_no_type, priority=400)  # before napoleon
