@@ -1,0 +1,391 @@
+"""Panels: one picture of states or of curves, as a function of one axes (paper, Figures 1 to 7).
+
+Small mazes are drawn as vectors, all cells in one collection; large ones as a coarse image with an arrow a
+block of states, so that a million states take no longer than they must. Colours are safe for the
+colour-blind, and what matters differs in shape too: a stop has no arrow, lines have their own dashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.patheffects import withStroke
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from eigenoptions.mdp import MOVES
+
+WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
+CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")  # Okabe and Ito
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
+SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff", "#e66101"])
+SEQUENTIAL = matplotlib.colormaps["viridis"]  # not cividis: its middle is the grey of the walls
+ARROW = np.array([(-36, -5), (8, -5), (8, -18), (36, 0), (8, 18), (8, 5), (-36, 5)]) / 100
+DETAIL = 2500  # up to so many states a cell is a vector; beyond, a pixel
+PIXELS, ARROWS, FACETS = 400, 28, 64  # longest side in blocks of a coarse image, of its arrows, of a surface
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure: how to draw it, its title, and its shape.
+
+    Attributes
+    ----------
+    draw
+        Called with the axes.
+    title
+        Above it.
+    aspect
+        Height over width.
+    kind
+        ``"map"`` (a grid of states, no axes), ``"solid"`` (3-D) or ``"graph"`` (with axes and labels).
+    """
+
+    draw: Callable[[Any], None]
+    title: str = ""
+    aspect: float = 1.0
+    kind: str = "map"
+
+
+def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None, title: str = "") -> Panel:
+    """Walls grey, states white, with letters on some states, like Figure 1.
+
+    >>> maze_panel([[0, 0], [0, 1], [0, 2]], {0: "S", 2: "G"}).aspect
+    0.6
+    """
+    cells = _cells(coords)
+
+    def draw(ax: Axes) -> None:
+        _ground(ax, cells, np.zeros(len(cells), dtype=bool))
+        for state, letter in (marks or {}).items():
+            row, col = cells[state]
+            halo = [withStroke(linewidth=1.5, foreground="white")]
+            ax.text(
+                col,
+                row,
+                letter,
+                size=_letter(ax, cells),
+                ha="center",
+                va="center_baseline",
+                path_effects=halo,
+            )
+
+    return Panel(draw, title, _aspect(cells))
+
+
+def value_panel(
+    coords: ArrayLike | None,
+    values: ArrayLike,
+    title: str = "",
+    *,
+    signed: bool = True,
+    limits: tuple[float, float] | None = None,
+    label: str | None = None,
+) -> Panel:
+    """Heat map of a number a state: blue to orange around zero, or dark to light when not `signed`.
+
+    `limits` sets the ends of the scale (for several panels alike); with a `label` a colour bar is drawn.
+
+    >>> value_panel([[0, 0], [1, 0]], [-1.0, 1.0], "PVF").title
+    'PVF'
+    """
+    cells = _cells(coords)
+    v = _numbers(values, cells)
+    cmap, norm = _scale(v, signed, limits)
+
+    def draw(ax: Axes) -> None:
+        _frame(ax, cells)
+        ax.patch.set_facecolor(WALL)
+        if len(cells) <= DETAIL:
+            picture: Any = PolyCollection(
+                list(_squares(cells)), cmap=cmap, norm=norm, edgecolors="face", linewidths=0.2
+            )
+            picture.set_array(v)
+            ax.add_collection(picture)
+        else:
+            where, shape, step = _blocks(cells, PIXELS)
+            finite = np.isfinite(v)
+            count = np.bincount(where[finite], minlength=shape[0] * shape[1])
+            total = np.bincount(where[finite], weights=v[finite], minlength=len(count))
+            mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+            picture = _image(ax, np.ma.masked_invalid(mean.reshape(shape)), step, cells, cmap=cmap, norm=norm)
+        if label is not None:
+            bar = ax.figure.colorbar(picture, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)))
+            bar.set_label(label)
+            bar.outline.set_visible(False)
+
+    return Panel(draw, title, _aspect(cells))
+
+
+def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") -> Panel:
+    """Surface whose height is a number a state, walls as gaps, like Figure 2 (left).
+
+    >>> surface_panel([[0, 0], [0, 1]], [0.0, 1.0]).kind
+    'solid'
+    """
+    cells = _cells(coords)
+    v = _numbers(values, cells)
+
+    def draw(ax: Any) -> None:
+        where, shape, step = _blocks(cells, FACETS)
+        count = np.bincount(where, minlength=shape[0] * shape[1])
+        free = np.flatnonzero(count)
+        height = (np.bincount(where, weights=v, minlength=len(count))[free]) / count[free]
+        row, col = np.divmod(free, shape[1])
+        # A corner is as high as the cells around it on average: the surface is whole where one can walk.
+        corner = np.stack(
+            [(row + dy) * (shape[1] + 1) + col + dx for dy, dx in ((0, 0), (0, 1), (1, 1), (1, 0))], 1
+        )
+        around = np.bincount(corner.ravel())
+        level = np.bincount(corner.ravel(), weights=np.repeat(height, 4)) / np.maximum(around, 1)
+        y, x = np.divmod(corner, shape[1] + 1)
+        cmap, norm = _scale(height, True, None)
+        faces = Poly3DCollection(
+            np.stack([x * step, y * step, level[corner]], axis=2).astype(float),
+            facecolors=cmap(norm(height)),
+            edgecolors="#00000055",
+            linewidths=0.25,
+            clip_on=False,
+        )
+        ax.add_collection3d(faces)
+        ax.set(xlim=(0, shape[1] * step), ylim=(shape[0] * step, 0), zlim=_ends(level[corner]))
+        ax.set_box_aspect((shape[1], shape[0], 0.55 * max(shape)), zoom=1.1)
+        ax.view_init(elev=32, azim=-62)
+        ax.set(xticks=[], yticks=[], zticks=[])
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.pane.set(facecolor="#f4f4f4", edgecolor="#d0d0d0")
+            axis.line.set_visible(False)
+
+    return Panel(draw, title, 0.85, "solid")
+
+
+def policy_panel(coords: ArrayLike | None, policy: ArrayLike, title: str = "") -> Panel:
+    """Option as arrows, the states where it stops in red, like Figures 2 to 5.
+
+    On a large maze an arrow is the mean move of a block of states. Actions beyond the four moves are dots.
+
+    >>> policy_panel([[0, 0], [0, 1]], [1, -1], "e2+").title
+    'e2+'
+    """
+    cells = _cells(coords)
+    actions = np.asarray(policy)
+    if actions.shape != (len(cells),):
+        raise ValueError(
+            f"policy must have one action for each of {len(cells)} states, got shape {actions.shape}"
+        )
+
+    def draw(ax: Axes) -> None:
+        stops = actions < 0
+        if len(cells) <= DETAIL:
+            _ground(ax, cells, stops)
+            at, step = cells.astype(np.float64), 1
+            moves = np.zeros((len(cells), 2))
+            moves[~stops & (actions < 4)] = np.array(MOVES, dtype=float)[actions[~stops & (actions < 4)]]
+            other = cells[actions >= 4]
+            ax.scatter(other[:, 1], other[:, 0], s=2, c=WALL, linewidths=0)
+        else:
+            _ground(ax, cells, stops)
+            at, moves, step = _mean_moves(cells, actions)
+            where, shape, size = _blocks(cells, PIXELS // 4)
+            row, col = np.divmod(np.unique(where[stops]), shape[1])
+            low = cells.min(axis=0)
+            ax.scatter(
+                (col + 0.5) * size + low[1],
+                (row + 0.5) * size + low[0],
+                s=4,
+                c=STOP,
+                marker="s",
+                linewidths=0,
+            )
+        going = np.hypot(*moves.T) > 0.1
+        # As artists: add_patch would walk all corners in Python to widen limits that are already set.
+        shapes = at[going, None, ::-1] + step * _turned(ARROW, moves[going])
+        ax.add_artist(PathPatch(_joined(shapes), facecolor=INK, linewidth=0))
+
+    return Panel(draw, title, _aspect(cells))
+
+
+def curve_panel(
+    x: ArrayLike,
+    series: Mapping[str, ArrayLike],
+    title: str = "",
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    log: bool = False,
+    confidence: float = 0.95,
+) -> Panel:
+    """Lines: each of `series` is ``(n,)``, or ``(runs, n)`` for a mean with a band (Student's t) around it.
+
+    Lines differ by colour and by dashes. With `log` the vertical axis is logarithmic.
+
+    >>> curve_panel([0, 1], {"64 options": [[1.0, 2.0], [3.0, 4.0]]}).kind
+    'graph'
+    """
+    at = np.asarray(x, dtype=float)
+    lines = {name: np.atleast_2d(np.asarray(y, dtype=float)) for name, y in series.items()}
+    for name, y in lines.items():
+        if y.ndim != 2 or y.shape[1:] != at.shape:
+            raise ValueError(
+                f"{name!r} must have shape (n,) or (runs, n) with n = {at.size}, got {np.shape(series[name])}"
+            )
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+
+    def draw(ax: Axes) -> None:
+        for i, (name, y) in enumerate(lines.items()):
+            runs, mean = len(y), y.mean(axis=0)
+            color = CYCLE[i % len(CYCLE)]
+            ax.plot(at, mean, label=name, color=color, linestyle=DASHES[i % len(DASHES)])
+            if runs > 1:
+                half = stdtrit(runs - 1, 0.5 + confidence / 2) * y.std(axis=0, ddof=1) / np.sqrt(runs)
+                low = np.where(mean - half > 0, mean - half, mean) if log else mean - half
+                ax.fill_between(at, low, mean + half, color=color, alpha=0.2, linewidth=0)
+        ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log" if log else "linear")
+        ax.margins(x=0.01)
+        if len(lines) > 1 or next(iter(lines), ""):
+            ax.legend()
+
+    return Panel(draw, title, 0.72, "graph")
+
+
+def _cells(coords: ArrayLike | None) -> NDArray[np.int64]:
+    if coords is None:
+        raise ValueError(
+            "these states have no coords: a picture needs a row and a column for each (MDP(coords=...))"
+        )
+    cells = np.asarray(coords, dtype=np.int64)
+    if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
+        raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
+    return cells
+
+
+def _numbers(values: ArrayLike, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    v = np.asarray(values, dtype=np.float64)
+    if v.shape != (len(cells),):
+        raise ValueError(f"values must have one number for each of {len(cells)} states, got shape {v.shape}")
+    return v
+
+
+def _ends(v: NDArray[np.float64]) -> tuple[float, float]:
+    """Lowest and highest finite number, apart from each other."""
+    finite = v[np.isfinite(v)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _scale(
+    v: NDArray[np.float64], signed: bool, limits: tuple[float, float] | None
+) -> tuple[Colormap, Callable[[Any], Any]]:
+    """Colour map and norm; white is zero when signed."""
+    low, high = limits or _ends(v)
+    if signed and limits is None:
+        top = max(abs(low), abs(high))
+        low, high = -top, top
+    return (SIGNED if signed else SEQUENTIAL), Normalize(low, high)
+
+
+def _extent(cells: NDArray[np.int64]) -> tuple[float, float, float, float]:
+    """Left, right, bottom and top of the states with one ring of wall."""
+    low, high = cells.min(axis=0), cells.max(axis=0)
+    return low[1] - 1.5, high[1] + 1.5, high[0] + 1.5, low[0] - 1.5
+
+
+def _aspect(cells: NDArray[np.int64]) -> float:
+    left, right, bottom, top = _extent(cells)
+    return float((bottom - top) / (right - left))
+
+
+def _frame(ax: Axes, cells: NDArray[np.int64]) -> None:
+    left, right, bottom, top = _extent(cells)
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+
+
+def _letter(ax: Axes, cells: NDArray[np.int64]) -> float:
+    """Size in points of a letter that fits a cell, within what can be read."""
+    left, right, bottom, top = _extent(cells)
+    box = np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi
+    return float(np.clip(0.75 * min(box[0] / (right - left), box[1] / (bottom - top)), 4.0, 9.0))
+
+
+def _squares(cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """``(S, 4, 2)`` corners of the cells, as x and y."""
+    corner = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    squares: NDArray[np.float64] = cells[:, None, ::-1] + corner
+    return squares
+
+
+def _turned(shape: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``(n, corners, 2)`` a shape that points right, turned to point along each (row, column) move."""
+    down, right = moves.T
+    turn = np.stack([right, down, -down, right], axis=1).reshape(-1, 2, 2)
+    turned: NDArray[np.float64] = shape @ turn
+    return turned
+
+
+def _joined(shapes: NDArray[np.float64]) -> Path:
+    """One path of many polygons ``(n, corners, 2)``: one artist, and a third of the bytes of n."""
+    closed = np.concatenate([shapes, shapes[:, :1]], axis=1)
+    codes = np.full(closed.shape[:2], Path.LINETO, dtype=np.uint8)
+    codes[:, 0], codes[:, -1] = Path.MOVETO, Path.CLOSEPOLY
+    return Path(closed.reshape(-1, 2), codes.ravel())
+
+
+def _ground(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> None:
+    """Walls, states, and the states where an option stops."""
+    _frame(ax, cells)
+    ax.patch.set_facecolor(WALL)
+    if len(cells) <= DETAIL:
+        line = {"edgecolor": "#c8c8c8", "linewidth": 0.25 if max(np.ptp(cells, axis=0)) < 40 else 0.05}
+        for chosen, color in ((~stops, "white"), (stops, STOP)):
+            ax.add_artist(PathPatch(_joined(_squares(cells[chosen])), facecolor=color, **line))
+    else:  # a block is as grey as it has walls
+        where, shape, step = _blocks(cells, PIXELS)
+        share = np.bincount(where, minlength=shape[0] * shape[1]).reshape(shape) / step**2
+        grey = LinearSegmentedColormap.from_list("walls", [WALL, "white"])
+        _image(ax, share, step, cells, cmap=grey, norm=Normalize(0, 1))
+
+
+def _image(ax: Axes, pixels: Any, step: int, cells: NDArray[np.int64], **scale: Any) -> Any:
+    """One pixel a block, at the place of its states."""
+    low = cells.min(axis=0) - 0.5
+    place = (low[1], low[1] + pixels.shape[1] * step, low[0] + pixels.shape[0] * step, low[0])
+    picture = ax.imshow(pixels, extent=place, interpolation="none", **scale)
+    _frame(ax, cells)
+    return picture
+
+
+def _blocks(cells: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
+    """Give each state's square block, the rows and columns of blocks (at most `most`), and a block's side."""
+    inside = cells - cells.min(axis=0)
+    sides = inside.max(axis=0) + 1
+    step = int(-(-sides.max() // most))
+    rows, cols = (int(-(-side // step)) for side in sides)
+    return inside[:, 0] // step * cols + inside[:, 1] // step, (rows, cols), step
+
+
+def _mean_moves(
+    cells: NDArray[np.int64], actions: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Centres of coarse blocks, the direction of their mean move (0 where moves cancel), a block's side."""
+    where, shape, step = _blocks(cells, ARROWS)
+    moving = (actions >= 0) & (actions < 4)
+    move = np.array(MOVES, dtype=float)[actions[moving]]
+    n = shape[0] * shape[1]
+    total = np.stack([np.bincount(where[moving], weights=move[:, i], minlength=n) for i in (0, 1)], axis=1)
+    count = np.bincount(where[moving], minlength=n)
+    length = np.hypot(*total.T)
+    unit = np.divide(total, length[:, None], out=np.zeros_like(total), where=(length > 0.1 * count)[:, None])
+    at = np.stack(np.divmod(np.arange(n), shape[1]), axis=1) * step + cells.min(axis=0) + (step - 1) / 2
+    return at, unit, step
