@@ -1,0 +1,407 @@
+"""Learning to reach a goal with options (paper, Section 4.3 and the multiple tasks of Appendix D).
+
+Three ways, one record. `q_learning` is the paper's: options only explore, and what is learned are values of
+primitive actions, Q(s, a) <- Q(s, a) + alpha (r + gamma max_b Q(s', b) - Q(s, a)). `smdp_q_learning` and
+`intra_option_q_learning` also learn what options are worth. The reward is 1 on reaching the goal, where the
+episode ends, and 0 before; after each learning episode comes one greedy evaluation episode, which teaches
+nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from eigenoptions.mdp import MDP
+from eigenoptions.options import OptionSet
+
+log = logging.getLogger("eigenoptions")
+
+_LARGEST = 2**31 - 1  # step counts are kept in 32 bits
+_TABLES = ("returns", "learning_returns", "steps", "evaluation_steps")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningRecord:
+    """What happened while learning, for every run and episode (Section 4.3).
+
+    A return is not discounted: 1 if the episode reached the goal, else 0. How fast it did is in the steps.
+
+    Attributes
+    ----------
+    returns, learning_returns
+        ``(runs, episodes)`` of the greedy evaluation after each learning episode, and of the episode itself.
+    steps, evaluation_steps
+        ``(runs, episodes)`` primitive steps of each learning episode and of each evaluation episode.
+    q
+        ``(runs, S, A)`` final values; over options too ``(runs, S, A + n)``, 0 where an option may not start.
+    runs
+        ``(runs,)`` number of each run: which random numbers it had.
+    settings
+        Method and parameters, as plain numbers and words.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> record = q_learning(eo.maze("S..G"), runs=20, episodes=30)
+    >>> record
+    LearningRecord(q_learning, 20 runs of 30 episodes: return 1.00 in the last)
+    >>> low, high = record.band()
+    >>> bool(low[-1] < record.mean()[-1] <= high[-1])
+    True
+    """
+
+    returns: NDArray[np.float64]
+    learning_returns: NDArray[np.float64]
+    steps: NDArray[np.int32]
+    evaluation_steps: NDArray[np.int32]
+    q: NDArray[np.float64]
+    runs: NDArray[np.int64]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_steps(self) -> int:
+        """Environment steps taken in all, learning and evaluation together."""
+        return int(self.steps.sum(dtype=np.int64) + self.evaluation_steps.sum(dtype=np.int64))
+
+    def mean(self, of: str = "returns") -> NDArray[np.float64]:
+        """``(episodes,)`` mean over runs of the returns, or of another table of the record."""
+        return np.asarray(self._table(of).mean(axis=0))
+
+    def band(self, of: str = "returns", level: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``(episodes,)`` lower and upper end of a confidence band for the mean over runs.
+
+        Returns are 0 or 1, so theirs is Wilson's interval for a proportion: it stays within 0..1 and does not
+        shrink to nothing when all runs agree. Steps get Student's interval.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        if not 0 < level < 1:
+            raise ValueError(f"level must be in (0, 1), got {level!r}")
+        table = self._table(of)
+        n = len(table)
+        mean = table.mean(axis=0)
+        if table.dtype.kind == "f":
+            z = float(ndtri(0.5 + level / 2))
+            centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
+            half = z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+            # Rounding must not push the band past what it surrounds.
+            return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
+        if n < 2:
+            raise ValueError("a confidence band over steps needs at least 2 runs, got 1")
+        half = float(stdtrit(n - 1, 0.5 + level / 2)) * table.std(axis=0, ddof=1) / np.sqrt(n)
+        return mean - half, mean + half
+
+    def __add__(self, other: LearningRecord) -> LearningRecord:
+        """Join the runs of one experiment made in blocks (``runs=range(...)``)."""
+        if self.settings != other.settings or self.q.shape[1:] != other.q.shape[1:]:
+            keys = self.settings.keys() | other.settings.keys()
+            off = sorted(k for k in keys if self.settings.get(k) != other.settings.get(k)) or ["sizes"]
+            raise ValueError(f"records of different experiments cannot be joined: {', '.join(off)} differ")
+        shared = np.intersect1d(self.runs, other.runs)
+        if len(shared):
+            raise ValueError(f"both records have run {shared[0]}: join blocks of different runs")
+        parts = {k: np.concatenate([getattr(self, k), getattr(other, k)]) for k in (*_TABLES, "q", "runs")}
+        return LearningRecord(**parts, settings=self.settings)
+
+    def _table(self, of: str) -> NDArray[Any]:
+        if of not in _TABLES:
+            raise ValueError(f"no table {of!r} in a learning record: there are {', '.join(_TABLES)}")
+        table: NDArray[Any] = getattr(self, of)
+        return table
+
+    def __repr__(self) -> str:
+        runs, episodes = self.returns.shape
+        return (
+            f"LearningRecord({self.settings.get('method', 'learning')}, {runs} run{'s' * (runs != 1)} of "
+            f"{episodes} episode{'s' * (episodes != 1)}: return {self.returns[:, -1].mean():.2f} in the last)"
+        )
+
+
+def q_learning(
+    mdp: MDP,
+    options: OptionSet | None = None,
+    *,
+    runs: int | range = 100,
+    episodes: int = 500,
+    max_steps: int = 100,
+    alpha: float = 0.1,
+    gamma: float = 0.9,
+    epsilon: float = 0.01,
+    rng: int | np.random.Generator | np.random.SeedSequence = 0,
+    start: int | None = None,
+    goal: int | None = None,
+) -> LearningRecord:
+    """Q-learning over primitive actions, with options to explore (Section 4.3).
+
+    The behaviour chooses uniformly over the primitive actions and the options that may start, and follows an
+    option until it stops. Every primitive step, also inside an option, is one off-policy update.
+
+    Parameters
+    ----------
+    mdp
+        Deterministic or stochastic dynamics.
+    options
+        Of this MDP, or None for primitive actions only.
+    runs
+        How many, or which: run i has child i of ``SeedSequence(rng)``, so ``runs=range(50, 100)`` gives
+        exactly rows 50..99 of ``runs=100``: share blocks out to workers, and join them with ``+``.
+    episodes, max_steps
+        Learning episodes a run, and primitive steps an episode has at most; what is running then is cut.
+    alpha, gamma
+        Step size and discount.
+    epsilon
+        Of the evaluation, which is otherwise greedy with ties broken at random.
+    rng
+        A seed, a ``SeedSequence``, or a Generator, which is drawn from anew at each call.
+    start, goal
+        Of this task; those of the MDP when left out.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> mdp = eo.maze("four-rooms")
+    >>> alone = q_learning(mdp, runs=10, episodes=100)
+    >>> skilled = q_learning(mdp, eo.discover(mdp, n_options=64), runs=10, episodes=100)
+    >>> bool(skilled.returns.mean() > alone.returns.mean())
+    True
+    """
+    return _learn(
+        "q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
+        alpha=alpha, gamma=gamma, epsilon=epsilon,
+    )  # fmt: skip
+
+
+def smdp_q_learning(
+    mdp: MDP,
+    options: OptionSet | None = None,
+    *,
+    runs: int | range = 100,
+    episodes: int = 500,
+    max_steps: int = 100,
+    alpha: float = 0.1,
+    gamma: float = 0.9,
+    epsilon: float = 0.01,
+    explore: float = 1.0,
+    rng: int | np.random.Generator | np.random.SeedSequence = 0,
+    start: int | None = None,
+    goal: int | None = None,
+) -> LearningRecord:
+    """Q-learning over actions and options, each updated when it ends (Section 2.2).
+
+    A choice o made in s that ends after k steps in s' with the discounted reward R on the way moves Q(s, o)
+    towards R + gamma^k max Q(s', .), the maximum over what may start in s'. An option that is cut because the
+    episode is over would have gone on from s': its target is R + gamma^k Q(s', o) (Sutton, Precup and Singh,
+    1999). Evaluation follows the best choice to its end.
+
+    Parameters
+    ----------
+    mdp, options, runs, episodes, max_steps, alpha, gamma, epsilon, rng, start, goal
+        As in `q_learning`; `epsilon` is the chance of a uniform choice at each decision of an evaluation.
+    explore
+        The same chance while learning. 1 is the uniform behaviour of `q_learning`, smaller is epsilon-greedy.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> mdp = eo.maze("S...G")
+    >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
+    >>> record = smdp_q_learning(mdp, jump, runs=1, alpha=1.0)
+    >>> record.q[0, 0].round(3).tolist()  # up, right, down, left, the option: 0.9^3 is the best there is
+    [0.656, 0.729, 0.656, 0.656, 0.729]
+    """
+    return _learn(
+        "smdp_q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
+        alpha=alpha, gamma=gamma, epsilon=epsilon, explore=explore,
+    )  # fmt: skip
+
+
+def intra_option_q_learning(
+    mdp: MDP,
+    options: OptionSet | None = None,
+    *,
+    runs: int | range = 100,
+    episodes: int = 500,
+    max_steps: int = 100,
+    alpha: float = 0.1,
+    gamma: float = 0.9,
+    epsilon: float = 0.01,
+    explore: float = 1.0,
+    rng: int | np.random.Generator | np.random.SeedSequence = 0,
+    start: int | None = None,
+    goal: int | None = None,
+) -> LearningRecord:
+    """Q-learning over actions and options, each step teaching all options that agree with it (Section 2.2).
+
+    After each primitive step (s, a, r, s'), Q(s, a) moves towards r + gamma max Q(s', .), and Q(s, o) of
+    every option o that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o goes on and max
+    Q(s', .) where it stops (Sutton, Precup and Singh, 1999). Behaviour and evaluation are those of
+    `smdp_q_learning`, and so are the values in the end; they come sooner, because nothing has to run to its
+    end first.
+
+    Parameters
+    ----------
+    mdp, options, runs, episodes, max_steps, alpha, gamma, epsilon, explore, rng, start, goal
+        As in `smdp_q_learning`.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> mdp = eo.maze("S...G")
+    >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
+    >>> record = intra_option_q_learning(mdp, jump, runs=1, alpha=1.0)
+    >>> record.q[0, :, -1].round(3).tolist()  # what the option is worth in each state
+    [0.729, 0.81, 0.9, 1.0, 0.0]
+    """
+    return _learn(
+        "intra_option_q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
+        alpha=alpha, gamma=gamma, epsilon=epsilon, explore=explore,
+    )  # fmt: skip
+
+
+def _learn(
+    method: str,
+    mdp: MDP,
+    options: OptionSet | None,
+    runs: int | range,
+    rng: Any,
+    start: int | None,
+    goal: int | None,
+    episodes: int,
+    max_steps: int,
+    **rates: float,
+) -> LearningRecord:
+    """Check everything, lay out the tables, and call a kernel once a run (Ctrl-C is heard in between)."""
+    from eigenoptions._kernels import learning as kernels
+
+    numbers = _runs(runs)
+    episodes, max_steps = _count(episodes, "episodes"), _count(max_steps, "max_steps")
+    rates = {name: _rate(name, value) for name, value in rates.items()}
+    task = _task(mdp, start, goal, max_steps)
+    if options is not None and not isinstance(options, OptionSet):
+        raise ValueError(f"options must be an OptionSet or None, got {type(options).__name__}")
+    if options is not None:
+        options.check(mdp)
+    root = _root(rng)
+    n = 0 if options is None else len(options)
+    menu = _menu(mdp, options)
+    arguments: tuple[Any, ...] = (*_moves(mdp), *menu[:3])
+    kernel: Any = kernels.q_learning
+    columns = mdp.n_actions
+    if method != "q_learning":
+        kernel = kernels.over_options
+        arguments = (*arguments, *menu[3:], method == "intra_option_q_learning")
+        columns += n
+    arguments = (*arguments, task.start, task.goal, max_steps, *rates.values())
+
+    q = np.zeros((len(numbers), mdp.n_states, columns))
+    returns, learning_returns = np.empty((2, len(numbers), episodes))
+    steps, evaluation_steps = np.empty((2, len(numbers), episodes), dtype=np.int32)
+    for i, run in enumerate(numbers):
+        out = (q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
+        kernel(*arguments, _seed(root, run), *out)
+    settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}
+    settings |= {"start": task.start, "goal": task.goal, "rng": root.entropy}
+    if root.spawn_key:
+        settings["spawn_key"] = list(root.spawn_key)
+    numbered = np.array(numbers, dtype=np.int64)
+    return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
+
+
+def _seed(root: np.random.SeedSequence, run: int) -> np.uint64:
+    """Start the counter of a run: child `run` of the root, without making the children before it."""
+    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run), pool_size=root.pool_size)
+    return np.uint64(child.generate_state(1, np.uint64)[0])
+
+
+def _root(rng: Any) -> np.random.SeedSequence:
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return np.random.SeedSequence([int(x) for x in rng.integers(2**32, size=4)])
+    if isinstance(rng, bool | np.bool_) or not isinstance(rng, int | np.integer) or rng < 0:
+        raise ValueError(f"rng must be a seed of at least 0, a SeedSequence or a Generator, got {rng!r}")
+    return np.random.SeedSequence(int(rng))
+
+
+def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:
+    """Next states with -1 where uncertain, and the summed csr rows to draw those from."""
+    from eigenoptions._kernels.learning import cumulate
+
+    if mdp.successors is not None:
+        none = np.empty(0, dtype=np.int64)
+        return mdp.successors, none, none, np.empty(0)
+    P = mdp.transition
+    indptr = P.indptr.astype(np.int64)
+    nxt = np.where(np.diff(indptr) == 1, P.indices[indptr[:-1]], -1).astype(np.int32)
+    nxt = nxt.reshape(mdp.n_states, mdp.n_actions)
+    return nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data)
+
+
+def _menu(mdp: MDP, options: OptionSet | None) -> tuple[NDArray[Any], ...]:
+    """Lay out what options do in each state, which may start there, and which take which action there."""
+    S, A = mdp.n_states, mdp.n_actions
+    policy: NDArray[Any] = np.empty((0, S), dtype=np.int8) if options is None else options.policy
+    plan: NDArray[Any] = np.ascontiguousarray(policy.T, dtype=np.int8 if A <= 127 else np.int32)
+    s, o = np.nonzero(plan >= 0)
+    offered = o.astype(np.int32)
+    pair = s * A + plan[s, o]
+    takers = offered[np.argsort(pair, kind="stable")]
+    taking = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))])
+    return plan, np.ascontiguousarray(taking[::A]), offered, taking, takers
+
+
+def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> MDP:
+    """Give the MDP its start and goal, if that makes a task one can learn."""
+    task = mdp.task(start, goal)
+    for name in ("start", "goal"):
+        if getattr(task, name) is None:
+            raise ValueError(
+                f"the MDP has no {name}: give {name}=, or a task made with mdp.task(start=, goal=)"
+            )
+    if task.start == task.goal:
+        raise ValueError(f"start and goal are both state {task.goal}: choose two, mdp.task(start=, goal=)")
+    P, S = task.transition, task.n_states
+    first = np.ascontiguousarray(P.indptr[:: task.n_actions])
+    graph = csr_array((np.ones(P.nnz), P.indices, first), shape=(S, S))
+    before = breadth_first_order(graph, task.start, return_predecessors=True)[1]
+    if before[task.goal] < 0:
+        raise ValueError(
+            f"goal {task.goal} cannot be reached from start {task.start}: "
+            "choose another pair with mdp.task(start=, goal=)"
+        )
+    away, s = 0, task.goal
+    while s != task.start:
+        away, s = away + 1, before[s]
+    if away > max_steps:
+        log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
+    return task
+
+
+def _runs(runs: Any) -> range:
+    if not isinstance(runs, range):
+        return range(_count(runs, "runs"))
+    if len(runs) == 0 or runs.step != 1 or runs.start < 0:
+        raise ValueError(f"runs must be at least 1, or a range of runs like range(50, 100), got {runs}")
+    return runs
+
+
+def _count(value: Any, what: str) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= _LARGEST:
+        raise ValueError(f"{what} must be a whole number in 1..{_LARGEST}, got {value!r}")
+    return int(value)
+
+
+def _rate(what: str, value: Any) -> float:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    zero = what != "alpha"  # a step size of 0 learns nothing
+    if not number or not 0 <= value <= 1 or (value == 0 and not zero):
+        raise ValueError(f"{what} must be in {'[' if zero else '('}0, 1], got {value!r}")
+    return float(value)
