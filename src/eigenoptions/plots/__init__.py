@@ -6,6 +6,7 @@ A figure is a grid of panels: what a maze, a PVF, an option or a learning curve 
 
 from eigenoptions.plots.figures import COLUMN as COLUMN
 from eigenoptions.plots.figures import PAGE as PAGE
+from eigenoptions.plots.figures import caption as caption
 from eigenoptions.plots.figures import curves as curves
 from eigenoptions.plots.figures import domains as domains
 from eigenoptions.plots.figures import figure as figure

@@ -141,7 +141,7 @@ def pvfs(
     --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
-    >>> [ax.get_title() for ax in pvfs(eo.spectrum(eo.graph(mdp), k=3), mdp.coords).axes]
+    >>> [ax.getcaption() for ax in pvfs(eo.spectrum(eo.graph(mdp), k=3), mdp.coords).axes]
     ['e2  λ\xa0=\xa00.00701', 'e3  λ\xa0=\xa00.0085']
     """
     k = len(spectrum.values)
@@ -150,7 +150,7 @@ def pvfs(
         raise ValueError(f"which must hold numbers in 0..{k - 1} for {k} eigenvectors, got {chosen}")
     panel = surface_panel if surface else value_panel
     return figure(
-        [panel(coords, spectrum.vectors[:, i], _title(f"e{i + 1}", spectrum.values[i])) for i in chosen],
+        [panel(coords, spectrum.vectors[:, i], caption(f"e{i + 1}", spectrum.values[i])) for i in chosen],
         width=width,
     )
 
@@ -162,7 +162,7 @@ def options(options: OptionSet, *, columns: int | None = None, width: float | No
     >>> len(options(eo.discover(eo.maze("i-maze"), n_options=4)).axes)
     4
     """
-    panels = [policy_panel(options.coords, o.policy, _title(o.label, o.eigenvalue)) for o in options]
+    panels = [policy_panel(options.coords, o.policy, caption(o.label, o.eigenvalue)) for o in options]
     return figure(panels, columns=columns, width=width)
 
 
@@ -173,7 +173,7 @@ def heat(
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("i-maze")
-    >>> heat(range(19), mdp.coords, "steps").axes[0].get_title()
+    >>> heat(range(19), mdp.coords, "steps").axes[0].getcaption()
     ''
     """
     panel = value_panel(coords, values, signed=False, label=label)
@@ -197,6 +197,15 @@ def curves(
     """
     panel = curve_panel(x, series, xlabel=xlabel, ylabel=ylabel, log=log, confidence=confidence)
     return figure([panel], width=width)
+
+
+def caption(label: str, eigenvalue: float) -> str:
+    r"""Label and eigenvalue, if it has one; a line may end only between the two.
+
+    >>> caption("e2+", 0.25), caption("goal 3", float("nan"))
+    ('e2+  λ\xa0=\xa00.25', 'goal 3')
+    """
+    return label if eigenvalue != eigenvalue else f"{label}  λ\u00a0=\u00a0{eigenvalue:.3g}"
 
 
 def svg(fig: Figure) -> str:
@@ -240,8 +249,3 @@ def _bytes(fig: Figure, kind: str) -> bytes:
     with matplotlib.rc_context(STYLE):
         fig.savefig(buffer, format=kind, metadata=FORMATS[kind])
     return buffer.getvalue()
-
-
-def _title(label: str, eigenvalue: float) -> str:
-    """Label and eigenvalue, if it has one; a line may end only between the two."""
-    return label if eigenvalue != eigenvalue else f"{label}  λ\u00a0=\u00a0{eigenvalue:.3g}"

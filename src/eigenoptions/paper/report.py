@@ -1,0 +1,204 @@
+"""`reproduce`: run the experiments, and set what came out on one page that needs nothing from outside.
+
+The page opens with the claims, then shows each figure beside what the paper shows. Every number on it comes
+from results, which lie beside it as CSV.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+import eigenoptions
+from eigenoptions import plots
+from eigenoptions.paper import EXPERIMENTS
+from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
+from eigenoptions.paper.results import Outcome, keep, kept, tables
+
+MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
+
+
+def reproduce(
+    folder: str | Path = "report",
+    settings: str = "paper",
+    only: Sequence[str] = (),
+    *,
+    fresh: bool = False,
+    tell: Callable[[str], object] = lambda news: None,
+) -> list[Outcome]:
+    """Run experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there; a folder with other things in it is refused.
+    settings
+        ``"paper"`` or ``"quick"``.
+    only
+        Names of experiments to run; the page also shows others whose results are at hand.
+    fresh
+        Run again what has results.
+    tell
+        Called with a line of news before each run.
+
+    Returns
+    -------
+    list of Outcome
+        What the page shows.
+    """
+    out = Path(folder)
+    chosen = _chosen(only, settings)
+    _claim(out)
+    data = out / "data"
+    outcomes = []
+    for experiment in EXPERIMENTS:
+        given = experiment.settings[settings]
+        outcome = None if fresh and experiment in chosen else kept(data, experiment, given)
+        if outcome is None and experiment in chosen:
+            tell(experiment.title)
+            start = time.perf_counter()
+            results = experiment.run(given)
+            outcome = Outcome(experiment, given, results, time.perf_counter() - start)
+            keep(data, outcome)
+        if outcome is not None:
+            outcomes.append(outcome)
+    tell("writing the report")
+    plots.write(out / "index.html", page(outcomes, settings).encode())
+    return outcomes
+
+
+def page(outcomes: Iterable[Outcome], settings: str) -> str:
+    """HTML of the report."""
+    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
+    claims = [claim for _, its in shown for claim in its]
+    missing = [e.title for e in EXPERIMENTS if e.name not in {o.experiment.name for o, _ in shown}]
+    counts = " ".join(
+        f'<span class="chip {_class(v)}">{sum(c.verdict == v for c in claims)} {text}</span>'
+        for v, text in zip(VERDICTS, ("hold", "partly", "do not hold"), strict=True)
+    )
+    seconds = sum(o.seconds for o, _ in shown)
+    style = (files("eigenoptions.paper") / "report.css").read_text()
+    absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
+    rows = "".join(_row(c, o.experiment) for o, its in shown for c in its)
+    body = f"""<header>
+<h1>Eigenoptions, made again</h1>
+<p>A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement Learning</cite>
+(Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>.
+Settings: <b>{escape(settings)}</b>.
+Time taken by the experiments: {_duration(seconds)}.</p>
+</header>
+<main>
+<section id="claims">
+<h2>Claims</h2>
+<p>{counts}</p>{absent}
+<table class="claims"><thead>
+<tr><th>The paper says</th><th>Section</th><th>Measured here</th><th>Verdict</th></tr></thead>
+<tbody>{rows}</tbody></table>
+</section>
+{"".join(_section(o, its) for o, its in shown)}
+</main>
+<footer><p>{escape(_versions())}. Page made on {time.strftime("%Y-%m-%d")}. Every number on it is computed
+from the results in <code>data/</code>.</p></footer>"""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Eigenoptions, made again</title>\n<style>\n{style}</style></head>\n"
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
+    known = [e.name for e in EXPERIMENTS]
+    for name in only:
+        if name not in known:
+            raise ValueError(f"no experiment called {name!r}: there are {', '.join(known)}")
+    offered = sorted(set.intersection(*(set(e.settings) for e in EXPERIMENTS)))
+    if settings not in offered:
+        raise ValueError(f"settings must be one of {', '.join(offered)}, got {settings!r}")
+    return [e for e in EXPERIMENTS if not only or e.name in only]
+
+
+def _claim(out: Path) -> None:
+    """Make the folder and mark it as ours, or refuse."""
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"cannot write the report into {out}: it is a file; give a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
+        raise FileExistsError(
+            f"{out} has other things in it than a report of ours: give a new or empty folder"
+        )
+    try:
+        (out / "data").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(f"cannot make the folder {out / 'data'}: {error.strerror or error}") from None
+    plots.write(
+        out / MARK, b"This folder was made by `eigenoptions reproduce` and may be written again by it.\n"
+    )
+
+
+def _section(outcome: Outcome, claims: list[Claim]) -> str:
+    e = outcome.experiment
+    links = ", ".join(
+        f'<a href="data/{e.name}-{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
+    )
+    evidence = "".join(
+        f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <q>{escape(c.sentence)}</q> '
+        f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
+        for c in claims
+    )
+    given = "".join(
+        f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
+        for k, v in outcome.settings.items()
+    )
+    return f"""<section id="{e.name}">
+<h2>{escape(e.title)}</h2>
+<p><b>The paper (Section {escape(e.section)}):</b> {escape(e.shows)}</p>
+<figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>
+<ul class="evidence">{evidence}</ul>
+<details><summary>Settings, data and time</summary><dl>{given}
+<div><dt>time</dt><dd>{_duration(outcome.seconds)}</dd></div>
+<div><dt>data</dt><dd>{links}</dd></div></dl></details>
+</section>
+"""
+
+
+def _row(claim: Claim, experiment: Experiment) -> str:
+    return (
+        f'<tr><td><a href="#{experiment.name}">{escape(claim.sentence)}</a></td>'
+        f'<td data-head="Section">{escape(claim.section)}</td>'
+        f'<td data-head="Measured here">{escape(claim.measured)}</td>'
+        f'<td><span class="chip {_class(claim.verdict)}">{claim.verdict}</span></td></tr>\n'
+    )
+
+
+def inline(svg: str, prefix: str, label: str) -> str:
+    """Make an SVG file part of a page: no prolog, no metadata, a label, and ids no other picture has."""
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", drawing)
+    head, rest = drawing.split(">", 1)
+    width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
+    head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
+    size = f"width:{1.9 * width:.0f}px;min-width:{1.1 * width:.0f}px"  # as wide as is there, never unreadable
+    return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
+
+
+def _class(verdict: str) -> str:
+    return {HOLDS: "yes", PARTLY: "part", FAILS: "no"}[verdict]
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def _versions() -> str:
+    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib"))
+    return (
+        f"eigenoptions {eigenoptions.__version__}, Python {platform.python_version()}, {parts}, "
+        f"{platform.system()} {platform.machine()}"
+    )
