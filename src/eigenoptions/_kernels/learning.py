@@ -6,8 +6,8 @@ function of its seed. A choice of one in n takes the low 32 bits, a chance with 
 
 The tables all kernels read: ``nxt (S, A)`` is the next state, or -1 where the move is uncertain; then
 ``indptr``, ``indices``, ``cumulative`` are the csr rows p(. | s, a), summed up. ``plan (S, n)`` is the action
-of each option, -1 where it stops. Two csr lists of options: ``first (S + 1,)`` and ``offered``, those that may
-start in each state; ``taking (S * A + 1,)`` and ``takers``, those that take each action there.
+of each option, -1 where it stops. Two csr lists of options: ``first (S + 1,)`` and ``offered``, those that
+may start in each state; ``taking (S * A + 1,)`` and ``takers``, those that take each action there.
 
 Values start at 0 and rewards are not negative, so neither are values; those of the goal and of options that
 may not start are never written and stay 0. ``highest (S,)`` is the largest value of each state: an update
