@@ -74,7 +74,7 @@ def claims(results: Results) -> list[Claim]:
             verdict(fewest >= 1, endless == 0),
             f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
             f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. "
-            "Not only is there a stop: from every state the option reaches one.",
+            "An option can run for ever if from some state it may miss all of its terminating states.",
         ),
         Claim(
             "Eigenoptions operate at different frequencies, with the length of a trajectory until "
