@@ -1,28 +1,39 @@
 """Laplacians, their eigenvectors, and the one basis everybody gets (paper, Section 2.3).
 
 ``L = D - W`` (combinatorial), ``D^-1/2 (D - W) D^-1/2`` (normalized, the paper's choice) or ``D^-1 (D - W)``
-(random-walk). Small graphs are diagonalised densely, large ones by Lanczos iteration on a sparse factor. Either way
-the answer is complete (an inertia count proves it) and canonical: signs and the bases of repeated eigenvalues follow
-one rule that depends on the eigenspaces alone.
+(random-walk). Small graphs are diagonalised densely, large ones by block Lanczos iteration on a sparse factor.
+Either way the answer is complete (an inertia count proves it) and canonical: signs and the bases of repeated
+eigenvalues follow one rule that depends on the eigenspaces alone, not on solver, seed or machine.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import spilu
 
+from eigenoptions import sketch
 from eigenoptions.mdp import Features
 
 log = logging.getLogger("eigenoptions")
 
 OPERATORS = ("normalized", "combinatorial", "random-walk")
+DENSE = 512  # states up to which LAPACK on the full matrix is faster than any sparse way
+MOST_DENSE = 20_000  # beyond this the full matrix does not fit in a few GB
+BLOCK = 2  # vectors of a Lanczos block: a solve for two costs little more than a solve for one
+SAME = 1e-9  # relative distance below which neighbouring eigenvalues are one repeated eigenvalue
+NOISE = 1e-13  # the same, absolute, in units of the operator's norm
+TIE = 1e-8  # relative distance below which two entries of an eigenvector are of equal size
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +51,9 @@ class Spectrum:
     features
         The map phi from observations to ``(d,)``, or None for one-hot states.
     n_zero
-        How many of the values are zero (one a connected component).
+        How many of the values are zero: one a connected component of the graph.
+    coords
+        ``(S, 2)`` for pictures, or None.
 
     Examples
     --------
@@ -49,37 +62,424 @@ class Spectrum:
     Spectrum(4 of dimension 104, normalized: 0, 0.01443, 0.01976, 0.02807)
     """
 
-    values: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    values: Array
+    vectors: Array
     operator: str = "normalized"
     features: Features | None = None
     n_zero: int = 1
+    coords: NDArray[np.int_] | None = None
 
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
         return f"Spectrum({len(self.values)} of dimension {len(self.vectors)}, {self.operator}: {few})"
 
+    def __str__(self) -> str:
+        if self.coords is None:
+            return repr(self)
+        shades = "·-+#"  # far below zero to far above
+        maps = []
+        for i in range(min(4, len(self.values))):
+            column = self.vectors[:, i] / np.abs(self.vectors[:, i]).max()
+            glyphs = [shades[min(int((x + 1) * 2), 3)] for x in column.tolist()]
+            maps.append(f"e{i + 1} {self.values[i]:.4g}\n{sketch.text(self.coords, glyphs)}")
+        return "\n\n".join([*maps, repr(self)])
+
+    def _repr_html_(self) -> str:
+        if self.coords is None:
+            return f"<code>{self!r}</code>"
+        cells = "".join(
+            f'<figure style="display:inline-block;margin:6px"><figcaption><code>e{i + 1}</code> '
+            f"{self.values[i]:.4g}</figcaption>{sketch.svg(self.coords, values=self.vectors[:, i])}</figure>"
+            for i in range(min(12, len(self.values)))
+        )
+        return f"<div>{cells}<br><code>{self!r}</code></div>"
+
 
 def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
-    """Laplacian of a weighted graph (Section 2.3)."""
-    degree = _degree(W)
-    L = csr_array(diags_array(np.asarray(W.sum(axis=1)).ravel()) - W)
+    """Laplacian of a graph with symmetric weights W (Section 2.3).
+
+    An isolated state has degree 0; it is divided by 1 instead, so that its row is empty and it has its own
+    eigenvalue zero, as every component has.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> laplacian(eo.graph(eo.maze("S.G")), "combinatorial").toarray().tolist()
+    [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
+    """
+    if operator not in OPERATORS:
+        raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {operator!r}")
+    W = _weights(W)
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    L = csr_array(diags_array(degree) - W)
     if operator == "combinatorial":
         return L
+    degree = np.where(degree > 0, degree, 1.0)
     if operator == "random-walk":
-        return csr_array(diags_array(1 / degree) @ L)
-    half = diags_array(1 / np.sqrt(degree))
-    return csr_array(half @ L @ half)
+        return csr_array(diags_array(1.0 / degree) @ L)
+    root = 1.0 / np.sqrt(degree)
+    rows = np.repeat(np.arange(len(root)), np.diff(L.indptr))
+    L.data *= root[rows] * root[L.indices]  # one product, so that L stays symmetric to the last bit
+    return L
 
 
-def spectrum(W: csr_array, k: int | None = None, operator: str = "normalized", *, rng: Any = 0) -> Spectrum:
-    """Eigenpairs of a Laplacian."""
-    n_zero, _ = connected_components(W, directed=False)
-    values, vectors = eigh(laplacian(W, operator).toarray())
-    values[:n_zero] = 0
-    return Spectrum(values[:k], vectors[:, :k], operator, None, min(n_zero, len(values[:k])))
+def spectrum(
+    W: csr_array,
+    k: int | None = None,
+    operator: str = "normalized",
+    *,
+    coords: NDArray[np.int_] | None = None,
+    solver: str = "auto",
+    rng: int | np.random.Generator = 0,
+) -> Spectrum:
+    """The k smallest eigenpairs of a graph's Laplacian, none missed, in the canonical basis (Section 2.3).
 
+    Parameters
+    ----------
+    W
+        ``(S, S)`` symmetric non-negative weights, as `graph` gives them.
+    k
+        How many; None for all.
+    operator
+        ``"normalized"`` (the paper's), ``"combinatorial"`` or ``"random-walk"``.
+    coords
+        Kept for pictures; does not change the result.
+    solver
+        ``"dense"``, ``"sparse"`` or, by size, ``"auto"``. The result is the same.
+    rng
+        Start of the Lanczos iteration. The result does not depend on it, which is tested.
 
-def _degree(W: csr_array) -> NDArray[np.float64]:
+    Notes
+    -----
+    The canonical basis: in the space of one (possibly repeated) eigenvalue, the first vector is the one with the
+    largest single entry a unit vector of that space can have, positive there; the next likewise in what is left. Of
+    equal entries the state with the lowest number counts. Vectors that peak are natural to look at: on the open room
+    they run along the diagonals into the corners. Where k would cut a repeated eigenvalue, the whole eigenspace is
+    computed before the first k vectors are returned, so a smaller k always gives the first columns of a larger one.
+
+    Zero has one eigenvector a component, known in closed form. A graph in several pieces is reported by a warning
+    on the logger ``eigenoptions``.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> path = eo.graph(eo.maze("...."))
+    >>> spectrum(path, operator="combinatorial").values.round(3).tolist()
+    [0.0, 0.586, 2.0, 3.414]
+    """
+    if operator not in OPERATORS:
+        raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {operator!r}")
+    if solver not in ("auto", "dense", "sparse"):
+        raise ValueError(f'solver must be "auto", "dense" or "sparse", got {solver!r}')
+    W = _weights(W)
+    n = W.shape[0]
+    if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
+        raise ValueError(f"k must be in 1..{n} for {n} states, got {k!r}")
+    wanted = n if k is None else int(k)
+    symmetric = "combinatorial" if operator == "combinatorial" else "normalized"
+    L = laplacian(W, symmetric)
     degree = np.asarray(W.sum(axis=1)).ravel()
-    return np.where(degree > 0, degree, 1.0)
+    degree[degree == 0] = 1.0
+    n_zero, part = connected_components(W, directed=False)
+    if n_zero > 1:
+        log.warning(
+            "the graph has %d components; each has its own eigenvalue 0, and no option leads from one to another",
+            n_zero,
+        )
+    zero = _Zero(part, n_zero, np.ones(n) if symmetric == "combinatorial" else np.sqrt(degree))
+    values, vectors = np.zeros(n_zero), zero.vectors(min(wanted, n_zero))
+    if wanted > n_zero:
+        more = wanted - n_zero
+        dense = n <= DENSE or 3 * more > n - n_zero
+        if solver == "dense" or (solver == "auto" and dense):
+            found, columns = _dense(L, zero)
+        else:
+            found, columns = _sparse(L, zero, more, np.random.default_rng(rng))
+        columns = canonical(found, columns, _norm(L))
+        values, vectors = np.concatenate([values, found]), np.concatenate([vectors, columns[:more]])
+    if operator == "random-walk":
+        vectors /= np.sqrt(degree)
+        vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    return Spectrum(values[:wanted], vectors[:wanted].T, operator, None, min(n_zero, wanted), coords)
+
+
+def canonical(values: Array, rows: Array, norm: float = 1.0) -> Array:
+    """The agreed orthonormal basis of every eigenspace (see `spectrum`), for eigenvectors as rows, in place.
+
+    >>> tilted = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    >>> canonical(np.array([1.0, 1.0]), tilted).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    for low, high in clusters(values, norm):
+        block = rows[low:high]
+        size = np.einsum("ij,ij->j", block, block)  # squared peak of a unit vector of this space, at every state
+        if high - low == 1:
+            if block[0, _peak(size)] < 0:
+                block *= -1.0
+            continue
+        chosen = np.zeros((0, high - low))  # coefficients of the new basis in the old one
+        for _ in range(high - low):
+            c = block[:, _peak(size)]
+            for _ in range(2):
+                c = c - chosen.T @ (chosen @ c)
+            chosen = np.vstack([chosen, c / np.linalg.norm(c)])
+            size -= (chosen[-1] @ block) ** 2
+        block[:] = chosen @ block
+    return rows
+
+
+def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
+    """Ranges ``(low, high)`` of equal neighbours in ascending eigenvalues.
+
+    >>> clusters(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0]))
+    [(0, 1), (1, 3), (3, 4)]
+    """
+    cuts = np.flatnonzero(np.diff(values) > SAME * np.abs(values[1:]) + NOISE * norm) + 1
+    edges = [0, *cuts.tolist(), len(values)]
+    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+
+
+def _peak(size: Array) -> int:
+    """The first of the largest."""
+    return int(np.argmax(size >= (1.0 - 2 * TIE) * size.max()))
+
+
+class _Zero:
+    """The null space of a Laplacian: on each component one vector, proportional to `weight`."""
+
+    def __init__(self, part: NDArray[np.int32], count: int, weight: Array) -> None:
+        self.part, self.count = part, count
+        self.unit = weight / np.sqrt(np.bincount(part, weight**2, count))[part]
+
+    def vectors(self, count: int) -> Array:
+        rows = np.zeros((count, len(self.part)))
+        mine = self.part < count
+        rows[self.part[mine], np.flatnonzero(mine)] = self.unit[mine]
+        return rows
+
+    def project(self, X: Array) -> None:
+        """Remove it from the columns of X (n, b), in place."""
+        if self.count == 1:
+            X -= self.unit[:, None] * (self.unit @ X)
+            return
+        for column in X.T:
+            column -= np.bincount(self.part, self.unit * column, self.count)[self.part] * self.unit
+
+
+def _dense(L: csr_array, zero: _Zero) -> tuple[Array, Array]:
+    """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, above everything."""
+    n = L.shape[0]
+    if n > MOST_DENSE:
+        raise ValueError(f"all or a third of {n} eigenvectors cannot be held: the limit is {MOST_DENSE}; ask for fewer")
+    A = L.toarray()
+    Z = zero.vectors(zero.count)
+    A += (4.0 * _norm(L)) * (Z.T @ Z)
+    values, vectors = eigh(A, overwrite_a=True)
+    keep = n - zero.count
+    return values[:keep], np.ascontiguousarray(vectors[:, :keep].T)
+
+
+def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """At least the k smallest non-zero eigenpairs, whole eigenspaces only, proved complete by an inertia count."""
+    from eigenoptions._kernels.factor import backsolve, factor, symbolic
+
+    n = L.shape[0]
+    norm = _norm(L)
+    order = _elimination_order(L)
+    A = csr_array(L[order][:, order])
+    parent, start = symbolic(A.indptr, A.indices)
+    null = _Zero(zero.part[order], zero.count, zero.unit[order])
+
+    def inverse(shift: float) -> Callable[[Array], None]:
+        """Multiplication by ``(A + shift)^-1`` outside the null space, in place."""
+        parts = factor(A.indptr, A.indices, A.data, shift, parent, start)
+
+        def apply(X: Array) -> None:
+            backsolve(start, *parts, X)
+            null.project(X)
+
+        return apply
+
+    # A shift well above the smallest eigenvalue costs convergence (a perfect maze of 10^6 states has 5e-10), one far
+    # below it costs digits. So a rough inverse iteration first finds the size of the smallest eigenvalue.
+    apply = inverse(norm / float(n) ** 2)
+    probe = rng.standard_normal((n, 1))
+    for _ in range(3):
+        apply(probe)
+        probe /= np.linalg.norm(probe)
+    apply = inverse(0.1 * float((probe.T @ (A @ probe))[0, 0]))
+
+    def below(limit: float) -> int:
+        """How many non-zero eigenvalues are smaller than `limit`."""
+        pivots = factor(A.indptr, A.indices, A.data, -limit, parent, start)[2]
+        if len(pivots) < n:
+            raise ArithmeticError(f"zero pivot at {limit}: the limit is an eigenvalue")
+        return int((pivots < 0).sum()) - zero.count
+
+    values, vectors = np.zeros(0), np.zeros((0, n))
+    room = n - zero.count
+    want = min(room, k + BLOCK)
+    while True:
+        found = _lanczos(apply, n, max(want - len(values), 1), vectors, rng)
+        vectors = np.concatenate([vectors, found]) if len(vectors) else found
+        del found
+        values = np.einsum("ij,ij->i", vectors, (A @ vectors.T).T)
+        ranks = np.argsort(values, kind="stable")
+        values, vectors = values[ranks], vectors[ranks]
+        if len(values) >= room:
+            break
+        # The eigenspace that holds the k-th value must be followed by a gap; the count below the gap must agree.
+        whole = [high for _, high in clusters(values, norm) if k <= high < len(values)]
+        if not whole:
+            want = len(values) + 2 * BLOCK
+            continue
+        count = below(0.5 * (values[whole[0] - 1] + values[whole[0]]))
+        if count == whole[0]:
+            values, vectors = values[:count], vectors[:count]
+            break
+        if count < whole[0]:
+            raise ArithmeticError(f"{whole[0]} eigenvalues found where the inertia counts {count}")
+        want = len(values) + count - whole[0]
+    out = np.empty_like(vectors)
+    out[:, order] = vectors
+    return values, out
+
+
+def _lanczos(
+    apply: Callable[[Array], None], n: int, want: int, locked: Array, rng: np.random.Generator
+) -> Array:
+    """The `want` eigenvectors (as rows) of the largest eigenvalues of a positive operator, orthogonal to `locked`.
+
+    Block Lanczos without restarts: after the recurrence with the last two blocks, one pass over the whole basis keeps
+    it orthogonal to working precision.
+    """
+    basis = _Basis(locked, apply, rng)
+    b = min(BLOCK, n - len(locked))
+    most = n - len(locked)
+    begin = rng.standard_normal((n, b))
+    apply(begin)  # from here on nothing lies in the null space
+    Q, _ = basis.extend(begin.T.copy())
+    before = Q[:0]
+    T = np.zeros((0, 0))
+    while True:
+        m = basis.size
+        X = Q.T.copy()
+        apply(X)
+        W = X.T.copy()
+        near = np.concatenate([before, Q])
+        H = near @ W.T
+        W -= H.T @ near
+        T = np.pad(T, ((0, b), (0, b)))
+        T[m - len(near) :, m - b :] = H
+        full = m + b > most
+        if not full:
+            before = Q
+            Q, R = basis.extend(W)
+        if full or (m >= 1.5 * want and m // b % 2 == 0):
+            upper = np.triu(T) + np.triu(T, 1).T
+            theta, S = np.linalg.eigh(upper)
+            theta, S = theta[::-1][:want], S[:, ::-1][:, :want]
+            error = np.linalg.norm(R @ S[-b:], axis=0) if not full else np.zeros(len(theta))
+            if full or (len(theta) == want and (error <= 1e-14 * theta).all()):
+                return basis.combine(S)
+
+
+class _Basis:
+    """Orthonormal rows that grow, in chunks, so that nothing is copied as they do."""
+
+    CHUNK = 32
+
+    def __init__(self, locked: Array, apply: Callable[[Array], None], rng: np.random.Generator) -> None:
+        self.locked, self.apply, self.rng = locked, apply, rng
+        self.chunks: list[Array] = []
+        self.size = 0
+
+    def extend(self, W: Array) -> tuple[Array, Array]:
+        """Add the rows of W (b, n), made orthonormal to all before; returns them and R with ``W' = Q' R``.
+
+        Where a row depends on the others (an invariant subspace is found), a random direction takes its place.
+        """
+        b, n = W.shape
+        R = np.zeros((b, b))
+        first = self.size
+        for c in range(b):
+            w, whole = W[c], float(np.linalg.norm(W[c]))
+            length = self._clean(w, R[:, c], first)
+            if length <= 1e-12 * whole or whole == 0.0:
+                fresh = self.rng.standard_normal((n, 1))
+                self.apply(fresh)
+                w[:] = fresh[:, 0]
+                length, R[c, c] = self._clean(w, np.zeros(b), first), 0.0
+            else:
+                R[c, c] = length
+            w /= length
+            if self.size % self.CHUNK == 0:
+                self.chunks.append(np.empty((self.CHUNK, n)))
+            self.chunks[-1][self.size % self.CHUNK] = w
+            self.size += 1
+        return W, R
+
+    def _clean(self, w: Array, r: Array, first: int) -> float:
+        """Make w orthogonal to everything, in place; coefficients on rows from `first` on are added to r."""
+        old = float(np.linalg.norm(w))
+        for _ in range(4):
+            if len(self.locked):
+                w -= (self.locked @ w) @ self.locked
+            for i, chunk in enumerate(self.chunks):
+                filled = chunk[: self.size - i * self.CHUNK]
+                h = filled @ w
+                w -= h @ filled
+                mine = h[max(first - i * self.CHUNK, 0) :]
+                if len(mine):
+                    at = max(i * self.CHUNK - first, 0)
+                    r[at : at + len(mine)] += mine
+            new = float(np.linalg.norm(w))
+            if new > 0.5 * old:  # once is enough unless much was taken away
+                break
+            old = new
+        return new
+
+    def combine(self, S: Array) -> Array:
+        """Unit rows ``S' Q``, for S (m, k); the basis is given up on the way to spare memory."""
+        out = np.zeros((S.shape[1], self.chunks[0].shape[1]))
+        while self.chunks:
+            chunk = self.chunks.pop()
+            low = len(self.chunks) * self.CHUNK
+            part = S[low : low + self.CHUNK]
+            out += part.T @ chunk[: len(part)]
+        return out / np.linalg.norm(out, axis=1)[:, None]
+
+
+def _elimination_order(L: csr_array) -> NDArray[np.int32]:
+    """A fill-reducing order: SuperLU's minimum degree, taken from an incomplete factor that drops everything."""
+    A = csc_array(L + _norm(L) * eye_array(L.shape[0]))
+    partial = spilu(
+        A,
+        drop_tol=1.0,
+        fill_factor=1,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    order = np.empty(L.shape[0], dtype=np.int32)
+    order[partial.perm_c] = np.arange(L.shape[0], dtype=np.int32)
+    return order
+
+
+def _norm(L: csr_array) -> float:
+    """Scale of the operator: its largest diagonal entry (its norm is at most twice that)."""
+    return float(L.diagonal().max()) or 1.0
+
+
+def _weights(W: Any) -> csr_array:
+    """Checked symmetric weights."""
+    if not issparse(W) and not isinstance(W, np.ndarray):
+        raise ValueError(f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first")
+    W = csr_array(W, dtype=np.float64)
+    if W.shape[0] != W.shape[1] or W.shape[0] == 0:
+        raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
+    if not (np.isfinite(W.data).all() and (W.data >= 0).all()):
+        raise ValueError("weights must be finite and not negative")
+    if (abs(W - W.T) > 1e-12 * max(W.data.max(initial=0.0), 1e-300)).nnz:
+        raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
+    return W
