@@ -42,7 +42,8 @@ def write(
         "whole": {k: _digest(v) for k, v in whole.items()},
     }
     text = json.dumps(sealed, sort_keys=True, allow_nan=False)
-    meta = {KEY: text, "seal": hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}
+    # One entry: safetensors writes several in an order that changes, and the same options must be the same bytes.
+    meta = {KEY: f"{_seal(text)} {text}"}
     if target.is_dir():
         raise IsADirectoryError(f"cannot write {target}: it is a folder; give a file name")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -96,10 +97,10 @@ def read(
 
 
 def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict[str, Any]:
-    text = meta.get(KEY)
-    if text is None:
+    if KEY not in meta:
         raise ValueError(f"{source} is a safetensors file, but not one of eigenoptions")
-    if hashlib.blake2b(text.encode(), digest_size=16).hexdigest() != meta.get("seal"):
+    seal, _, text = meta[KEY].partition(" ")
+    if _seal(text) != seal:
         raise ValueError(f"{source} is damaged: its header does not match its seal")
     header: dict[str, Any] = json.loads(text)
     if header.get("kind") != kind:
@@ -110,6 +111,10 @@ def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict
             "make the file again, or install the version that wrote it"
         )
     return header
+
+
+def _seal(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _digest(*parts: NDArray[Any]) -> str:
