@@ -74,8 +74,8 @@ def claims(results: Results) -> list[Claim]:
             f"{up} stops at {names(high)}, {max(away)} steps from the corner {corner}",
             verdict(max(away) == 0, len(high) == 1 and room[high[0]] == room[corner] and max(away) <= 2),
             "The normalized Laplacian weighs states by the root of their degree, so its peak lies away from "
-            f"the walls. With the combinatorial Laplacian the option ends at {exact}. The paper's text speaks "
-            "of the centre of the room, its caption of the corner.",
+            f"the walls. With the combinatorial Laplacian the option ends at {exact}. The paper's text "
+            "speaks of the centre of the room, its caption of the corner.",
         ),
     ]
 

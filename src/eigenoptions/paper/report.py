@@ -16,8 +16,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-import eigenoptions
-from eigenoptions import plots
+from eigenoptions import __version__, plots
 from eigenoptions.paper import EXPERIMENTS
 from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
 from eigenoptions.paper.results import Outcome, keep, kept, tables
@@ -199,6 +198,6 @@ def _duration(seconds: float) -> str:
 def _versions() -> str:
     parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib"))
     return (
-        f"eigenoptions {eigenoptions.__version__}, Python {platform.python_version()}, {parts}, "
+        f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, "
         f"{platform.system()} {platform.machine()}"
     )

@@ -69,7 +69,7 @@ def tables(results: Results) -> dict[str, str]:
     r"""Tables among the results (lists of rows), each as the text of a CSV file.
 
     >>> tables({"lengths": [{"option": "e2+", "steps": 8.5}], "gamma": 0.9})
-    {'lengths': 'option,steps\\ne2+,8.5\\n'}
+    {'lengths': 'option,steps\ne2+,8.5\n'}
     """
     texts = {}
     for name, rows in results.items():

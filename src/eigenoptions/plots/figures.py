@@ -141,7 +141,7 @@ def pvfs(
     --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
-    >>> [ax.getcaption() for ax in pvfs(eo.spectrum(eo.graph(mdp), k=3), mdp.coords).axes]
+    >>> [ax.get_title() for ax in pvfs(eo.spectrum(eo.graph(mdp), k=3), mdp.coords).axes]
     ['e2  λ\xa0=\xa00.00701', 'e3  λ\xa0=\xa00.0085']
     """
     k = len(spectrum.values)
@@ -173,7 +173,7 @@ def heat(
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("i-maze")
-    >>> heat(range(19), mdp.coords, "steps").axes[0].getcaption()
+    >>> heat(range(19), mdp.coords, "steps").axes[0].get_title()
     ''
     """
     panel = value_panel(coords, values, signed=False, label=label)

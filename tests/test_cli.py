@@ -1,0 +1,293 @@
+"""The command line: what it prints, writes and refuses, as a person and as a script see it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.cli import main
+
+COMMAND = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
+
+
+def run(capsys, *args: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    capsys.readouterr()
+    try:
+        code = main(args)
+    except SystemExit as stop:  # the argument parser's own way out
+        code = stop.code
+    seen = capsys.readouterr()
+    return code, seen.out, seen.err
+
+
+def refused(capsys, *args: str) -> str:
+    """The one line of a command that is refused."""
+    code, out, err = run(capsys, *args)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_discover_shows_maps_and_a_table(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = run(capsys, "discover", "four-rooms", "-n", "4")
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split() == ["e2+", "e2-", "e3+", "e3-"]
+    assert lines[2] == "  ".join(["█" * 13] * 4)
+    assert out.count("●") == 4
+    assert "(2, 10)" in out
+    assert "(10, 2)" in out
+    assert any(line.split() == ["e3+", "0.0084952", "+", "(2,", "2)", "8.72", "99%"] for line in lines)
+
+
+def test_maps_are_as_many_a_row_as_the_terminal_is_wide(capsys, monkeypatch):
+    for width, many in ((30, 2), (70, 4)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert run(capsys, "discover", "four-rooms", "-n", "4")[1].splitlines()[0].count("e") == many
+
+
+def test_discover_prints_one_json_object(capsys):
+    code, out, err = run(capsys, "discover", "i-maze", "-n", "3", "--gamma", "0.5", "--json")
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    found = json.loads(out)
+    options = eo.discover(eo.maze("i-maze"), 3, gamma=0.5)
+    assert found["settings"]["gamma"] == 0.5
+    assert [o["label"] for o in found["options"]] == list(options.labels)
+    assert [o["sign"] for o in found["options"]] == ["+", "-", "+"]
+    assert [o["eigenvalue"] for o in found["options"]] == options.eigenvalues.tolist()
+    assert [o["mean_length"] for o in found["options"]] == options.mean_length.tolist()
+    assert [o["stop_states"] for o in found["options"]] == [s.tolist() for s in options.stops]
+    assert found["options"][0]["stops"] == options.coords[options.stops[0]].tolist()
+    assert found["files"] == []
+
+
+def test_out_holds_the_options_and_the_figures(capsys, tmp_path):
+    folder = tmp_path / "deep" / "out"
+    code, out, _ = run(capsys, "discover", "four-rooms", "-n", "4", "--out", str(folder), "--json")
+    assert code == 0
+    names = ["options.safetensors", "options.svg", "pvfs.svg"]
+    assert json.loads(out)["files"] == [str(folder / name) for name in names]
+    assert sorted(p.name for p in folder.iterdir()) == names
+    mdp = eo.maze("four-rooms")
+    saved = eo.load_options(folder / "options.safetensors", mdp)
+    np.testing.assert_array_equal(saved.policy, eo.discover(mdp, 4).policy)
+    before = [(folder / name).read_bytes() for name in names]
+    run(capsys, "discover", "four-rooms", "-n", "4", "--out", str(folder))
+    assert [(folder / name).read_bytes() for name in names] == before
+
+
+def test_show_gives_back_what_discover_showed(capsys, tmp_path):
+    first = run(capsys, "discover", "four-rooms", "-n", "4", "--out", str(tmp_path))[1]
+    again = run(capsys, "show", str(tmp_path / "options.safetensors"))[1]
+    assert again == first[: first.index("wrote ")]
+    code, out, _ = run(capsys, "show", str(tmp_path / "options.safetensors"), "--only", "2", "--json")
+    assert code == 0
+    assert [o["label"] for o in json.loads(out)["options"]] == ["e3+"]
+    assert json.loads(out)["settings"]["gamma"] == 0.9
+
+
+def test_options_without_coordinates_are_shown_as_a_table(capsys, tmp_path):
+    ring = eo.MDP(np.roll(np.eye(6), 1, axis=1))
+    eo.solve(ring, eo.Purpose(np.arange(6.0), "up")).save(tmp_path / "ring.safetensors")
+    code, out, _ = run(capsys, "show", str(tmp_path / "ring.safetensors"))
+    assert code == 0
+    assert [line.split() for line in out.splitlines()][-1][:2] == ["up", "5"]
+    found = json.loads(run(capsys, "show", str(tmp_path / "ring.safetensors"), "--json")[1])["options"][0]
+    assert (found["stops"], found["stop_states"], found["eigenvalue"], found["sign"]) == (
+        None,
+        [5],
+        None,
+        None,
+    )
+
+
+def test_a_maze_file_is_as_good_as_a_name(capsys, tmp_path):
+    path = tmp_path / "corridor.txt"
+    path.write_text("S...G\n")
+    code, out, _ = run(capsys, "discover", str(path), "-n", "2", "--operator", "combinatorial", "--json")
+    assert code == 0
+    assert json.loads(out)["maze"] == "corridor"
+    assert sorted(o["stops"] for o in json.loads(out)["options"]) == [[[0, 0]], [[0, 4]]]
+
+
+def test_large_mazes_are_shown_coarser(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "hall.txt"
+    path.write_text("\n".join(["." * 100] * 2))
+    out = run(capsys, "discover", str(path), "-n", "2")[1]
+    assert "(maps show one row and column in 3)" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_several_components_are_noted(capsys, tmp_path):
+    path = tmp_path / "split.txt"
+    path.write_text("...#....\n...#....\n")
+    code, out, err = run(capsys, "discover", str(path), "-n", "2", "--json")
+    assert code == 0
+    assert json.loads(out)["states"] == 14
+    assert err.startswith("note: ")
+    assert "2 components" in err
+
+
+def test_mazes_are_listed_with_thumbnails(capsys):
+    code, out, err = run(capsys, "mazes")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split() == eo.mazes()
+    assert out.splitlines()[1].split() == ["104", "states", "19", "states", "100", "states"]
+    listed = json.loads(run(capsys, "mazes", "--json")[1])["mazes"]
+    assert [m["name"] for m in listed] == eo.mazes()
+    for m in listed:
+        mdp = eo.maze(m["map"])
+        assert mdp.fingerprint == eo.maze(m["name"]).fingerprint
+        assert (mdp.start, mdp.goal) == (eo.maze(m["name"]).start, eo.maze(m["name"]).goal)
+
+
+def test_reproduce_writes_a_report(capsys, tmp_path):
+    folder = tmp_path / "report"
+    args = ("reproduce", "--only", "figure1,figure4", "--settings", "quick", "--out", str(folder))
+    code, out, err = run(capsys, *args)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1] == f"report: {folder / 'index.html'}"
+    assert (folder / "index.html").is_file()
+    found = json.loads(run(capsys, *args, "--json")[1])
+    assert {c["experiment"] for c in found["claims"]} == {"figure1", "figure4"}
+    assert found["files"] == [str(folder / "index.html")]
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (
+            ("discover", "for-rooms"),
+            "no maze called 'for-rooms', and no such file: did you mean 'four-rooms'?",
+        ),
+        (("discover", "i-maze", "--gamma", "1"), "gamma must be in [0, 1), got 1.0"),
+        (("discover", "i-maze", "--gamma", "nan"), "gamma must be in [0, 1), got nan"),
+        (("discover", "i-maze", "-n", "999"), "must be in 1.."),
+        (("show", "nowhere.safetensors"), "no file nowhere.safetensors"),
+        (("reproduce", "--only", "figure9"), "no experiment called 'figure9': there are figure1, figure2"),
+    ],
+)
+def test_bad_input_is_one_line(args, line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert line in refused(capsys, *args)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "the map is empty"),
+        ("###\n###\n", "the map has no free cell"),
+        ("..\n.?\n", "unknown character '?' at line 2 column 2"),
+        ("S.\n.S\n", "the map has 2 starts (S)"),
+    ],
+)
+def test_bad_maps_are_one_line(text, line, capsys, tmp_path):
+    path = tmp_path / "map.txt"
+    path.write_text(text)
+    assert line in refused(capsys, "discover", str(path), "--out", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_places_that_cannot_be_written_are_one_line(capsys, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    assert "it is a file; give a folder" in refused(capsys, "discover", "i-maze", "--out", str(file))
+    assert "is a file; give another" in refused(capsys, "discover", "i-maze", "--out", str(file / "out"))
+    assert "report of ours" in refused(capsys, "reproduce", "--out", str(tmp_path))
+    (tmp_path / "out" / "options.svg").mkdir(parents=True)
+    assert "options.svg: Is a directory" in refused(
+        capsys, "discover", "i-maze", "-n", "2", "--out", str(tmp_path / "out")
+    )
+    assert not [p for p in tmp_path.rglob("*") if p.name.endswith(".tmp")]
+
+
+def test_damaged_files_are_one_line(capsys, tmp_path):
+    run(capsys, "discover", "i-maze", "-n", "2", "--out", str(tmp_path))
+    file = tmp_path / "options.safetensors"
+    assert "holds 2 items: index 7 is out of range" in refused(capsys, "show", str(file), "--only", "7")
+    file.write_bytes(file.read_bytes()[:-3])
+    assert "is damaged or no options file" in refused(capsys, "show", str(file))
+
+
+@pytest.mark.parametrize(
+    "args", [("dance",), ("discover",), ("discover", "i-maze", "-n", "x"), ("mazes", "--x")]
+)
+def test_arguments_that_make_no_sense_exit_with_2(args, capsys):
+    code, out, err = run(capsys, *args)
+    assert (code, out) == (2, "")
+    assert err
+    assert "Traceback" not in err
+
+
+def test_help_and_version(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert all(f"• {name} " in out for name in ("discover", "show", "mazes", "reproduce"))
+    assert run(capsys)[1] == out
+    assert "-n INT, --n-options INT" in run(capsys, "discover", "--help")[1]
+    assert run(capsys, "--version") == (0, f"eigenoptions {eo.__version__}\n", "")
+
+
+def test_help_loads_nothing_heavy_and_answers_at_once():
+    code = (
+        "import sys\nfrom eigenoptions.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = ('numpy', 'scipy', 'numba', 'matplotlib', 'typeguard')\n"
+        "sys.exit(' '.join(m for m in heavy if m in sys.modules) or 0)"
+    )
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) < 0.5
+
+
+def test_a_closed_pipe_is_no_error():
+    with subprocess.Popen(
+        [*COMMAND, "discover", "four-rooms", "-n", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_an_interrupted_reproduction_goes_on(tmp_path):
+    folder = tmp_path / "report"
+    args = [*COMMAND, "reproduce", "--out", str(folder)]
+    first = folder / "data" / "figure1.safetensors"
+    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not first.exists() and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "error: stopped\n")
+    assert not (folder / "index.html").exists()
+    done = first.stat().st_mtime_ns
+    again = subprocess.run([*args, "--settings", "paper"], capture_output=True, text=True, check=True)
+    assert "report: " in again.stdout
+    assert first.stat().st_mtime_ns == done
+    assert Path(folder / "index.html").is_file()
+
+
+def test_a_terminal_without_unicode_gets_question_marks():
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    seen = subprocess.run([*COMMAND, "mazes"], env=env, capture_output=True, check=True)
+    assert b"?????" in seen.stdout

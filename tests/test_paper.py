@@ -1,0 +1,257 @@
+"""The paper made again: claims come from results, results survive the disk, the page needs nothing else."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from eigenoptions import plots
+from eigenoptions.paper import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
+from eigenoptions.paper.experiment import VERDICTS, verdict
+from eigenoptions.paper.report import inline, page, reproduce
+from eigenoptions.paper.results import Outcome, keep, kept, tables
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Folder and outcomes of a quick reproduction."""
+    folder = tmp_path_factory.mktemp("paper") / "report"
+    return folder, reproduce(folder, "quick")
+
+
+@pytest.fixture(scope="module")
+def results(report):
+    return {o.experiment.name: o.results for o in report[1]}
+
+
+def test_the_list_of_experiments_is_complete():
+    names = [e.name for e in EXPERIMENTS]
+    assert len(set(names)) == len(names)
+    assert {f"figure{i}" for i in range(1, 6)} | {"theorem31"} <= set(names)
+    assert all({"paper", "quick"} <= set(e.settings) for e in EXPERIMENTS)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_every_experiment_draws_and_judges(experiment, results):
+    found = results[experiment.name]
+    assert isinstance(experiment.figure(found), Figure)
+    claims = experiment.claims(found)
+    assert claims
+    for claim in claims:
+        assert claim.verdict in VERDICTS
+        assert all((claim.sentence, claim.section, claim.measured, claim.evidence))
+    assert tables(found)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
+    given = experiment.settings["quick"]
+    keep(tmp_path, Outcome(experiment, given, results[experiment.name], 1.5))
+    again = kept(tmp_path, experiment, given)
+    assert again.seconds == 1.5
+    assert experiment.claims(again.results) == experiment.claims(results[experiment.name])
+    drawn = [plots.svg(experiment.figure(r)) for r in (again.results, results[experiment.name])]
+    assert drawn[0] == drawn[1]
+
+
+def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
+    experiment = EXPERIMENTS[0]
+    given = experiment.settings["quick"]
+    assert kept(tmp_path, experiment, given) is None
+    plain = {"x": np.arange(3), "rows": [{"a": 1, "b": float("inf")}], "nan": float("nan"), "text": "t"}
+    keep(tmp_path, Outcome(experiment, given, plain, 0.0))
+    again = kept(tmp_path, experiment, given).results
+    np.testing.assert_array_equal(again["x"], plain["x"])
+    assert again["rows"] == plain["rows"]
+    assert np.isnan(again["nan"])
+    assert kept(tmp_path, experiment, {**given, "mazes": ["i-maze"]}) is None
+    file = tmp_path / f"{experiment.name}.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert kept(tmp_path, experiment, given) is None
+
+
+def test_verdicts_are_all_some_or_none():
+    assert [verdict(True), verdict(True, False), verdict(False, False)] == list(VERDICTS)
+    with pytest.raises(ValueError, match="verdict must be one of holds, partly, does not hold, got 'maybe'"):
+        Claim("a", "1", "b", "maybe", "c")
+
+
+def test_four_rooms_has_its_doorways_and_corners(results):
+    found = results["figure5"]
+    assert discovered.doorways(found) == [(3, 6), (6, 2), (7, 9), (10, 6)]
+    assert discovered.corners(found) == [(1, 1), (1, 11), (11, 1), (11, 11)]
+
+
+def test_the_second_pvf_leads_to_opposite_rooms(results):
+    found = results["figure2"]
+    ends = {discovered.stops(found, label)[0] for label in ("e2+", "e2-")}
+    assert ends == {(2, 10), (10, 2)}
+    opposite, corner = figure2.claims(found)
+    assert (opposite.verdict, corner.verdict) == ("holds", "partly")
+    assert "(1, 11)" in corner.evidence
+
+
+def test_the_fifth_eigenoption_is_the_first_at_a_doorway(results):
+    (claim,) = figure5.claims(results["figure5"])
+    assert claim.verdict == "holds"
+    assert "e5" in claim.measured
+
+
+def test_a_verdict_follows_the_results(results):
+    earlier = copy.deepcopy(results["figure5"])
+    earlier["stops"].append({"operator": "normalized", "option": "e3+", "row": 3, "column": 6})
+    assert figure5.claims(earlier)[0].verdict == "does not hold"
+
+    same_room = copy.deepcopy(results["figure2"])
+    for row in same_room["stops"]:
+        if row["operator"] == "normalized" and row["option"].startswith("e2"):
+            row["row"], row["column"] = 1, 11
+    assert [c.verdict for c in figure2.claims(same_room)] == ["does not hold", "holds"]
+
+    twice = copy.deepcopy(results["figure3"])
+    for row in twice["options"]:
+        row["mean_length"] = 10.0 if row["option"] == "e2+" else 5.0
+    assert figure3.claims(twice)[1].verdict == "holds"
+
+    endless = copy.deepcopy(results["theorem31"])
+    endless["options"][0] |= {"n_stops": 0, "mean_length": float("inf")}
+    assert theorem31.claims(endless)[0].verdict == "does not hold"
+
+
+def test_fourth_option_of_the_open_room_has_twice_the_stops(results):
+    rows = results["figure3"]
+    assert discovered.option(rows, "e4+")["n_stops"] == 2 * discovered.option(rows, "e2+")["n_stops"] == 2
+    # Along the diagonals, one corner each: the option of -e mirrors that of e.
+    plus, minus = (discovered.stops(rows, label, "combinatorial")[0] for label in ("e2+", "e2-"))
+    assert (plus[0] + minus[0], plus[1] + minus[1]) == (11, 11)
+
+
+class Page(HTMLParser):
+    """Tags that are open, ids, and addresses of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in ("meta", "br", "link", "img"):
+            self.open.append(tag)
+        self.handle_attributes(attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.handle_attributes(attrs)
+
+    def handle_attributes(self, attrs):
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href"):
+                self.addresses.append(value)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_from_outside(report):
+    folder, _ = report
+    text = (folder / "index.html").read_text()
+    seen = Page(text)
+    assert seen.open == []
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert not seen.tags & {"script", "link", "img", "iframe", "image"}
+    for address in seen.addresses:
+        if address.startswith("#"):
+            assert address[1:] in seen.ids
+        else:
+            assert (folder / address).is_file()
+    outside = {
+        url for url in re.findall(r'https?://[^"\s<>]+', text) if not url.startswith("http://www.w3.org/")
+    }
+    assert outside == set()
+    assert "url(http" not in text
+    assert "prefers-color-scheme:dark" in text
+
+
+def test_the_page_opens_with_every_claim(report):
+    folder, outcomes = report
+    text = (folder / "index.html").read_text()
+    claims = [c for o in outcomes for c in o.experiment.claims(o.results)]
+    table = text[text.index("<tbody>") : text.index("</tbody>")]
+    assert table.count("<tr>") == len(claims)
+    assert text.index("</tbody>") < text.index("<svg")
+    assert text.count("<svg") == len(EXPERIMENTS)
+    assert "Not run yet" not in text
+    assert f">{sum(c.verdict == 'holds' for c in claims)} hold<" in text
+
+
+def test_data_are_tidy_csv(report, results):
+    folder, _ = report
+    with open(folder / "data" / "figure5-options.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [r["option"] for r in rows[:4]] == ["e1+", "e1-", "e2+", "e2-"]
+    assert [float(r["mean_length"]) for r in rows] == [
+        r["mean_length"] for r in results["figure5"]["options"]
+    ]
+
+
+def test_a_second_run_goes_on_from_what_is_done(report):
+    folder, outcomes = report
+    files = sorted((folder / "data").glob("*.safetensors"))
+    before = [f.stat().st_mtime_ns for f in files]
+    news: list[str] = []
+    again = reproduce(folder, "quick", tell=news.append)
+    assert [f.stat().st_mtime_ns for f in files] == before
+    assert news == ["writing the report"]
+    assert [o.seconds for o in again] == [o.seconds for o in outcomes]
+    reproduce(folder, "quick", ["figure1"], fresh=True, tell=news.append)
+    assert news[1:] == ["Figure 1: the domains", "writing the report"]
+
+
+def test_only_some_experiments(tmp_path):
+    outcomes = reproduce(tmp_path / "new" / "report", "quick", ["figure4"])
+    assert [o.experiment.name for o in outcomes] == ["figure4"]
+    text = (tmp_path / "new" / "report" / "index.html").read_text()
+    assert "Not run yet: Figure 1: the domains" in text
+    assert page([], "quick").count("<svg") == 0
+
+
+def test_pictures_on_one_page_share_no_ids():
+    svg = plots.svg(plots.figure([plots.maze_panel([[0, 0]], {0: "S"})]))
+    one, other = inline(svg, "a", "A <picture>"), inline(svg, "b", "B")
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in (one, other)]
+    assert ids[0].isdisjoint(ids[1])
+    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', one))
+    assert {a or b for a, b in used} <= ids[0]
+    assert 'aria-label="A &lt;picture&gt;"' in one
+    assert "<metadata>" not in one
+
+
+def test_bad_input_is_named_and_nothing_is_written(tmp_path):
+    with pytest.raises(ValueError, match="no experiment called 'figure9': there are figure1, figure2, "):
+        reproduce(tmp_path / "a", "quick", ["figure9"])
+    with pytest.raises(ValueError, match="settings must be one of paper, quick, got 'slow'"):
+        reproduce(tmp_path / "a", "slow")
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.tex").write_text("years of work")
+    with pytest.raises(
+        OSError, match="has other things in it than a report of ours: give a new or empty folder"
+    ):
+        reproduce(tmp_path / "b", "quick")
+    with pytest.raises(OSError, match=r"thesis.tex: it is a file; give a folder"):
+        reproduce(tmp_path / "b" / "thesis.tex", "quick")
+    with pytest.raises(OSError, match="cannot make the folder"):
+        reproduce(tmp_path / "b" / "thesis.tex" / "deep", "quick")
+    assert [p.name for p in (tmp_path / "b").iterdir()] == ["thesis.tex"]
