@@ -24,9 +24,10 @@ PACKAGE = ROOT / "src" / "eigenoptions"
 
 LAYERS = [  # from the ground up
     {"_kernels", "parallel", "sketch", "storage"},
-    {"mdp"},
+    {"mdp", "lanczos"},
     {"spectra"},
     {"options", "deep"},
+    {"planning"},
     {"envs", "atari"},
     {"learning", "evaluation"},
     {"discovery"},

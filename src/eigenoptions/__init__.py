@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from eigenoptions.options import Purpose as Purpose
     from eigenoptions.options import eigenpurposes as eigenpurposes
     from eigenoptions.options import load_options as load_options
-    from eigenoptions.options import solve as solve
+    from eigenoptions.planning import solve as solve
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _HOME = {
     "mdp": ("MDP", "Transitions", "maze", "mazes", "graph"),
     "spectra": ("Spectrum", "laplacian", "spectrum"),
-    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "solve", "load_options"),
+    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "load_options"),
+    "planning": ("solve",),
     "discovery": ("discover",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

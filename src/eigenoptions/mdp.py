@@ -111,7 +111,7 @@ class MDP:
         """The same dynamics with another start, another goal, or both.
 
         >>> maze("four-rooms").task(goal=0)
-        MDP(four-rooms: 104 states, 4 actions, deterministic, start 93, goal 0)
+        MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 0)
         """
         return replace(
             self, start=self.start if start is None else start, goal=self.goal if goal is None else goal
@@ -197,7 +197,7 @@ def maze(source: str | Path) -> MDP:
     Examples
     --------
     >>> maze("four-rooms")
-    MDP(four-rooms: 104 states, 4 actions, deterministic, start 93, goal 4)
+    MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 9)
     >>> maze("S.#\\n#.G").successors.tolist()
     [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
     """

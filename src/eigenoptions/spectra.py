@@ -11,16 +11,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import spilu
 
 from eigenoptions import sketch
+from eigenoptions.lanczos import BLOCK, elimination_order, lanczos
 from eigenoptions.mdp import Features
 
 log = logging.getLogger("eigenoptions")
@@ -28,7 +29,6 @@ log = logging.getLogger("eigenoptions")
 OPERATORS = ("normalized", "combinatorial", "random-walk")
 DENSE = 512  # states up to which LAPACK on the full matrix is faster than any sparse way
 MOST_DENSE = 20_000  # beyond this the full matrix does not fit in a few GB
-BLOCK = 2  # vectors of a Lanczos block: a solve for two costs little more than a solve for one
 SAME = 1e-9  # relative distance below which neighbouring eigenvalues are one repeated eigenvalue
 NOISE = 1e-13  # the same, absolute, in units of the operator's norm
 TIE = 1e-8  # relative distance below which two entries of an eigenvector are of equal size
@@ -236,7 +236,7 @@ def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
     """
     cuts = np.flatnonzero(np.diff(values) > SAME * np.abs(values[1:]) + NOISE * norm) + 1
     edges = [0, *cuts.tolist(), len(values)]
-    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def _peak(size: Array) -> int:
@@ -285,7 +285,7 @@ def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tupl
 
     n = L.shape[0]
     norm = _norm(L)
-    order = _elimination_order(L)
+    order = elimination_order(L)
     A = csr_array(L[order][:, order])
     parent, start = symbolic(A.indptr, A.indices)
     null = _Zero(zero.part[order], zero.count, zero.unit[order])
@@ -320,7 +320,7 @@ def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tupl
     room = n - zero.count
     want = min(room, k + BLOCK)
     while True:
-        found = _lanczos(apply, n, max(want - len(values), 1), vectors, rng)
+        found = lanczos(apply, n, max(want - len(values), 1), vectors, rng)
         vectors = np.concatenate([vectors, found]) if len(vectors) else found
         del found
         values = np.einsum("ij,ij->i", vectors, (A @ vectors.T).T)
@@ -343,127 +343,6 @@ def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tupl
     out = np.empty_like(vectors)
     out[:, order] = vectors
     return values, out
-
-
-def _lanczos(
-    apply: Callable[[Array], None], n: int, want: int, locked: Array, rng: np.random.Generator
-) -> Array:
-    """The `want` eigenvectors (as rows) of the largest eigenvalues of a positive operator, orthogonal to `locked`.
-
-    Block Lanczos without restarts: after the recurrence with the last two blocks, one pass over the whole basis keeps
-    it orthogonal to working precision.
-    """
-    basis = _Basis(locked, apply, rng)
-    b = min(BLOCK, n - len(locked))
-    most = n - len(locked)
-    begin = rng.standard_normal((n, b))
-    apply(begin)  # from here on nothing lies in the null space
-    Q, _ = basis.extend(begin.T.copy())
-    before = Q[:0]
-    T = np.zeros((0, 0))
-    while True:
-        m = basis.size
-        X = Q.T.copy()
-        apply(X)
-        W = X.T.copy()
-        near = np.concatenate([before, Q])
-        H = near @ W.T
-        W -= H.T @ near
-        T = np.pad(T, ((0, b), (0, b)))
-        T[m - len(near) :, m - b :] = H
-        full = m + b > most
-        if not full:
-            before = Q
-            Q, R = basis.extend(W)
-        if full or (m >= 1.5 * want and m // b % 2 == 0):
-            upper = np.triu(T) + np.triu(T, 1).T
-            theta, S = np.linalg.eigh(upper)
-            theta, S = theta[::-1][:want], S[:, ::-1][:, :want]
-            error = np.linalg.norm(R @ S[-b:], axis=0) if not full else np.zeros(len(theta))
-            if full or (len(theta) == want and (error <= 1e-14 * theta).all()):
-                return basis.combine(S)
-
-
-class _Basis:
-    """Orthonormal rows that grow, in chunks, so that nothing is copied as they do."""
-
-    CHUNK = 32
-
-    def __init__(self, locked: Array, apply: Callable[[Array], None], rng: np.random.Generator) -> None:
-        self.locked, self.apply, self.rng = locked, apply, rng
-        self.chunks: list[Array] = []
-        self.size = 0
-
-    def extend(self, W: Array) -> tuple[Array, Array]:
-        """Add the rows of W (b, n), made orthonormal to all before; returns them and R with ``W' = Q' R``.
-
-        Where a row depends on the others (an invariant subspace is found), a random direction takes its place.
-        """
-        b, n = W.shape
-        R = np.zeros((b, b))
-        first = self.size
-        for c in range(b):
-            w, whole = W[c], float(np.linalg.norm(W[c]))
-            length = self._clean(w, R[:, c], first)
-            if length <= 1e-12 * whole or whole == 0.0:
-                fresh = self.rng.standard_normal((n, 1))
-                self.apply(fresh)
-                w[:] = fresh[:, 0]
-                length, R[c, c] = self._clean(w, np.zeros(b), first), 0.0
-            else:
-                R[c, c] = length
-            w /= length
-            if self.size % self.CHUNK == 0:
-                self.chunks.append(np.empty((self.CHUNK, n)))
-            self.chunks[-1][self.size % self.CHUNK] = w
-            self.size += 1
-        return W, R
-
-    def _clean(self, w: Array, r: Array, first: int) -> float:
-        """Make w orthogonal to everything, in place; coefficients on rows from `first` on are added to r."""
-        old = float(np.linalg.norm(w))
-        for _ in range(4):
-            if len(self.locked):
-                w -= (self.locked @ w) @ self.locked
-            for i, chunk in enumerate(self.chunks):
-                filled = chunk[: self.size - i * self.CHUNK]
-                h = filled @ w
-                w -= h @ filled
-                mine = h[max(first - i * self.CHUNK, 0) :]
-                if len(mine):
-                    at = max(i * self.CHUNK - first, 0)
-                    r[at : at + len(mine)] += mine
-            new = float(np.linalg.norm(w))
-            if new > 0.5 * old:  # once is enough unless much was taken away
-                break
-            old = new
-        return new
-
-    def combine(self, S: Array) -> Array:
-        """Unit rows ``S' Q``, for S (m, k); the basis is given up on the way to spare memory."""
-        out = np.zeros((S.shape[1], self.chunks[0].shape[1]))
-        while self.chunks:
-            chunk = self.chunks.pop()
-            low = len(self.chunks) * self.CHUNK
-            part = S[low : low + self.CHUNK]
-            out += part.T @ chunk[: len(part)]
-        return out / np.linalg.norm(out, axis=1)[:, None]
-
-
-def _elimination_order(L: csr_array) -> NDArray[np.int32]:
-    """A fill-reducing order: SuperLU's minimum degree, taken from an incomplete factor that drops everything."""
-    A = csc_array(L + _norm(L) * eye_array(L.shape[0]))
-    partial = spilu(
-        A,
-        drop_tol=1.0,
-        fill_factor=1,
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-    order = np.empty(L.shape[0], dtype=np.int32)
-    order[partial.perm_c] = np.arange(L.shape[0], dtype=np.int32)
-    return order
 
 
 def _norm(L: csr_array) -> float:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
+from eigenoptions.discovery import rooms
 from eigenoptions.mdp import MDP, graph, maze
-from eigenoptions.options import OptionSet, eigenpurposes, solve
+from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.paper.experiment import Results, Settings
+from eigenoptions.planning import solve
 from eigenoptions.spectra import spectrum
 
 Cell = tuple[int, int]
@@ -27,11 +29,11 @@ def run(settings: Settings) -> Results:
     tables: dict[str, list[dict[str, Any]]] = {"options": [], "stops": [], "pvfs": []}
     results: Results = {}
     for operator in settings["operators"]:
-        sp = spectrum(W, k=settings["eigenvectors"], operator=operator)
+        sp = spectrum(W, k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
         options = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])
         if not results:
             results = {"coords": options.coords, "policy": options.policy, "labels": list(options.labels)}
-            results |= {"vectors": sp.vectors, "values": sp.values}
+            results |= {"vectors": sp.vectors, "room": rooms(mdp)[0]}
             tables["pvfs"] = pvf_rows(mdp, sp.vectors, settings["shown"])
         tables["options"] += option_rows(options, operator)
         tables["stops"] += stop_rows(options, operator)
@@ -103,16 +105,16 @@ def corners(results: Results) -> list[Cell]:
     ]
 
 
+def room_of(results: Results) -> dict[Cell, int]:
+    """Room of each cell, as `eigenoptions.discovery.rooms` finds them; -1 for a doorway."""
+    return {
+        (int(r), int(c)): int(room) for (r, c), room in zip(results["coords"], results["room"], strict=True)
+    }
+
+
 def doorways(results: Results) -> list[Cell]:
-    """Cells one walks straight through: walls on two opposite sides, free cells on the other two."""
-    cells = {(int(r), int(c)) for r, c in results["coords"]}
-
-    def is_door(row: int, col: int) -> bool:
-        upright = {(row - 1, col), (row + 1, col)} & cells
-        level = {(row, col - 1), (row, col + 1)} & cells
-        return {len(upright), len(level)} == {0, 2}
-
-    return sorted(cell for cell in cells if is_door(*cell))
+    """Cells that part the rooms."""
+    return [cell for cell, room in room_of(results).items() if room < 0]
 
 
 def names(cells: Sequence[Cell], most: int = 4) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions import plots
 from eigenoptions.paper import discovered
-from eigenoptions.paper.discovered import Cell, corners, doorways, names, steps, stops
+from eigenoptions.paper.discovered import Cell, corners, doorways, names, room_of, steps, stops
 from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
 
 SETTINGS: dict[str, Settings] = {
@@ -47,7 +46,7 @@ def claims(results: Results) -> list[Claim]:
     """Where the options of the second PVF end."""
     up, down = ("e2+", "e2-") if _sign(results) > 0 else ("e2-", "e2+")
     high, low = stops(results, up), stops(results, down)
-    room = _rooms(results)
+    room = room_of(results)
     apart = _opposite(results, room)
     single = len(high) == len(low) == 1
     corner = corners(results)[1]
@@ -87,14 +86,6 @@ def _sign(results: Results) -> float:
     return float(np.sign(toward[np.argmax(e)] - toward[np.argmin(e)]))
 
 
-def _rooms(results: Results) -> dict[Cell, int]:
-    """Tell the room of each cell; doorways are in none."""
-    shut = set(doorways(results))
-    cells = [(int(r), int(c)) for r, c in results["coords"] if (int(r), int(c)) not in shut]
-    near = np.array([[steps(a, b) == 1 for b in cells] for a in cells])
-    return dict(zip(cells, connected_components(near, directed=False)[1].tolist(), strict=True))
-
-
 def _opposite(results: Results, room: dict[Cell, int]) -> set[tuple[int, int]]:
     """Pairs of rooms that share no doorway."""
     joined = {
@@ -104,7 +95,7 @@ def _opposite(results: Results, room: dict[Cell, int]) -> set[tuple[int, int]]:
         for b in room
         if steps(a, door) == 1 and steps(b, door) == 1
     }
-    every = set(room.values())
+    every = set(room.values()) - {-1}
     return {(a, b) for a in every for b in every if a != b and (a, b) not in joined}
 
 

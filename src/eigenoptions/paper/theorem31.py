@@ -8,9 +8,10 @@ import numpy as np
 
 from eigenoptions import plots
 from eigenoptions.mdp import graph, maze
-from eigenoptions.options import eigenpurposes, solve
+from eigenoptions.options import eigenpurposes
 from eigenoptions.paper.discovered import option_rows
 from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
+from eigenoptions.planning import solve
 from eigenoptions.spectra import spectrum
 
 SETTINGS: dict[str, Settings] = {
@@ -36,7 +37,7 @@ def run(settings: Settings) -> Results:
     for name in settings["mazes"]:
         mdp = maze(name)
         for operator in settings["operators"]:
-            sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator)
+            sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
             for gamma in settings["gammas"]:
                 options = solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)
                 rows += [{"domain": name, "gamma": gamma, **row} for row in option_rows(options, operator)]
