@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.cli import main
+from eigenoptions.cli import Discover, main
+from eigenoptions.discovery import METHODS
+from eigenoptions.spectra import OPERATORS
 
 COMMAND = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
 
@@ -74,6 +77,21 @@ def test_discover_prints_one_json_object(capsys):
     assert [o["stop_states"] for o in found["options"]] == [s.tolist() for s in options.stops]
     assert found["options"][0]["stops"] == options.coords[options.stops[0]].tolist()
     assert found["files"] == []
+
+
+def test_every_method_is_offered(capsys):
+    assert set(get_args(get_type_hints(Discover)["method"])) == set(METHODS)
+    assert set(get_args(get_type_hints(Discover)["operator"])) == set(OPERATORS)
+    for method, labels in (("bottleneck", ["room 1", "room 2", "room 3", "room 4"]), ("random", ["goal 86"])):
+        code, out, _ = run(capsys, "discover", "four-rooms", "--method", method, "--json")
+        assert code == 0
+        assert [o["label"] for o in json.loads(out)["options"]][: len(labels)] == labels
+        assert json.loads(out)["options"][0]["sign"] is None
+
+
+def test_eigenvalue_zero_is_counted_when_asked(capsys):
+    found = json.loads(run(capsys, "discover", "i-maze", "-n", "3", "--no-skip-zero", "--json")[1])
+    assert [o["label"] for o in found["options"]] == ["e1+", "e1-", "e2+"]
 
 
 def test_out_holds_the_options_and_the_figures(capsys, tmp_path):
@@ -178,7 +196,9 @@ def test_reproduce_writes_a_report(capsys, tmp_path):
         ),
         (("discover", "i-maze", "--gamma", "1"), "gamma must be in [0, 1), got 1.0"),
         (("discover", "i-maze", "--gamma", "nan"), "gamma must be in [0, 1), got nan"),
-        (("discover", "i-maze", "-n", "999"), "must be in 1.."),
+        (("discover", "i-maze", "-n", "999"), "n_options must be in 1..36 for 19 states, got 999"),
+        (("discover", "i-maze", "-n", "0"), "n_options must be a whole number from 1, got 0"),
+        (("discover", "open-room", "--method", "bottleneck"), "this state space has no bottleneck"),
         (("show", "nowhere.safetensors"), "no file nowhere.safetensors"),
         (("reproduce", "--only", "figure9"), "no experiment called 'figure9': there are figure1, figure2"),
     ],
@@ -241,7 +261,7 @@ def test_help_and_version(capsys):
     assert code == 0
     assert all(f"• {name} " in out for name in ("discover", "show", "mazes", "reproduce"))
     assert run(capsys)[1] == out
-    assert "-n INT, --n-options INT" in run(capsys, "discover", "--help")[1]
+    assert "-n N, --n-options N" in run(capsys, "discover", "--help")[1]
     assert run(capsys, "--version") == (0, f"eigenoptions {eo.__version__}\n", "")
 
 

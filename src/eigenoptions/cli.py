@@ -46,9 +46,11 @@ class Discover:
     n_options
         How many; both signs of an eigenvector count.
     method
-        How options are found.
+        Eigenoptions, shortest paths to doorways, or to random states.
     operator
         The Laplacian whose eigenvectors are used; the paper's is normalized.
+    skip_zero
+        Leave out eigenvalue zero, which has no direction; the paper counts it.
     gamma
         Discount in [0, 1): how far an option looks over a valley.
     rng
@@ -60,10 +62,17 @@ class Discover:
     """
 
     maze: Annotated[Positional[str], arg(metavar="MAZE")]
-    n_options: Annotated[int, arg(aliases=("-n",))] = 8
-    method: str = "eigen"
+    n_options: Annotated[
+        Optional[int],  # noqa: UP045
+        arg(aliases=("-n",), metavar="N", help_behavior_hint="(default: 8; all bottleneck options)"),
+    ] = None
+    method: Literal["eigen", "bottleneck", "random"] = "eigen"
     operator: Literal["normalized", "combinatorial", "random-walk"] = "normalized"
-    gamma: float = 0.9
+    gamma: Annotated[
+        Optional[float],  # noqa: UP045
+        arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
+    ] = None
+    skip_zero: bool = True
     rng: int = 0
     out: Folder = None
     as_json: Json = False
@@ -77,14 +86,16 @@ class Discover:
             from eigenoptions.mdp import maze
 
             mdp = maze(self.maze)
-            status.update(f"looking for {self.n_options} options on {mdp.n_states} states")
-            how = {"gamma": self.gamma, "operator": self.operator, "rng": self.rng}
-            options = discover(mdp, self.n_options, self.method, **how)  # type: ignore[arg-type]
+            many = 8 if self.n_options is None and self.method != "bottleneck" else self.n_options
+            how = {"operator": self.operator, "skip_zero": self.skip_zero} if self.method == "eigen" else {}
+            status.update(f"looking for options on {mdp.n_states} states")
+            options = discover(mdp, many, self.method, gamma=self.gamma, rng=self.rng, **how)
             files: list[Path] = []
             if self.out is not None:
                 status.update("drawing")
                 files = _write(self.out, mdp, options, self.operator)
-        settings = {"n_options": self.n_options, "method": self.method, **how}
+        settings = {"n_options": len(options), "gamma": options.provenance["gamma"], "rng": self.rng}
+        settings |= {"method": self.method, **how}
         head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": settings}
         _show(options, head, files, self.as_json)
 
@@ -285,7 +296,7 @@ def _write(folder: Path, mdp: MDP, options: OptionSet, operator: str) -> list[Pa
     figures = {"options.svg": plots.options(options[:PANELS])} if options.coords is not None else {}
     numbers = [int(label[1:-1]) for label in options.labels if _sign(label)]
     if numbers and options.coords is not None:
-        sp = spectrum(graph(mdp), k=max(numbers), operator=operator)
+        sp = spectrum(graph(mdp), k=max(numbers), operator=operator, coords=mdp.coords)
         figures["pvfs.svg"] = plots.pvfs(sp, options.coords)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -328,8 +339,9 @@ def _show(options: OptionSet, head: dict[str, Any], files: list[Path], as_json: 
         )
     for row in rows:
         cells = row["stops"] if row["stops"] is not None else row["stop_states"]
-        where = " ".join(str(tuple(c)) if isinstance(c, list) else str(c) for c in cells[:3])
-        more = f" and {len(cells) - 3} more" if len(cells) > 3 else ""
+        few = cells if len(cells) <= 3 else cells[:2]
+        where = " ".join(str(tuple(c)) if isinstance(c, list) else str(c) for c in few)
+        more = f" +{len(cells) - 2} more" if len(cells) > 3 else ""
         table.add_row(
             Text(row["label"]),
             "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
