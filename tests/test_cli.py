@@ -155,10 +155,12 @@ def test_large_mazes_are_shown_coarser(capsys, tmp_path, monkeypatch):
 def test_several_components_are_noted(capsys, tmp_path):
     path = tmp_path / "split.txt"
     path.write_text("...#....\n...#....\n")
-    code, out, err = run(capsys, "discover", str(path), "-n", "2", "--json")
+    args = ("discover", str(path), "-n", "2", "--json", "--out", str(tmp_path / "out"))
+    code, out, err = run(capsys, *args)
     assert code == 0
     assert json.loads(out)["states"] == 14
     assert err.startswith("note: ")
+    assert err.count("\n") == 1
     assert "2 components" in err
 
 

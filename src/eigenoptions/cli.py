@@ -261,11 +261,15 @@ def _complain(line: str) -> None:
 
 def _hear_notes() -> None:
     """Show what the library notes (several components, say) on standard error."""
+    said: set[str] = set()
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            text = Text(f"note: {record.getMessage()}", style="yellow")
-            Console(stderr=True, highlight=False).print(text, soft_wrap=True)
+            note = record.getMessage()
+            if note not in said:
+                said.add(note)
+                text = Text(f"note: {note}", style="yellow")
+                Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
     log = logging.getLogger("eigenoptions")
     log.handlers, log.propagate = [Notes()], False

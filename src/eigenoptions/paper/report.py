@@ -147,7 +147,7 @@ def _section(outcome: Outcome, claims: list[Claim]) -> str:
         f'<a href="data/{e.name}-{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
     )
     evidence = "".join(
-        f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <q>{escape(c.sentence)}</q> '
+        f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <em>{escape(c.sentence)}</em> '
         f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
         for c in claims
     )
