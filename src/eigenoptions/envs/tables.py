@@ -1,0 +1,273 @@
+"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploring it.
+
+`Numbered` is the way back: the explored environment again, with the number of the state as its observation, so that
+options found on its MDP can act in it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Discrete
+from gymnasium.utils import RecordConstructorArgs, seeding
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from eigenoptions.envs.exploring import Key, Progress, Restore, Save, explore, name_of, probe_of
+from eigenoptions.mdp import MDP
+
+log = logging.getLogger("eigenoptions")
+
+
+def from_env(
+    env: str | gym.Env[Any, Any],
+    *,
+    max_states: int = 100_000,
+    key: Key | None = None,
+    save: Save | None = None,
+    restore: Restore | None = None,
+    progress: Progress | None = None,
+    seed: int | None = 0,
+) -> MDP:
+    """Exact MDP of a finite Gymnasium environment (id or object).
+
+    An environment with a transition table (``env.unwrapped.P``: FrozenLake, Taxi, CliffWalking, our mazes) is read from
+    it. A deterministic one without a table is explored breadth first from ``reset(seed=seed)``: MiniGrid, and whatever
+    can be copied and shows its state in whole numbers, or comes with `key`, `save` and `restore`.
+
+    Parameters
+    ----------
+    env
+        An id, with its module where needed (``"minigrid:MiniGrid-FourRooms-v0"``), or an environment. One that is
+        explored is left in some state: reset it before use.
+    max_states
+        The most states to find. Beyond it `StateLimitReached` is raised, which carries what was found.
+    key
+        ``key(env.unwrapped, obs)``: something hashable that tells states apart.
+    save, restore
+        ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``.
+    progress
+        Called with the numbers of states expanded and found.
+    seed
+        Of the reset before exploring; the layouts of MiniGrid depend on it.
+
+    Returns
+    -------
+    MDP
+        States keep the environment's numbers. Where an episode has ended, and in states that no episode reaches, every
+        action stays put: a table may list moves there (out of CliffWalking's goal, for one), but they never happen, and
+        would be edges of the graph. `start` is the most likely first state; `goal` the one end of an episode with the
+        highest reward, if there is one; `coords` is there where the states lie on a grid. Our own mazes give their
+        `MDP` as it is: there the goal is a task, not a wall.
+
+    Examples
+    --------
+    >>> from_env("FrozenLake-v1")
+    MDP(FrozenLake-v1: 16 states, 4 actions, stochastic, start 0, goal 15)
+    """
+    made = made_env(env)
+    try:
+        n_actions = count_actions(made)
+        if not isinstance(max_states, int) or max_states < 1:
+            raise ValueError(f"max_states must be at least 1, got {max_states!r}")
+        if key is None and save is None and restore is None:
+            mdp = _known(made, n_actions)
+            if mdp is not None:
+                if mdp.n_states > max_states:
+                    raise ValueError(
+                        f"{name_of(made)} has {mdp.n_states} states, more than max_states={max_states}: raise it"
+                    )
+                return mdp
+        return explore(made, probe_of(made, key, save, restore), n_actions, max_states, progress, seed)[0]
+    finally:
+        if isinstance(env, str):
+            made.close()
+
+
+class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """An environment whose observation is the number of its state in `mdp`.
+
+    Exploring gives states numbers that the environment itself does not show. With this wrapper options found on the MDP
+    can act in it, ``OptionsWrapper(Numbered(env), options)``. Every episode has the explored layout: ``reset`` uses
+    `seed` whatever it is given.
+
+    Parameters
+    ----------
+    env
+        A deterministic environment (id or object).
+    max_states, key, save, restore, progress, seed
+        As in `from_env`.
+
+    Examples
+    --------
+    >>> env = Numbered("minigrid:MiniGrid-Empty-5x5-v0")
+    >>> env.mdp
+    MDP(MiniGrid-Empty-5x5-v0: 36 states, 7 actions, deterministic, start 0)
+    >>> env.reset()[0], env.step(2)[0]
+    (0, 3)
+    """
+
+    def __init__(
+        self,
+        env: str | gym.Env[Any, Any],
+        *,
+        max_states: int = 100_000,
+        key: Key | None = None,
+        save: Save | None = None,
+        restore: Restore | None = None,
+        progress: Progress | None = None,
+        seed: int = 0,
+    ) -> None:
+        kept = {"max_states": max_states, "key": key, "save": save, "restore": restore, "seed": seed}
+        RecordConstructorArgs.__init__(
+            self, _disable_deepcopy=True, **kept
+        )  # Gymnasium can make it again from its spec
+        gym.Wrapper.__init__(self, made_env(env))
+        self._probe = probe_of(self.env, key, save, restore)
+        self._seed = seed
+        self.mdp, self._numbers = explore(
+            self.env, self._probe, count_actions(self.env), max_states, progress, seed
+        )
+        self.observation_space = Discrete(self.mdp.n_states)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """Begin again in the explored layout."""
+        base = self.env.unwrapped
+        dice = base.np_random if seed is None else seeding.np_random(seed)[0]
+        obs, info = self.env.reset(seed=self._seed, options=options)
+        base.np_random = dice  # the layout's seed must not start the same random numbers in every episode
+        return self._number(obs), info
+
+    def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
+        """Take one action; the observation is the number of the state it leads to."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return self._number(obs), reward, terminated, truncated, info
+
+    def _number(self, obs: Any) -> int:
+        number = self._numbers.get(self._probe.key(self.env.unwrapped, obs))
+        if number is None:
+            raise ValueError(
+                f"{name_of(self.env)} is in a state that exploration did not find: its key= leaves out a part"
+            )
+        return number
+
+
+def made_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """Make the environment of an id; an environment is given back as it is."""
+    if isinstance(env, gym.Env):
+        return env
+    if not isinstance(env, str):
+        raise ValueError(f"give a Gymnasium environment or its id, got {type(env).__name__}")
+    try:
+        return gym.make(env)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        raise ValueError(f"no environment {env!r}: {str(error).splitlines()[0]}") from error
+
+
+def count_actions(env: Any) -> int:
+    """Count the actions; only ``Discrete(n)`` will do."""
+    space = getattr(env, "single_action_space", env.action_space)
+    if not isinstance(space, Discrete) or space.start != 0:
+        raise ValueError(
+            f"{name_of(env)} has actions {space}: only Discrete(n) is supported; wrap it so that an action is a "
+            "number 0..n-1 (gymnasium.wrappers.TransformAction over a list of actions)"
+        )
+    return int(space.n)
+
+
+def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
+    """Read the MDP that an environment shows without being explored, if it does."""
+    return _known(env, count_actions(env))
+
+
+def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
+    if env.has_wrapper_attr("mdp") and isinstance(mdp := env.get_wrapper_attr("mdp"), MDP):
+        return mdp
+    table = getattr(env.unwrapped, "P", None)
+    return None if table is None else _from_table(env, table, n_actions)
+
+
+def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
+    """Read ``P[s][a] = [(p, s', reward, done)]``; rows of states in which nobody ever acts stay put."""
+    base, name, space = env.unwrapped, name_of(env), env.unwrapped.observation_space
+    n = int(space.n) if isinstance(space, Discrete) else len(P)
+    outcomes = [
+        (int(s) * n_actions + a, int(s2), float(p), float(r), bool(done))
+        for s, actions in (P.items() if isinstance(P, dict) else enumerate(P))
+        for a in range(n_actions)
+        for p, s2, r, done in actions[a]
+        if p > 0
+    ]
+    row, to, p, reward, done = (np.array(part) for part in zip(*outcomes, strict=True))
+    if to.min() < 0 or max(to.max(), row.max() // n_actions) >= n:
+        raise ValueError(
+            f"the table of {name} names state {max(to.max(), row.max() // n_actions)} of {n} states"
+        )
+    at = row // n_actions
+    first = _first_states(base, n, np.setdiff1d(to[done], to[~done]))
+    live = _reached(n, first, at[~done], to[~done])
+    ends = np.zeros(n, dtype=bool)
+    ends[to[done & live[at]]] = True
+    ends &= ~live
+    lost = int(n - (live | ends).sum())
+    if lost:
+        log.info("%s: %d of %d states are never reached; they stay put, alone in the graph", name, lost, n)
+    keep = live[at]
+    still = np.repeat(np.flatnonzero(~live) * n_actions, n_actions) + np.tile(
+        np.arange(n_actions), int((~live).sum())
+    )
+    table = csr_array(
+        (
+            np.concatenate([p[keep], np.ones(len(still))]),
+            (np.concatenate([row[keep], still]), np.concatenate([to[keep], still // n_actions])),
+        ),
+        shape=(n * n_actions, n),
+    )
+    best = np.full(n, -np.inf)
+    np.maximum.at(best, to[done & keep], reward[done & keep])
+    best[~ends] = -np.inf
+    goals = np.flatnonzero((best == best.max()) & ends)
+    return MDP(
+        table,
+        coords=_coords(base, n),
+        start=int(np.argmax(first)),
+        goal=int(goals[0]) if len(goals) == 1 else None,
+        name=name,
+    )
+
+
+def _first_states(base: Any, n: int, only_ends: NDArray[np.int_]) -> NDArray[np.float64]:
+    """Weight of each state to be the first; where the environment does not say, any that is not just an end."""
+    given = getattr(base, "initial_state_distrib", None)
+    if given is not None and np.shape(given) == (n,):
+        return np.asarray(given, dtype=np.float64)
+    weight = np.ones(n)
+    weight[only_ends] = 0.0
+    return weight
+
+
+def _reached(
+    n: int, first: NDArray[np.float64], at: NDArray[np.int_], to: NDArray[np.int_]
+) -> NDArray[np.bool_]:
+    """States in which an episode can be and go on."""
+    begin = np.flatnonzero(first)
+    rows = np.concatenate([at, np.full(len(begin), n)])  # one more node, from which every episode begins
+    edges = csr_array((np.ones(len(rows)), (rows, np.concatenate([to, begin]))), shape=(n + 1, n + 1))
+    found = np.zeros(n + 1, dtype=bool)
+    found[breadth_first_order(edges, n, return_predecessors=False)] = True
+    return found[:n]
+
+
+def _coords(base: Any, n: int) -> NDArray[np.int_] | None:
+    """Row and column, for environments that number the cells of a rectangle row by row."""
+    desc = getattr(base, "desc", None)
+    shape = np.shape(desc) if desc is not None else getattr(base, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == n:
+        return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(np.int64)
+    return None
