@@ -46,7 +46,7 @@ class StateLimitReached(ValueError):  # noqa: N818 (it says what happened)
     ...     from_env("minigrid:MiniGrid-Empty-5x5-v0", max_states=10)
     ... except StateLimitReached as reached:
     ...     print(reached.mdp.n_states, reached.expanded)
-    10 4
+    10 5
     """
 
     def __init__(self, message: str, mdp: MDP, expanded: int) -> None:

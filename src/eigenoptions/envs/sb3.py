@@ -141,8 +141,8 @@ class SMDPMaskableRolloutBuffer(_TrueDiscounts, MaskableRolloutBuffer):
     >>> buffer = {"rollout_buffer_class": SMDPMaskableRolloutBuffer}
     >>> agent = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, **buffer)
     >>> agent = agent.learn(8, callback=SMDPDiscounts())
-    >>> agent.rollout_buffer.action_masks.shape
-    (8, 1, 8)
+    >>> agent.rollout_buffer.discounts.shape
+    (8, 1)
     """
 
 

@@ -106,7 +106,7 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     --------
     >>> env = Numbered("minigrid:MiniGrid-Empty-5x5-v0")
     >>> env.mdp
-    MDP(MiniGrid-Empty-5x5-v0: 36 states, 7 actions, deterministic, start 0)
+    MDP(MiniGrid-Empty-5x5-v0: 34 states, 7 actions, deterministic, start 0)
     >>> env.reset()[0], env.step(2)[0]
     (0, 3)
     """
