@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "eigenoptions"
 
 LAYERS = [  # from the ground up
-    {"_kernels", "parallel", "sketch", "storage"},
+    {"_kernels", "parallel", "sketch", "storage", "maps"},
     {"mdp", "lanczos"},
     {"spectra"},
     {"options", "deep"},

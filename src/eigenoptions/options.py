@@ -301,9 +301,9 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     """
     first = spectrum.n_zero if skip_zero else 0
     return [
-        Purpose(sign * spectrum.vectors[:, i], f"e{i + 1}{'+' if sign > 0 else '-'}", float(spectrum.values[i]))
-        for i in range(first, len(spectrum.values))
-        for sign in ((1.0, -1.0) if both_signs else (1.0,))
+        Purpose(column if sign == "+" else -column, f"e{i + 1}{sign}", float(spectrum.values[i]))
+        for i, column in enumerate(spectrum.vectors.T[first:], start=first)
+        for sign in ("+-" if both_signs else "+")
     ]
 
 

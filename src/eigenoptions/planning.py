@@ -83,7 +83,7 @@ def solve(
         value,
         tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(wanted)),
         np.array([p.eigenvalue for p in wanted], dtype=float),
-        np.array([_mean(lengths(mdp, row), row >= 0) for row in policy]),
+        np.array([lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]),
         mdp.fingerprint,
         mdp.coords,
         {"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
@@ -125,10 +125,6 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     return result
 
 
-def _mean(length: NDArray[np.float64], mask: NDArray[np.bool_]) -> float:
-    return float(length[mask].mean()) if mask.any() else 0.0
-
-
 def _solve_deterministic(
     successors: NDArray[np.int32],
     purposes: list[Purpose],
@@ -137,33 +133,39 @@ def _solve_deterministic(
     policy: NDArray[np.integer[Any]],
     value: NDArray[np.float64],
 ) -> None:
-    from eigenoptions._kernels.planning import LANES, climb, feeders, greedy
+    from eigenoptions._kernels.planning import LANES, climb, feeders, gather, greedy, scatter
 
+    order, nxt = renumbered(successors)
+    indptr, indices = feeders(nxt)
+    E = np.empty((len(order), LANES))
+    actions = np.empty(E.shape, dtype=policy.dtype)
+    gains = np.empty(E.shape)
+    for first in range(0, len(purposes), LANES):
+        last = first + LANES
+        gather(np.stack([p.direction for p in purposes[first:last]]).astype(np.float64, copy=False), order, E)
+        X = E.copy()
+        climb(nxt, E, X, gamma, indptr, indices)
+        greedy(nxt, E, X, np.abs(E).max(axis=0), gamma, tol, actions, gains)
+        scatter(actions, gains, order, policy[first:last], value[first:last])
+
+
+def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """An order of the states in which sweeps travel far, and the moves in that numbering.
+
+    Along a corridor values travel in one sweep only in breadth-first order; in open rooms the reading order is better.
+    The fixed point is the same in any order.
+    """
     n = len(successors)
     here = np.arange(n, dtype=np.int32)
     moving = successors != here[:, None]
-    # Backups travel far along a corridor only in breadth-first order; in open rooms the reading order is better.
-    order = here
-    if n > LANES * 64 and moving.sum() < 2.3 * n:
-        rows = np.repeat(here, moving.sum(axis=1))
-        edges = csr_array((np.ones(len(rows), dtype=np.int8), (rows, successors[moving])), shape=(n, n))
-        order = reverse_cuthill_mckee(csr_array(edges + edges.T), symmetric_mode=True).astype(np.int32)
+    if n <= 512 or moving.sum() >= 2.3 * n:
+        return here, successors
+    rows = np.repeat(here, moving.sum(axis=1))
+    edges = csr_array((np.ones(len(rows), dtype=np.int8), (rows, successors[moving])), shape=(n, n))
+    order = reverse_cuthill_mckee(csr_array(edges + edges.T), symmetric_mode=True).astype(np.int32)
     place = np.empty_like(order)
     place[order] = here
-    nxt = place[successors[order]]
-    indptr, indices = feeders(nxt)
-    E = np.zeros((n, LANES))
-    block_policy = np.empty((LANES, n), dtype=policy.dtype)
-    block_value = np.empty((LANES, n))
-    for first in range(0, len(purposes), LANES):
-        group = purposes[first : first + LANES]
-        for j in range(LANES):
-            E[:, j] = group[j].direction[order] if j < len(group) else 0.0
-        X = E.copy()
-        climb(nxt, E, X, gamma, indptr, indices)
-        greedy(nxt, E, X, np.abs(E).max(axis=0), gamma, tol, block_policy, block_value)
-        policy[first : first + len(group)] = block_policy[: len(group), place]
-        value[first : first + len(group)] = block_value[: len(group), place]
+    return order, place[successors[order]]
 
 
 def _solve_stochastic(

@@ -17,58 +17,67 @@ BLOCK = 64  # states relaxed together until they rest
 
 @njit(cache=True, nogil=True)
 def feeders(nxt):  # type: ignore[no-untyped-def]
-    """Csr lists: for each block, the blocks with a move into it (itself left out)."""
+    """Csr lists: for each block of BLOCK states, the blocks with a move into it (itself left out)."""
     n, n_actions = nxt.shape
     n_blocks = (n + BLOCK - 1) // BLOCK
-    seen = np.full(n_blocks, -1, dtype=np.int32)
-    count = np.zeros(n_blocks + 1, dtype=np.int64)
-    for b in range(n_blocks):
-        for s in range(b * BLOCK, min(n, (b + 1) * BLOCK)):
+    seen = np.empty(n_blocks, dtype=np.int32)
+    indptr = np.zeros(n_blocks + 1, dtype=np.int64)
+    indices = np.empty(0, dtype=np.int32)
+    for filling in range(2):  # count, then fill
+        fill = indptr[:-1].copy()
+        seen[:] = -1
+        for i in range(n):
+            b = i // BLOCK
             for a in range(n_actions):
-                t = nxt[s, a] // BLOCK
+                t = nxt[i, a] // BLOCK
                 if t != b and seen[t] != b:
                     seen[t] = b
-                    count[t + 1] += 1
-    indptr = np.cumsum(count)
-    fill = indptr[:-1].copy()
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    seen[:] = -1
-    for b in range(n_blocks):
-        for s in range(b * BLOCK, min(n, (b + 1) * BLOCK)):
-            for a in range(n_actions):
-                t = nxt[s, a] // BLOCK
-                if t != b and seen[t] != b:
-                    seen[t] = b
-                    indices[fill[t]] = b
-                    fill[t] += 1
+                    if filling:
+                        indices[fill[t]] = b
+                        fill[t] += 1
+                    else:
+                        indptr[t + 1] += 1
+        if not filling:
+            indptr = np.cumsum(indptr)
+            indices = np.empty(indptr[-1], dtype=np.int32)
     return indptr, indices
 
 
-@njit(cache=True, nogil=True)
-def _relax(s, nxt, E, X, gamma, best):  # type: ignore[no-untyped-def]
-    """One backup of all lanes at state s; tells whether any value rose."""
-    n_actions = nxt.shape[1]
-    if n_actions == 4:
-        a, b, c, d = nxt[s, 0], nxt[s, 1], nxt[s, 2], nxt[s, 3]
-        for j in range(LANES):
-            p = X[a, j] if X[a, j] > X[b, j] else X[b, j]
-            q = X[c, j] if X[c, j] > X[d, j] else X[d, j]
-            best[j] = p if p > q else q
-    else:
-        for j in range(LANES):
-            best[j] = X[nxt[s, 0], j]
-        for k in range(1, n_actions):
-            t = nxt[s, k]
-            for j in range(LANES):
-                best[j] = X[t, j] if X[t, j] > best[j] else best[j]
+@njit(cache=True, nogil=True, inline="always")
+def _rise4(a, b, c, d, e, x, gamma):  # type: ignore[no-untyped-def]
+    """One backup of all lanes of a state with four moves; tells in how many the value rose.
+
+    Rows are taken out first and the lanes are one plain loop: so the compiler makes vector instructions of it.
+    """
     rose = 0
     for j in range(LANES):
-        e = E[s, j]
-        u = best[j] if best[j] > e else e
-        x = (1.0 - gamma) * e + gamma * u
-        rose += x > X[s, j]
-        X[s, j] = x if x > X[s, j] else X[s, j]
-    return rose > 0
+        p = a[j] if a[j] > b[j] else b[j]
+        q = c[j] if c[j] > d[j] else d[j]
+        u = p if p > q else q
+        u = u if u > e[j] else e[j]
+        new = (1.0 - gamma) * e[j] + gamma * u
+        old = x[j]
+        rose += 1 if new > old else 0
+        x[j] = new if new > old else old
+    return rose
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _rise(s, nxt, X, e, x, gamma, best):  # type: ignore[no-untyped-def]
+    """The same for any number of moves; `best` is scratch."""
+    for j in range(LANES):
+        best[j] = e[j]
+    for k in range(nxt.shape[1]):
+        y = X[nxt[s, k]]
+        for j in range(LANES):
+            best[j] = y[j] if y[j] > best[j] else best[j]
+    rose = 0
+    for j in range(LANES):
+        new = (1.0 - gamma) * e[j] + gamma * best[j]
+        old = x[j]
+        rose += 1 if new > old else 0
+        x[j] = new if new > old else old
+    return rose
 
 
 @njit(cache=True, nogil=True)
@@ -92,18 +101,23 @@ def climb(nxt, E, X, gamma, indptr, indices):  # type: ignore[no-untyped-def]
                 continue
             dirty[b] = 0
             low, high = b * BLOCK, min(n, (b + 1) * BLOCK)
-            rose = False
+            rose = 0
             up = forward
-            moved = True
-            while moved:
-                moved = False
+            moved = 1
+            while moved > 0:
+                moved = 0
                 for r in range(high - low):
                     s = low + r if up else high - 1 - r
-                    moved |= _relax(s, nxt, E, X, gamma, best)
+                    if nxt.shape[1] == 4:
+                        moved += _rise4(
+                            X[nxt[s, 0]], X[nxt[s, 1]], X[nxt[s, 2]], X[nxt[s, 3]], E[s], X[s], gamma
+                        )
+                    else:
+                        moved += _rise(s, nxt, X, E[s], X[s], gamma, best)
                 backups += high - low
-                rose |= moved
+                rose += moved
                 up = not up
-            if rose:
+            if rose > 0:
                 for r in range(indptr[b], indptr[b + 1]):
                     dirty[indices[r]] = 1
         forward = not forward
@@ -114,29 +128,57 @@ def climb(nxt, E, X, gamma, indptr, indices):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def gather(potentials, order, E):  # type: ignore[no-untyped-def]
+    """Write potentials (m, n) into the first lanes of E (n, LANES), in the order of visiting; zeros beyond."""
+    for i in range(len(order)):
+        s = order[i]
+        for j in range(LANES):
+            E[i, j] = potentials[j, s] if j < len(potentials) else 0.0
+
+
+@njit(cache=True, nogil=True)
+def scatter(actions, gains, order, policy, value):  # type: ignore[no-untyped-def]
+    """Write lanes (n, LANES) back into the rows of policy and value (m, n), in the states' own numbering."""
+    for j in range(len(policy)):
+        for i in range(len(order)):
+            policy[j, order[i]] = actions[i, j]
+            value[j, order[i]] = gains[i, j]
+
+
+@njit(cache=True, nogil=True)
 def greedy(nxt, E, X, scale, gamma, tol, policy, value):  # type: ignore[no-untyped-def]
-    """Policy and value (lanes, n) from the fixed point X (n, lanes); -1 where no action has q > 0.
+    """Policy and value (n, LANES) from the fixed point X (n, LANES); -1 where no action has q > 0.
 
     Ties within ``tol * scale`` go to terminate; of equal actions the first is taken. Two actions count as equal
     when they differ by less than that and by less than (1 - gamma) v / 4: the second bound keeps a policy of
     near-best actions from ever turning in a circle.
     """
     n, n_actions = nxt.shape
+    top = np.empty(LANES)
+    least = np.empty(LANES)
+    action = np.empty(LANES, dtype=np.int64)  # as wide as a float, so that the lanes stay vectors
     for s in range(n):
-        for j in range(policy.shape[0]):
-            top = X[nxt[s, 0], j]
-            for a in range(1, n_actions):
-                top = max(top, X[nxt[s, a], j])
-            v = top - E[s, j]
+        e, pi, v = E[s], policy[s], value[s]
+        for j in range(LANES):
+            top[j] = X[nxt[s, 0], j]
+        for k in range(1, n_actions):
+            y = X[nxt[s, k]]
+            for j in range(LANES):
+                top[j] = y[j] if y[j] > top[j] else top[j]
+        for j in range(LANES):
+            gain = top[j] - e[j]
             limit = tol * scale[j]
-            policy[j, s] = -1
-            value[j, s] = max(v, 0.0)
-            if v > limit:
-                slack = min(limit, 0.25 * (1.0 - gamma) * v)
-                for a in range(n_actions):
-                    if X[nxt[s, a], j] >= top - slack:
-                        policy[j, s] = a
-                        break
+            slack = 0.25 * (1.0 - gamma) * gain
+            least[j] = top[j] - (slack if slack < limit else limit)
+            v[j] = gain if gain > 0.0 else 0.0
+            action[j] = -1
+            least[j] = least[j] if gain > limit else np.inf
+        for k in range(n_actions - 1, -1, -1):
+            y = X[nxt[s, k]]
+            for j in range(LANES):
+                action[j] = k if y[j] >= least[j] else action[j]
+        for j in range(LANES):
+            pi[j] = action[j]
 
 
 @njit(cache=True, nogil=True)
