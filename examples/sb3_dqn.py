@@ -1,0 +1,38 @@
+"""Train Stable-Baselines3's DQN with eigenoptions as extra actions: ``pip install 'eigenoptions[sb3]'``.
+
+The replay buffer gives DQN the true discount of each decision: gamma to the number of steps it took.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import torch
+from stable_baselines3 import DQN
+from stable_baselines3.common.monitor import Monitor
+
+import eigenoptions as eo
+from eigenoptions.envs import OptionsWrapper
+from eigenoptions.envs.sb3 import SMDPReplayBuffer
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    options = eo.discover(eo.maze("four-rooms"), n_options=8)
+    maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
+    env = OptionsWrapper(Monitor(maze), options, gamma=0.95)  # Monitor inside: it counts primitive steps
+    often = {"learning_starts": 300, "train_freq": 4, "gradient_steps": 4, "target_update_interval": 100}
+    kind = {"replay_buffer_class": SMDPReplayBuffer, "policy_kwargs": {"net_arch": [64]}}
+    kind |= {"batch_size": 64, "exploration_fraction": 0.6}
+    agent = DQN("MlpPolicy", env, 1e-3, gamma=0.95, seed=0, **often, **kind)
+    agent.learn(5000)
+
+    (state, _), over, steps = env.reset(seed=1), False, 0
+    while not over:
+        action, _ = agent.predict(state, deterministic=True)
+        state, _, terminated, truncated, info = env.step(action)
+        over, steps = terminated or truncated, steps + info["duration"]
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest way has 20.")
+
+
+if __name__ == "__main__":
+    main()
