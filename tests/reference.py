@@ -153,3 +153,46 @@ def arrival_probability(mdp, policy, max_steps):
         new[mdp.goal] = 0.0
         mass = new
     return arrived
+
+
+# Samples (Section 5.1) ---------------------------------------------------------------------------------------
+
+
+def incidence(before, after, *, dedupe=True):
+    """T as the paper says it: a tuple in a set for each difference, a list of dense rows."""
+    seen, rows = set(), []
+    for phi, phi_next in zip(before, after, strict=True):
+        row = tuple(float(b) - float(a) + 0.0 for a, b in zip(phi, phi_next, strict=True))
+        if any(row) and not (dedupe and row in seen):
+            seen.add(row)
+            rows.append(row)
+    return np.array(rows).reshape(len(rows), -1)
+
+
+def wander(mdp, policy, *, steps, starts, goal, limit, seed):
+    """Transitions of a walk with options, with lists and loops and the same random numbers as the kernel."""
+    table, A = mdp.transition, mdp.n_actions
+    numbers = splitmix(seed)
+    s, option, age, walked = None, None, 0, []
+    for _ in range(steps):
+        if s is None:
+            s, option, age = int(starts[(next(numbers) >> 32) * len(starts) >> 32]), None, 0
+        if option is not None and policy[option][s] < 0:
+            option = None
+        if option is None:
+            menu = [*range(A), *(A + o for o in range(len(policy)) if policy[o][s] >= 0)]
+            choice = menu[(next(numbers) >> 32) * len(menu) >> 32]
+            option = None if choice < A else choice - A
+        a = choice if option is None else int(policy[option][s])
+        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
+        r = low
+        if high - low > 1:
+            u = (next(numbers) >> 11) / 2**53
+            sums = np.cumsum(table.data[low:high])
+            while r < high - 1 and u >= sums[r - low]:
+                r += 1
+        t = int(table.indices[r])
+        walked.append((s, a, t))
+        age += 1
+        s = None if t == goal or age >= limit else t
+    return np.array(walked)

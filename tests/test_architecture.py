@@ -24,8 +24,9 @@ PACKAGE = ROOT / "src" / "eigenoptions"
 
 LAYERS = [  # from the ground up
     {"_kernels", "parallel", "sketch", "storage", "maps"},
-    {"mdp", "lanczos"},
+    {"mdp", "lanczos", "features", "differences"},
     {"spectra"},
+    {"gram"},
     {"options", "deep"},
     {"planning"},
     {"envs", "atari"},

@@ -1,0 +1,174 @@
+"""Differences of features as 64-bit words, and a set of them that is exact by content (paper, Section 5.2).
+
+"We define two vectors t and t' to be identical if and only if t - t' = 0." One-hot states need one word a row, bits
+two bits a feature, numbers a word a feature, and sparse rows two words an entry. Zero is no difference: it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+STATES, BITS, NUMBERS, SPARSE = "states", "bits", "numbers", "sparse features"  # what phi is made of
+BLOCK = 4096  # rows turned into floats at a time; sums of so many bits are exact in single precision
+
+Words = NDArray[np.uint64]
+_32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+
+
+def difference(kind: str, phi: Any, phi_next: Any) -> Any:
+    """``(N, d)`` rows phi(s') - phi(s): float32 for bits, which is exact and fast, csr for sparse features.
+
+    >>> difference(BITS, np.array([[True, False]]), np.array([[False, False]])).tolist()
+    [[-1.0, 0.0]]
+    """
+    if kind == BITS:
+        return phi_next.astype(np.float32) - phi.astype(np.float32)
+    if kind == NUMBERS:
+        return phi_next.astype(np.float64) - phi.astype(np.float64) + 0.0  # no -0.0: it is the same number
+    D = csr_array(csr_array(phi_next, dtype=np.float64) - csr_array(phi, dtype=np.float64))
+    D.sum_duplicates()
+    D.eliminate_zeros()
+    return D
+
+
+def encoded(kind: str, phi: Any, phi_next: Any) -> tuple[NDArray[np.int64], Words]:
+    """Rows that are not zero as words: row i is ``words[indptr[i]:indptr[i + 1]]``.
+
+    >>> indptr, words = encoded(STATES, np.array([3, 5]), np.array([4, 5]))
+    >>> indptr.tolist(), divmod(int(words[0]), 2**32)
+    ([0, 1], (3, 4))
+    """
+    if kind == STATES:
+        moved = phi != phi_next
+        words = (phi[moved].astype(np.uint64) << _32) | phi_next[moved].astype(np.uint64)
+        return np.arange(len(words) + 1), words
+    if kind == SPARSE:
+        D = difference(kind, phi, phi_next)
+        words = np.empty((D.nnz, 2), dtype=np.uint64)
+        words[:, 0], words[:, 1] = D.indices, D.data.view(np.uint64)
+        return 2 * np.unique(D.indptr.astype(np.int64)), words.ravel()
+    if kind == BITS:
+        rows = np.concatenate([_packed(phi_next & ~phi), _packed(phi & ~phi_next)], axis=1)
+    else:
+        rows = difference(kind, phi, phi_next).view(np.uint64)
+    rows = rows[rows.any(axis=1)]
+    return np.arange(len(rows) + 1) * rows.shape[1], rows.ravel()
+
+
+def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
+    """The rows ``(N, d)`` that were `encoded`.
+
+    >>> decoded(STATES, *encoded(STATES, np.array([0]), np.array([2])), 3).toarray().tolist()
+    [[-1.0, 0.0, 1.0]]
+    """
+    n = len(indptr) - 1
+    if kind == STATES:
+        columns = np.stack([words >> _32, words & _LOW], axis=1).astype(np.int64).ravel()
+        return csr_array((np.tile([-1.0, 1.0], n), columns, 2 * np.arange(n + 1)), shape=(n, d))
+    if kind == SPARSE:
+        pairs = words.reshape(-1, 2)
+        data = np.ascontiguousarray(pairs[:, 1]).view(np.float64)
+        return csr_array((data, pairs[:, 0].astype(np.int64), indptr // 2), shape=(n, d))
+    rows = words.reshape(n, -1)
+    if kind == NUMBERS:
+        return rows.view(np.float64)
+    up, down = (_unpacked(half, d) for half in np.split(rows, 2, axis=1))
+    return up.astype(np.float32) - down.astype(np.float32)
+
+
+def moving(rows: Any) -> int:
+    """How many of the rows ``(N, d)`` are not zero.
+
+    >>> moving(np.eye(3)[[0, 0, 1]] - np.eye(3)[0])
+    1
+    """
+    return int((np.diff(rows.indptr) > 0).sum() if issparse(rows) else rows.any(axis=1).sum())
+
+
+class RowSet:
+    """A growing set of rows of words, exact by content, numbered in order of arrival.
+
+    >>> rows = RowSet()
+    >>> rows.insert(np.arange(4), np.array([7, 9, 7], dtype=np.uint64)).tolist(), rows.count
+    ([0, 1, 0], 2)
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._table = np.full(64, -1, dtype=np.int64)
+        self._ends = np.zeros(33, dtype=np.int64)
+        self._store = np.zeros(64, dtype=np.uint64)
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """``(count + 1,)`` where each row begins and ends."""
+        return self._ends[: self.count + 1]
+
+    @property
+    def words(self) -> Words:
+        """The rows, one after the other."""
+        return self._store[: self._ends[self.count]]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return self._table.nbytes + self._ends.nbytes + self._store.nbytes
+
+    def insert(self, indptr: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
+        """Add rows; the number of each in the set."""
+        from eigenoptions._kernels.gram import insert, refill
+
+        slots = np.empty(len(indptr) - 1, dtype=np.int64)
+        begin = 0
+        while True:
+            begin, self.count = insert(
+                indptr, words, begin, slots, self._table, self._ends, self._store, self.count
+            )
+            if begin == len(slots):
+                return slots
+            row = int(indptr[begin + 1] - indptr[begin])
+            short = int(self._ends[self.count]) + row - len(self._store)
+            if short > 0:
+                more = np.zeros(max(short, len(self._store)), dtype=np.uint64)
+                self._store = np.concatenate([self._store, more])
+            if self.count + 1 >= len(self._ends):
+                self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)])
+            if 2 * (self.count + 1) > len(self._table):
+                self._table = np.full(2 * len(self._table), -1, dtype=np.int64)
+                refill(self._table, self._ends, self._store, self.count)
+
+    def take(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.int64], Words]:
+        """Some rows, as `insert` takes them."""
+        low = self._ends[chosen]
+        size = self._ends[chosen + 1] - low
+        indptr = np.concatenate([[0], np.cumsum(size)])
+        return indptr, self._store[np.repeat(low - indptr[:-1], size) + np.arange(indptr[-1])]
+
+    def blocks(self, kind: str, d: int) -> Iterator[Any]:
+        """The rows as differences again, in an order that depends on their content alone."""
+        size = np.diff(self.indptr)
+        wide = int(size.max(initial=0)) + 1
+        padded = np.zeros((self.count, wide), dtype=np.uint64)
+        padded[:, 0] = size
+        padded[:, 1:][np.arange(wide - 1) < size[:, None]] = self.words
+        order = np.argsort(padded.view(f"V{8 * wide}").ravel(), kind="stable")
+        del padded
+        for low in range(0, self.count, BLOCK):
+            yield decoded(kind, *self.take(order[low : low + BLOCK]), d)
+
+
+def _packed(bits: NDArray[np.bool_]) -> Words:
+    """``(N, d)`` bits in whole words."""
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    wide = np.zeros((len(bits), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    wide[:, : packed.shape[1]] = packed
+    return wide.view(np.uint64)
+
+
+def _unpacked(words: Words, d: int) -> NDArray[np.uint8]:
+    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, count=d, bitorder="little")

@@ -1,0 +1,160 @@
+"""Feature maps: shapes, scales, what is on and what is not, and that a file can name them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from scipy.sparse import issparse
+
+from eigenoptions.features import (
+    MAPS,
+    Bits,
+    Fourier,
+    OneHot,
+    Raw,
+    Tiles,
+    bounds,
+    named,
+    recalled,
+    record,
+    rows_of,
+)
+
+LOW, HIGH = (-1.2, -0.07), (0.6, 0.07)
+SPACE = Box(np.array(LOW, dtype=np.float32), np.array(HIGH, dtype=np.float32))
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_every_map_is_a_record_that_json_can_hold(name: str) -> None:
+    space = Discrete(5) if name == "one-hot" else SPACE
+    phi = named(name, space)
+    assert recalled(json.loads(json.dumps(record(phi)))) == phi
+    assert hash(phi) == hash(named(name, space))
+
+
+def test_fourier_is_the_closed_form(rng: np.random.Generator) -> None:
+    x = rng.random((50, 2)) * (np.array(HIGH) - LOW) + LOW
+    phi = Fourier(LOW, HIGH, order=4)
+    scaled = (x - LOW) / (np.array(HIGH) - LOW)
+    want = [np.cos(np.pi * (i * scaled[:, 0] + j * scaled[:, 1])) for i in range(5) for j in range(5)]
+    np.testing.assert_allclose(phi(x), np.stack(want, axis=1), atol=1e-12)
+    grid = (np.stack(np.meshgrid(*[np.arange(64) + 0.5] * 2), -1).reshape(-1, 2)) / 64
+    wave = Fourier((0.0, 0.0), (1.0, 1.0), order=4)(
+        grid
+    )  # orthogonal on a regular grid but for sums and differences
+    assert np.allclose((wave[:, 1] * wave[:, 2]).mean(), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("width", "order", "coupled", "count"), [(2, 3, 2, 16), (4, 3, 2, 67), (4, 3, 1, 13), (6, 2, 6, 729)]
+)
+def test_coupled_limits_the_number_of_waves(width: int, order: int, coupled: int, count: int) -> None:
+    phi = Fourier((0.0,) * width, (1.0,) * width, order=order, coupled=coupled)
+    assert phi.n_features == count
+    assert (np.count_nonzero(phi.frequencies, axis=1) <= coupled).all()
+    assert len({tuple(c) for c in phi.frequencies}) == count
+
+
+def test_outside_the_bounds_is_the_edge() -> None:
+    for phi in (Fourier(LOW, HIGH), Tiles(LOW, HIGH), Raw(LOW, HIGH)):
+        edge, outside = phi(np.array([HIGH])), phi(np.array([[5.0, 5.0]]))
+        assert np.array_equal(
+            edge.toarray() if issparse(edge) else edge, outside.toarray() if issparse(edge) else outside
+        )
+
+
+def test_tiles_are_grids_each_shifted_differently(rng: np.random.Generator) -> None:
+    phi = Tiles((0.0, 0.0), (1.0, 1.0), tiles=4, tilings=8)
+    assert phi.n_features == 8 * 25
+    x = rng.random((300, 2))
+    on = phi(x)
+    assert issparse(on)
+    assert (on.sum(axis=1) == 8).all()
+    assert (np.diff(on.indptr) == 8).all()
+    assert np.array_equal(on.indices.reshape(-1, 8) // 25, np.tile(np.arange(8), (300, 1)))
+    near = phi(x + 1e-9).toarray()
+    assert (np.abs(near - on.toarray()).sum(axis=1) == 0).mean() > 0.99
+    # Halfway across a tile, about half of the tiles change.
+    moved = (phi(x * 0.8 + [0.125, 0]).toarray() != phi(x * 0.8).toarray()).sum(axis=1) / 2
+    assert 3 <= moved.mean() <= 5
+
+
+def test_hashed_tiles_spread_evenly_over_a_large_space(rng: np.random.Generator) -> None:
+    width = 12
+    with pytest.raises(ValueError, match="too many to number: give size"):
+        Tiles((0.0,) * width, (1.0,) * width)
+    phi = Tiles((0.0,) * width, (1.0,) * width, size=512)
+    on = phi(rng.random((2000, width)))
+    assert on.shape == (2000, 512)
+    assert (on.sum(axis=1) == 8).all()
+    share = on.sum(axis=0) / on.sum()
+    assert 0.5 / 512 < share.min() <= share.max() < 2.0 / 512
+    again = Tiles((0.0,) * width, (1.0,) * width, size=512)(np.full((1, width), 0.3))
+    assert np.array_equal(again.toarray(), phi(np.full((1, width), 0.3)).toarray())
+
+
+def test_bits_are_those_of_the_authors_loop(rng: np.random.Generator) -> None:
+    ram = rng.integers(256, size=(3, 128), dtype=np.uint8)
+    slow = [[bool(byte >> i & 1) for byte in row.tolist() for i in range(8)] for row in ram]
+    assert Bits()(ram).tolist() == slow
+    assert Bits()(np.array([[True, False]])).tolist() == [[True, False]]
+
+
+def test_one_hot_and_raw(rng: np.random.Generator) -> None:
+    assert np.array_equal(OneHot(4)(np.array([1, 3])).toarray(), np.eye(4)[[1, 3]])
+    picture = rng.integers(256, size=(5, 4, 3), dtype=np.uint8)
+    assert np.array_equal(Raw()(picture), picture.reshape(5, 12).astype(float))
+
+
+def test_bounds_that_are_not_finite_come_from_data() -> None:
+    space = Box(np.array([-1.0, -np.inf, -3e38]), np.array([1.0, np.inf, 3e38]), dtype=np.float64)
+    seen = np.array([[0.0, -2.0, 7.0], [0.5, 4.0, 7.0]])
+    assert bounds(space, seen) == ((-1.0, -2.0, 7.0), (1.0, 4.0, 8.0))  # what never moves gets a width of 1
+    with pytest.raises(ValueError, match="dimension 1 of the observations has no bounds: give low and high"):
+        bounds(space)
+    assert named("fourier", space, seen).low == (-1.0, -2.0, 7.0)
+    assert named("fourier", SPACE).high == HIGH, "float32 bounds come without their tail"
+
+
+def test_many_tiles_are_hashed_by_default() -> None:
+    assert named("tiles", SPACE).size is None
+    assert named("tiles", Box(0.0, 1.0, (4,))).size == 2048
+    assert named("tiles", Box(0.0, 1.0, (4,)), size=100, tilings=2) == Tiles(
+        (0.0,) * 4, (1.0,) * 4, tilings=2, size=100
+    )
+
+
+def test_bad_input_is_refused() -> None:
+    for call, complaint in (
+        (lambda: named("wavelets", SPACE), "features must be one of one-hot, raw, bits, fourier, tiles"),
+        (lambda: named("one-hot", SPACE), "one-hot features need Discrete observations"),
+        (lambda: named("fourier", Dict({"a": Discrete(2)})), "need Box observations, these are Dict"),
+        (lambda: named("tiles", MultiBinary(3)), "need Box observations"),
+        (lambda: Fourier(LOW, HIGH, order=0), "order must be at least 1, got 0"),
+        (
+            lambda: Fourier((0.0,) * 9, (1.0,) * 9, order=9, coupled=9).frequencies,
+            "features, more than 65536: lower",
+        ),
+        (lambda: Tiles((0.0,), (0.0,)), "low must be below high"),
+        (lambda: Tiles((0.0,), (np.inf,)), "high must be finite"),
+        (lambda: Raw(LOW), "low and high go together"),
+        (lambda: Fourier(LOW, HIGH)(np.array([[0.0, np.nan]])), "observation 0 has nan in dimension 1"),
+        (lambda: Fourier(LOW, HIGH)(np.zeros((1, 3))), "observations must have 2 dimensions, got 3"),
+        (lambda: Fourier(LOW, HIGH)(np.zeros(2)), r"a batch of shape \(N, ...\), got shape \(2,\)"),
+        (
+            lambda: Raw()(np.array([{"a": 1}])),
+            "observations must be arrays of numbers, got object: pass features=",
+        ),
+        (lambda: OneHot(3)(np.array([3])), "states must be in 0..2, got 3..3"),
+        (lambda: OneHot(3)(np.array([0.5])), "need state numbers"),
+        (lambda: Bits()(np.zeros((2, 2))), "bits need bytes"),
+        (lambda: recalled({"map": "wavelets"}), "unknown feature map 'wavelets'"),
+        (lambda: rows_of(lambda x: x[:1], np.eye(2)), r"features must give \(2, d\) for 2 observations"),
+        (lambda: rows_of(lambda x: x * np.inf, np.ones((2, 2))), "features must be finite, got inf"),
+        (lambda: rows_of(lambda x: x.astype(str), np.ones((2, 2))), "features must be numbers"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            call()
