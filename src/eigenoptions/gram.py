@@ -92,6 +92,15 @@ class Gram:
         """The number of features d, as far as it is known."""
         return self._width
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the stream holds, caches not counted."""
+        held = self._rows.nbytes + self._counts.nbytes
+        if self._sum is None:
+            return held
+        parts = [self._sum.data, self._sum.indices, self._sum.indptr] if issparse(self._sum) else [self._sum]
+        return held + sum(part.nbytes for part in parts)
+
     def add(self, before: Any, after: Any) -> int:
         """Take transitions: ``phi(s)`` and ``phi(s')`` of each, or observations where the stream has `features`.
 
