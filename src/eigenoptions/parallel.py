@@ -126,7 +126,7 @@ def pmap(
     return [results[i] for i in range(len(work))]
 
 
-class _Elsewhere(Exception):
+class _RemoteError(Exception):
     """The traceback of an error in another process, as text."""
 
     def __str__(self) -> str:
@@ -194,7 +194,7 @@ def _apart(
     try:
         return i, function(job, **shared)
     except Exception as error:
-        where = _Elsewhere(traceback.format_exc())
+        where = _RemoteError(traceback.format_exc())
         try:
             copy.copy(error)  # an error that cannot be made again from its arguments would not travel
         except Exception:
