@@ -66,7 +66,8 @@ def discover(
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if n_options is not None and not (isinstance(n_options, int | np.integer) and n_options >= 1):
         raise ValueError(f"n_options must be a whole number from 1, got {n_options!r}")
-    purposes = METHODS[method](mdp, None if n_options is None else int(n_options), np.random.default_rng(rng), **settings)
+    many = None if n_options is None else int(n_options)
+    purposes = METHODS[method](mdp, many, np.random.default_rng(rng), **settings)
     if gamma is None:
         gamma = 0.9 if method == "eigen" else 1.0 - 0.5 / (mdp.n_states + 1)
     record = {k: v for k, v in settings.items() if isinstance(v, str | bool | int | float)}
@@ -88,6 +89,8 @@ def eigen(
     signs = 2 if both_signs else 1
     first = int(connected_components(W, directed=False)[0]) if skip_zero else 0
     most = signs * (mdp.n_states - first)
+    if most == 0:
+        raise ValueError(f"no action leads from one state of {mdp!r} to another: it has no eigenoptions")
     if n_options is not None and n_options > most:
         raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
     k = mdp.n_states if n_options is None else first - (-n_options // signs)
@@ -106,7 +109,7 @@ def bottlenecks(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> li
     """For each room, the indicator of its doorways, followed inside the room only (Appendix C)."""
     room, doorways = rooms(mdp, rng)
     W = graph(mdp)
-    purposes = []
+    purposes: list[Purpose] = []
     for i in range(room.max() + 1):
         inside = room == i
         doors = doorways[np.asarray(W[doorways] @ inside.astype(float)) > 0]
@@ -115,16 +118,18 @@ def bottlenecks(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> li
     if not purposes:
         raise ValueError(f"no doorway was found in {mdp!r}: this state space has no bottleneck")
     if n_options is not None and n_options > len(purposes):
-        raise ValueError(f"n_options must be in 1..{len(purposes)}, the number of rooms found, got {n_options}")
+        raise ValueError(
+            f"n_options must be in 1..{len(purposes)}, the number of rooms found, got {n_options}"
+        )
     return purposes[:n_options]
 
 
 def rooms(mdp: MDP, rng: int | np.random.Generator = 0) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """Rooms and doorways of a state space: ``(S,)`` the room of each state, -1 at doorways, and the doorway states.
 
-    A passage is a state no two neighbours of which meet nearby once it is taken away (a gap in a wall). Where passages touch each
-    other (a corridor), those with the largest betweenness among their neighbours are the doorways: on a corridor its
-    middle. Rooms are what is left in pieces.
+    A passage is a state no two neighbours of which meet nearby once it is taken away (a gap in a wall). Where passages
+    touch each other (a corridor), those with the largest betweenness among their neighbours are the doorways: on a
+    corridor its middle. Rooms are what is left in pieces.
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
@@ -140,7 +145,9 @@ def rooms(mdp: MDP, rng: int | np.random.Generator = 0) -> tuple[NDArray[np.int3
     doorways = np.flatnonzero(cut)
     if inner.nnz:
         n = mdp.n_states
-        sources = np.arange(n) if n <= PIVOTS else np.sort(np.random.default_rng(rng).choice(n, PIVOTS, replace=False))
+        sources = np.arange(n)
+        if n > PIVOTS:
+            sources = np.sort(np.random.default_rng(rng).choice(n, PIVOTS, replace=False))
         score = betweenness(W.indptr, W.indices, sources.astype(np.int32))[cut]
         # Of equal neighbours the first wins: a tiny slope breaks the tie.
         score = score * (1.0 - 1e-9 * np.arange(len(score)) / len(score))
@@ -161,4 +168,8 @@ def _goal(mdp: MDP, states: Iterable[int], label: str, inside: NDArray[np.bool_]
     return Purpose(direction, label, initiation=inside)
 
 
-METHODS: dict[str, Callable[..., list[Purpose]]] = {"eigen": eigen, "bottleneck": bottlenecks, "random": random_goals}
+METHODS: dict[str, Callable[..., list[Purpose]]] = {
+    "eigen": eigen,
+    "bottleneck": bottlenecks,
+    "random": random_goals,
+}

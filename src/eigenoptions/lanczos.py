@@ -19,42 +19,54 @@ Array = NDArray[np.float64]
 
 
 def lanczos(
-    apply: Callable[[Array], None], n: int, want: int, locked: Array, rng: np.random.Generator
+    apply: Callable[[Array], None],
+    project: Callable[[Array], None],
+    rank: int,
+    want: int,
+    locked: Array,
+    rng: np.random.Generator,
 ) -> Array:
     """The `want` eigenvectors (as rows) of the largest eigenvalues of a positive operator, orthogonal to `locked`.
 
     Block Lanczos without restarts: after the recurrence with the last two blocks, one pass over the whole basis keeps
-    it orthogonal to working precision.
+    it orthogonal to working precision. `apply` and `project` work on columns (n, b) in place; `project` removes the
+    operator's null space, whose complement has dimension `rank`.
+
+    Beside a huge eigenvalue small ones drown in its rounding. Those below 1e-5 of the largest are left out: fewer rows
+    than wanted come back, and the caller asks again with these locked.
     """
-    basis = _Basis(locked, apply, rng)
-    b = min(BLOCK, n - len(locked))
-    most = n - len(locked)
-    begin = rng.standard_normal((n, b))
-    apply(begin)  # from here on nothing lies in the null space
-    Q, _ = basis.extend(begin.T.copy())
+    n, most = locked.shape[1], rank - len(locked)
+    want = min(want, most)
+    basis = _Basis(locked, apply, project, rng)
+    begin = rng.standard_normal((n, min(BLOCK, most)))
+    apply(begin)
+    Q, _ = basis.extend(begin.T.copy(), 0.0)
     before = Q[:0]
     T = np.zeros((0, 0))
+    scale = 0.0  # of the operator: what is far smaller is rounding
     while True:
-        m = basis.size
+        m, b = basis.size, len(Q)
         X = Q.T.copy()
         apply(X)
         W = X.T.copy()
+        scale = max(scale, float(np.linalg.norm(W, axis=1).max()))
         near = np.concatenate([before, Q])
         H = near @ W.T
         W -= H.T @ near
         T = np.pad(T, ((0, b), (0, b)))
         T[m - len(near) :, m - b :] = H
-        full = m + b > most
+        full, narrow = m == most, most - m < b  # at the very end the basis spans all there is
         if not full:
             before = Q
-            Q, R = basis.extend(W)
-        if full or (m >= 1.5 * want and m // b % 2 == 0):
+            Q, R = basis.extend(W[: most - m], scale)
+        if full or (not narrow and m >= 1.5 * want and m // b % 2 == 0):
             upper = np.triu(T) + np.triu(T, 1).T
             theta, S = np.linalg.eigh(upper)
             theta, S = theta[::-1][:want], S[:, ::-1][:, :want]
-            error = np.linalg.norm(R @ S[-b:], axis=0) if not full else np.zeros(len(theta))
-            if full or (len(theta) == want and (error <= 1e-14 * theta).all()):
-                return basis.combine(S)
+            clear = theta >= 1e-5 * theta[0]
+            error = np.linalg.norm(R @ S[-b:], axis=0) if not full else np.zeros(want)
+            if (error <= 1e-14 * theta)[clear].all():
+                return basis.combine(S[:, clear])
 
 
 class _Basis:
@@ -62,23 +74,30 @@ class _Basis:
 
     CHUNK = 32
 
-    def __init__(self, locked: Array, apply: Callable[[Array], None], rng: np.random.Generator) -> None:
-        self.locked, self.apply, self.rng = locked, apply, rng
+    def __init__(
+        self,
+        locked: Array,
+        apply: Callable[[Array], None],
+        project: Callable[[Array], None],
+        rng: np.random.Generator,
+    ) -> None:
+        self.locked, self.apply, self.project, self.rng = locked, apply, project, rng
         self.chunks: list[Array] = []
         self.size = 0
 
-    def extend(self, W: Array) -> tuple[Array, Array]:
+    def extend(self, W: Array, scale: float) -> tuple[Array, Array]:
         """Add the rows of W (b, n), made orthonormal to all before; returns them and R with ``W' = Q' R``.
 
-        Where a row depends on the others (an invariant subspace is found), a random direction takes its place.
+        Where nothing of a row is left but rounding in units of `scale` (an invariant subspace is found), a random
+        direction takes its place.
         """
         b, n = W.shape
         R = np.zeros((b, b))
         first = self.size
         for c in range(b):
-            w, whole = W[c], float(np.linalg.norm(W[c]))
+            w = W[c]
             length = self._clean(w, R[:, c], first)
-            if length <= 1e-12 * whole or whole == 0.0:
+            if length <= 1e-13 * scale:
                 fresh = self.rng.standard_normal((n, 1))
                 self.apply(fresh)
                 w[:] = fresh[:, 0]
@@ -96,6 +115,7 @@ class _Basis:
         """Make w orthogonal to everything, in place; coefficients on rows from `first` on are added to r."""
         old = float(np.linalg.norm(w))
         for _ in range(4):
+            self.project(w[:, None])
             if len(self.locked):
                 w -= (self.locked @ w) @ self.locked
             for i, chunk in enumerate(self.chunks):
@@ -120,7 +140,8 @@ class _Basis:
             low = len(self.chunks) * self.CHUNK
             part = S[low : low + self.CHUNK]
             out += part.T @ chunk[: len(part)]
-        return out / np.linalg.norm(out, axis=1)[:, None]
+        out /= np.linalg.norm(out, axis=1)[:, None]
+        return out
 
 
 def elimination_order(L: csr_array) -> NDArray[np.int32]:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,8 @@ class MDP:
         """``(S, A)`` next state of each action, or None where some action is stochastic."""
         if not np.array_equal(self.transition.indptr, np.arange(len(self.transition.indptr))):
             return None
-        return self.transition.indices.reshape(self.n_states, self.n_actions).astype(np.int32)
+        successors: NDArray[np.int32] = self.transition.indices.astype(np.int32)
+        return successors.reshape(self.n_states, self.n_actions)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -103,8 +105,8 @@ class MDP:
         digest = hashlib.blake2b(digest_size=16)
         digest.update(f"{self.n_states},{self.n_actions};".encode())
         for part in (self.transition.indptr, self.transition.indices):
-            digest.update(np.ascontiguousarray(part, dtype="<i8"))
-        digest.update(np.ascontiguousarray(self.transition.data, dtype="<f8"))
+            digest.update(np.ascontiguousarray(part, dtype="<i8").data)
+        digest.update(np.ascontiguousarray(self.transition.data, dtype="<f8").data)
         return digest.hexdigest()
 
     def task(self, start: int | None = None, goal: int | None = None) -> MDP:
@@ -123,7 +125,8 @@ class MDP:
             f"{self.n_actions} action{'s' * (self.n_actions > 1)}",
             "stochastic" if self.successors is None else "deterministic",
         ]
-        parts += [f"{field} {getattr(self, field)}" for field in ("start", "goal") if getattr(self, field) is not None]
+        ends = {"start": self.start, "goal": self.goal}
+        parts += [f"{field} {state}" for field, state in ends.items() if state is not None]
         return f"MDP({self.name + ': ' if self.name else ''}{', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -136,7 +139,7 @@ class MDP:
 
     def _repr_html_(self) -> str:
         picture = "" if self.coords is None else sketch.svg(self.coords, marks=self._marks()) + "<br>"
-        return f"<div>{picture}<code>{self!r}</code></div>"
+        return f"<div>{picture}<code>{escape(repr(self))}</code></div>"
 
     def _marks(self) -> dict[int, str]:
         return {s: letter for s, letter in ((self.start, "S"), (self.goal, "G")) if s is not None}
@@ -188,7 +191,7 @@ _MAZES = files("eigenoptions") / "mazes"
 
 
 def maze(source: str | Path) -> MDP:
-    """MDP of a maze: a built-in name, the text of a map, or a path to one (Figure 1, Section 4).
+    r"""MDP of a maze: a built-in name, the text of a map, or a path to one (Figure 1, Section 4).
 
     One character a cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may differ in
     length; what is missing is wall. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted. States
@@ -198,11 +201,11 @@ def maze(source: str | Path) -> MDP:
     --------
     >>> maze("four-rooms")
     MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 9)
-    >>> maze("S.#\\n#.G").successors.tolist()
+    >>> maze("S.#\n#.G").successors.tolist()
     [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
     """
     name, text = _read(source)
-    grid = _cells(text)
+    grid, above = _cells(text)
     free = np.isin(grid, list(FREE))
     if not free.any():
         raise ValueError("the map has no free cell: write . or a space where a state should be")
@@ -221,10 +224,10 @@ def maze(source: str | Path) -> MDP:
     for letter, word in (("S", "start"), ("G", "goal")):
         found = np.argwhere(grid == letter)
         if len(found) > 1:
-            where = " and ".join(f"line {y + 1} column {x + 1}" for y, x in found[:2])
+            where = " and ".join(f"line {y + 1 + above} column {x + 1}" for y, x in found[:2])
             raise ValueError(f"the map has {len(found)} {word}s ({letter}), at {where}: keep one")
         ends[word] = int(number[found[0, 0] + 1, found[0, 1] + 1]) if len(found) else None
-    return MDP(transition, coords=coords, name=name, **ends)
+    return MDP(transition, coords=coords, name=name, start=ends["start"], goal=ends["goal"])
 
 
 def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
@@ -254,12 +257,14 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     n = mdp.n_states
     if isinstance(weights, str):
         if weights not in ("adjacency", "random-walk"):
-            raise ValueError(f'weights must be "adjacency", "random-walk" or an (S, S) array, got {weights!r}')
+            raise ValueError(
+                f'weights must be "adjacency", "random-walk" or an (S, S) array, got {weights!r}'
+            )
         table = mdp.transition.tocoo()
         share = np.ones(table.nnz) if weights == "adjacency" else table.data / mdp.n_actions
         W = csr_array((share, (table.row // mdp.n_actions, table.col)), shape=(n, n))
     else:
-        W = csr_array(weights) if issparse(weights) else csr_array(np.atleast_2d(np.asarray(weights, dtype=float)))
+        W = csr_array(weights if issparse(weights) else np.atleast_2d(np.asarray(weights, dtype=float)))
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
         _nonnegative(W.data, "weights")
@@ -278,10 +283,10 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
 
 def _table(transition: Any) -> csr_array:
     """A checked, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
-    if issparse(transition):
+    if issparse(transition) and len(transition.shape) == 2:
         table = csr_array(transition, dtype=np.float64, copy=True)
     else:
-        dense = np.asarray(transition, dtype=np.float64)
+        dense = np.asarray(transition.toarray() if issparse(transition) else transition, dtype=np.float64)
         if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
             dense = dense.reshape(-1, dense.shape[2])
         if dense.ndim != 2:
@@ -311,7 +316,8 @@ def _nonnegative(data: NDArray[np.float64], what: str) -> None:
 
 def _state(state: Any, n_states: int, what: str) -> int:
     """A checked state number."""
-    if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer) or not 0 <= state < n_states:
+    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+    if not (whole and 0 <= state < n_states):
         raise ValueError(f"{what} must be a state in 0..{n_states - 1}, got {state!r}")
     return int(state)
 
@@ -321,7 +327,7 @@ def _read(source: str | Path) -> tuple[str, str]:
     if isinstance(source, str):
         if source in mazes():
             return source, (_MAZES / f"{source}.txt").read_text(encoding="utf-8")
-        if "\n" in source or (source and not set(source) - set(WALLS + FREE)):
+        if "\n" in source or not set(source) - set(WALLS + FREE):
             return "", source
     try:
         path = Path(source)
@@ -330,14 +336,15 @@ def _read(source: str | Path) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise ValueError(f"{source} is not a text file: a maze is plain text, one character a cell") from None
     except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
     near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
     raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
 
 
-def _cells(text: str) -> NDArray[np.str_]:
-    """Characters of a map as a rectangle, checked; the ragged right is filled with wall."""
+def _cells(text: str) -> tuple[NDArray[np.str_], int]:
+    """Characters of a map as a rectangle, checked, the ragged right filled with wall; and the lines above it."""
     lines = text.removeprefix("\ufeff").splitlines()
     first = 0
     while first < len(lines) and not lines[first]:
@@ -353,7 +360,9 @@ def _cells(text: str) -> NDArray[np.str_]:
     if size:
         rows, cols = int(size[1]), int(size[2])
         if high > rows or wide > cols:
-            raise ValueError(f"the first line says {rows},{cols} but the map has {high} rows and {wide} columns")
+            raise ValueError(
+                f"the first line says {rows},{cols} but the map has {high} rows and {wide} columns: correct it"
+            )
     known = set(WALLS + FREE)
     for y, line in enumerate(lines):
         if not set(line) <= known:
@@ -362,7 +371,7 @@ def _cells(text: str) -> NDArray[np.str_]:
                 f"unknown character {line[x]!r} at line {y + 1 + above} column {x + 1}: "
                 "use # or X for walls, . or space for free cells, S start, G goal"
             )
-    return np.array([list(line.ljust(wide, "#")) for line in lines], dtype="U1")
+    return np.array([list(line.ljust(wide, "#")) for line in lines], dtype="U1"), above
 
 
 Features = Callable[[NDArray[Any]], NDArray[np.float64]]

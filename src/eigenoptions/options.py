@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, overload
 
@@ -49,6 +50,11 @@ class Purpose:
     label: str = ""
     eigenvalue: float = float("nan")
     initiation: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", np.asarray(self.direction, dtype=np.float64))
+        if self.initiation is not None:
+            object.__setattr__(self, "initiation", np.asarray(self.initiation, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,27 +147,36 @@ class OptionSet(Sequence[Option]):
 
     def __post_init__(self) -> None:
         policy = np.asarray(self.policy)
+        if not (isinstance(self.n_actions, int | np.integer) and self.n_actions >= 1):
+            raise ValueError(f"n_actions must be a whole number from 1, got {self.n_actions!r}")
         if policy.ndim != 2 or policy.dtype.kind not in "iu":
-            raise ValueError(f"policy must be whole numbers of shape (n, S), got {policy.dtype} {policy.shape}")
+            raise ValueError(
+                f"policy must be whole numbers of shape (n, S), got {policy.dtype} {policy.shape}"
+            )
         if policy.size and not (policy.min() >= TERMINATE and policy.max() < self.n_actions):
             raise ValueError(
                 f"policy must hold actions 0..{self.n_actions - 1} or {TERMINATE}, "
                 f"got {policy.min()}..{policy.max()}"
             )
         n = len(policy)
+        labels = tuple(self.labels) or tuple(f"option {i + 1}" for i in range(n))
+        if len(labels) != n:
+            raise ValueError(f"labels must have one entry for each of {n} options, got {len(labels)}")
+        checked: dict[str, Any] = {"policy": policy, "n_actions": int(self.n_actions), "labels": labels}
         defaults = {
-            "policy": policy,
             "value": np.broadcast_to(0.0, policy.shape),
-            "labels": tuple(f"option {i + 1}" for i in range(n)),
             "eigenvalues": np.full(n, np.nan),
             "mean_length": np.full(n, np.nan),
         }
         for name, default in defaults.items():
             given = getattr(self, name)
-            given = default if given is None or (name == "labels" and not given) else given
-            if len(given) != n or (name == "value" and given.shape != policy.shape):
-                raise ValueError(f"{name} must have one entry for each of {n} options, got {np.shape(given)}")
-            object.__setattr__(self, name, given)
+            checked[name] = default if given is None else np.asarray(given, dtype=np.float64)
+            if checked[name].shape != default.shape:
+                raise ValueError(
+                    f"{name} must have shape {default.shape} for {n} options, got {checked[name].shape}"
+                )
+        for name, array in checked.items():
+            object.__setattr__(self, name, array)
 
     @property
     def n_states(self) -> int:
@@ -197,16 +212,15 @@ class OptionSet(Sequence[Option]):
         """An option, or the set of those chosen by a slice, a list of numbers or a mask."""
         if isinstance(index, int | np.integer):
             i = range(len(self))[int(index)]
-            return Option(
-                self.policy[i], self.value[i], self.labels[i], float(self.eigenvalues[i]), float(self.mean_length[i])
-            )
-        chosen = index if isinstance(index, slice) else np.arange(len(self))[np.asarray(index)]
-        labels = np.array(self.labels, dtype=object)[chosen]
+            eigenvalue, mean_length = float(self.eigenvalues[i]), float(self.mean_length[i])
+            return Option(self.policy[i], self.value[i], self.labels[i], eigenvalue, mean_length)
+        numbers = storage.pick(len(self), index)
+        chosen = index if isinstance(index, slice) else numbers  # a slice makes no copy
         return OptionSet(
             self.policy[chosen],
             self.n_actions,
             self.value[chosen],
-            tuple(labels),
+            tuple(self.labels[i] for i in numbers),
             self.eigenvalues[chosen],
             self.mean_length[chosen],
             self.state_space,
@@ -216,8 +230,12 @@ class OptionSet(Sequence[Option]):
 
     def __add__(self, other: OptionSet) -> OptionSet:
         """Both sets, one after the other; they must live on one state space."""
-        if (self.state_space, self.n_states, self.n_actions) != (other.state_space, other.n_states, other.n_actions):
-            raise ValueError("option sets of different state spaces cannot be joined: discover both on one MDP")
+        if not isinstance(other, OptionSet):
+            return NotImplemented
+        mine, theirs = ((o.state_space, o.n_states, o.n_actions) for o in (self, other))
+        if mine != theirs:
+            raise ValueError("options of different state spaces cannot be joined: discover both on one MDP")
+        made = [self.provenance, other.provenance]
         return OptionSet(
             np.concatenate([self.policy, other.policy]),
             self.n_actions,
@@ -227,7 +245,7 @@ class OptionSet(Sequence[Option]):
             np.concatenate([self.mean_length, other.mean_length]),
             self.state_space,
             self.coords,
-            self.provenance if self.provenance == other.provenance else {"joined": [self.provenance, other.provenance]},
+            made[0] if made[0] == made[1] else {"joined": made},
         )
 
     def check(self, mdp: MDP) -> None:
@@ -270,13 +288,13 @@ class OptionSet(Sequence[Option]):
 
     def _repr_html_(self) -> str:
         if self.coords is None:
-            return f"<code>{self!r}</code>"
+            return f"<code>{escape(repr(self))}</code>"
         cells = "".join(
-            f'<figure style="display:inline-block;margin:6px"><figcaption><code>{o.label}</code> '
+            f'<figure style="display:inline-block;margin:6px"><figcaption><code>{escape(o.label)}</code> '
             f"mean length {o.mean_length:.1f}</figcaption>{sketch.svg(self.coords, policy=o.policy)}</figure>"
             for o in self[:12]
         )
-        return f"<div>{cells}<br><code>{self!r}</code></div>"
+        return f"<div>{cells}<br><code>{escape(repr(self))}</code></div>"
 
 
 def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True) -> list[Purpose]:
@@ -307,7 +325,9 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     ]
 
 
-def load_options(path: str | Path, mdp: MDP | None = None, only: int | slice | Sequence[int] | None = None) -> OptionSet:
+def load_options(
+    path: str | Path, mdp: MDP | None = None, only: int | slice | Sequence[int] | None = None
+) -> OptionSet:
     """Read options that `OptionSet.save` wrote.
 
     Parameters
@@ -347,10 +367,10 @@ def load_options(path: str | Path, mdp: MDP | None = None, only: int | slice | S
     return options
 
 
-def _plain(numbers: NDArray[np.float64]) -> list[float | None]:
-    """Numbers as strict JSON has them: null for what is not finite."""
-    return [float(x) if np.isfinite(x) else None for x in numbers]
+def _plain(numbers: NDArray[np.float64]) -> list[float | str]:
+    """Numbers as strict JSON has them: what is not finite goes as its name."""
+    return [float(x) if np.isfinite(x) else str(x) for x in numbers]
 
 
-def _floats(numbers: list[float | None], rows: list[int]) -> NDArray[np.float64]:
-    return np.array([np.nan if numbers[i] is None else numbers[i] for i in rows], dtype=np.float64)
+def _floats(numbers: list[float | str], rows: list[int]) -> NDArray[np.float64]:
+    return np.array([float(numbers[i]) for i in rows], dtype=np.float64)

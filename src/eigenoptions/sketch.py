@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,7 @@ def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     return "\n".join("".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist())
 
 
-def arrows(policy: NDArray[np.int_]) -> list[str]:
+def arrows(policy: NDArray[np.integer[Any]]) -> list[str]:
     """A glyph a state for a policy row: an arrow for actions 0 to 3, a digit or ``+`` beyond, a dot for TERMINATE.
 
     >>> arrows(np.array([0, 1, -1, 5]))
@@ -79,7 +80,7 @@ def svg(
     coords: NDArray[np.int_],
     *,
     values: NDArray[np.float64] | None = None,
-    policy: NDArray[np.int_] | None = None,
+    policy: NDArray[np.integer[Any]] | None = None,
     marks: dict[int, str] | None = None,
     size: int = 180,
 ) -> str:
@@ -108,7 +109,9 @@ def svg(
         elif policy is not None and policy[s] < 0:
             fill = "#d7263d"
         rows.append(f'<rect x="{x + 0.03}" y="{y + 0.03}" width=".94" height=".94" fill="{fill}"/>')
-        label = (marks or {}).get(int(s)) or (glyphs[s] if glyphs and policy is not None and policy[s] >= 0 else "")
+        label = (marks or {}).get(int(s), "")
+        if not label and glyphs and glyphs[s] != STOP:
+            label = glyphs[s]
         if label:
             rows.append(f'<text x="{x + 0.5}" y="{y + 0.75}">{escape(label)}</text>')
     return "".join([*rows, "</svg>"])

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,30 +35,33 @@ def write(
     Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
     """
     target = Path(path)
-    whole = {k: np.ascontiguousarray(v) for k, v in (whole or {}).items()}
-    rows = {k: np.ascontiguousarray(v) for k, v in rows.items()}
+    whole = {k: _plain(v) for k, v in (whole or {}).items()}
+    rows = {k: _plain(v) for k, v in rows.items()}
     n = len(next(iter(rows.values())))
     sealed = dict(header)
     sealed["seals"] = {
         "rows": [_digest(*(rows[k][i] for k in sorted(rows))) for i in range(n)],
         "whole": {k: _digest(v) for k, v in whole.items()},
+        "layout": {k: _layout(v) for k, v in rows.items()},
     }
     text = json.dumps(sealed, sort_keys=True, allow_nan=False)
     # One entry: safetensors writes several in an order that changes, and the same options must be the same bytes.
     meta = {KEY: f"{_seal(text)} {text}"}
     if target.is_dir():
         raise IsADirectoryError(f"cannot write {target}: it is a folder; give a file name")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.tmp")  # nobody else's name
     try:
-        temporary.touch(exist_ok=False)  # a clear OSError before any work
+        temporary.touch()  # a clear OSError before any work
         save_file({**rows, **whole}, temporary, metadata=meta)
         os.replace(temporary, target)
     except (OSError, SafetensorError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         kind = type(error) if isinstance(error, OSError) else OSError
-        raise kind(f"cannot write {target}: {reason}; choose a folder that exists and can be written") from None
+        message = f"cannot write {target}: {reason}; choose a folder that exists and can be written"
+        raise kind(message) from None
     finally:
-        temporary.unlink(missing_ok=True) if temporary.parent.is_dir() else None
+        with suppress(OSError):  # it was renamed, or never made
+            temporary.unlink()
 
 
 def read(
@@ -68,24 +73,25 @@ def read(
     """
     source = Path(path)
     if not source.is_file():
-        raise FileNotFoundError(f"no file {source}")
+        raise FileNotFoundError(f"no file {source}: give the path of a file that was saved")
     try:
         with safe_open(source, framework="np") as file:
             header = _header(source, file.metadata() or {}, kind, version)
             seals = header.pop("seals")
             n = len(seals["rows"])
-            chosen = np.atleast_1d(np.arange(n)[slice(None) if only is None else only])
+            chosen = pick(n, slice(None) if only is None else only)
             arrays = {k: file.get_tensor(k) for k in seals["whole"]}
             names = sorted(set(file.keys()) - set(arrays))
             parts = {k: file.get_slice(k) for k in names}
-            rows = {
-                k: part[:] if only is None else np.concatenate([part[int(i) : int(i) + 1] for i in chosen] or [part[:0]])
-                for k, part in parts.items()
-            }
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{source} is damaged or no options file: {error}") from None
+            rows = {k: _rows(part, None if only is None else chosen.tolist()) for k, part in parts.items()}
+    except SafetensorError as error:
+        raise ValueError(f"{source} is damaged or no {kind} file: {error}") from None
+    except OSError as error:
+        raise type(error)(f"cannot read {source}: {error.strerror or error}") from None
     except IndexError:
         raise ValueError(f"{source} holds {n} items: index {only} is out of range") from None
+    if {k: _layout(v) for k, v in rows.items()} != seals["layout"]:
+        raise ValueError(f"{source} is damaged: its arrays do not match their seal")
     for k, array in arrays.items():
         if _digest(array) != seals["whole"][k]:
             raise ValueError(f"{source} is damaged: {k} does not match its seal")
@@ -94,6 +100,26 @@ def read(
             raise ValueError(f"{source} is damaged: item {i} does not match its seal")
     header["rows"] = chosen.tolist()
     return header, {**arrays, **rows}
+
+
+def pick(n: int, index: Any) -> NDArray[np.intp]:
+    """Numbers of the items that an index (a number, a slice, numbers, a mask) chooses out of n.
+
+    >>> pick(5, slice(1, None, 2)).tolist(), pick(5, -1).tolist(), pick(5, []).tolist()
+    ([1, 3], [4], [])
+    """
+    if not isinstance(index, slice):
+        index = np.atleast_1d(index)
+        index = index if index.size else index.astype(np.intp)
+    chosen: NDArray[np.intp] = np.arange(n)[index]
+    return chosen
+
+
+def _rows(part: Any, chosen: list[int] | None) -> NDArray[Any]:
+    """All rows, or just these, of a slice of a file."""
+    if chosen is None:
+        return np.asarray(part[:])
+    return np.concatenate([part[i : i + 1] for i in chosen] or [part[:0]])
 
 
 def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict[str, Any]:
@@ -121,5 +147,14 @@ def _digest(*parts: NDArray[Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(f"{part.dtype.str}{part.shape}".encode())
-        digest.update(np.ascontiguousarray(part))
+        digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
+
+
+def _layout(rows: NDArray[Any]) -> str:
+    return f"{rows.dtype.str}{rows.shape[1:]}"
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """In one piece and in this machine's byte order."""
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
