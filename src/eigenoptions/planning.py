@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse import block_array, csc_array, csr_array, eye_array
+from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from eigenoptions.mdp import MDP
@@ -105,24 +105,28 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         if stuck < 0:
             return length.astype(np.float64)
     P = _followed(mdp, policy)
-    reach = csr_array(P)
-    ends = np.asarray(policy) < 0
-    for _ in range(mdp.n_states):  # states from which a stop can be reached
-        wider = ends | (reach @ ends.astype(np.float64) > 0)
-        if np.array_equal(wider, ends):
-            break
-        ends = wider
-    for _ in range(mdp.n_states):  # and from which it cannot be missed for ever
-        narrower = ends & ~(reach @ (~ends).astype(np.float64) > 0)
-        if np.array_equal(narrower, ends):
-            break
-        ends = narrower
+    lost = ~_reaching(P, np.asarray(policy) < 0)  # no stop can be reached from here
+    ends = ~_reaching(P, lost)  # and from here nowhere that is lost
     steps = np.where(np.asarray(policy) < 0, 0.0, 1.0)
     keep = np.flatnonzero(ends)
     result = np.full(mdp.n_states, np.inf)
     if len(keep):
         result[keep] = splu(csc_array(eye_array(len(keep)) - P[keep][:, keep])).solve(steps[keep])
     return result
+
+
+def _reaching(P: csr_array, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """States from which some path of P leads into `targets`, those included: a search backwards from all at once."""
+    n = len(targets)
+    back = csr_array(P.T)
+    heads = np.flatnonzero(targets)
+    root = csr_array((np.ones(len(heads)), heads, [0, len(heads)]), shape=(1, n))
+    found = breadth_first_order(
+        csr_array(block_array([[back, None], [root, csr_array((1, 1))]])), n, return_predecessors=False
+    )
+    mask = np.zeros(n + 1, dtype=bool)
+    mask[found] = True
+    return mask[:n]
 
 
 def _solve_deterministic(
