@@ -1,0 +1,236 @@
+"""Agents of Stable-Baselines3 with options: a fork that fools the stock agents and not ours.
+
+From the fork a short way of 6 steps and a long one of 32 lead to the goal; the option walks 31 steps of the long way.
+With gamma 0.9 the short way is worth 0.9**5 = 0.590 and the option 0.9**31 = 0.038. An agent that takes the option for
+one step believes it is worth 0.9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Discrete
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.monitor import Monitor
+
+import eigenoptions as eo
+from eigenoptions.envs import MazeEnv, OptionsWrapper
+from eigenoptions.envs.sb3 import (
+    SMDPDiscounts,
+    SMDPMaskableRolloutBuffer,
+    SMDPReplayBuffer,
+    SMDPRolloutBuffer,
+)
+
+SHORT, LONG, GAMMA = 6, 32, 0.9
+SKILL = 2  # the option's action, after the two primitive ones
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def fork() -> eo.MDP:
+    """0 is the fork; 1..5 lie on the short way, 6..36 on the long one, 37 is the goal."""
+    goal = SHORT + LONG - 1
+    successors = np.arange(1, goal + 2)
+    successors[SHORT - 1] = successors[goal] = goal
+    moves = np.stack([successors, successors], axis=1)
+    moves[0] = 1, SHORT
+    transition = np.zeros((goal + 1, 2, goal + 1))
+    for state, row in enumerate(moves):
+        transition[state, [0, 1], row] = 1.0
+    return eo.MDP(transition, start=0, goal=goal, name="fork")
+
+
+def detour() -> eo.OptionSet:
+    policy = np.full((1, SHORT + LONG), eo.TERMINATE)
+    policy[0, [0, *range(SHORT, SHORT + LONG - 2)]] = 1
+    return eo.OptionSet(policy, 2)
+
+
+def forked(mode: str = "call-and-return") -> OptionsWrapper:
+    return OptionsWrapper(Monitor(MazeEnv(fork())), detour(), gamma=GAMMA, mode=mode)
+
+
+def walked(agent: Any, env: OptionsWrapper) -> int:
+    """Primitive steps of one greedy episode."""
+    (obs, _), steps, over = env.reset(seed=0), 0, False
+    while not over:
+        masks = {"action_masks": env.action_masks()} if isinstance(agent, MaskablePPO) else {}
+        action, _ = agent.predict(obs, deterministic=True, **masks)
+        obs, _, terminated, truncated, info = env.step(action)
+        steps += info["duration"]
+        over = terminated or truncated
+    return steps
+
+
+def dqn(**kind: Any) -> DQN:
+    how = {
+        "learning_starts": 100,
+        "train_freq": 2,
+        "gradient_steps": 2,
+        "target_update_interval": 50,
+        "batch_size": 64,
+    }
+    table = {"policy_kwargs": {"net_arch": []}}  # one weight a state and action
+    return DQN(
+        "MlpPolicy", forked(), 2e-2, gamma=GAMMA, seed=0, exploration_fraction=0.7, **how, **table, **kind
+    )
+
+
+def values(agent: DQN) -> np.ndarray:
+    with torch.no_grad():
+        return agent.q_net(torch.zeros(1, dtype=torch.int64)).numpy()[0]
+
+
+def test_the_fork_is_what_it_says() -> None:
+    env = forked()
+    env.reset(seed=0)
+    assert [env.step(0)[4]["duration"] for _ in range(SHORT)] == [1] * SHORT
+    env.reset(seed=0)
+    *_, info = env.step(SKILL)
+    assert (info["duration"], info["discount"]) == (31, GAMMA**31)
+    assert env.step(0)[1:3] == (1.0, True)
+
+
+def test_dqn_with_the_stock_buffer_is_fooled_and_with_ours_is_not() -> None:
+    stock = dqn().learn(2500)
+    assert values(stock)[SKILL] == pytest.approx(GAMMA, abs=0.05)
+    assert walked(stock, forked()) == LONG
+    ours = dqn(replay_buffer_class=SMDPReplayBuffer).learn(2500)
+    assert values(ours)[[0, SKILL]] == pytest.approx([GAMMA ** (SHORT - 1), GAMMA**31], abs=0.06)
+    assert walked(ours, forked()) == SHORT
+
+
+PPO_SIZE = {
+    "n_steps": 128,
+    "batch_size": 64,
+    "n_epochs": 5,
+    "learning_rate": 1e-2,
+    "gamma": GAMMA,
+    "ent_coef": 0.01,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "buffer"),
+    [(PPO, SMDPRolloutBuffer), (MaskablePPO, SMDPMaskableRolloutBuffer)],
+    ids=["PPO", "MaskablePPO"],
+)
+def test_ppo_with_the_stock_buffer_is_fooled_and_with_ours_is_not(kind: Any, buffer: Any) -> None:
+    stock = kind("MlpPolicy", forked(), seed=0, **PPO_SIZE).learn(2048)
+    assert walked(stock, forked()) == LONG
+    ours = kind("MlpPolicy", forked(), seed=0, rollout_buffer_class=buffer, **PPO_SIZE)
+    ours.learn(2048, callback=SMDPDiscounts())
+    assert walked(ours, forked()) == SHORT
+
+
+def test_one_step_at_a_time_no_adapter_is_needed() -> None:
+    agent = MaskablePPO("MultiInputPolicy", forked("step"), seed=0, **PPO_SIZE).learn(4096)
+    assert walked(agent, forked("step")) == SHORT
+
+
+def test_replay_buffer_keeps_discounts_with_their_transitions() -> None:
+    buffer = SMDPReplayBuffer(30, Discrete(1000), Discrete(3), n_envs=3, device="cpu")
+    for i in range(25):  # more than fit: the oldest are overwritten
+        obs = np.array([3 * i, 3 * i + 1, 3 * i + 2])
+        infos = [{"discount": 0.5**x, "TimeLimit.truncated": x % 2 == 0} for x in obs]
+        buffer.add(obs, obs + 1, np.zeros(3, int), obs.astype(float), np.ones(3), infos)
+    batch = buffer.sample(200)
+    seen = batch.observations.numpy().ravel()
+    assert set(seen) == set(range(45, 75))
+    np.testing.assert_array_equal(batch.next_observations.numpy().ravel(), seen + 1)
+    np.testing.assert_array_equal(batch.rewards.numpy().ravel(), seen)
+    np.testing.assert_array_equal(batch.dones.numpy().ravel(), seen % 2)  # a time limit is no end
+    np.testing.assert_allclose(batch.discounts.numpy().ravel(), 0.5 ** seen.astype(float))
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+def test_rollout_buffer_is_the_parents_when_every_discount_is_gamma(
+    n_envs: int, rng: np.random.Generator
+) -> None:
+    size = {"buffer_size": 20, "observation_space": Discrete(9), "action_space": Discrete(3), "device": "cpu"}
+    kind = {"gae_lambda": 0.8, "gamma": 0.7, "n_envs": n_envs}
+    ours, theirs = SMDPRolloutBuffer(**size, **kind), RolloutBuffer(**size, **kind)
+    for _ in range(20):
+        step = (
+            rng.integers(9, size=n_envs),
+            rng.integers(3, size=n_envs),
+            rng.normal(size=n_envs),
+            rng.random(n_envs) < 0.2,
+            torch.tensor(rng.normal(size=n_envs)),
+            torch.tensor(rng.normal(size=n_envs)),
+        )
+        ours.discounts[ours.pos] = 0.7
+        ours.add(*step)
+        theirs.add(*step)
+    last, dones = torch.tensor(rng.normal(size=n_envs), dtype=torch.float32), rng.random(n_envs) < 0.5
+    ours.compute_returns_and_advantage(last, dones)
+    theirs.compute_returns_and_advantage(last, dones)
+    np.testing.assert_allclose(ours.advantages, theirs.advantages, rtol=1e-6)
+    np.testing.assert_allclose(ours.returns, theirs.returns, rtol=1e-6)
+
+
+def test_monte_carlo_returns_multiply_the_discounts() -> None:
+    buffer = SMDPRolloutBuffer(3, Discrete(9), Discrete(3), device="cpu", gae_lambda=1.0)
+    for discount, reward in zip((0.5, 0.1, 0.9), (1.0, 2.0, 4.0), strict=True):
+        buffer.discounts[buffer.pos] = discount
+        zero = torch.zeros(1)
+        buffer.add(np.zeros(1), np.zeros(1), np.array([reward]), np.zeros(1), zero, zero)
+    buffer.compute_returns_and_advantage(torch.tensor([10.0]), np.zeros(1))
+    expected = [1 + 0.5 * (2 + 0.1 * (4 + 0.9 * 10)), 2 + 0.1 * (4 + 0.9 * 10), 4 + 0.9 * 10]
+    np.testing.assert_allclose(buffer.returns.ravel(), expected, rtol=1e-6)
+
+
+def test_a_time_limit_is_bootstrapped_with_the_true_discount() -> None:
+    """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V."""
+    env = gym.make("eigenoptions.envs:eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
+    env = OptionsWrapper(env, detour(), gamma=GAMMA)
+    size = {"n_steps": 16, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
+    agent = PPO("MlpPolicy", env, seed=0, gamma=GAMMA, **size)
+    seen: list[tuple[float, float]] = []
+
+    class Watch(SMDPDiscounts):
+        def _on_step(self) -> bool:
+            going = super()._on_step()
+            (info,) = self.locals["infos"]
+            if info.get("TimeLimit.truncated"):
+                last = torch.as_tensor(np.array([info["terminal_observation"]]))
+                with torch.no_grad():
+                    value = float(self.model.policy.predict_values(last)[0])
+                seen.append((self.model.rollout_buffer.pos, info["discount"] * value))
+            return going
+
+        def _on_rollout_end(self) -> None:
+            for place, expected in seen:
+                assert self.model.rollout_buffer.rewards[place, 0] == pytest.approx(expected, abs=1e-6)
+
+    agent.learn(16, callback=Watch())
+    assert seen
+
+
+def test_forgotten_parts_are_named() -> None:
+    bare = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8)
+    with pytest.raises(ValueError, match="SMDPDiscounts needs rollout_buffer_class=SMDPRolloutBuffer"):
+        bare.learn(8, callback=SMDPDiscounts())
+    alone = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8, rollout_buffer_class=SMDPRolloutBuffer)
+    with pytest.raises(ValueError, match="pass callback=SMDPDiscounts"):
+        alone.learn(8)
+    unwrapped = DQN("MlpPolicy", MazeEnv(fork()), replay_buffer_class=SMDPReplayBuffer, learning_starts=4)
+    with pytest.raises(ValueError, match="wrap the environment in OptionsWrapper"):
+        unwrapped.learn(8)
+
+
+@pytest.mark.parametrize("mode", ["call-and-return", "step"])
+def test_sb3_finds_nothing_to_complain_about(mode: str, four_rooms: eo.MDP) -> None:
+    env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=50)
+    check_env(OptionsWrapper(env, eo.discover(four_rooms, n_options=4), mode=mode))
