@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 # Learning (Section 4.3) -------------------------------------------------------------------------------------
@@ -196,3 +198,283 @@ def wander(mdp, policy, *, steps, starts, goal, limit, seed):
         age += 1
         s = None if t == goal or age >= limit else t
     return np.array(walked)
+
+
+# Diffusion time (Appendix B) --------------------------------------------------------------------------------
+
+
+def walk_equations(mdp, policy, goal):
+    """Equations of the expected steps to `goal`, one for each place of the walk: sparse rows, and right sides.
+
+    Places 0..S-1 are decisions; S + o * S + s is option o running in state s. Probabilities are exact fractions.
+    """
+    S, A = mdp.n_states, mdp.n_actions
+    table = mdp.transition
+    rows, sides = {}, {}
+
+    def move(row, s, a, option, weight):
+        """Take `weight` times what lies behind action a to the other side; its probabilities sum to 1 exactly."""
+        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
+        chances = [Fraction(float(p)) for p in table.data[low:high]]
+        for t, p in zip(table.indices[low:high].tolist(), chances, strict=True):
+            if t != goal:
+                place = t if option is None or policy[option][t] < 0 else S + option * S + t
+                row[place] = row.get(place, 0) - weight * p / sum(chances)
+
+    for s in range(S):
+        if s == goal:
+            continue
+        running = [o for o in range(len(policy)) if policy[o][s] >= 0]
+        share = Fraction(1, A + len(running))
+        rows[s], sides[s] = {s: Fraction(1)}, share * A
+        for a in range(A):
+            move(rows[s], s, a, None, share)
+        for o in running:
+            place = S + o * S + s
+            rows[s][place] = rows[s].get(place, 0) - share
+            rows[place], sides[place] = {place: Fraction(1)}, Fraction(1)
+            move(rows[place], s, int(policy[o][s]), o, 1)
+    return rows, sides
+
+
+def exact_hitting_times(mdp, policy, goal):
+    """Expected steps to `goal` from every state as exact fractions, by elimination of one place after the other."""
+    rows, sides = walk_equations(mdp, policy, goal)
+    order = sorted(rows, reverse=True)
+    mentions = {place: {q for q in rows if place in rows[q]} for place in rows}
+    for place in order:
+        row = rows[place]
+        pivot = row.pop(place)
+        rows[place] = row = {q: x / pivot for q, x in row.items() if x}
+        sides[place] /= pivot
+        for other in mentions[place]:
+            if other < place and place in rows[other]:
+                f = rows[other].pop(place)
+                for q, x in row.items():
+                    rows[other][q] = rows[other].get(q, 0) - f * x
+                    mentions[q].add(other)
+                sides[other] -= f * sides[place]
+    for place in reversed(order):
+        sides[place] -= sum(x * sides[q] for q, x in rows[place].items())
+    return [sides.get(s, Fraction(0)) for s in range(mdp.n_states)]
+
+
+def hitting_times(mdp, policy):
+    """Expected steps (start, goal): one LU in double precision a goal, over all places of the walk."""
+    S = mdp.n_states
+    times = np.zeros((S, S))
+    for goal in range(S):
+        rows, sides = walk_equations(mdp, policy, goal)
+        number = {place: i for i, place in enumerate(sorted(rows))}
+        M, c = np.zeros((len(rows), len(rows))), np.zeros(len(rows))
+        for place, row in rows.items():
+            c[number[place]] = sides[place]
+            for q, x in row.items():
+                M[number[place], number[q]] = x
+        h = np.linalg.solve(M, c)
+        for s in range(S):
+            if s != goal:
+                times[s, goal] = h[number[s]]
+    return times
+
+
+def cover(mdp, policy, start, seed):
+    """Steps until a walk first touches each state, with lists and loops and the same random numbers as the kernel."""
+    table, A = mdp.transition, mdp.n_actions
+    numbers = splitmix(seed)
+    s, option, steps, touched = start, None, 0, {start: 0}
+    while len(touched) < mdp.n_states:
+        if option is not None and policy[option][s] < 0:
+            option = None
+        if option is None:
+            menu = [*range(A), *(A + o for o in range(len(policy)) if policy[o][s] >= 0)]
+            choice = menu[(next(numbers) >> 32) * len(menu) >> 32]
+            option = None if choice < A else choice - A
+        a = choice if option is None else int(policy[option][s])
+        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
+        r = low
+        if high - low > 1:
+            u = (next(numbers) >> 11) / 2**53
+            sums = np.cumsum(table.data[low:high])
+            while r < high - 1 and u >= sums[r - low]:
+                r += 1
+        s = int(table.indices[r])
+        steps += 1
+        touched.setdefault(s, steps)
+    return [touched[t] for t in range(mdp.n_states)]
+
+
+# Spectra (Section 2.3) --------------------------------------------------------------------------------------
+
+
+def dense_laplacian(W, operator):
+    """The Laplacian from its definition, entry by entry; a state without neighbours is divided by 1."""
+    W = W.toarray() if hasattr(W, "toarray") else np.asarray(W, dtype=float)
+    n = len(W)
+    degree = [sum(W[i]) for i in range(n)]
+    scale = [d if d > 0 else 1.0 for d in degree]
+    L = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            entry = (degree[i] if i == j else 0.0) - W[i, j]
+            if operator == "normalized":
+                entry /= np.sqrt(scale[i]) * np.sqrt(scale[j])
+            elif operator == "random-walk":
+                entry /= scale[i]
+            L[i, j] = entry
+    return L
+
+
+def ldl(A):
+    """Factors L (unit lower triangle) and D (diagonal) of a symmetric matrix, by elimination without exchanges."""
+    A = np.array(A, dtype=float)
+    n = len(A)
+    L, D = np.eye(n), np.zeros(n)
+    for k in range(n):
+        D[k] = A[k, k]
+        for i in range(k + 1, n):
+            L[i, k] = A[i, k] / D[k]
+        for i in range(k + 1, n):
+            for j in range(k + 1, n):
+                A[i, j] -= L[i, k] * A[k, j]
+    return L, D
+
+
+# Options (Section 3) ----------------------------------------------------------------------------------------
+
+
+def value_iteration(mdp, potential, gamma):
+    """Values q (S, A) and v (S,) of the reward f(s') - f(s) when one may stop for nothing, by plain backups."""
+    S, A = mdp.n_states, mdp.n_actions
+    P, f = mdp.transition, np.asarray(potential, dtype=float)
+    reward = (P @ f).reshape(S, A) - f[:, None]
+    v = np.zeros(S)
+    while True:
+        q = reward + gamma * (P @ v).reshape(S, A)
+        new = np.maximum(q.max(axis=1), 0.0)
+        rest = np.abs(new - v).max()
+        v = new
+        if rest <= 1e-16 * max(np.abs(f).max(), 1e-300) / (1.0 - gamma):
+            return reward + gamma * (P @ v).reshape(S, A), v
+
+
+def policy_iteration(mdp, potential, gamma, tol=1e-12):
+    """Optimal policy row (-1 where it stops) by exact evaluation and improvement, with lists and loops."""
+    S, A = mdp.n_states, mdp.n_actions
+    P = mdp.transition.toarray().reshape(S, A, S)
+    f = np.asarray(potential, dtype=float)
+    limit = tol * np.abs(f).max()
+    policy = [-1] * S
+    while True:
+        M, r = np.eye(S), np.zeros(S)
+        for s, a in enumerate(policy):
+            if a >= 0:
+                M[s] -= gamma * P[s, a]
+                r[s] = P[s, a] @ f - f[s]
+        v = np.linalg.solve(M, r)
+        better = []
+        for s in range(S):
+            q = [P[s, a] @ (f + gamma * v) - f[s] for a in range(A)]
+            now = q[policy[s]] if policy[s] >= 0 else 0.0
+            top = max(range(A), key=lambda a: (q[a], -a))
+            better.append(top if q[top] > max(now, 0.0) + limit else policy[s])
+        if better == policy:
+            return np.array(policy)
+        policy = better
+
+
+def climbed(successors, potential, gamma):
+    """What arriving is worth, the kernel's fixed point: states one by one, in reading order, until none rises."""
+    e = [float(x) for x in potential]
+    x = list(e)
+    rising = True
+    while rising:
+        rising = False
+        for s, nexts in enumerate(successors.tolist()):
+            u = max(e[s], max(x[t] for t in nexts))
+            new = (1.0 - gamma) * e[s] + gamma * u
+            if new > x[s]:
+                x[s], rising = new, True
+    return np.array(x)
+
+
+def walk(successors, row, state):
+    """Steps and last state of a policy row from a state; None where it goes round for ever."""
+    seen = 0
+    while row[state] >= 0:
+        state = int(successors[state, row[state]])
+        seen += 1
+        if seen > len(row):
+            return None
+    return seen, int(state)
+
+
+def distances(mdp, goal):
+    """Fewest steps to a goal from every state, inf where it cannot be reached; for deterministic moves."""
+    steps = [np.inf] * mdp.n_states
+    steps[goal] = 0
+    ring = [goal]
+    before = {s: set() for s in range(mdp.n_states)}
+    for s, nexts in enumerate(mdp.successors.tolist()):
+        for t in nexts:
+            before[t].add(s)
+    while ring:
+        wider = []
+        for t in ring:
+            for s in before[t]:
+                if steps[s] == np.inf:
+                    steps[s] = steps[t] + 1
+                    wider.append(s)
+        ring = wider
+    return np.array(steps)
+
+
+# Rooms (Appendix C) -----------------------------------------------------------------------------------------
+
+
+def _hops(W, start, without=None):
+    """Steps to all states that can be reached from one, as a dictionary, not passing through `without`."""
+    steps, ring = {start: 0}, [start]
+    while ring:
+        wider = []
+        for u in ring:
+            for v in np.flatnonzero(W[u]).tolist():
+                if v != without and v not in steps:
+                    steps[v] = steps[u] + 1
+                    wider.append(v)
+        ring = wider
+    return steps
+
+
+def passages(W, radius):
+    """States with two neighbours or more, no two of which are within `radius` steps once the state is gone."""
+    W = W.toarray()
+    mask = []
+    for s in range(len(W)):
+        near = np.flatnonzero(W[s]).tolist()
+        apart = [_hops(W, u, s).get(v, np.inf) > radius for u in near for v in near if u != v]
+        mask.append(len(near) >= 2 and all(apart))
+    return np.array(mask)
+
+
+def betweenness(W, sources):
+    """For every state, the share of shortest paths from a source to a third state that pass through it, summed."""
+    W = W.toarray()
+    n = len(W)
+    score = np.zeros(n)
+
+    def paths(u, v, steps):
+        if u == v:
+            return [[u]]
+        back = [w for w in np.flatnonzero(W[v]).tolist() if steps.get(w, -1) == steps[v] - 1]
+        return [[*path, v] for w in back for path in paths(u, w, steps)]
+
+    for u in sources:
+        steps = _hops(W, u)
+        for v in steps:
+            if v != u:
+                all_paths = paths(u, v, steps)
+                for path in all_paths:
+                    for w in path[1:-1]:
+                        score[w] += 1.0 / len(all_paths)
+    return score

@@ -1,11 +1,11 @@
 """Expected steps from every state to every goal, deterministic moves, from one inverse (paper, Appendix B).
 
 With N(s) choices at state s and h(g) = 0, the steps h to goal g obey, for s != g,
-``N h(s) - sum h(s') = K(s, g) - sum_o [o's way from s leads through g] h(t_o(g))``. Here K is the cost of one decision, in
-steps until the choice ends or g is touched. The left side, M h, does not know the goal, and all ways of option o
-through g end in one state t_o(g). So one inverse ``Y = (M + 11')^-1`` serves all goals, and each goal adds a small
-system in its h(t). The row of g itself is no equation: its entry on the right makes the right side orthogonal to the
-stationary weights ``1'Y``, as M h is.
+``N h(s) - sum h(s') = K(s, g) - sum_o [o's way from s leads through g] h(t_o(g))``, where K is the cost of one
+decision, in steps until the choice ends or g is touched. The left side, M h, does not know the goal, and all ways of
+option o through g end in one state t_o(g). So one inverse ``Y = (M + 11')^-1`` serves all goals, and each goal adds a
+small system in its h(t). The row of g itself is no equation: its entry on the right makes the right side orthogonal
+to the stationary weights ``1'Y``, as M h is.
 
 Every answer is proved: M with its ways cut at g is an M-matrix, so a residual of at most ``e K(s, g)`` in every row
 means a relative error of at most e in every entry. The residual also refines the answer, as any right side would do.

@@ -132,13 +132,7 @@ def _chain(indptr, indices, data, n_actions, policy, place, spot, chain):  # typ
 
 
 def hitting(
-    table: tuple[Ints, Ints, Array],
-    moves: Array,
-    n_actions: int,
-    policy: Ints,
-    ends: Ints,
-    goals: Ints,
-    start: Array,
+    table: tuple[Ints, Ints, Array], n_actions: int, policy: Ints, goals: Ints, start: Array
 ) -> Array | None:
     """Expected steps ``(r, len(goals))`` from each start to each goal, or None where weights underflow.
 
@@ -146,18 +140,23 @@ def hitting(
     ----------
     table
         ``indptr, indices, data`` of the transitions ``(S * A, S)``.
-    moves
-        ``(S, S)`` their sum over actions.
     policy
-        ``(k, S)``; every option runs somewhere and ends from everywhere.
-    ends
-        States where options end.
+        ``(k, S)``; every option ends from everywhere.
     goals
         States to reach.
     start
         ``(r, S)`` distributions to start from.
     """
+    policy = policy[(policy >= 0).any(axis=1)]
     k, n = policy.shape
+    origin, action = np.divmod(np.repeat(np.arange(n * n_actions), np.diff(table[0])), n_actions)
+    moves = np.zeros((n, n))
+    np.add.at(moves, (origin, table[1]), table[2])
+    is_end = np.zeros(n, dtype=bool)
+    for row in policy:
+        reached = table[1][row[origin] == action]
+        is_end[reached[row[reached] < 0]] = True
+    ends = np.flatnonzero(is_end)
     m, tau = len(goals), len(ends)
     e = n - m
     place = np.full(n, -1)

@@ -18,9 +18,9 @@ _11, _32 = np.uint64(11), np.uint64(32)
 def cover(indptr, indices, cumulative, n_actions, policy, first, offered, place, count, touched, budget):  # type: ignore[no-untyped-def]
     """Walk on for at most `budget` steps, or until no state is left; the sum of the steps of states touched now.
 
-    `indptr`, `indices`, `cumulative`: csr rows p(. | s, a), summed up. `policy` (k, S). `first` (S + 1,), `offered`: csr
-    list of the options that may start in each state. What goes on from call to call: `place`, [state, running option
-    or -1, steps so far, states left]; `count` (1,), the counter of SplitMix64 random numbers; `touched` (S,).
+    `indptr`, `indices`, `cumulative`: csr rows p(. | s, a), summed up. `policy` (k, S). `first` (S + 1,), `offered`:
+    csr list of the options that may start in each state. What goes on from call to call: `place`, [state, running
+    option or -1, steps so far, states left]; `count` (1,), the counter of SplitMix64 numbers; `touched` (S,).
     """
     s, o, steps, left = place[0], place[1], place[2], place[3]
     z = count[0]
