@@ -207,16 +207,8 @@ def _walk(
     try:
         for i in wanted:
             before = sum(walker.counts[:i])
-            told = before
-
-            def tell(rows: int, before: int = before) -> None:
-                nonlocal told
-                if progress is not None and (before + rows - told >= TOLD or rows == walker.counts[i]):  # noqa: B023
-                    told = before + rows
-                    progress(told, total)
-
             try:
-                batch = walker.chunk(i, tell)
+                batch = walker.chunk(i, _teller(progress, before, walker.counts[i], total))
             except Halt as halt:
                 if len(halt.part):
                     yield i, halt.part
@@ -227,6 +219,19 @@ def _walk(
             yield i, batch
     finally:
         walker.close()
+
+
+def _teller(progress: Progress | None, before: int, count: int, total: int) -> Callable[[int], None]:
+    """Pass on how far a chunk is, now and then and at its end."""
+    told = before
+
+    def tell(rows: int) -> None:
+        nonlocal told
+        if progress is not None and (before + rows - told >= TOLD or rows == count):
+            told = before + rows
+            progress(told, total)
+
+    return tell
 
 
 def _record(walker: Walker, folder: Path, progress: Progress | None) -> Recording:
@@ -244,6 +249,9 @@ def _record(walker: Walker, folder: Path, progress: Progress | None) -> Recordin
         try:
             header, batch = _read(folder, i)
         except ValueError as damage:
+            if "damaged" not in str(damage):  # another version's, or something else: not ours to replace
+                walker.close()
+                raise
             log.warning("%s; it is collected again", damage)
             missing.append(i)
             continue

@@ -103,7 +103,7 @@ class MazeEnv(gym.Env[Any, Any]):
         wanted = (options or {}).get("start", self.mdp.start)
         if wanted is None:
             self.state = int(_starts(self.mdp, self.np_random, 1)[0])
-        elif wanted in self.observation_space:
+        elif isinstance(wanted, int | np.integer) and 0 <= wanted < self.mdp.n_states:
             self.state = int(wanted)
         else:
             raise ValueError(f"start must be a state in 0..{self.mdp.n_states - 1}, got {wanted!r}")

@@ -211,7 +211,7 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
         )
     at = row // n_actions
     first = _first_states(base, n, np.setdiff1d(to[done], to[~done]))
-    live = _reached(n, first, at[~done], to[~done])
+    live = _reached(n, first, at[~done], to[~done]) & np.isin(np.arange(n), at)
     ends = np.zeros(n, dtype=bool)
     ends[to[done & live[at]]] = True
     ends &= ~live

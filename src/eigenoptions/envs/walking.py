@@ -70,6 +70,7 @@ class Walker:
         if not isinstance(self.entropy, int | np.integer) or self.entropy < 0:
             raise ValueError(f"rng must be a number from 0 or a numpy Generator, got {rng!r}")
         self.envs, self.mine = _vectorised(env, n_envs, max_episode_steps)
+        self.name = name_of(self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else self.envs)
         try:
             self.n_actions = count_actions(self.envs)
             self.features = features
@@ -82,7 +83,7 @@ class Walker:
         most = int(chunk or max(1, min(CHUNK_ROWS, CHUNK_BYTES // row)))
         self.counts = (most,) * (steps // most) + ((steps % most,) if steps % most else ())
         self.settings = {
-            "env": f"MDP {env.fingerprint}" if isinstance(env, MDP) else name_of(self.envs),
+            "env": f"MDP {env.fingerprint}" if isinstance(env, MDP) else self.name,
             "policy": _name(policy),
             "n_envs": int(self.envs.num_envs),
             "seed": int(self.entropy),
@@ -136,9 +137,7 @@ class Walker:
                 f"features must give a row for each of {self.envs.num_envs}, got {array.shape}"
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise _NotNumbersError(
-                f"{name_of(self.envs)} gave an observation with {array[~np.isfinite(array)][0]}"
-            )
+            raise _NotNumbersError(f"{self.name} gave an observation with {array[~np.isfinite(array)][0]}")
         return array
 
     def _final(self, after: NDArray[Any], infos: dict[str, Any], ended: NDArray[np.bool_]) -> NDArray[Any]:
@@ -165,7 +164,7 @@ class Walker:
             space, spaces.Dict | spaces.Tuple | spaces.Text | spaces.Graph | spaces.Sequence
         ):
             raise ValueError(
-                f"observations of {name_of(self.envs)} are {space}: pass features=, a function from a batch of them "
+                f"observations of {self.name} are {space}: pass features=, a function from a batch of them "
                 "to an array (or wrap it in gymnasium.wrappers.FlattenObservation)"
             )
         sample = np.asarray(self.envs.observation_space.sample() if self.features is None else np.zeros(64))
