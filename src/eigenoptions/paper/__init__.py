@@ -4,7 +4,19 @@
 here.
 """
 
-from eigenoptions.paper import figure1, figure2, figure3, figure4, figure5, theorem31
+from eigenoptions.paper import (
+    bottlenecks,
+    figure1,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    figure7,
+    randoms,
+    tasks,
+    theorem31,
+)
 from eigenoptions.paper.experiment import Claim as Claim
 from eigenoptions.paper.experiment import Experiment as Experiment
 
@@ -15,4 +27,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     figure3.EXPERIMENT,
     figure4.EXPERIMENT,
     figure5.EXPERIMENT,
+    figure6.EXPERIMENT,
+    figure7.EXPERIMENT,
+    bottlenecks.EXPERIMENT,
+    randoms.EXPERIMENT,
+    tasks.EXPERIMENT,
 )

@@ -6,12 +6,13 @@ the claims are made from results alone, so results kept on disk are as good as n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Settings = Mapping[str, Any]
 Results = dict[str, Any]
+Pmap = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # a function over jobs; see `parallel.pmap`
 
 HOLDS, PARTLY, FAILS = VERDICTS = ("holds", "partly", "does not hold")
 
@@ -67,11 +68,13 @@ class Experiment:
     settings
         ``"paper"`` (its own) and ``"quick"`` (for tests).
     run
-        Settings to results.
+        Settings to results; long work is given to the map over jobs it is called with.
     figure
         Results to a matplotlib Figure.
     claims
         Results to claims.
+    notes
+        Results to paragraphs: what was looked into, and what explains a difference.
     """
 
     name: str
@@ -79,9 +82,10 @@ class Experiment:
     section: str
     shows: str
     settings: Mapping[str, Settings]
-    run: Callable[[Settings], Results]
+    run: Callable[[Settings, Pmap], Results]
     figure: Callable[[Results], Any]
     claims: Callable[[Results], list[Claim]]
+    notes: Callable[[Results], list[str]] = lambda results: []
 
 
 def verdict(*tests: bool) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from eigenoptions import plots
 from eigenoptions.mdp import maze
-from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
+from eigenoptions.paper.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 
 SETTINGS: dict[str, Settings] = {
     "paper": {"mazes": ["open-room", "i-maze", "four-rooms"]},
@@ -14,7 +14,7 @@ SETTINGS: dict[str, Settings] = {
 }
 
 
-def run(settings: Settings) -> Results:
+def run(settings: Settings, pmap: Pmap) -> Results:
     """Read the maps."""
     results: Results = {"domains": [], "cells": []}
     for name in settings["mazes"]:

@@ -9,7 +9,7 @@ import numpy as np
 from eigenoptions import plots
 from eigenoptions.paper import discovered
 from eigenoptions.paper.discovered import Cell, corners, doorways, names, room_of, steps, stops
-from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
+from eigenoptions.paper.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 
 SETTINGS: dict[str, Settings] = {
     name: {
@@ -23,7 +23,7 @@ SETTINGS: dict[str, Settings] = {
 }
 
 
-def run(settings: Settings) -> Results:
+def run(settings: Settings, pmap: Pmap) -> Results:
     """First two eigenvectors and the options of both signs."""
     return discovered.run(settings)
 

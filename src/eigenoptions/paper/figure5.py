@@ -6,7 +6,7 @@ from typing import Any
 
 from eigenoptions.paper import discovered
 from eigenoptions.paper.discovered import doorways, first_options, names, steps, stops
-from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
+from eigenoptions.paper.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 
 SETTINGS: dict[str, Settings] = {
     name: {
@@ -20,7 +20,7 @@ SETTINGS: dict[str, Settings] = {
 }
 
 
-def run(settings: Settings) -> Results:
+def run(settings: Settings, pmap: Pmap) -> Results:
     """First eigenvectors and the options of both signs."""
     return discovered.run(settings)
 

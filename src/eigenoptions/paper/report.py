@@ -7,19 +7,23 @@ from results, which lie beside it as CSV.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from eigenoptions import __version__, plots
 from eigenoptions.paper import EXPERIMENTS
 from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
 from eigenoptions.paper.results import Outcome, keep, kept, tables
+from eigenoptions.parallel import ENGINES, Progress, pmap
 
 MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
 
@@ -30,7 +34,9 @@ def reproduce(
     only: Sequence[str] = (),
     *,
     fresh: bool = False,
+    engine: str = "processes",
     tell: Callable[[str], object] = lambda news: None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> list[Outcome]:
     """Run experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
 
@@ -44,8 +50,12 @@ def reproduce(
         Names of experiments to run; the page also shows others whose results are at hand.
     fresh
         Run again what has results.
+    engine
+        Who does the jobs, see `parallel.pmap`; the results are the same.
     tell
         Called with a line of news before each run.
+    progress
+        Called as jobs of a run are done.
 
     Returns
     -------
@@ -54,6 +64,8 @@ def reproduce(
     """
     out = Path(folder)
     chosen = _chosen(only, settings)
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     _claim(out)
     data = out / "data"
     outcomes = []
@@ -63,8 +75,8 @@ def reproduce(
         if outcome is None and experiment in chosen:
             tell(experiment.title)
             start = time.perf_counter()
-            results = experiment.run(given)
-            outcome = Outcome(experiment, given, results, time.perf_counter() - start)
+            results = experiment.run(given, partial(pmap, engine=engine, progress=progress))
+            outcome = Outcome(experiment, given, results, time.perf_counter() - start, _made(engine))
             keep(data, outcome)
         if outcome is not None:
             outcomes.append(outcome)
@@ -193,6 +205,16 @@ def _class(verdict: str) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def _made(engine: str) -> dict[str, Any]:
+    """Where results come from: engine, cores, versions and day."""
+    return {
+        "engine": engine,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "versions": _versions(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
 
 
 def _versions() -> str:

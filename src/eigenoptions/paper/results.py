@@ -1,17 +1,19 @@
 """Results on disk: kept so that an interrupted reproduction goes on, and as tidy CSV for everybody else.
 
-A file of results says which experiment, settings and code made it; results of other settings or other code
-are made again. Written whole or not at all.
+A file of results says which experiment, settings and code made it, and on which machine; results of other
+settings or other code are made again. Written whole or not at all.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import io
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,18 +24,19 @@ import numpy as np
 from eigenoptions import plots, storage
 from eigenoptions.paper.experiment import Experiment, Results, Settings
 
-FORMAT = 1
-ABOVE = ("cli.py", "studio", "plots", "report.py")  # code that shows results and does not make them
+FORMAT = 2
+SHOWS = "eigenoptions.plots"  # code that shows results and does not make them
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment: its results, under which settings, and the seconds it took."""
+    """What came of an experiment: its results, under which settings, the seconds it took, and where."""
 
     experiment: Experiment
     settings: Settings
     results: Results
     seconds: float
+    made: dict[str, Any] = field(default_factory=dict)
 
 
 def keep(folder: Path, outcome: Outcome) -> None:
@@ -45,6 +48,7 @@ def keep(folder: Path, outcome: Outcome) -> None:
         "kind": "results",
         "format": FORMAT,
         **_key(outcome.experiment, outcome.settings),
+        "made": outcome.made,
         "plain": plain,
     }
     for table, rows in tables(outcome.results).items():
@@ -62,7 +66,7 @@ def kept(folder: Path, experiment: Experiment, settings: Settings) -> Outcome | 
     if any(header[k] != v for k, v in _key(experiment, settings).items()):
         return None
     seconds = float(arrays.pop("seconds")[0])
-    return Outcome(experiment, settings, {**_back(header["plain"]), **arrays}, seconds)
+    return Outcome(experiment, settings, {**_back(header["plain"]), **arrays}, seconds, header["made"])
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -83,18 +87,40 @@ def tables(results: Results) -> dict[str, str]:
 
 
 def _key(experiment: Experiment, settings: Settings) -> dict[str, Any]:
-    return {"experiment": experiment.name, "settings": json.loads(json.dumps(settings)), "code": _code()}
+    code = _code(experiment.run.__module__)
+    return {"experiment": experiment.name, "settings": json.loads(json.dumps(settings)), "code": code}
 
 
 @cache
-def _code() -> str:
-    """Hash of the library's own files, but for those that only show results."""
-    digest = hashlib.blake2b(digest_size=16)
+def _code(module: str) -> str:
+    """Hash of a module, of all that it imports from the library, and of the maps."""
     root = Path(str(files("eigenoptions")))
-    for path in sorted(root.rglob("*")):
-        if path.suffix in (".py", ".txt") and not set(path.relative_to(root).parts) & set(ABOVE):
-            digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    digest = hashlib.blake2b(digest_size=16)
+    todo, seen = [module], set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in seen and not name.startswith(SHOWS):
+            seen.add(name)
+            todo += _imports(_file(root, name))
+    for path in sorted([*(_file(root, name) for name in seen), *(root / "mazes").glob("*.txt")]):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Modules of the library that a file imports, also inside functions."""
+    root = Path(str(files("eigenoptions")))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "eigenoptions":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if _file(root, inner).exists() else str(node.module)
+
+
+def _file(root: Path, module: str) -> Path:
+    """Where a module is, or would be."""
+    path = root.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _plain(value: Any) -> Any:

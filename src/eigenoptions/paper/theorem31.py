@@ -10,7 +10,7 @@ from eigenoptions import plots
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options import eigenpurposes
 from eigenoptions.paper.discovered import option_rows
-from eigenoptions.paper.experiment import Claim, Experiment, Results, Settings, verdict
+from eigenoptions.paper.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 from eigenoptions.planning import solve
 from eigenoptions.spectra import spectrum
 
@@ -31,7 +31,7 @@ SETTINGS: dict[str, Settings] = {
 PICTURED = ("normalized", 0.9)  # the paper's Laplacian, and its discount
 
 
-def run(settings: Settings) -> Results:
+def run(settings: Settings, pmap: Pmap) -> Results:
     """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
     rows: list[dict[str, Any]] = []
     for name in settings["mazes"]:

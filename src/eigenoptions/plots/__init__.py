@@ -1,4 +1,4 @@
-"""Figures for papers, the only door to matplotlib (paper, Figures 1 to 5).
+"""Figures for papers, the only door to matplotlib (paper, Figures 1 to 7).
 
 A figure is a grid of panels: what a maze, a PVF, an option or a learning curve looks like is said once, and
 `figure` sets any of them side by side. Nothing here touches pyplot or needs a screen.
@@ -16,8 +16,8 @@ from eigenoptions.plots.figures import pvfs as pvfs
 from eigenoptions.plots.figures import save as save
 from eigenoptions.plots.figures import svg as svg
 from eigenoptions.plots.figures import write as write
+from eigenoptions.plots.lines import curve_panel as curve_panel
 from eigenoptions.plots.panels import Panel as Panel
-from eigenoptions.plots.panels import curve_panel as curve_panel
 from eigenoptions.plots.panels import maze_panel as maze_panel
 from eigenoptions.plots.panels import policy_panel as policy_panel
 from eigenoptions.plots.panels import surface_panel as surface_panel

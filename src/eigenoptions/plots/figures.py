@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.plots.panels import Panel, curve_panel, maze_panel, policy_panel, surface_panel, value_panel
+from eigenoptions.plots.lines import curve_panel
+from eigenoptions.plots.panels import Panel, maze_panel, policy_panel, surface_panel, value_panel
 from eigenoptions.spectra import Spectrum
 
 COLUMN, PAGE = 3.25, 6.75  # inches: one column and both of a conference page
@@ -47,7 +48,13 @@ FORMATS: dict[str, dict[str, None]] = {
 }  # file types, and the metadata that would change from run to run
 
 
-def figure(panels: Iterable[Panel], *, columns: int | None = None, width: float | None = None) -> Figure:
+def figure(
+    panels: Iterable[Panel],
+    *,
+    columns: int | None = None,
+    width: float | None = None,
+    ratios: Sequence[float] | None = None,
+) -> Figure:
     """Panels in a grid, row by row, as one figure.
 
     Parameters
@@ -58,6 +65,8 @@ def figure(panels: Iterable[Panel], *, columns: int | None = None, width: float 
         In the grid; up to four by default, eight when there are many panels.
     width
         In inches; a column of a conference page for up to two panels a row, else the page.
+    ratios
+        Widths of the columns in proportion to each other; alike by default.
 
     Examples
     --------
@@ -72,22 +81,26 @@ def figure(panels: Iterable[Panel], *, columns: int | None = None, width: float 
     columns = min(len(drawn), columns or (4 if len(drawn) <= 16 else 8))
     rows = -(-len(drawn) // columns)
     width = width or (COLUMN if columns <= 2 else PAGE)
-    tallest = max(p.aspect for p in drawn)
+    if ratios is not None and (len(ratios) != columns or min(ratios) <= 0):
+        raise ValueError(f"ratios must be {columns} numbers above 0, one a column, got {list(ratios)}")
     gap = 0.09  # inches
-    letters = max(4, int(18 * (width / columns - gap)))  # that fit above a panel
-    titles = [fill(p.title, letters, break_long_words=False) for p in drawn]
+    shares = [r / sum(ratios) for r in ratios] if ratios else [1 / columns] * columns
+    wide = [width * shares[i % columns] - gap for i in range(len(drawn))]
+    letters = [max(4, int(18 * w)) for w in wide]  # that fit above a panel
+    titles = [fill(p.title, n, break_long_words=False) for p, n in zip(drawn, letters, strict=True)]
     head = 0.05 + 0.13 * max(t.count("\n") + 1 if t else 0 for t in titles)
-    high = min((width / columns - gap) * tallest, 2.8)
+    high = min(max(p.aspect * w for p, w in zip(drawn, wide, strict=True)), 2.8)
     with matplotlib.rc_context(STYLE):
         if any(p.kind == "graph" for p in drawn):
             fig = Figure(figsize=(width, rows * (high + head) + gap), layout="constrained")
-            grid = fig.add_gridspec(rows, columns)
+            grid = fig.add_gridspec(rows, columns, width_ratios=shares)
         else:  # nothing sticks out of the panels, so the layout is plain arithmetic
             fig = Figure(figsize=(width, rows * (high + head) + gap))
             tall = fig.get_figheight()
             grid = fig.add_gridspec(
                 rows,
                 columns,
+                width_ratios=shares,
                 left=gap / 2 / width,
                 right=1 - gap / 2 / width,
                 bottom=gap / 2 / tall,
@@ -189,13 +202,14 @@ def curves(
     log: bool = False,
     confidence: float = 0.95,
     width: float | None = None,
+    **more: Any,
 ) -> Figure:
-    """Lines with confidence bands; see `curve_panel`.
+    """Lines with confidence bands; see `curve_panel`, which takes what is left.
 
     >>> curves([1, 2], {"": [10.0, 1000.0]}, log=True).axes[0].get_yscale()
     'log'
     """
-    panel = curve_panel(x, series, xlabel=xlabel, ylabel=ylabel, log=log, confidence=confidence)
+    panel = curve_panel(x, series, xlabel=xlabel, ylabel=ylabel, log=log, confidence=confidence, **more)
     return figure([panel], width=width)
 
 

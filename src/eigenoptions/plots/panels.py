@@ -1,8 +1,8 @@
-"""Panels: one picture of states or of curves, as a function of one axes (paper, Figures 1 to 7).
+"""Panels of states: a maze, a number a state or an option, as a function of one axes (paper, Figures 1 to 5).
 
 Small mazes are drawn as vectors, all cells in one collection; large ones as a coarse image with an arrow a
 block of states, so that a million states take no longer than they must. Colours are safe for the
-colour-blind, and what matters differs in shape too: a stop has no arrow, lines have their own dashes.
+colour-blind, and what matters differs in shape too: a stop has no arrow.
 """
 
 from __future__ import annotations
@@ -21,13 +21,10 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from eigenoptions.mdp import MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
-CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")  # Okabe and Ito
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
 SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff", "#e66101"])
 SEQUENTIAL = matplotlib.colormaps["viridis"]  # not cividis: its middle is the grey of the walls
 ARROW = np.array([(-36, -5), (8, -5), (8, -18), (36, 0), (8, 18), (8, 5), (-36, 5)]) / 100
@@ -213,50 +210,6 @@ def policy_panel(coords: ArrayLike | None, policy: ArrayLike, title: str = "") -
         ax.add_artist(PathPatch(_joined(shapes), facecolor=INK, linewidth=0))
 
     return Panel(draw, title, _aspect(cells))
-
-
-def curve_panel(
-    x: ArrayLike,
-    series: Mapping[str, ArrayLike],
-    title: str = "",
-    *,
-    xlabel: str = "",
-    ylabel: str = "",
-    log: bool = False,
-    confidence: float = 0.95,
-) -> Panel:
-    """Lines: each of `series` is ``(n,)``, or ``(runs, n)`` for a mean with a band (Student's t) around it.
-
-    Lines differ by colour and by dashes. With `log` the vertical axis is logarithmic.
-
-    >>> curve_panel([0, 1], {"64 options": [[1.0, 2.0], [3.0, 4.0]]}).kind
-    'graph'
-    """
-    at = np.asarray(x, dtype=float)
-    lines = {name: np.atleast_2d(np.asarray(y, dtype=float)) for name, y in series.items()}
-    for name, y in lines.items():
-        if y.ndim != 2 or y.shape[1:] != at.shape:
-            raise ValueError(
-                f"{name!r} must have shape (n,) or (runs, n) with n = {at.size}, got {np.shape(series[name])}"
-            )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-
-    def draw(ax: Axes) -> None:
-        for i, (name, y) in enumerate(lines.items()):
-            runs, mean = len(y), y.mean(axis=0)
-            color = CYCLE[i % len(CYCLE)]
-            ax.plot(at, mean, label=name, color=color, linestyle=DASHES[i % len(DASHES)])
-            if runs > 1:
-                half = stdtrit(runs - 1, 0.5 + confidence / 2) * y.std(axis=0, ddof=1) / np.sqrt(runs)
-                low = np.where(mean - half > 0, mean - half, mean) if log else mean - half
-                ax.fill_between(at, low, mean + half, color=color, alpha=0.2, linewidth=0)
-        ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log" if log else "linear")
-        ax.margins(x=0.01)
-        if len(lines) > 1 or next(iter(lines), ""):
-            ax.legend()
-
-    return Panel(draw, title, 0.72, "graph")
 
 
 def _cells(coords: ArrayLike | None) -> NDArray[np.int64]:
