@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, MazeVectorEnv, Numbered, StateLimitReached, from_env
+from eigenoptions.envs import MazeEnv, MazeVectorEnv, Numbered, OptionsWrapper, StateLimitReached, from_env
 
 REGISTERED = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze"}
 
@@ -435,6 +435,11 @@ def test_what_cannot_be_read_says_why(env: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint) as error:
         from_env(env)
     assert "\n" not in str(error.value)
+
+
+def test_actions_of_a_wrapper_are_not_the_tables() -> None:
+    with pytest.raises(ValueError, match="a wrapper gives FrozenLake-v1 5 actions in place of 4"):
+        from_env(OptionsWrapper(gym.make("FrozenLake-v1"), eo.OptionSet(np.zeros((1, 16), dtype=int), 4)))
 
 
 def test_save_without_restore_and_a_limit_of_nothing() -> None:

@@ -351,6 +351,18 @@ def length(mdp: eo.MDP, row: np.ndarray, state: int) -> int:
     return steps
 
 
+def test_options_over_options() -> None:
+    inner = OptionsWrapper(gym.make("eigenoptions/Maze-v0", maze="S......"), right(7), gamma=0.5)
+    outer = OptionsWrapper(inner, eo.OptionSet(np.array([[4] * 6 + [eo.TERMINATE]]), 5), gamma=0.5)
+    outer.reset(seed=0)
+    obs, *_, info = outer.step(5)
+    assert (obs, info["option"], info["duration"]) == (
+        6,
+        0,
+        1,
+    )  # one decision of the inner, which took six steps
+
+
 def test_many_actions_need_no_bytes() -> None:
     env = OptionsWrapper(
         MazeEnv(eo.MDP(np.ones((2, 300, 2)) / 2, start=0)), eo.OptionSet(np.full((1, 2), 299), 300)

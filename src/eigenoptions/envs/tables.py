@@ -72,6 +72,11 @@ def from_env(
     made = made_env(env)
     try:
         n_actions = count_actions(made)
+        if count_actions(made.unwrapped) != n_actions:
+            raise ValueError(
+                f"a wrapper gives {name_of(made)} {n_actions} actions in place of {count_actions(made.unwrapped)}: "
+                "give the environment inside"
+            )
         if not isinstance(max_states, int) or max_states < 1:
             raise ValueError(f"max_states must be at least 1, got {max_states!r}")
         if key is None and save is None and restore is None:
@@ -187,6 +192,8 @@ def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
 
 
 def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
+    if count_actions(env.unwrapped) != n_actions:  # a wrapper's actions are not those of the table
+        return None
     if env.has_wrapper_attr("mdp") and isinstance(mdp := env.get_wrapper_attr("mdp"), MDP):
         return mdp
     table = getattr(env.unwrapped, "P", None)
