@@ -1,0 +1,98 @@
+// Diffusion time as options are added, and which cells are hard to reach.
+
+import { stream, cancel, floats } from "./api.js";
+import { chart, human } from "./chart.js";
+import { scene, sequential, theme } from "./paint.js";
+
+const $ = (id) => document.getElementById(id);
+const NAMES = { eigen: "eigenoptions", bottleneck: "bottleneck", random: "random goals" };
+let studio;
+let stale = true;
+let timer = null;
+let found = null;
+
+export function setup(given) { studio = given; }
+
+export function changed(visible) {
+  stale = true;
+  clearTimeout(timer);
+  if (visible) timer = setTimeout(work, 120);
+  else cancel("measure");
+}
+
+export function shown(visible) {
+  if (visible && stale) work();
+  else if (visible) redraw(true);
+}
+
+async function work() {
+  stale = false;
+  found = { maze: studio.maze.copy(), primitive: null, curves: { eigen: [], bottleneck: [], random: [] }, reach: [null, null], without: [] };
+  found.numbers = found.maze.numbers();
+  $("curve-note").textContent = "measuring…";
+  $("measure").dataset.state = "running";
+  draw();
+  try {
+    const whole = await stream("measure", "api/measure", studio.skills, take);
+    if (!whole) return;
+    $("measure").dataset.state = "done";
+    note();
+  } catch (error) {
+    $("measure").dataset.state = "failed";
+    $("curve-note").textContent = error.message;
+  }
+}
+
+function take(event) {
+  if (event.primitive) found.primitive = event.primitive;
+  if (event.reach) found.reach[0] = floats(event.reach);
+  if (event.reach_with) { found.reach[1] = floats(event.reach_with); found.many = event.n; }
+  if (event.error) found.without.push(NAMES[event.method]);
+  else if (event.method) found.curves[event.method].push([event.n, event.time ?? Infinity]);
+  requestAnimationFrame(draw);
+}
+
+export function redraw(visible) { if (visible && found) draw(); }
+
+function draw() {
+  const { primitive, curves } = found;
+  const colors = theme().series;
+  if (primitive) {
+    const all = Object.values(curves).flat().map(([, t]) => t);
+    const low = Math.min(primitive, ...all) * 0.8;
+    const top = Math.max(...all.filter(Number.isFinite), primitive);
+    const high = Math.min(top * 1.2, primitive * 30);
+    chart($("curve"), {
+      x: { low: 0, high: Math.max(4, ...Object.values(curves).flat().map(([n]) => n), studio.many), label: "options added", format: String },
+      y: { low, high, log: true },
+      rules: [{ y: primitive, name: "moves only" }],
+      series: Object.keys(NAMES).map((method, i) => ({
+        name: NAMES[method], color: colors[i], dash: ["", "7 4", "2 4"][i], points: curves[method].length ? [[0, primitive], ...curves[method]] : [],
+      })),
+    });
+  }
+  const both = found.reach.filter(Boolean);
+  let [low, high] = [Infinity, 0];
+  for (const map of both) for (const t of map) { low = Math.min(low, t); high = Math.max(high, t); }
+  const mean = (map) => map.reduce((a, b) => a + b, 0) / map.length;
+  found.reach.forEach((map, i) => {
+    const level = (cell) => Math.log(map[found.numbers[cell]] / low) / Math.log(Math.max(high / low, 1.01));
+    const width = $(`reach-${i}`).parentElement.clientWidth;
+    if (width) scene($(`reach-${i}`), found.maze, width, { color: map ? (cell) => sequential(level(cell)) : null, room: 420, marks: false });
+    $(`reach-${i}-mean`).textContent = map ? `${human(mean(map))} steps` : "…";
+  });
+  $("reach-1-what").textContent = `with ${found.many ?? studio.many} options`;
+  $("reach-note").textContent = both.length ? `${human(low)} to ${human(high)} steps from elsewhere, on a logarithmic scale` : "";
+}
+
+function note() {
+  const { primitive, curves, without } = found;
+  const [n, last] = curves.eigen.at(-1) ?? [0, primitive];
+  const better = last < primitive;
+  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few directions, so the walk is carried off. Add options`}.`];
+  const off = Math.max(...Object.values(curves).flat().map(([, t]) => t));
+  if (off > primitive * 30) parts.push(`△ lies beyond the chart, up to ${human(off)}.`);
+  if (without.length) parts.push(`No ${without.join(" or ")} options: this maze has no doorway.`);
+  $("curve-note").textContent = parts.join(" ");
+  $("curve").setAttribute("aria-label", `Diffusion time as options are added. ${parts[0]}`);
+}

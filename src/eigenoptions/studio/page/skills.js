@@ -1,0 +1,112 @@
+// The eigenvectors, smallest eigenvalue first, and a sentence about the chosen option.
+
+import { thumb, diverging } from "./paint.js";
+
+const $ = (id) => document.getElementById(id);
+const ARROWS = "↑→↓←";
+let studio;
+
+export function setup(given) {
+  studio = given;
+  const list = $("gallery");
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button) pick(Number(button.dataset.index));
+  });
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    go(step);
+    list.querySelector("[aria-pressed=true]")?.focus();
+  });
+  list.addEventListener("scroll", () => {
+    if (list.scrollTop + list.clientHeight > list.scrollHeight - 60) more();
+  });
+}
+
+export const step = (by) => go(by);
+
+function go(by) {
+  const { option, picture } = studio;
+  if (!option) return;
+  const next = option.index + by;
+  if (next >= picture.eigenvalues.length) more();
+  else if (next >= 0) pick(next);
+}
+
+function pick(index) {
+  studio.choose({ number: index + 1 + studio.picture.pieces });
+}
+
+function more() {
+  const { picture, limits } = studio;
+  if (!picture?.more || picture.eigenvalues.length >= limits.shown || studio.shown > picture.eigenvalues.length) return;
+  studio.shown = Math.min(picture.eigenvalues.length + 16, limits.shown);
+  studio.refresh();
+}
+
+export function arrived() {
+  const { picture: p } = studio;
+  const list = $("gallery");
+  if (!p) {
+    list.replaceChildren();
+    $("caption").textContent = $("astext").textContent = $("more").textContent = "";
+    return;
+  }
+  while (list.children.length > p.eigenvalues.length) list.lastChild.remove();
+  p.eigenvalues.forEach((value, i) => {
+    const item = list.children[i] ?? list.appendChild(blank(i));
+    const vector = p.vectors.subarray(i * p.states, (i + 1) * p.states);
+    const peak = vector.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-30);
+    thumb(item.querySelector("canvas"), { rows: p.rows, cols: p.cols }, p.numbers, (s) => diverging(vector[s] / peak));
+    item.querySelector("b").textContent = `e${i + 1 + p.pieces}`;
+    item.querySelector("span").textContent = value < 0.001 ? value.toExponential(1) : value.toPrecision(3);
+    const used = 2 * i < studio.many;
+    item.classList.toggle("beyond", !used);
+    item.firstChild.setAttribute("aria-label", `Eigenvector ${i + 1 + p.pieces}, eigenvalue ${value.toPrecision(4)}${used ? "" : ", not among the options measured"}`);
+  });
+  const most = p.eigenvalues.length >= studio.limits.shown;
+  $("more").textContent = p.more ? (most ? `The first ${p.eigenvalues.length}; ask the library for more.` : "Scroll for more.") : "That is all of them.";
+  chosen();
+}
+
+function blank(i) {
+  const item = document.createElement("li");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.dataset.index = i;
+  button.append(document.createElement("canvas"), document.createElement("b"), document.createElement("span"));
+  item.append(button);
+  return item;
+}
+
+export function chosen() {
+  const { option, picture: p } = studio;
+  if (!option) return;
+  [...$("gallery").children].forEach(({ firstChild: button }, i) => {
+    button.setAttribute("aria-pressed", i === option.index);
+    button.tabIndex = i === option.index ? 0 : -1;
+  });
+  $("which").textContent = option.label;
+  const stops = option.policy.reduce((n, a) => n + (a < 0), 0);
+  const where = { vector: "from blue to orange", value: "until no value is left", start: "from any shaded cell" }[studio.layer];
+  const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  $("caption").replaceChildren(
+    strong(option.label), ` climbs ${where}. It may start in ${p.states - stops} of ${many(p.states, "cell")} and stops on `,
+    strong(many(stops, "red cell"), "stop"), `, after ${option.length.toFixed(1)} steps on average. `,
+    studio.tool === "run" ? "Click a cell to watch." : "",
+  );
+  const lines = [];
+  for (let y = 0; y < p.rows; y++) {
+    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.policy[s] < 0 ? "●" : ARROWS[option.policy[s]])).join(""));
+  }
+  $("astext").textContent = lines.join("\n");
+}
+
+function strong(text, name = "") {
+  const element = document.createElement("b");
+  element.textContent = text;
+  element.className = name;
+  return element;
+}

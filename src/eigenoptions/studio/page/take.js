@@ -1,0 +1,34 @@
+// What to take away: the lines of Python, the command, and the options file.
+
+import { file } from "./api.js";
+import { copy, download } from "./main.js";
+
+const $ = (id) => document.getElementById(id);
+let studio;
+
+export function setup(given) {
+  studio = given;
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", () => copy($(button.dataset.copy).textContent, button));
+  }
+  $("save").addEventListener("click", async () => {
+    try {
+      download("options.safetensors", await file("api/options", studio.skills));
+    } catch (error) { studio.say(error.message); }
+  });
+}
+
+export function changed() {
+  const { name, maze, operator, gamma, many } = studio;
+  const source = name ? `"${name}"` : `"""\n${maze.text}\n"""`;
+  const how = operator === "normalized" ? "" : `, operator="${operator}"`;
+  $("python").textContent = [
+    "import eigenoptions as eo", "",
+    `mdp = eo.maze(${source})`,
+    `options = eo.discover(mdp, n_options=${many}, gamma=${gamma}${how})`,
+    'print(options[:2])  # maps of arrows',
+    'options.save("options.safetensors")',
+  ].join("\n");
+  $("command-note").textContent = name ? "" : "First download the maze as text (below the maze): it is called maze.txt.";
+  $("command").textContent = `eigenoptions discover ${name ?? "maze.txt"} -n ${many} --gamma ${gamma}${operator === "normalized" ? "" : ` --operator ${operator}`} --out out/`;
+}
