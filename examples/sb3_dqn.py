@@ -19,12 +19,12 @@ def main() -> None:
     torch.set_num_threads(1)
     options = eo.discover(eo.maze("four-rooms"), n_options=8)
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    env = OptionsWrapper(Monitor(maze), options, gamma=0.95)  # Monitor inside: it counts primitive steps
-    often = {"learning_starts": 300, "train_freq": 4, "gradient_steps": 4, "target_update_interval": 100}
+    env = OptionsWrapper(Monitor(maze), options, gamma=0.9)  # Monitor inside: it counts primitive steps
+    often = {"learning_starts": 300, "train_freq": 4, "gradient_steps": 2, "target_update_interval": 40}
     kind = {"replay_buffer_class": SMDPReplayBuffer, "policy_kwargs": {"net_arch": [64]}}
     kind |= {"batch_size": 64, "exploration_fraction": 0.6}
-    agent = DQN("MlpPolicy", env, 1e-3, gamma=0.95, seed=0, **often, **kind)
-    agent.learn(5000)
+    agent = DQN("MlpPolicy", env, 4e-3, gamma=0.9, seed=0, **often, **kind)
+    agent.learn(4000)
 
     (state, _), over, steps = env.reset(seed=1), False, 0
     while not over:
