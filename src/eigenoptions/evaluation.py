@@ -66,7 +66,7 @@ def diffusion_time(mdp: MDP, options: OptionSet | None = None, *, progress: Prog
 
 
 def diffusion_curve(mdp: MDP, options: OptionSet, *, progress: Progress | None = None) -> Array:
-    """Diffusion time as options are added one by one, in their order (Section 4.2, Figure 4).
+    """Diffusion time as options are added one by one, in their order (Section 4.2, Figure 6).
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Estimate:
     Attributes
     ----------
     mean
-        Unbiased estimate.
+        Over the walks.
     low, high
         Interval that holds the true value with about the given confidence.
     confidence
@@ -201,7 +201,7 @@ def diffusion_estimate(
     _whole(max_steps, 1, "max_steps")
     if not (isinstance(confidence, int | float | np.floating) and 0 < confidence < 1):
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
-    policy = _policy(mdp, options)
+    policy = _policy(mdp, options).astype(np.min_scalar_type(-mdp.n_actions - 1))  # small: it is read at every step
     n = mdp.n_states
     generator = np.random.default_rng(rng)
     offered = csr_array(policy.T >= 0)
