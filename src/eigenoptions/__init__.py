@@ -11,8 +11,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from eigenoptions.registration import register_when_possible
+
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
+    from eigenoptions.envs import OptionsWrapper as OptionsWrapper
+    from eigenoptions.envs import collect as collect
+    from eigenoptions.envs import from_env as from_env
+    from eigenoptions.evaluation import Estimate as Estimate
+    from eigenoptions.evaluation import diffusion_curve as diffusion_curve
+    from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
+    from eigenoptions.evaluation import diffusion_time as diffusion_time
+    from eigenoptions.evaluation import hitting_times as hitting_times
+    from eigenoptions.learning import LearningRecord as LearningRecord
+    from eigenoptions.learning import intra_option_q_learning as intra_option_q_learning
+    from eigenoptions.learning import q_learning as q_learning
+    from eigenoptions.learning import smdp_q_learning as smdp_q_learning
     from eigenoptions.mdp import MDP as MDP
     from eigenoptions.mdp import Transitions as Transitions
     from eigenoptions.mdp import graph as graph
@@ -35,6 +49,9 @@ _HOME = {
     "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "load_options"),
     "planning": ("solve",),
     "discovery": ("discover",),
+    "envs": ("from_env", "collect", "OptionsWrapper"),
+    "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
+    "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -52,3 +69,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+register_when_possible()
