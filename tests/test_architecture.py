@@ -111,7 +111,7 @@ def violations(package: Path) -> Iterator[str]:
                 continue
             elif other not in ROW:
                 yield f"{where}: {me} imports the package itself; write from eigenoptions.x import y"
-            elif ROW[other] >= ROW.get(me, len(LAYERS) if front else -1):
+            elif ROW[other] >= ROW.get(me, 1 if front else -1):
                 yield f"{where}: {me} may not import {other}: imports point down"
 
 
