@@ -354,7 +354,7 @@ def value_iteration(mdp, potential, gamma):
         new = np.maximum(q.max(axis=1), 0.0)
         rest = np.abs(new - v).max()
         v = new
-        if rest <= 1e-16 * max(np.abs(f).max(), 1e-300) / (1.0 - gamma):
+        if rest <= 1e-11 * (1.0 - gamma) * np.abs(f).max():  # then no value is off by more than 1e-11
             return reward + gamma * (P @ v).reshape(S, A), v
 
 

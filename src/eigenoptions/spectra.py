@@ -32,7 +32,7 @@ DENSE = 512  # states up to which LAPACK on the full matrix is faster than any s
 MOST_DENSE = 20_000  # beyond this the full matrix does not fit in a few GB
 SAME = 1e-9  # relative distance below which neighbouring eigenvalues are one repeated eigenvalue
 NOISE = 1e-13  # the same, absolute, in units of the operator's norm
-TIE = 1e-4  # the same for two entries of an eigenvector; eigenvalues just not the same leave noise of 1e-6 in it
+TIE = 1e-8  # relative distance below which two entries of an eigenvector are of equal size
 
 Array = NDArray[np.float64]
 
@@ -208,22 +208,28 @@ def spectrum(
 def canonical(values: Array, rows: Array, norm: float = 1.0) -> Array:
     """The agreed orthonormal basis of every eigenspace (see `spectrum`), for eigenvectors as rows, in place.
 
+    `values` may go on after the last row: an eigenspace is known the less exactly, the closer the next eigenvalue is
+    (to about 1e-15 over the gap), and entries count as equal when they differ by less than that.
+
     >>> tilted = np.array([[0.6, 0.8], [-0.8, 0.6]])
     >>> canonical(np.array([1.0, 1.0]), tilted).round(12) + 0.0
     array([[1., 0.],
            [0., 1.]])
     """
-    for low, high in clusters(values, norm):
+    for low, high in clusters(values[: len(rows)], norm):
+        below = values[low] - values[low - 1] if low > 0 else np.inf
+        above = values[high] - values[high - 1] if high < len(values) else np.inf
+        tie = min(TIE + 5e-14 * norm / min(below, above), 5e-3)
         block = rows[low:high]
         # At every state, the squared peak that a unit vector of this space can have there.
         size = np.einsum("ij,ij->j", block, block)
         if high - low == 1:
-            if block[0, _peak(size)] < 0:
+            if block[0, _peak(size, tie)] < 0:
                 block *= -1.0
             continue
         chosen = np.zeros((0, high - low))  # coefficients of the new basis in the old one
         for _ in range(high - low):
-            c = block[:, _peak(size)]
+            c = block[:, _peak(size, tie)]
             for _ in range(2):
                 c = c - chosen.T @ (chosen @ c)
             chosen = np.vstack([chosen, c / np.linalg.norm(c)])
@@ -243,9 +249,9 @@ def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
-def _peak(size: Array) -> int:
-    """The first of the largest."""
-    return int(np.argmax(size >= (1.0 - 2 * TIE) * size.max()))
+def _peak(size: Array, tie: float) -> int:
+    """The first of the largest squares."""
+    return int(np.argmax(size >= (1.0 - 2 * tie) * size.max()))
 
 
 class _Zero:
@@ -286,7 +292,10 @@ def _dense(L: csr_array, zero: _Zero) -> tuple[Array, Array]:
 
 
 def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """At least the k smallest non-zero eigenpairs, whole eigenspaces only, proved complete by an inertia count."""
+    """At least the k smallest non-zero eigenpairs, whole eigenspaces only, proved complete by an inertia count.
+
+    There is one value more than vectors (unless all are found): the next one.
+    """
     from eigenoptions._kernels.factor import backsolve, factor, symbolic
 
     n = L.shape[0]
@@ -357,7 +366,7 @@ def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tupl
             continue
         count = below(values[whole[0] - 1], values[whole[0]])
         if count == whole[0]:
-            values, vectors = values[:count], vectors[:count]
+            values, vectors = values[: count + 1], vectors[:count]
             break
         if count < whole[0]:
             raise ArithmeticError(f"{whole[0]} eigenvalues found where the inertia counts {count}")

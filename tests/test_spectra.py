@@ -1,0 +1,600 @@
+"""Spectra: closed forms, the definition, one basis for every solver and seed, nothing missed, bad input."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import eigh
+from scipy.sparse import block_diag, csr_array, csr_matrix, diags_array, eye_array, kron
+from tests import reference
+from tests.test_mdp import refused
+
+import eigenoptions as eo
+from eigenoptions import spectra
+from eigenoptions.maps import rooms_map
+
+OPERATORS = ["normalized", "combinatorial", "random-walk"]
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    """Notes about components are tested where they are meant."""
+    caplog.set_level(logging.ERROR, "eigenoptions")
+
+
+# Graphs -----------------------------------------------------------------------------------------------------
+
+
+def path(n):
+    return csr_array(diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], shape=(n, n)))
+
+
+def cycle(n):
+    W = path(n).tolil()
+    W[0, n - 1] = W[n - 1, 0] = 1.0
+    return csr_array(W)
+
+
+def product(A, B):
+    """Cartesian product: the grid of two paths, the torus of two cycles."""
+    return csr_array(kron(A, eye_array(B.shape[0])) + kron(eye_array(A.shape[0]), B))
+
+
+def complete(n):
+    return csr_array(np.ones((n, n)) - np.eye(n))
+
+
+def star(n):
+    W = np.zeros((n, n))
+    W[0, 1:] = W[1:, 0] = 1.0
+    return csr_array(W)
+
+
+def hypercube(d):
+    W = path(2)
+    for _ in range(d - 1):
+        W = product(W, path(2))
+    return W
+
+
+def together(*parts):
+    return csr_array(block_diag(parts))
+
+
+def linked(A, B, weight):
+    """Two graphs joined by one edge, from the last state of A to the first of B."""
+    W = block_diag([A, B]).tolil()
+    n = A.shape[0]
+    W[n - 1, n] = W[n, n - 1] = weight
+    return csr_array(W)
+
+
+def rooms(rows, cols, size):
+    """A symmetric tiling of rooms, the case in which Lanczos misses copies."""
+    return eo.graph(eo.maze(rooms_map(rows, cols, size, centred=True)))
+
+
+def random_maze(seed, high=14, wide=14, share=0.3):
+    rng = np.random.default_rng(seed)
+    grid = np.where(rng.random((high, wide)) < share, "#", ".")
+    return eo.graph(eo.maze("\n".join("".join(row) for row in grid)))
+
+
+def random_graph(seed, most=12):
+    """Random weights over several orders of magnitude, often in pieces, sometimes with loops."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, most))
+    W = 10 ** rng.uniform(-2, 2, (n, n)) * (rng.random((n, n)) < rng.uniform(0.1, 0.8))
+    W = np.triu(W, 0 if rng.random() < 0.3 else 1)
+    return csr_array((W + W.T) / 2)
+
+
+# What must hold ---------------------------------------------------------------------------------------------
+
+
+def separation(values, k):
+    """The smallest gap between different eigenvalues that the first k vectors feel."""
+    gaps = np.diff(values)[: min(k, len(values) - 1)]
+    scale = max(abs(values[-1]), 1e-300)
+    return min([g for g in gaps / scale if g > 1e-9], default=1.0)
+
+
+def close(a, b):
+    """How far the eigenvectors of two spectra are from each other, at most; the shorter one counts."""
+    k = min(len(a.values), len(b.values))
+    return float(np.abs(a.vectors[:, :k] - b.vectors[:, :k]).max())
+
+
+def check(W, sp, full):
+    """Eigen-equation, unit columns, orthogonality, order, and values against LAPACK on the definition."""
+    n, k = sp.vectors.shape
+    L = reference.dense_laplacian(W, sp.operator)
+    norm = max(abs(L).max(), 1e-300)
+    assert len(sp.values) == k
+    assert (np.diff(sp.values) >= -1e-13 * norm).all()
+    assert sp.values.min() >= 0
+    np.testing.assert_allclose(sp.values, full[:k], rtol=0, atol=2e-12 * norm)
+    # vectors of one cluster of equal eigenvalues are mixed, so values differ by SAME at most
+    np.testing.assert_allclose(L @ sp.vectors, sp.vectors * sp.values, rtol=0, atol=3e-9 * norm)
+    np.testing.assert_allclose(np.linalg.norm(sp.vectors, axis=0), 1.0, atol=1e-12)
+    if sp.operator != "random-walk":
+        np.testing.assert_allclose(sp.vectors.T @ sp.vectors, np.eye(k), atol=1e-10)
+
+
+def lapack(W, operator):
+    """All eigenvalues, by LAPACK on the definition."""
+    kind = "combinatorial" if operator == "combinatorial" else "normalized"
+    return eigh(reference.dense_laplacian(W, kind), eigvals_only=True)
+
+
+# Closed forms -----------------------------------------------------------------------------------------------
+
+
+def half_cosines(n):
+    """Eigenvalues of the combinatorial Laplacian of a path."""
+    return 2 - 2 * np.cos(np.pi * np.arange(n) / n)
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("W", "operator", "values"),
+    [
+        (path(40), "combinatorial", half_cosines(40)),
+        (path(40), "normalized", 1 - np.cos(np.pi * np.arange(40) / 39)),
+        (path(40), "random-walk", 1 - np.cos(np.pi * np.arange(40) / 39)),
+        (cycle(30), "combinatorial", np.sort(2 - 2 * np.cos(2 * np.pi * np.arange(30) / 30))),
+        (cycle(31), "normalized", np.sort(1 - np.cos(2 * np.pi * np.arange(31) / 31))),
+        (complete(20), "combinatorial", [0, *[20] * 19]),
+        (complete(20), "normalized", [0, *[20 / 19] * 19]),
+        (star(25), "combinatorial", [0, *[1] * 23, 25]),
+        (star(25), "normalized", [0, *[1] * 23, 2]),
+        (hypercube(6), "combinatorial", np.sort([2.0 * bin(i).count("1") for i in range(64)])),
+        (hypercube(7), "normalized", np.sort([2.0 * bin(i).count("1") / 7 for i in range(128)])),
+        (
+            product(path(9), path(7)),
+            "combinatorial",
+            np.sort(np.add.outer(half_cosines(9), half_cosines(7)).ravel()),
+        ),
+        (product(cycle(8), cycle(8)), "normalized", None),
+        (together(complete(5), complete(5), csr_array((2, 2))), "combinatorial", [0] * 4 + [5] * 8),
+    ],
+)
+def test_closed_forms(W, operator, values, solver):
+    if values is None:  # a torus: means of the values of its cycles
+        one = 1 - np.cos(2 * np.pi * np.arange(8) / 8)
+        values = np.sort(np.add.outer(one, one).ravel()) / 2
+    sp = eo.spectrum(W, operator=operator, solver=solver)
+    np.testing.assert_allclose(sp.values, values, rtol=0, atol=1e-12)
+    check(W, sp, np.asarray(values, dtype=float))
+
+
+def test_vectors_of_a_path():
+    """Cosines, largest at the first end, positive there."""
+    n = 30
+    sp = eo.spectrum(path(n), operator="combinatorial")
+    x = np.arange(n) + 0.5
+    for k in range(1, n):
+        v = np.cos(np.pi * k * x / n)
+        peak = np.flatnonzero(np.abs(v) > (1 - 1e-9) * np.abs(v).max())[0]
+        np.testing.assert_allclose(sp.vectors[:, k], v * np.sign(v[peak]) / np.linalg.norm(v), atol=1e-12)
+
+
+def test_open_room_runs_along_its_diagonals(open_room):
+    """The pair after the constant: the first peaks by the first corner, the second by the next corner, always."""
+    sp = eo.spectrum(eo.graph(open_room), k=3)
+    first, second = (sp.vectors[:, i].reshape(10, 10) for i in (1, 2))
+    np.testing.assert_allclose(first, first.T, atol=1e-12)
+    np.testing.assert_allclose(second, second[::-1, ::-1].T, atol=1e-12)
+    assert (
+        first.argmax() == 11
+    )  # not the corner itself: vectors of this operator go with the root of the degree
+    assert second.argmax() == 18
+
+
+def test_four_rooms_second_vector_parts_top_right_from_bottom_left(four_rooms):
+    v = eo.spectrum(eo.graph(four_rooms), k=2).vectors[:, 1]
+    y, x = four_rooms.coords.T
+    ends = [np.sign(v[(y < 6) & (x > 6)].sum()), np.sign(v[(y > 7) & (x < 6)].sum())]
+    assert sorted(ends) == [-1, 1]
+
+
+# Definitions ------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.sampled_from(OPERATORS))
+def test_laplacian_is_its_definition(seed, operator):
+    W = random_graph(seed)
+    L = eo.laplacian(W, operator)
+    expected = reference.dense_laplacian(W, operator)
+    np.testing.assert_allclose(L.toarray(), expected, rtol=0, atol=1e-12 * max(abs(expected).max(), 1))
+    if operator != "random-walk":
+        assert abs(L - L.T).nnz == 0
+
+
+@given(st.integers(0, 10**6), st.sampled_from(OPERATORS), st.sampled_from(["dense", "sparse"]))
+def test_all_eigenpairs_of_random_graphs(seed, operator, solver):
+    W = random_graph(seed)
+    sp = eo.spectrum(W, operator=operator, solver=solver)
+    check(W, sp, lapack(W, operator))
+    assert sp.n_zero == (sp.values == 0).sum()
+
+
+@given(st.integers(0, 10**6), st.data())
+def test_a_smaller_k_gives_the_first_columns_of_a_larger_one(seed, data):
+    W = random_graph(seed, most=20)
+    n = W.shape[0]
+    k = data.draw(st.integers(1, n))
+    solver = data.draw(st.sampled_from(["dense", "sparse"]))
+    some, more = eo.spectrum(W, k, solver=solver), eo.spectrum(W, solver=solver)
+    assert some.vectors.shape == (n, k)
+    np.testing.assert_allclose(some.values, more.values[:k], rtol=0, atol=1e-12)
+    assert close(some, more) < 1e-9 + 1e-14 / separation(more.values, n)
+
+
+def test_zero_has_one_vector_a_component():
+    """In order of their first states: the square root of the degree, or a constant, on each."""
+    W = together(path(3), csr_array((1, 1)), star(4), csr_array((1, 1)))
+    part = np.repeat([0, 1, 2, 3], [3, 1, 4, 1])
+    shuffle = np.random.default_rng(0).permutation(9)
+    W, part = csr_array(W[shuffle][:, shuffle]), part[shuffle]
+    degree = np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1.0)
+    ranked = sorted(range(4), key=lambda c: np.flatnonzero(part == c)[0])
+    for operator, weight in (
+        ("normalized", np.sqrt(degree)),
+        ("combinatorial", np.ones(9)),
+        ("random-walk", np.ones(9)),
+    ):
+        for solver in ("dense", "sparse"):
+            for k in (1, 3, 4, 5, 9):
+                sp = eo.spectrum(W, k, operator, solver=solver)
+                assert sp.n_zero == min(4, k)
+                assert (sp.values[: sp.n_zero] == 0).all()
+                assert (sp.values[sp.n_zero :] > 0.1).all()
+                for i, c in enumerate(ranked[:k]):
+                    v = np.where(part == c, weight, 0.0)
+                    np.testing.assert_allclose(sp.vectors[:, i], v / np.linalg.norm(v), atol=1e-15)
+
+
+def test_random_walk_vectors_solve_the_generalised_problem(four_rooms):
+    W = eo.graph(four_rooms)
+    walk, normal = eo.spectrum(W, operator="random-walk"), eo.spectrum(W)
+    np.testing.assert_array_equal(walk.values, normal.values)
+    D = np.asarray(W.sum(axis=1)).ravel()
+    gram = walk.vectors.T @ (D[:, None] * walk.vectors)
+    np.testing.assert_allclose(gram - np.diag(np.diag(gram)), 0.0, atol=1e-12)
+    check(W, walk, lapack(W, "random-walk"))
+
+
+# One basis for all ------------------------------------------------------------------------------------------
+
+LARGE = {
+    "tiling 3x3 of 11": (rooms(3, 3, 11), 32),
+    "tiling 4x4 of 6": (rooms(4, 4, 6), 40),
+    "tiling 5x5 of 5": (rooms(5, 5, 5), 64),
+    "open room 30x30": (product(path(30), path(30)), 33),
+    "torus 24x24": (product(cycle(24), cycle(24)), 30),
+    "torus 16x40": (product(cycle(16), cycle(40)), 30),
+    "hypercube 9": (hypercube(9), 15),
+    "four copies": (together(*[rooms(2, 3, 5)] * 4), 40),
+    "copies and lone states": (together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))), 240),
+    "star": (star(200), 3),
+    "random maze": (random_maze(3, 26, 26, 0.25), 40),
+    "long path": (path(800), 40),
+    "barbell": (linked(linked(complete(20), path(500), 1.0), complete(20), 1.0), 12),
+}
+
+
+@pytest.mark.parametrize("operator", ["normalized", "combinatorial"])
+@pytest.mark.parametrize("name", LARGE)
+def test_dense_and_sparse_solver_and_two_seeds_give_the_same_vectors(name, operator):
+    W, k = LARGE[name]
+    dense = eo.spectrum(W, operator=operator, solver="dense")
+    one, two = (eo.spectrum(W, k, operator, solver="sparse", rng=seed) for seed in (0, 1))
+    norm = dense.values[-1]
+    np.testing.assert_allclose(one.values, dense.values[:k], rtol=0, atol=1e-13 * norm)
+    np.testing.assert_allclose(one.values, two.values, rtol=0, atol=1e-14 * norm)
+    assert close(one, two) < 1e-9
+    assert close(one, dense) < 1e-9
+    cut = eo.spectrum(W, k - 1, operator, solver="sparse")
+    assert close(cut, one) < 1e-9
+
+
+def test_open_room_of_1600_states():
+    """Thirteen pairs of equal eigenvalues among the first thirty-two."""
+    W, seen = product(path(40), path(40)), []
+    for solver, seed in (("dense", 0), ("sparse", 0), ("sparse", 1)):
+        seen.append(eo.spectrum(W, 32, solver=solver, rng=seed))
+    assert sum(high - low == 2 for low, high in spectra.clusters(seen[0].values)) >= 10
+    assert max(close(seen[0], seen[1]), close(seen[0], seen[2])) < 1e-9
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(OPERATORS), st.integers(1, 20))
+def test_solvers_agree_on_random_mazes(seed, operator, k):
+    W = random_maze(seed)
+    k = min(k, W.shape[0])
+    dense = eo.spectrum(W, operator=operator, solver="dense")
+    sparse = eo.spectrum(W, k, operator, solver="sparse", rng=seed + 1)
+    np.testing.assert_allclose(sparse.values, dense.values[:k], rtol=0, atol=1e-12)
+    # two solvers cannot agree better than rounding over the gap to the next eigenvalue
+    assert close(sparse, dense) < 1e-9 + 1e-14 / separation(dense.values, k)
+
+
+@pytest.mark.parametrize("W", [rooms(4, 4, 3), rooms(5, 5, 3), together(rooms(3, 3, 3), rooms(3, 3, 3))])
+def test_nearly_equal_eigenvalues_do_not_turn_the_basis(W):
+    """Rooms that hardly feel each other have eigenvalues 1e-8 apart: vectors blur, but which is which must not."""
+    for operator in OPERATORS:
+        dense = eo.spectrum(W, operator=operator, solver="dense")
+        for seed in range(3):
+            sparse = eo.spectrum(W, operator=operator, solver="sparse", rng=seed)
+            assert close(sparse, dense) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 11), (4, 4, 4), (2, 2, 14)])
+def test_no_eigenvalue_is_missed_on_symmetric_tilings(shape):
+    W = rooms(*shape)
+    full = eigh(eo.laplacian(W).toarray(), eigvals_only=True)
+    for seed in range(12):
+        sp = eo.spectrum(W, 32 - seed, solver="sparse", rng=seed)
+        np.testing.assert_allclose(sp.values, full[: 32 - seed], rtol=0, atol=1e-13)
+
+
+def test_every_cut_through_repeated_eigenvalues_is_a_beginning():
+    """The 6-cube repeats eigenvalues 1, 6, 15, 20, 15, 6, 1 times: cut anywhere, dense or sparse, in any scale."""
+    W = hypercube(6)
+    for operator in OPERATORS:
+        full = eo.spectrum(W, operator=operator, solver="dense")
+        for k in (1, 2, 3, 6, 7, 8, 15, 22, 30, 42, 57, 58, 63, 64):
+            assert close(eo.spectrum(W, k, operator, solver="sparse", rng=k), full) < 1e-9
+
+
+def test_a_shift_that_meets_a_pivot_of_zero():
+    """The middle of the gap of a path of even length is 1, which is every diagonal entry."""
+    W = path(40)
+    sp = eo.spectrum(W, 20, solver="sparse")
+    assert sp.values[19] < 1.0 < eo.spectrum(W, 21, solver="sparse").values[20]
+    assert close(sp, eo.spectrum(W, solver="dense")) < 1e-9
+
+
+def test_a_whole_space_of_one_eigenvalue_is_filled_with_fresh_directions():
+    """Krylov spaces of a star and a complete graph have three and two dimensions; the rest must not be noise."""
+    for W in (star(30), complete(30), together(*[path(2)] * 15)):
+        for k in (2, 3, 5, 8, 15, 29, 30):
+            for seed in range(3):
+                sp = eo.spectrum(W, k, solver="sparse", rng=seed)
+                assert close(sp, eo.spectrum(W, solver="dense")) < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_the_unit_of_weights_does_not_matter(scale, solver):
+    for W in (rooms(3, 3, 4), random_maze(1), together(path(9), star(9), csr_array((2, 2)))):
+        for operator in OPERATORS:
+            k = min(40, W.shape[0])
+            plain = eo.spectrum(W, k, operator, solver=solver)
+            scaled = eo.spectrum(csr_array(W * scale), k, operator, solver=solver)
+            factor = scale if operator == "combinatorial" else 1.0
+            np.testing.assert_allclose(scaled.values, plain.values * factor, rtol=0, atol=1e-12 * factor)
+            assert close(scaled, plain) < 1e-9
+
+
+@pytest.mark.parametrize("weight", [1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-40])
+def test_a_link_so_weak_that_it_is_hardly_there(weight):
+    """The tiny eigenvalue must not drown the others, and is never negative."""
+    grid = product(path(12), path(11))
+    W = linked(grid, grid, weight)
+    for operator in ("normalized", "combinatorial"):
+        dense = eo.spectrum(W, 8, operator, solver="dense")
+        sparse = eo.spectrum(W, 8, operator, solver="sparse")
+        assert dense.n_zero == sparse.n_zero == 1
+        for sp in (dense, sparse):
+            assert 0 <= sp.values[1] < 10 * weight + 1e-14
+            check(W, sp, lapack(W, operator))
+        assert close(dense, sparse) < 1e-9
+        side = np.sign(sparse.vectors[:, 1])
+        assert (side[: len(side) // 2] == side[0]).all()
+        assert (side[len(side) // 2 :] == -side[0]).all()
+
+
+def test_tiny_gaps_of_a_long_path():
+    n = 3000
+    for operator, values in (
+        ("combinatorial", half_cosines(n)),
+        ("normalized", 1 - np.cos(np.pi * np.arange(n) / (n - 1))),
+    ):
+        sp = eo.spectrum(path(n), 60, operator)
+        np.testing.assert_allclose(sp.values, values[:60], rtol=1e-9, atol=1e-15)
+        if operator == "combinatorial":
+            v = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(60)) / n)
+            v *= np.sign((v * sp.vectors).sum(axis=0)) / np.linalg.norm(v, axis=0)
+            np.testing.assert_allclose(sp.vectors, v, atol=1e-9)
+
+
+def test_a_barbell_has_one_tiny_eigenvalue():
+    """Two cliques on a string: the second vector is one-signed on each clique, its value is not lost."""
+    W = linked(linked(complete(15), path(300), 1.0), complete(15), 1.0)
+    sp = eo.spectrum(W, 5)
+    check(W, sp, lapack(W, "normalized"))
+    assert 1e-6 < sp.values[1] < 1e-4
+    assert (sp.vectors[:15, 1] > 0).all()
+    assert (sp.vectors[-15:, 1] < 0).all()
+
+
+def test_relabelling_the_states_permutes_the_vectors():
+    """With generic weights nothing is equal, so not even a sign depends on the numbering."""
+    rng = np.random.default_rng(5)
+    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.2), 1)
+    W = csr_array(W + W.T + np.diag(rng.random(29), 1) + np.diag(rng.random(29), -1))
+    W = csr_array((W + W.T) / 2)
+    order = rng.permutation(30)
+    for solver in ("dense", "sparse"):
+        a = eo.spectrum(W, 12, solver=solver)
+        b = eo.spectrum(csr_array(W[order][:, order]), 12, solver=solver)
+        np.testing.assert_allclose(a.values, b.values, atol=1e-13)
+        np.testing.assert_allclose(a.vectors[order], b.vectors, atol=1e-9)
+
+
+def test_auto_is_one_of_the_two():
+    small, large = rooms(2, 2, 5), rooms(4, 4, 6)
+    assert small.shape[0] <= spectra.DENSE < large.shape[0]
+    for W, k, solver in (
+        (small, 9, "dense"),
+        (large, 9, "sparse"),
+        (large, 300, "dense"),
+        (large, None, "dense"),
+    ):
+        auto, named = eo.spectrum(W, k), eo.spectrum(W, k, solver=solver)
+        np.testing.assert_array_equal(auto.values, named.values)
+        np.testing.assert_array_equal(auto.vectors, named.vectors)
+
+
+def test_forms_of_one_graph():
+    W = random_maze(0)
+    loops = csr_array(W + diags_array(np.ones(W.shape[0])))
+    doubled = W.tocoo()
+    doubled = csr_array(
+        (
+            np.concatenate([doubled.data / 2] * 2),
+            (np.concatenate([doubled.row] * 2), np.concatenate([doubled.col] * 2)),
+        ),
+        shape=W.shape,
+    )
+    long = csr_array((W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)), shape=W.shape)
+    plain = eo.spectrum(W, 10)
+    for other in (
+        W.toarray(),
+        csr_matrix(W),
+        W.tocsc(),
+        W.tocoo(),
+        doubled,
+        long,
+        csr_array(W.astype(np.float32)),
+    ):
+        np.testing.assert_allclose(eo.spectrum(other, 10).vectors, plain.vectors, atol=1e-12)
+    # a loop changes nothing where degrees do not matter
+    np.testing.assert_allclose(
+        eo.spectrum(loops, 10, "combinatorial").vectors,
+        eo.spectrum(W, 10, "combinatorial").vectors,
+        atol=1e-9,
+    )
+
+
+def test_a_stored_zero_is_no_edge():
+    W = together(path(4), path(4)).tocoo()
+    stored = csr_array(
+        (np.append(W.data, [0.0, 0.0]), (np.append(W.row, [3, 4]), np.append(W.col, [4, 3]))), shape=W.shape
+    )
+    before = stored.nnz
+    for solver in ("dense", "sparse"):
+        sp = eo.spectrum(stored, solver=solver)
+        assert sp.n_zero == 2
+        assert close(sp, eo.spectrum(csr_array(W), solver=solver)) < 1e-12
+    assert stored.nnz == before  # what was given is not touched
+
+
+# The parts --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+def test_the_canonical_basis_depends_on_the_space_alone(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 12))
+    m = int(rng.integers(1, n))
+    rows = np.linalg.qr(rng.standard_normal((n, m)))[0].T
+    turned = np.linalg.qr(rng.standard_normal((m, m)))[0] @ rows
+    values = np.ones(m)
+    a, b = (spectra.canonical(values, x.copy()) for x in (rows, turned))
+    np.testing.assert_allclose(a, b, atol=1e-9)
+    np.testing.assert_allclose(a @ a.T, np.eye(m), atol=1e-12)
+    np.testing.assert_allclose(a.T @ a, rows.T @ rows, atol=1e-12)  # the same space
+    peak = np.abs(a[0]).argmax()
+    reach = np.sqrt((rows**2).sum(axis=0))  # the largest entry a unit vector of this space can have
+    assert a[0, peak] > 0
+    assert a[0, peak] >= (1 - 1e-3) * reach.max()
+
+
+def test_clusters_part_where_there_is_a_gap():
+    assert spectra.clusters(np.zeros(0)) == []
+    assert spectra.clusters(np.array([1.0])) == [(0, 1)]
+    assert spectra.clusters(np.array([1e-9, 2e-9, 2e-9 + 1e-14])) == [(0, 1), (1, 3)]
+    assert spectra.clusters(np.array([1.0, 1 + 1e-10, 1 + 2e-10, 1.1]) * 1e6, 1e6) == [(0, 3), (3, 4)]
+
+
+# Notes and bad input ----------------------------------------------------------------------------------------
+
+
+def test_a_graph_in_pieces_is_noted(caplog):
+    caplog.set_level(logging.WARNING, "eigenoptions")
+    eo.spectrum(path(5), 2)
+    assert caplog.records == []
+    eo.spectrum(together(path(3), path(2), csr_array((1, 1))), 2)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "3 components" in record.getMessage()
+    assert "eigenvalue 0" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"k": 0}, ["k must be in 1..7 for 7 states, got 0"]),
+        ({"k": 8}, ["k must be in 1..7 for 7 states, got 8"]),
+        ({"k": -1}, ["k must be in 1..7", "got -1"]),
+        ({"k": 2.5}, ["k must be in 1..7", "got 2.5"]),
+        ({"k": "3"}, ["k must be in 1..7", "got '3'"]),
+        (
+            {"operator": "laplace"},
+            ["operator must be one of normalized, combinatorial, random-walk", "'laplace'"],
+        ),
+        ({"solver": "arpack"}, ['solver must be "auto", "dense" or "sparse"', "'arpack'"]),
+        ({"W": np.ones((2, 3))}, ["must be an (S, S) array", "(2, 3)"]),
+        ({"W": np.zeros((0, 0))}, ["must be an (S, S) array", "(0, 0)"]),
+        ({"W": [[0, 1], [1, 0]]}, ["must be an (S, S) array", "list"]),
+        ({"W": np.array([[0.0, 1.0], [0.0, 0.0]])}, ["weights must be symmetric", "(W + W.T) / 2"]),
+        ({"W": np.array([[0.0, -1.0], [-1.0, 0.0]])}, ["weights must be finite and not negative"]),
+        ({"W": np.array([[0.0, np.nan], [np.nan, 0.0]])}, ["weights must be finite and not negative"]),
+    ],
+)
+def test_what_is_refused(change, words):
+    refused(ValueError, lambda: eo.spectrum(**{"W": path(7), **change}), *words)
+
+
+def test_an_mdp_is_no_graph(corridor):
+    refused(ValueError, lambda: eo.spectrum(corridor), "got MDP", "call graph(mdp) first")
+    refused(ValueError, lambda: eo.laplacian(path(3), "none"), "operator must be one of", "'none'")
+
+
+def test_more_than_can_be_held_is_refused():
+    n = spectra.MOST_DENSE + 1
+    for k in (None, n // 2):
+        refused(
+            ValueError,
+            lambda k=k: eo.spectrum(path(n), k),
+            f"{n} eigenvectors",
+            "the limit is 20000",
+            "fewer",
+        )
+
+
+# Showing itself ---------------------------------------------------------------------------------------------
+
+
+def test_a_spectrum_shows_itself(i_maze):
+    sp = eo.spectrum(eo.graph(i_maze), 6, coords=i_maze.coords)
+    assert repr(sp).startswith("Spectrum(6 of dimension 19, normalized: 0, 0.0")
+    assert repr(sp).endswith(", ...)")
+    lines = str(sp).split("\n")
+    assert lines[0] == "e1 0"
+    assert lines[-1] == repr(sp)
+    assert lines[2] == lines[16] == "█###█"  # the first vector is positive everywhere
+    assert {lines[21], lines[35]} == {"█···█", "█###█"}  # the second has two ends
+    page = sp._repr_html_()
+    assert page.count("<svg") == 6
+    assert "e6" in page
+    bare = eo.spectrum(path(3), operator="combinatorial")
+    assert str(bare) == repr(bare) == "Spectrum(3 of dimension 3, combinatorial: 0, 1, 3)"
+    assert "<svg" not in bare._repr_html_()
