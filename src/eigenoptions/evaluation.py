@@ -201,10 +201,8 @@ def diffusion_estimate(
     _whole(max_steps, 1, "max_steps")
     if not (isinstance(confidence, int | float | np.floating) and 0 < confidence < 1):
         raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
-    small = np.min_scalar_type(
-        -mdp.n_actions - 1
-    )  # policies are read at every step, out of cache in large spaces
-    policy = _policy(mdp, options).astype(small)
+    policy = _policy(mdp, options)
+    policy = policy.astype(np.min_scalar_type(-mdp.n_actions - 1))  # small: it is read at every step
     n = mdp.n_states
     generator = np.random.default_rng(rng)
     offered = csr_array(policy.T >= 0)
