@@ -88,7 +88,7 @@ def test_moves_follow_the_map(lines):
         lines.pop(0)  # empty lines before the map do not count
     cells = free_cells("\n".join(lines))
     if not cells:
-        with pytest.raises(ValueError, match="the map (is empty|has no free cell)"):
+        with pytest.raises(ValueError, match=r"the map (is empty|has no free cell)"):
             eo.maze(text + "\n")
         return
     mdp = eo.maze(text + "\n")

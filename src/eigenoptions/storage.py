@@ -47,12 +47,14 @@ def write(
     text = json.dumps(sealed, sort_keys=True, allow_nan=False)
     # One entry: safetensors writes several in an order that changes, and the same options must be the same bytes.
     meta = {KEY: f"{_seal(text)} {text}"}
-    if target.is_dir():
+    if os.path.isdir(target):
         raise IsADirectoryError(f"cannot write {target}: it is a folder; give a file name")
     temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.tmp")  # nobody else's name
     try:
         temporary.touch()  # a clear OSError before any work
+        mode = temporary.stat().st_mode
         save_file({**rows, **whole}, temporary, metadata=meta)
+        temporary.chmod(mode)  # safetensors makes files that only their owner may read
         os.replace(temporary, target)
     except (OSError, SafetensorError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -72,7 +74,7 @@ def read(
     Raises ValueError with one line that says what is wrong with the file.
     """
     source = Path(path)
-    if not source.is_file():
+    if not os.path.isfile(source):
         raise FileNotFoundError(f"no file {source}: give the path of a file that was saved")
     try:
         with safe_open(source, framework="np") as file:
@@ -82,15 +84,17 @@ def read(
             chosen = pick(n, slice(None) if only is None else only)
             arrays = {k: file.get_tensor(k) for k in seals["whole"]}
             names = sorted(set(file.keys()) - set(arrays))
-            parts = {k: file.get_slice(k) for k in names}
-            rows = {k: _rows(part, None if only is None else chosen.tolist()) for k, part in parts.items()}
+            rows = {
+                k: file.get_tensor(k) if only is None or n == 0 else _rows(file, k, chosen) for k in names
+            }
     except SafetensorError as error:
         raise ValueError(f"{source} is damaged or no {kind} file: {error}") from None
     except OSError as error:
         raise type(error)(f"cannot read {source}: {error.strerror or error}") from None
     except IndexError:
         raise ValueError(f"{source} holds {n} items: index {only} is out of range") from None
-    if {k: _layout(v) for k, v in rows.items()} != seals["layout"]:
+    fits = all(len(v) == len(chosen) for v in rows.values())
+    if not fits or {k: _layout(v) for k, v in rows.items()} != seals["layout"]:
         raise ValueError(f"{source} is damaged: its arrays do not match their seal")
     for k, array in arrays.items():
         if _digest(array) != seals["whole"][k]:
@@ -115,11 +119,10 @@ def pick(n: int, index: Any) -> NDArray[np.intp]:
     return chosen
 
 
-def _rows(part: Any, chosen: list[int] | None) -> NDArray[Any]:
-    """All rows, or just these, of a slice of a file."""
-    if chosen is None:
-        return np.asarray(part[:])
-    return np.concatenate([part[i : i + 1] for i in chosen] or [part[:0]])
+def _rows(file: Any, name: str, chosen: NDArray[np.intp]) -> NDArray[Any]:
+    """Just these rows of an array in an open file."""
+    part = file.get_slice(name)
+    return np.concatenate([part[i : i + 1] for i in chosen.tolist()] or [part[:0]])
 
 
 def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict[str, Any]:

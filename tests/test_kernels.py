@@ -1,0 +1,148 @@
+"""Kernels against their slow, obvious twins: the sparse factor, planning, passages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from tests import reference
+from tests.test_spectra import complete, cycle, path, product, random_maze, star, together
+
+import eigenoptions as eo
+from eigenoptions._kernels import planning
+from eigenoptions._kernels.factor import backsolve, factor, symbolic
+from eigenoptions._kernels.passages import betweenness, passages
+
+
+def random_symmetric(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 14))
+    A = rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.3)
+    return np.triu(A, 1) + np.triu(A, 1).T + np.diag(rng.uniform(-1, 1, n) * 4)
+
+
+def random_moves(rng):
+    S, A = int(rng.integers(1, 200)), int(rng.choice([1, 2, 3, 4, 5, 9]))
+    return rng.integers(S, size=(S, A)).astype(np.int32)
+
+
+# The sparse factor ------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6))
+def test_factor_is_elimination(seed):
+    A = random_symmetric(seed)
+    n = len(A)
+    sparse = csr_array(A)
+    parent, start = symbolic(sparse.indptr, sparse.indices)
+    shift = 0.37
+    rows, entries, D = factor(sparse.indptr, sparse.indices, sparse.data, shift, parent, start)
+    L, expected = reference.ldl(A + shift * np.eye(n))
+    assert len(D) == n
+    growth = max(np.abs(expected).max(), np.abs(L).max())
+    if growth > 1e4:
+        return  # a pivot close to zero: all digits are lost, in both
+    np.testing.assert_allclose(D, expected, rtol=1e-7, atol=1e-9)
+    made = np.eye(n)
+    for j in range(n):
+        for p in range(start[j], start[j + 1]):
+            made[rows[p], j] = entries[p]
+    np.testing.assert_allclose(made, L, rtol=1e-7, atol=1e-9)
+    # the signs of D are the signs of the eigenvalues (Sylvester)
+    assert (D < 0).sum() == (np.linalg.eigvalsh(A + shift * np.eye(n)) < 0).sum()
+    B = np.random.default_rng(seed).standard_normal((n, 3))
+    X = B.copy()
+    backsolve(start, rows, entries, D, X)
+    np.testing.assert_allclose((A + shift * np.eye(n)) @ X, B, atol=1e-6)
+
+
+def test_factor_stops_at_a_pivot_of_zero():
+    A = csr_array(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.0, 1.0, 1.0]]))
+    parent, start = symbolic(A.indptr, A.indices)
+    assert factor(A.indptr, A.indices, A.data, 0.0, parent, start)[2].tolist() == [1.0]
+    assert len(factor(A.indptr, A.indices, A.data, 0.5, parent, start)[2]) == 3
+
+
+# Planning ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999]))
+def test_climb_reaches_the_fixed_point_to_the_last_bit(seed, gamma):
+    """Rounding is monotone: whatever the order of updates, the bits are the same."""
+    rng = np.random.default_rng(seed)
+    nxt = random_moves(rng)
+    E = rng.standard_normal((len(nxt), planning.LANES))
+    E[:, 1] = np.round(E[:, 1])
+    E[:, 2] = 0.1
+    X = E.copy()
+    planning.climb(nxt, E, X, gamma, *planning.feeders(nxt))
+    for j in range(planning.LANES):
+        np.testing.assert_array_equal(X[:, j], reference.climbed(nxt, E[:, j], gamma))
+
+
+@given(st.integers(0, 10**6))
+def test_feeders_are_the_blocks_that_lead_into_a_block(seed):
+    nxt = random_moves(np.random.default_rng(seed))
+    indptr, indices = planning.feeders(nxt)
+    block = np.arange(len(nxt)) // planning.BLOCK
+    for b in range(len(indptr) - 1):
+        expected = {
+            int(c) for c, t in zip(np.repeat(block, nxt.shape[1]), block[nxt].ravel(), strict=True) if t == b
+        }
+        assert sorted(indices[indptr[b] : indptr[b + 1]].tolist()) == sorted(expected - {b})
+
+
+@given(st.integers(0, 10**6))
+def test_run_follows_the_policy(seed):
+    rng = np.random.default_rng(seed)
+    nxt = random_moves(rng)
+    S, A = nxt.shape
+    row = rng.integers(-1, A, size=S).astype(rng.choice([np.int8, np.int16, np.int64]))
+    row[rng.integers(S)] = -1
+    length, end = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
+    stuck = planning.run(nxt, row, length, end)
+    walks = [reference.walk(nxt, row, s) for s in range(S)]
+    if stuck >= 0:
+        assert walks[stuck] is None
+    else:
+        assert [(int(a), int(b)) for a, b in zip(length, end, strict=True)] == walks
+
+
+# Rooms ------------------------------------------------------------------------------------------------------
+
+GRAPHS = [path(1), path(2), path(9), cycle(5), cycle(16), cycle(17), cycle(18), star(6), complete(5)]
+GRAPHS += [product(path(4), path(3)), together(cycle(4), path(3), csr_array((1, 1)))]
+GRAPHS += [random_maze(seed, 6, 7, 0.3) for seed in range(6)]
+
+
+@pytest.mark.parametrize("W", GRAPHS)
+def test_passages_are_where_neighbours_do_not_meet(W):
+    for radius in (1, 2, 3, 8):
+        found = passages(W.indptr, W.indices, radius)
+        np.testing.assert_array_equal(found, reference.passages(W, radius))
+
+
+@pytest.mark.parametrize("W", GRAPHS)
+def test_betweenness_counts_shortest_paths(W):
+    n = W.shape[0]
+    for sources in (np.arange(n), np.arange(0, n, 3)):
+        found = betweenness(W.indptr, W.indices, sources.astype(np.int32))
+        np.testing.assert_allclose(found, reference.betweenness(W, sources.tolist()), rtol=1e-12, atol=1e-12)
+
+
+def test_betweenness_of_a_path():
+    """State i of a path lies between i states on one side and n - 1 - i on the other, both ways."""
+    n = 50
+    W = path(n)
+    i = np.arange(n)
+    score = betweenness(W.indptr, W.indices, i.astype(np.int32))
+    np.testing.assert_allclose(score, 2.0 * i * (n - 1 - i), rtol=1e-12)
+
+
+def test_doors_of_four_rooms_are_passages(four_rooms):
+    W = eo.graph(four_rooms)
+    found = four_rooms.coords[passages(W.indptr, W.indices, 8)]
+    assert found.tolist() == [[3, 6], [6, 2], [7, 9], [10, 6]]
