@@ -227,12 +227,12 @@ def test_cliff_walking_has_no_way_out_of_the_goal_and_none_into_the_cliff(
     assert len(breadth_first_order(sum(mdp.transition[a::4] for a in range(4)), 36)[0]) == 38
 
 
-def test_taxi_has_four_parts_and_what_lies_behind_the_end_is_left_alone() -> None:
+def test_taxi_has_four_parts_and_four_ends() -> None:
     mdp = from_env("Taxi-v4")
-    W = eo.graph(mdp)
-    moving = np.flatnonzero(W.sum(axis=1))
-    assert len(moving) == 404  # 400 in which one acts, and the four ends
-    assert connected_components(W[moving][:, moving], directed=False)[0] == 4
+    assert connected_components(eo.graph(mdp), directed=False)[0] == 4  # one a destination
+    stays = [s for s in range(500) if (mdp.transition[6 * s : 6 * s + 6].indices == s).all()]
+    assert len(stays) == 4  # the passenger is delivered
+    assert eo.spectrum(eo.graph(mdp), k=6).n_zero == 4
     assert mdp.goal is None  # four equal ends
     assert mdp.start == gym.make("Taxi-v4").unwrapped.initial_state_distrib.argmax()
 

@@ -58,9 +58,9 @@ def from_env(
     Returns
     -------
     MDP
-        States keep the environment's numbers. Where an episode has ended, and in states that no episode reaches, every
-        action stays put: a table may list moves there (out of CliffWalking's goal, for one), but they never happen, and
-        would be edges of the graph. `start` is the most likely first state; `goal` the one end of an episode with the
+        States keep the environment's numbers. Where an episode has ended, every action stays put; so it does in states
+        that no chain of moves reaches at all (CliffWalking's cliff): a table may list moves there, but they never
+        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the one end of an episode with the
         highest reward, if there is one; `coords` is there where the states lie on a grid. Our own mazes give their
         `MDP` as it is: there the goal is a task, not a wall.
 
@@ -201,7 +201,7 @@ def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
 
 
 def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
-    """Read ``P[s][a] = [(p, s', reward, done)]``; rows of states in which nobody ever acts stay put."""
+    """Read ``P[s][a] = [(p, s', reward, done)]``; ends of episodes and states that are never reached stay put."""
     base, name, space = env.unwrapped, name_of(env), env.unwrapped.observation_space
     n = int(space.n) if isinstance(space, Discrete) else len(P)
     outcomes = [
@@ -222,13 +222,14 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
     ends = np.zeros(n, dtype=bool)
     ends[to[done & live[at]]] = True
     ends &= ~live
-    lost = int(n - (live | ends).sum())
-    if lost:
+    reached = _reached(n, first, at, to)  # also past the end of an episode: Taxi's drive after the delivery
+    if not reached.all():
+        lost = int((~reached).sum())
         log.info("%s: %d of %d states are never reached; they stay put, alone in the graph", name, lost, n)
-    keep = live[at]
-    still = np.repeat(np.flatnonzero(~live) * n_actions, n_actions) + np.tile(
-        np.arange(n_actions), int((~live).sum())
-    )
+    acting = reached & ~ends & np.isin(np.arange(n), at)
+    keep = acting[at]
+    stay = np.flatnonzero(~acting)
+    still = np.repeat(stay * n_actions, n_actions) + np.tile(np.arange(n_actions), len(stay))
     table = csr_array(
         (
             np.concatenate([p[keep], np.ones(len(still))]),
@@ -237,7 +238,7 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
         shape=(n * n_actions, n),
     )
     best = np.full(n, -np.inf)
-    np.maximum.at(best, to[done & keep], reward[done & keep])
+    np.maximum.at(best, to[done & live[at]], reward[done & live[at]])
     best[~ends] = -np.inf
     goals = np.flatnonzero((best == best.max()) & ends)
     return MDP(
