@@ -306,7 +306,7 @@ function wire() {
   const tabs = document.querySelector("[role=tablist]");
   tabs.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
-    if (tab) { open(tab.getAttribute("aria-controls")); remember(); }
+    if (tab) { open(tab.getAttribute("aria-controls")); tab.scrollIntoView({ block: "nearest", inline: "nearest" }); remember(); }
   });
   tabs.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

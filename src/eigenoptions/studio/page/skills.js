@@ -20,6 +20,7 @@ export function setup(given) {
     go(step);
     list.querySelector("[aria-pressed=true]")?.focus();
   });
+  $("more").lastElementChild.addEventListener("click", more);
   list.addEventListener("scroll", () => {
     if (list.scrollTop + list.clientHeight > list.scrollHeight - 60) more();
   });
@@ -51,7 +52,8 @@ export function arrived() {
   const list = $("gallery");
   if (!p) {
     list.replaceChildren();
-    $("caption").textContent = $("astext").textContent = $("more").textContent = "";
+    $("caption").textContent = $("astext").textContent = "";
+    $("more").hidden = true;
     return;
   }
   while (list.children.length > p.eigenvalues.length) list.lastChild.remove();
@@ -67,7 +69,9 @@ export function arrived() {
     item.firstChild.setAttribute("aria-label", `Eigenvector ${i + 1 + p.pieces}, eigenvalue ${value.toPrecision(4)}${used ? "" : ", not among the options measured"}`);
   });
   const most = p.eigenvalues.length >= studio.limits.shown;
-  $("more").textContent = p.more ? (most ? `The first ${p.eigenvalues.length}; ask the library for more.` : "Scroll for more.") : "That is all of them.";
+  $("more").hidden = false;
+  $("more").firstElementChild.textContent = p.more ? (most ? `The first ${p.eigenvalues.length}; ask the library for more.` : "") : "That is all of them.";
+  $("more").lastElementChild.hidden = !p.more || most;
   chosen();
 }
 

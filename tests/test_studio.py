@@ -1,0 +1,521 @@
+"""The studio's server: the library's numbers, good manners towards other sites, and calm in the face of nonsense."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import uvicorn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+
+import eigenoptions as eo
+from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
+from eigenoptions.learning import q_learning
+from eigenoptions.maps import open_map
+from eigenoptions.studio import answers, app, streams
+from eigenoptions.studio.asking import MOST_BYTES
+from eigenoptions.studio.server import MANNERS, PAGE, Manners, listen
+
+ROOMS = "\n".join(next(m["map"] for m in answers.built_in() if m["name"] == "four-rooms"))
+PIECES = "S.#..\n..#.G"
+
+
+@contextmanager
+def serving(studio: Manners) -> Iterator[httpx.Client]:
+    """A real server on a free port, and a client that talks to it."""
+    with listen("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(uvicorn.Config(studio, log_level="critical", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    with serving(app()) as found:
+        yield found
+
+
+def post(client: httpx.Client, path: str, **body: Any) -> Any:
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def lines(client: httpx.Client, path: str, **body: Any) -> list[dict[str, Any]]:
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def unpacked(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+def complaint(answer: Any, *codes: int) -> str:
+    """The one line of a refusal."""
+    assert answer.status_code in (codes or range(400, 500)), answer.text
+    error = answer.json()["error"]
+    assert error
+    assert "\n" not in error
+    assert len(error) < 400
+    return error
+
+
+# The page
+
+
+def test_the_page_is_light_and_asks_no_other_host(client: httpx.Client) -> None:
+    total = 0
+    for name in ["", *(file.name for file in PAGE.iterdir())]:
+        answer = client.get(f"/{name}")
+        assert answer.status_code == 200
+        for header, value in MANNERS.items():
+            assert answer.headers[header] == value
+        total += len(answer.content) if name else 0
+        elsewhere = set(re.findall(r"\w+://[^\s\"'`<>]+", answer.text)) - {"http://www.w3.org/2000/svg"}
+        assert elsewhere == set()
+    assert total < 300_000
+
+
+def test_every_element_the_scripts_look_for_is_on_the_page() -> None:
+    html = (PAGE / "index.html").read_text(encoding="utf-8")
+    ids = re.findall(r'id="([\w-]+)"', html)
+    assert len(ids) == len(set(ids))
+    for script in PAGE.glob("*.js"):
+        for name in re.findall(r'\$\("([\w-]+)"\)', script.read_text(encoding="utf-8")):
+            assert name in ids, f"{script.name} looks for {name}"
+
+
+def test_every_control_has_a_name() -> None:
+    html = (PAGE / "index.html").read_text(encoding="utf-8")
+    for attributes, words in re.findall(r"<button([^>]*)>(.*?)</button>", html, flags=re.DOTALL):
+        assert "aria-label" in attributes or re.search(r"\w", re.sub(r"<[^>]*>", "", words)), attributes
+    for canvas in re.findall(r"<canvas([^>]*)>", html):
+        assert "aria-label" in canvas or 'id="board"' in canvas
+
+
+# The numbers are the library's
+
+
+@pytest.mark.parametrize("operator", ["normalized", "combinatorial", "random-walk"])
+@pytest.mark.parametrize("gamma", [0.5, 0.9])
+def test_the_picture_is_what_the_library_computes(client: httpx.Client, operator: str, gamma: float) -> None:
+    found = post(client, "picture", map=ROOMS, operator=operator, gamma=gamma, shown=6)
+    mdp = eo.maze("four-rooms")
+    sp = eo.spectrum(eo.graph(mdp), k=7, operator=operator)
+    options = eo.solve(mdp, eo.eigenpurposes(sp), gamma)
+    assert (found["states"], found["pieces"], found["more"]) == (104, 1, True)
+    assert found["eigenvalues"] == sp.values[1:].tolist()
+    assert found["labels"] == list(options.labels)
+    assert found["mean_length"] == options.mean_length.tolist()
+    assert np.array_equal(unpacked(found["policies"], "i1").reshape(12, 104), options.policy)
+    assert np.array_equal(
+        unpacked(found["vectors"], "<f4").reshape(6, 104), sp.vectors[:, 1:].T.astype("<f4")
+    )
+    assert np.array_equal(unpacked(found["values"], "<f4").reshape(12, 104), options.value.astype("<f4"))
+
+
+def test_the_time_it_took_is_in_the_header(client: httpx.Client) -> None:
+    answer = client.post("/api/picture", json={"map": ROOMS})
+    parts = dict(part.split(";dur=") for part in answer.headers["server-timing"].split(", "))
+    assert set(parts) == {"maze", "spectrum", "options", "pack", "total"}
+    assert 0 < float(parts["total"]) < 60_000
+
+
+def test_a_maze_in_pieces_counts_its_zeros(client: httpx.Client) -> None:
+    found = post(client, "picture", map=PIECES, shown=3)
+    assert (found["pieces"], found["labels"][0], len(found["eigenvalues"])) == (2, "e3+", 3)
+    assert min(found["eigenvalues"]) > 0.1
+
+
+def test_a_small_maze_has_all_its_eigenvectors_and_no_more(client: httpx.Client) -> None:
+    found = post(client, "picture", map="S..G", shown=64)
+    assert (len(found["eigenvalues"]), found["more"]) == (3, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("S.\n#G\n", ["S.", "#G"]),
+        ("####\n#S.\n#.", ["####", "#S.#", "#.##", "####"]),
+        ("2,3\nXS\n  G", ["#S#", "..G"]),
+        ("\n\n .\n\n", [".."]),
+    ],
+)
+def test_a_map_comes_back_as_a_rectangle(client: httpx.Client, text: str, rows: list[str]) -> None:
+    assert post(client, "maze", map=text)["map"] == rows
+    assert post(client, "maze", map="\n".join(rows))["map"] == rows
+
+
+@pytest.mark.parametrize("text", ["four-rooms", "pyproject.toml", "/etc/hostname", "../x.txt"])
+def test_a_map_is_text_and_never_a_file(client: httpx.Client, text: str) -> None:
+    assert "unknown character" in complaint(client.post("/api/maze", json={"map": text}), 422)
+
+
+@given(
+    kind=st.sampled_from(["rooms", "perfect", "open"]),
+    rows=st.integers(3, 64),
+    cols=st.integers(3, 64),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=60)
+def test_random_mazes_hang_together_and_keep_to_their_size(
+    kind: str, rows: int, cols: int, seed: int
+) -> None:
+    ask = answers.Ask(kind=kind, rows=rows, cols=cols, seed=seed)
+    found = answers.random_maze(ask, lambda: None)["map"]
+    assert found == answers.random_maze(ask, lambda: None)["map"]
+    mdp = eo.maze("\n".join(found) + "\n")
+    assert len(found) <= max(rows, 3)
+    assert len(found[0]) <= max(cols, 3)
+    assert connected_components(eo.graph(mdp))[0] == 1
+    assert mdp.n_states == 1 or None not in (mdp.start, mdp.goal)
+
+
+def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
+    found = post(client, "race", map=ROOMS, n_options=8, seed=3)
+    mdp = eo.maze("four-rooms")
+    options = eo.discover(mdp, n_options=8)
+    assert (found["start"], found["goal"], found["labels"]) == (mdp.start, mdp.goal, list(options.labels))
+    assert found == post(client, "race", map=ROOMS, n_options=8, seed=3)
+    for name, chosen in (("primitive", None), ("options", options)):
+        lane = found[name]
+        path, by = lane["path"], lane["by"]
+        assert path[0] == mdp.start
+        assert len(path) == len(by) + 1
+        assert mdp.goal not in path[:-1]
+        assert lane["reached"] == (path[-1] == mdp.goal)
+        assert lane["expected"] == hitting_times(mdp, chosen)[mdp.start, mdp.goal]
+        for s, t, option in zip(path, path[1:], by, strict=False):
+            if option >= 0:
+                assert t == mdp.successors[s, options.policy[option, s]]
+            else:
+                assert t in mdp.successors[s]
+    assert max(found["primitive"]["by"]) == -1
+    assert max(found["options"]["by"]) >= 0
+
+
+def test_an_option_in_a_race_runs_to_its_end() -> None:
+    mdp = eo.maze("four-rooms")
+    options = eo.discover(mdp, n_options=8)
+    path, by, _ = answers._walk(mdp, options, np.random.default_rng(0))
+    for i in range(1, len(by)):
+        if by[i - 1] >= 0 and options.policy[by[i - 1], path[i]] >= 0:
+            assert by[i] == by[i - 1]
+
+
+def test_diffusion_times_are_the_curve_of_the_library(client: httpx.Client) -> None:
+    events = lines(client, "measure", map=ROOMS, n_options=8)
+    mdp = eo.maze("four-rooms")
+    eigen = eo.discover(mdp, n_options=8)
+    for method, options in (
+        ("eigen", eigen),
+        ("bottleneck", eo.discover(mdp, method="bottleneck")),
+        ("random", eo.discover(mdp, 8, "random", rng=0)),
+    ):
+        found = [(e["n"], e["time"]) for e in events if e.get("method") == method]
+        assert [n for n, _ in found] == list(range(1, len(options) + 1))
+        assert [t for _, t in found] == pytest.approx(diffusion_curve(mdp, options)[1:], rel=1e-8)
+    assert events[0]["primitive"] == diffusion_time(mdp)
+    for text, chosen in ((events[0]["reach"], None), (events[-1]["reach_with"], eigen)):
+        mean = hitting_times(mdp, chosen).sum(axis=0) / 103
+        assert np.array_equal(unpacked(text, "<f4"), mean.astype("<f4"))
+
+
+def test_a_method_without_options_says_so_and_the_others_go_on(client: httpx.Client) -> None:
+    events = lines(client, "measure", map=open_map(4, 4), n_options=2)
+    assert "no doorway" in next(e["error"] for e in events if e.get("method") == "bottleneck")
+    assert "reach_with" in events[-1]
+
+
+def test_learning_curves_are_those_of_the_library(client: httpx.Client) -> None:
+    events = lines(client, "learn", map="S...\n.#..\n...G", n_options=4, seed=5)
+    mdp = eo.maze("S...\n.#..\n...G\n")
+    assert (events[0]["shortest"], events[0]["max_steps"], events[0]["n"]) == (5, 100, 4)
+    runs, episodes = events[-1]["runs"], events[0]["episodes"]
+    for method, chosen in (("primitive", None), ("options", eo.discover(mdp, n_options=4))):
+        record = q_learning(mdp, chosen, runs=runs, episodes=episodes, max_steps=100, rng=5)
+        last = [e for e in events if e.get("method") == method][-1]
+        assert last["mean"] == np.round(record.mean(), 4).tolist()
+
+
+def test_samples_become_the_laplacian(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PACE", 0.0)
+    head, *looks, end = lines(client, "sample", map=ROOMS, seed=1)
+    mdp = eo.maze("four-rooms")
+    L = eo.laplacian(eo.graph(mdp), "combinatorial")
+    assert end == {"done": True}
+    rows, cols, data = unpacked(looks[-1]["gram"], "<i2").reshape(3, -1)
+    G = np.zeros((104, 104))
+    G[rows, cols] = data
+    assert np.array_equal(G, 2 * L.toarray())
+    assert sum(len(look["new"]) // 2 for look in looks) == looks[-1]["rows"] == head["transitions"]
+    assert looks[-1]["agreement"] == [1.0] * 6
+    exact, found = (unpacked(text, "<f4") for text in (head["exact"], looks[-1]["vectors"]))
+    assert found == pytest.approx(exact, abs=1e-6)
+    counts = [look["rows"] for look in looks]
+    assert counts == sorted(counts)
+    assert looks[0]["agreement"][0] < 0.9
+
+
+def test_the_options_file_is_what_save_writes(client: httpx.Client, tmp_path: Path) -> None:
+    answer = client.post("/api/options", json={"map": ROOMS, "n_options": 6, "operator": "combinatorial"})
+    file = tmp_path / "options.safetensors"
+    file.write_bytes(answer.content)
+    mdp = eo.maze("four-rooms")
+    found = eo.load_options(file, mdp)
+    wanted = eo.discover(mdp, n_options=6, operator="combinatorial")
+    assert np.array_equal(found.policy, wanted.policy)
+    assert found.labels == wanted.labels
+    assert found.provenance["operator"] == "combinatorial"
+
+
+# Manners
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("picture", {"map": "a"}, "unknown character 'a' at line 1 column 1"),
+        ("picture", {"map": ""}, "the map is empty"),
+        ("picture", {"map": "##\n##"}, "no free cell"),
+        ("picture", {"map": "S"}, "nowhere to go"),
+        ("picture", {"map": "SS"}, "2 starts"),
+        ("picture", {"map": ".#.#.\n#####"}, "nowhere to go"),
+        ("picture", {}, "the map is empty"),
+        ("picture", {"map": 3}, "map must be text, got 3"),
+        ("picture", {"map": "." * 65}, "at most 64 x 64 cells, got 1 x 65"),
+        ("picture", {"map": ".\n" * 90}, "at most 64 x 64 cells, got 90 x 1"),
+        ("picture", {"map": ROOMS, "gamma": 1}, "gamma must be a number in 0..0.999, got 1"),
+        ("picture", {"map": ROOMS, "gamma": True}, "gamma must be a number"),
+        ("picture", {"map": ROOMS, "gamma": "0.9"}, "gamma must be a number"),
+        ("picture", {"map": ROOMS, "shown": 65}, "shown must be a whole number in 1..64, got 65"),
+        ("picture", {"map": ROOMS, "shown": 10**400}, "got a huge number"),
+        ("picture", {"map": ROOMS, "operator": "magic"}, "operator must be one of normalized"),
+        ("picture", {"map": ROOMS, "seed": 1}, "unknown field 'seed'"),
+        ("race", {"map": "S.."}, "no goal (G)"),
+        ("race", {"map": "S.#G"}, "cannot be reached"),
+        ("options", {"map": ROOMS, "n_options": 0}, "n_options must be a whole number in 1..128"),
+        ("random", {"rows": 2}, "rows must be a whole number in 3..64, got 2"),
+        ("random", {"kind": "cave"}, "kind must be one of rooms, perfect, open, got cave"),
+    ],
+)
+def test_bad_requests_get_one_line(client: httpx.Client, path: str, body: dict[str, Any], words: str) -> None:
+    assert words in complaint(client.post(f"/api/{path}", json=body), 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "words"),
+    [
+        ("measure", open_map(30, 30), "for at most 700 states, got 900"),
+        ("measure", PIECES, "diffusion time is infinite"),
+        ("learn", "..G", "no start (S)"),
+        ("learn", "S.#.G", "no way leads from the start to the goal"),
+        ("sample", PIECES, "in several pieces"),
+        ("sample", open_map(40, 40), "for at most 1000 states"),
+    ],
+)
+def test_streams_end_with_what_went_wrong(client: httpx.Client, path: str, text: str, words: str) -> None:
+    assert words in lines(client, path, map=text)[-1]["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "must be a JSON object, got list"),
+        (b"null", "must be a JSON object"),
+        (b'{"gamma": NaN}', "NaN is not a JSON number"),
+        (b'{"gamma": 1e999}', "beyond all limits"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"map": "\\ud800"}', "unknown character"),
+        (b'{"shown": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b'{"' + b"x" * 5000 + b'": 1}', "unknown field"),
+    ],
+)
+def test_malformed_bodies_get_one_line(client: httpx.Client, body: bytes, words: str) -> None:
+    answer = client.post("/api/picture", content=body, headers={"content-type": "application/json"})
+    assert words in complaint(answer, 422)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(
+    ["map", "operator", "gamma", "shown", "n_options", "seed", "kind", "rows", "cols", "other"]
+)
+MAPS = st.text(alphabet="#X. SG\n,1é", max_size=60)
+PATHS = st.sampled_from(["maze", "random", "picture", "race", "measure", "learn", "sample", "options"])
+
+
+@given(path=PATHS, body=st.dictionaries(NAMES, JSON | MAPS, max_size=4))
+@settings(max_examples=150)
+def test_no_object_brings_the_server_down(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
+    answer = client.post(
+        f"/api/{path}", content=json.dumps(body), headers={"content-type": "application/json"}
+    )
+    assert answer.status_code in (200, 422)
+    if answer.status_code == 422:
+        complaint(answer)
+
+
+@given(path=PATHS, body=st.binary(max_size=200))
+@settings(max_examples=100)
+def test_no_bytes_bring_the_server_down(client: httpx.Client, path: str, body: bytes) -> None:
+    complaint(client.post(f"/api/{path}", content=body, headers={"content-type": "application/json"}), 422)
+
+
+def test_sizes_kinds_methods_and_addresses_are_checked(client: httpx.Client) -> None:
+    headers = {"content-type": "application/json"}
+    huge = b'{"map": "' + b"." * MOST_BYTES + b'"}'
+    assert "larger than 256 kB" in complaint(client.post("/api/picture", content=huge, headers=headers), 413)
+    plain = client.post("/api/picture", content=b"{}", headers={"content-type": "text/plain"})
+    assert "send application/json, not 'text/plain'" in complaint(plain, 415)
+    complaint(client.post("/api/picture", content=b"{}"), 415)
+    complaint(client.get("/api/picture"), 405)
+    for path in ("/api/none", "/../server.py", "/%2e%2e/server.py", "/page/index.html", "/atari/x.png"):
+        complaint(client.get(path), 404)
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({}, 200),
+        ({"host": "localhost:8017"}, 200),
+        ({"host": "[::1]:8017"}, 200),
+        ({"host": "evil.example"}, 403),
+        ({"host": "127.0.0.1.evil.example:8017"}, 403),
+        ({"host": ""}, 403),
+        ({"origin": "http://localhost:8017", "host": "localhost:8017"}, 200),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1:9"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, 200),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}, 403),
+    ],
+)
+def test_other_sites_cannot_drive_it(client: httpx.Client, headers: dict[str, str], code: int) -> None:
+    assert client.get("/api/hello", headers=headers).status_code == code
+
+
+def test_who_may_be_named_when_it_listens_everywhere() -> None:
+    everywhere = Manners(app(), "0.0.0.0")
+    assert everywhere.knows("192.168.1.7:8017")
+    assert everywhere.knows("[fe80::1]:8017")
+    assert not everywhere.knows("evil.example:8017")
+    assert Manners(app(), "box.local").knows("Box.local:8017")
+
+
+def test_a_fault_of_ours_is_one_line_too_and_the_server_stays_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("secret words")
+
+    with serving(app()) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(answers, "_spectrum", fail)
+            answer = client.post("/api/picture", json={"map": ROOMS})
+            assert complaint(answer, 500) == "something went wrong here; the terminal says what"
+            assert answer.headers["content-security-policy"]
+        assert client.post("/api/picture", json={"map": ROOMS}).status_code == 200
+
+
+def test_work_ends_when_its_reader_goes_away(client: httpx.Client) -> None:
+    """Both workers get work of a minute and are left alone; the next request must not wait for that."""
+    corridors = answers.random_maze(answers.Ask(kind="perfect", rows=37, cols=37), lambda: None)["map"]
+    for _ in range(2):
+        body = {"map": "\n".join(corridors), "n_options": 64}
+        with client.stream("POST", "/api/measure", json=body) as answer:
+            assert "primitive" in next(answer.iter_lines())
+    began = time.perf_counter()
+    post(client, "picture", map=ROOMS, shown=3)
+    assert time.perf_counter() - began < 15
+
+
+def test_a_port_in_use_gives_the_next_free_one() -> None:
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with listen("127.0.0.1", port) as second:
+            assert port < second.getsockname()[1] <= port + 100
+    with pytest.raises(ValueError, match=r"port must be in 0\.\.65535, got 70000"):
+        listen("127.0.0.1", 70_000)
+    with pytest.raises(OSError, match="cannot listen at 203"):
+        listen("203.0.113.7", 8017)
+
+
+# Atari results
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "atari"
+    (folder / "freeway").mkdir(parents=True)
+    for name in ("freeway/1-where.png", "freeway/1.webm", "secret.png", "freeway/notes.txt"):
+        (folder / name).write_bytes(b"bytes of " + name.encode())
+    (tmp_path / "outside.png").write_bytes(b"outside")
+    option = {
+        "label": "option 1",
+        "note": "up",
+        "heatmap": "freeway/1-where.png",
+        "clip": "freeway/1.webm",
+        "histogram": "freeway/missing.png",
+    }
+    bad = {"label": "option 2", "heatmap": "../outside.png", "histogram": "freeway/notes.txt", "clip": 3}
+    games = [{"name": "Freeway", "options": [option, bad]}]
+    (folder / "index.json").write_text(json.dumps({"format": 1, "games": games}), encoding="utf-8")
+    return folder
+
+
+def test_atari_results_appear_where_there_are_some(client: httpx.Client, results: Path) -> None:
+    assert client.get("/api/hello").json()["atari"] is False
+    assert client.get("/api/atari").json() == {"games": []}
+    with serving(app(atari=results)) as other:
+        assert other.get("/api/hello").json()["atari"] is True
+        (game,) = other.get("/api/atari").json()["games"]
+        first, second = game["options"]
+        assert (first["heatmap"], first["clip"], first["histogram"]) == (
+            "freeway/1-where.png",
+            "freeway/1.webm",
+            None,
+        )
+        assert [second[k] for k in ("heatmap", "histogram", "clip")] == [None, None, None]
+        assert other.get("/atari/freeway/1-where.png").content == b"bytes of freeway/1-where.png"
+        for name in ("secret.png", "index.json", "freeway/notes.txt", "../outside.png", "%2e%2e/outside.png"):
+            complaint(other.get(f"/atari/{name}"), 404)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "games": []}', '{"format": 1, "games": [{}]}'])
+def test_a_broken_index_is_named(results: Path, text: str) -> None:
+    (results / "index.json").write_text(text, encoding="utf-8")
+    with serving(app(atari=results)) as other:
+        assert "index.json of the Atari results" in complaint(other.get("/api/atari"), 422)
+
+
+def test_a_taken_port_is_really_taken() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=2):
+        pass
