@@ -13,9 +13,11 @@ from eigenoptions.paper import (
     figure5,
     figure6,
     figure7,
+    goals,
     randoms,
     tasks,
     theorem31,
+    variants,
 )
 from eigenoptions.paper.experiment import Claim as Claim
 from eigenoptions.paper.experiment import Experiment as Experiment
@@ -32,4 +34,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     bottlenecks.EXPERIMENT,
     randoms.EXPERIMENT,
     tasks.EXPERIMENT,
+    goals.EXPERIMENT,
+    variants.EXPERIMENT,
 )

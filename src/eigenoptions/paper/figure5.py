@@ -76,8 +76,8 @@ EXPERIMENT = Experiment(
     "figure5",
     "Figure 5: options of the 4-room domain",
     "4.1",
-    "Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); they "
-    "go to rooms, not to doorways.",
+    "Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); "
+    "they go to rooms, not to doorways.",
     SETTINGS,
     run,
     figure,

@@ -85,8 +85,8 @@ def claims(results: Results) -> list[Claim]:
                 for name, y in curve.items()
             ),
             verdict(*(bool((first[name] > y[0]).all()) for name, y in curve.items())),
-            f"Diffusion time with {FIRST[0]} and with {FIRST[1]} options must both be above that of primitive "
-            "actions, in each domain. The worst are "
+            f"Diffusion time with {FIRST[0]} and with {FIRST[1]} options must both be above that of "
+            "primitive actions, in each domain. The worst are "
             + ", ".join(
                 f"{y.max():,.0f} steps with {int(np.argmax(y))} options ({name})" for name, y in curve.items()
             )
@@ -97,8 +97,8 @@ def claims(results: Results) -> list[Claim]:
             "using only primitive actions.",
             "4.2",
             "; ".join(
-                f"{name}: {y[best[name]]:,.1f} steps with {best[name]} options, {y[best[name]] / y[0]:.2f} of "
-                "the time without"
+                f"{name}: {y[best[name]]:,.1f} steps with {best[name]} options, {y[best[name]] / y[0]:.2f} "
+                "of the time without"
                 for name, y in curve.items()
             ),
             verdict(*(bool(y.min() <= GREATLY * y[0]) for y in curve.values())),
@@ -114,14 +114,32 @@ def claims(results: Results) -> list[Claim]:
             "The four options of Appendix C, added room by room.",
         ),
         Claim(
-            "If the only options available are those leading the agent to doorways, it is less likely the agent "
-            "will reach the outer corners.",
+            "If the only options available are those leading the agent to doorways, it is less likely the "
+            "agent will reach the outer corners.",
             "4.2",
             f"the four corners take {corner['bottleneck']:,.0f} steps on average with bottleneck options and "
             f"{corner['primitive']:,.0f} without",
             verdict(bool(corner["bottleneck"] > corner["primitive"])),
             "Expected steps from all other states to each corner of the map, by the same exact computation.",
         ),
+    ]
+
+
+def notes(results: Results) -> list[str]:
+    """Where the harm of the first options begins and ends."""
+    told = [
+        f"{name}: " + ", ".join(f"{x:,.0f}" for x in _curve(results, name)[:9])
+        for name in distinct(results["diffusion"], "domain")
+    ]
+    return [
+        f"Diffusion time with 0 to 8 options, in steps. {'; '.join(told)}. The rise is steep because options "
+        "are taken as often as primitive actions: a state away from where they end is reached only by "
+        "several primitive actions in a row, so its time grows exponentially with the distance. It ends as "
+        "soon as there is an option towards each end of the maze; a corridor has only two.",
+        'The first two options belong to the eigenvector of eigenvalue zero; "Looking closer: other '
+        'readings" shows the '
+        "curves without it, with other Laplacians, and how much they hang on ties between equally good "
+        "actions.",
     ]
 
 
@@ -150,10 +168,11 @@ EXPERIMENT = Experiment(
     "figure6",
     "Figure 6: diffusion time",
     "4.2",
-    "Expected number of steps between any two states when following a random walk over actions and options, as "
-    "eigenoptions are added in order of eigenvalue; and the same with options that look for doorways.",
+    "Expected number of steps between any two states when following a random walk over actions and options, "
+    "as eigenoptions are added in order of eigenvalue; and the same with options that look for doorways.",
     SETTINGS,
     run,
     figure,
     claims,
+    notes,
 )

@@ -174,34 +174,34 @@ def _about_diffusion(results: Results) -> list[Claim]:
     better = int((own[n] < some[:, n]).sum())
     return [
         Claim(
-            "Most of the obtained sequences of random options fail to reduce the agent's diffusion time until having "
-            "enough options available to the point that the graph is almost fully connected.",
+            "Most of the obtained sequences of random options fail to reduce the agent's diffusion time "
+            "until having enough options available to the point that the graph is almost fully connected.",
             "Appendix D",
-            f"with half of all options {half} of {many} sequences are still above primitive actions; the median "
-            f"sequence is below them for good from {np.median(since):g} options on ({since.min()} to {since.max()}) "
-            f"of {most}",
+            f"with half of all options {half} of {many} sequences are still above primitive actions; the "
+            f"median sequence is below them for good from {np.median(since):g} options on ({since.min()} to "
+            f"{since.max()}) of {most}",
             verdict(half > many / 2, float(np.median(since)) >= NEARLY_ALL * most),
-            f"Two tests: most sequences fail with half of the options, and the median sequence needs at least "
-            f"{NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
+            "Two tests: most sequences fail with half of the options, and the median sequence needs at "
+            f"least {NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
             f"{int(np.flatnonzero(own >= bare).max()) + 1} options on.",
         ),
         Claim(
             "They increase it by several orders of magnitude.",
             "Appendix D",
-            f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the highest to "
-            f"{some.max() / bare:,.0f} times",
+            f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the "
+            f"highest to {some.max() / bare:,.0f} times",
             verdict(bool(peak >= SEVERAL), bool(peak >= 10)),
-            f"Several orders: at least {SEVERAL:,.0f} times. Eigenoptions rise to {own.max() / bare:,.0f} times, with "
-            f"{int(np.argmax(own))} options.",
+            f"Several orders: at least {SEVERAL:,.0f} times. Eigenoptions rise to {own.max() / bare:,.0f} "
+            f"times, with {int(np.argmax(own))} options.",
         ),
         Claim(
             "The results clearly show that eigenoptions do more than going to a randomly selected state.",
             "Appendix D",
-            f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options {some[:, n].min():,.0f} to "
-            f"{some[:, n].max():,.0f}",
+            f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options {some[:, n].min():,.0f} "
+            f"to {some[:, n].max():,.0f}",
             verdict(better == many, better > many / 2),
-            f"Eigenoptions are below {better} of {many} sets of random options of the same number; all of them must "
-            "be above, or most for a part.",
+            f"Eigenoptions are below {better} of {many} sets of random options of the same number; all of "
+            "them must be above, or most for a part.",
         ),
     ]
 
@@ -230,12 +230,12 @@ def _about_learning(results: Results) -> list[Claim]:
         Claim(
             "We can see that no individual run is competitive to eigenoptions.",
             "Appendix D",
-            f"with {n} options eigenoptions learn better than {better} of {len(sets)} sets of random options and "
-            f"worse than {worse}; mean return {ours.mean():.3f} against {_means(results, [n]).min():.3f} to "
-            f"{_means(results, [n]).max():.3f}",
+            f"with {n} options eigenoptions learn better than {better} of {len(sets)} sets of random options "
+            f"and worse than {worse}; mean return {ours.mean():.3f} against {_means(results, [n]).min():.3f} "
+            f"to {_means(results, [n]).max():.3f}",
             verdict(better == len(sets), better > len(sets) / 2),
-            f"Each blue line is one set of {n} random options, the mean of {len(ours)} runs; all differences to "
-            "eigenoptions must be above zero, or most for a part.",
+            f"Each blue line is one set of {n} random options, the mean of {len(ours)} runs; all differences "
+            "to eigenoptions must be above zero, or most for a part.",
         ),
         Claim(
             "On average, random options are not competitive to eigenoptions.",
@@ -250,23 +250,56 @@ def _about_learning(results: Results) -> list[Claim]:
             "; ".join(f"{m} options: {x:.1f} times" for m, x in zip(fewer, wider, strict=True))
             + f" the variance with {n}",
             verdict(*(x > bound for x in wider)),
-            f"Variance over sets of the mean return. It must be above {bound:.2f} times (an F test) at each number.",
+            f"Variance over sets of the mean return. It must be above {bound:.2f} times (an F test) at each "
+            "number.",
         ),
         Claim(
             "Depending on whether one of the random options terminates near the goal state.",
             "Appendix D",
-            "; ".join(f"{m} options: {d}" for m, d in apart.items()) or "too few sets on one side",
+            "; ".join(
+                f"{m} options: {d} ({near[m].sum()} sets near, {(~near[m]).sum()} not)"
+                for m, d in apart.items()
+            )
+            or "too few sets on one side",
             verdict(*(d.better for d in apart.values())) if apart else verdict(False),
-            f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other sets.",
+            f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other "
+            "sets.",
         ),
         Claim(
             "In some runs the agent never even learns to reach the goal.",
             "Appendix D",
             "runs that do not reach it: " + "; ".join(f"{x:.0%} with {m} options" for m, x in lost.items()),
             verdict(any(x > 0 for x in lost.values())),
-            "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With primitive "
-            f"actions that is {np.mean(column(where(results['runs'], kind='primitive'), 'late_return') == 0):.0%}.",
+            "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With "
+            "primitive actions that is "
+            f"{np.mean(column(where(results['runs'], kind='primitive'), 'late_return') == 0):.0%}.",
         ),
+    ]
+
+
+def notes(results: Results) -> list[str]:
+    """What tells the good sets from the bad."""
+    n = results["options"]
+    (mean,), away = _means(results, [n]), column(where(results["ends"], options=n), "steps_to_goal")
+    ours = _runs(results, "eigenoptions", 0, n).mean()
+    late = {
+        kind: column(where(results["runs"], kind=kind, options=n), "late_return").mean()
+        for kind in ("eigenoptions", "random")
+    }
+    groups = "; ".join(
+        f"{int((away == d).sum())} sets with an option that ends "
+        f"{f'{d:.0f} steps from the goal' if d else 'on the goal'}: {mean[away == d].min():.3f} to "
+        f"{mean[away == d].max():.3f}"
+        for d in np.unique(away)
+    )
+    return [
+        f"Whether {n} random options compete in this task is a matter of one option: does any end on the "
+        f"goal, or next to it? Mean return with eigenoptions {ours:.3f}; {groups}. Judged by the last tenth "
+        f"of the episodes alone, eigenoptions are at {late['eigenoptions']:.3f} and random options at "
+        f"{late['random']:.3f} on average.",
+        "So one task says little about random options: the goal is a corner, and a set either has it or has "
+        "not. The "
+        'section "Looking closer: every goal" asks again with every state as the goal.',
     ]
 
 
@@ -275,15 +308,17 @@ def _about_order(results: Results) -> Claim:
     own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, "eigenoptions in another order")
     ratio = {m: float(np.median(other[:, m]) / own[m]) for m in (n // 4, n)}
     return Claim(
-        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' performance.",
+        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
+        "performance.",
         "Appendix D",
         "; ".join(
-            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {np.median(other[:, m]):,.0f} in the "
-            "median of random orders"
+            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {np.median(other[:, m]):,.0f} in "
+            "the median of random orders"
             for m in ratio
         ),
         verdict(*(x >= MAJOR or x <= 1 / MAJOR for x in ratio.values())),
-        f"Diffusion time of {len(other)} random orders of all eigenoptions; major is a factor of {MAJOR:g} up or down.",
+        f"Diffusion time of {len(other)} random orders of all eigenoptions; major is a factor of {MAJOR:g} "
+        "up or down.",
     )
 
 
@@ -303,10 +338,10 @@ def _runs(results: Results, kind: str, i: int, n: int) -> NDArray[np.float64]:
 
 def _means(results: Results, counts: list[int]) -> NDArray[np.float64]:
     """``(counts, sets)`` mean return of each set of random options."""
-    rows = where(results["runs"], kind="random")
-    by = {(m, i): [r["mean_return"] for r in rows if (r["options"], r["set"]) == (m, i)]
-          for m in counts for i in _sets(results)}  # fmt: skip
-    return np.array([[np.mean(by[m, i]) for i in _sets(results)] for m in counts])
+    of = {m: where(results["runs"], kind="random", options=m) for m in counts}
+    return np.stack(
+        [column(of[m], "mean_return").reshape(len(_sets(results)), -1).mean(axis=1) for m in counts]
+    )
 
 
 def _near(results: Results, n: int) -> NDArray[np.bool_]:
@@ -318,10 +353,12 @@ EXPERIMENT = Experiment(
     "randoms",
     "Appendix D: random options",
     "Appendix D",
-    "Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to random states, "
-    "24 sets of them. The lower row is not in the paper: it looks at what its text says without showing.",
+    "Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to "
+    "random states, 24 sets of them. The lower row is not in the paper: it looks at what its text says "
+    "without showing.",
     SETTINGS,
     run,
     figure,
     claims,
+    notes,
 )

@@ -126,8 +126,8 @@ def claims(results: Results) -> list[Claim]:
     chosen = "The paper shows its tasks as pictures only; these five pairs and their swaps are ours."
     return [
         Claim(
-            "Switching the positions of the starting and goal states have no effect in the performance of our "
-            "algorithm.",
+            "Switching the positions of the starting and goal states have no effect in the performance of "
+            "our algorithm.",
             "Appendix D",
             f"{sum(same)} of {len(same)} pairs show no difference: "
             + "; ".join(f"tasks {2 * i + 1} and {2 * i + 2}: {d}" for i, d in enumerate(swap)),
@@ -135,8 +135,8 @@ def claims(results: Results) -> list[Claim]:
             f"Difference of the mean return with 64 eigenoptions; its interval must hold zero. {chosen}",
         ),
         Claim(
-            "In almost all settings, the agents augmented by eigenoptions outperform those equipped only with "
-            "primitive actions.",
+            "In almost all settings, the agents augmented by eigenoptions outperform those equipped only "
+            "with primitive actions.",
             "Appendix D",
             f"better in {won} of {many} tasks, worse in {sum(d.worse for d in bare)}",
             verdict(won >= ALMOST_ALL * many, won > many / 2),
@@ -144,8 +144,8 @@ def claims(results: Results) -> list[Claim]:
             + f". Almost all: at least {ALMOST_ALL:.0%}; most for a part.",
         ),
         Claim(
-            "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck states "
-            "in settings in which the goal state is far from the doorways.",
+            "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck "
+            "states in settings in which the goal state is far from the doorways.",
             "Appendix D",
             f"better in {sum(d.better for d in doors.values())} of {len(far)} such tasks, worse in "
             f"{sum(d.worse for d in doors.values())}",
@@ -156,8 +156,8 @@ def claims(results: Results) -> list[Claim]:
             + " steps.",
         ),
         Claim(
-            "In scenarios where the goal state is closer to bottleneck states, the options leading to doorways are "
-            "more competitive.",
+            "In scenarios where the goal state is closer to bottleneck states, the options leading to "
+            "doorways are more competitive.",
             "Appendix D",
             f"eigenoptions lead by {lead['far']:+.3f} on average where the goal is far from doorways and by "
             f"{lead['near']:+.3f} where it is beside one",
@@ -172,6 +172,33 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
+def notes(results: Results) -> list[str]:
+    """How large the effect of a swap is, and where it comes from."""
+    told, apart = [], []
+    pairs = list(zip(results["tasks"][::2], results["tasks"][1::2], strict=True))
+    for a, b in pairs:
+        means = [_runs(results, t["task"]).mean() for t in (a, b)]
+        doors = [_steps(t["goal_to_doorway"]) for t in (a, b)]
+        names = f"{a['task']} and {b['task']}"
+        told.append(
+            f"tasks {names}: {means[0]:.3f} (goal {doors[0]} from a doorway) and {means[1]:.3f} (goal "
+            f"{doors[1]})"
+        )
+        gap = difference(_runs(results, a["task"]), _runs(results, b["task"]), len(pairs))
+        if gap.better or gap.worse:
+            apart.append(f"{names} ({abs(gap.mean):.3f})")
+    return [
+        f"Mean returns with eigenoptions, before and after the swap: {'; '.join(told)}. The pairs that "
+        f"differ by the rule: {', '.join(apart) or 'none'}. These differences are small beside the gain over "
+        "primitive actions. A goal in a corner is harder than one beside a doorway, because it is not passed "
+        "on the way to somewhere else; where both ends are of one kind, a swap has little to change."
+    ]
+
+
+def _steps(n: int) -> str:
+    return f"{n} step" if n == 1 else f"{n} steps"
+
+
 def _runs(results: Results, task: int, agent: int = 0) -> NDArray[np.float64]:
     return column(where(results["runs"], task=task, agent=AGENTS[agent]), "mean_return")
 
@@ -180,10 +207,11 @@ EXPERIMENT = Experiment(
     "tasks",
     "Appendix D: multiple tasks",
     "Appendix D",
-    "Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and with primitive "
-    "actions, for different start (S) and goal (G) states, near to and far from doorways.",
+    "Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and with "
+    "primitive actions, for different start (S) and goal (G) states, near to and far from doorways.",
     SETTINGS,
     run,
     figure,
     claims,
+    notes,
 )
