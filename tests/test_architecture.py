@@ -35,7 +35,8 @@ LAYERS = [  # from the ground up
     {"discovery"},
     {"plots"},
     {"paper"},
-    {"cli", "studio"},
+    {"studio"},
+    {"cli"},
 ]
 ROW = {module: i for i, layer in enumerate(LAYERS) for module in layer}
 

@@ -7,6 +7,13 @@ the web server.
 
 from __future__ import annotations
 
-from eigenoptions.studio.server import app, serve
+try:
+    from eigenoptions.studio.server import app, serve
+except ModuleNotFoundError as missing:
+    if missing.name not in ("starlette", "uvicorn", "anyio"):
+        raise
+    raise ValueError(
+        f"the studio needs {missing.name}, which is not installed: pip install 'eigenoptions[studio]'"
+    ) from None
 
 __all__ = ["app", "serve"]

@@ -36,25 +36,38 @@ RACE = 4000  # steps after which a race is called off
 
 def read_maze(text: str) -> MDP:
     """The MDP of a map's text; never a file, whatever the text looks like."""
-    mdp = maze(text + "\n")
+    return maze(text + "\n")
+
+
+def drawn(mdp: MDP) -> list[str]:
+    """The rows of a map of ``#``, ``.``, ``S`` and ``G``, with the wall around it where it had one.
+
+    >>> drawn(maze("#S.G"))
+    ['#S.G#']
+    """
     assert mdp.coords is not None
-    high, wide = (int(n) + 1 for n in mdp.coords.max(axis=0))
-    if max(high, wide) > MOST_CELLS:
+    low, high = mdp.coords.min(axis=0), mdp.coords.max(axis=0)
+    if high.max() >= MOST_CELLS:
         raise ValueError(
-            f"the studio draws mazes of at most {MOST_CELLS} x {MOST_CELLS} cells, got {high} x {wide}: "
+            f"the studio draws mazes of at most {MOST_CELLS} x {MOST_CELLS} cells, got {high[0] + 1} x {high[1] + 1}: "
             "use the library in Python for larger ones"
         )
-    return mdp
+    grid = np.full(tuple(np.minimum(high + 1 + (low > 0), MOST_CELLS)), "#")
+    grid[tuple(mdp.coords.T)] = "."
+    for state, letter in ((mdp.start, "S"), (mdp.goal, "G")):
+        if state is not None:
+            grid[tuple(mdp.coords[state])] = letter
+    return ["".join(row) for row in grid]
 
 
 def built_in() -> list[Answer]:
     """The built-in mazes, each as a normal map."""
-    return [{"name": name, **_rows(maze(name))} for name in mazes()]
+    return [{"name": name, "map": drawn(maze(name))} for name in mazes()]
 
 
 def normal(ask: Ask, alive: Alive) -> Answer:
-    """A map as a rectangle of ``#``, ``.``, ``S`` and ``G``, with its wall around it where it had one."""
-    return _rows(read_maze(ask.map))
+    """A map as a rectangle."""
+    return {"map": drawn(read_maze(ask.map))}
 
 
 def random_maze(ask: Ask, alive: Alive) -> Answer:
@@ -77,7 +90,7 @@ def random_maze(ask: Ask, alive: Alive) -> Answer:
     assert mdp.coords is not None
     last = int((mdp.coords[:, 0] - mdp.coords[:, 1]).argmax())  # bottom left
     first = int((mdp.coords[:, 1] - mdp.coords[:, 0]).argmax())  # top right
-    return _rows(mdp.task(start=last, goal=first) if first != last else mdp)
+    return {"map": drawn(mdp.task(start=last, goal=first) if first != last else mdp)}
 
 
 def picture(ask: Ask, alive: Alive) -> Answer:
@@ -201,17 +214,6 @@ def _walk(mdp: MDP, options: OptionSet | None, rng: np.random.Generator) -> tupl
         path.append(s)
         by.append(running)
     return path, by, s == mdp.goal
-
-
-def _rows(mdp: MDP) -> Answer:
-    assert mdp.coords is not None
-    low, high = mdp.coords.min(axis=0), mdp.coords.max(axis=0)
-    grid = np.full(tuple(np.minimum(high + 1 + (low > 0), MOST_CELLS)), "#")
-    grid[tuple(mdp.coords.T)] = "."
-    for state, letter in ((mdp.start, "S"), (mdp.goal, "G")):
-        if state is not None:
-            grid[tuple(mdp.coords[state])] = letter
-    return {"map": ["".join(row) for row in grid]}
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from eigenoptions.mdp import MDP, maze
 from eigenoptions.studio import answers, streams
 from eigenoptions.studio.asking import (
     MOST_BYTES,
@@ -73,26 +74,27 @@ class Gone(Exception):  # noqa: N818
     """Nobody waits for the answer any more."""
 
 
-def app(maze: str | None = None, *, host: str = "127.0.0.1", atari: str | Path | None = None) -> Manners:
+def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | None = None) -> Manners:
     """The studio as an ASGI application.
 
     Parameters
     ----------
-    maze
-        Text of the map the page opens with; None for four rooms.
+    mdp
+        The maze the page opens with; None for four rooms.
     host
         The address it is served at: requests that name another are refused.
     atari
         Folder with results of the Atari part, if there are any; see docs/studio.md for its layout.
     """
     gallery = Gallery(atari)
+    first = None if mdp is None else answers.drawn(mdp)
     limiter = anyio.CapacityLimiter(WORKERS)
 
     async def hello(request: Request) -> Response:
         return JSONResponse(
             {
                 "mazes": answers.built_in(),
-                "maze": None if maze is None else answers.normal(Ask(map=maze), lambda: None)["map"],
+                "maze": first,
                 "limits": {
                     "cells": MOST_CELLS,
                     "shown": MOST_SHOWN,
@@ -232,33 +234,33 @@ class Manners:
 
 
 def serve(
-    maze: str | None = None,
+    source: str | Path = "four-rooms",
     *,
     host: str = "127.0.0.1",
     port: int = PORT,
     browser: bool = True,
     atari: str | Path | None = None,
-    tell: Callable[[str], None] = print,
 ) -> None:
     """Run the studio until Ctrl-C.
 
     Parameters
     ----------
-    maze, host, atari
+    source
+        The maze the page opens with: a name, a path or the text of a map, as `maze` takes it.
+    host, atari
         As for `app`.
     port
         Where to listen; if it is taken, the next free one is.
     browser
         Open the page.
-    tell
-        Told the address, once.
     """
+    studio = app(maze(source), host=host, atari=atari)
     listener = listen(host, port)
     number = listener.getsockname()[1]
     shown = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{number}/"
-    tell(address)
-    config = uvicorn.Config(app(maze, host=host, atari=atari), log_level="error", ws="none", access_log=False)
+    print(f"{address}  (Ctrl-C to stop)", flush=True)
+    config = uvicorn.Config(studio, log_level="error", ws="none", access_log=False)
     config.timeout_graceful_shutdown = 2
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
