@@ -1,0 +1,444 @@
+"""One solver: against slow twins, Theorem 3.1 as a property, symmetries, ties, lengths, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import reference
+from tests.test_mdp import refused
+
+import eigenoptions as eo
+from eigenoptions.maps import rooms_map
+from eigenoptions.planning import lengths
+
+GAMMAS = [0.0, 0.5, 0.9, 0.99, 0.999]
+
+
+def slippery(mdp, slip=0.2):
+    """The same moves, which go astray to one side or the other with probability `slip`."""
+    S, A = mdp.n_states, mdp.n_actions
+    P = mdp.transition.toarray().reshape(S, A, S)
+    astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
+    return eo.MDP((1 - slip) * P + slip * astray, coords=mdp.coords)
+
+
+def random_mdp(seed, most=15, actions=(1, 2, 3, 5)):
+    """Certain moves, mixed ones, loops, absorbing states and pieces: whatever comes."""
+    rng = np.random.default_rng(seed)
+    S, A = int(rng.integers(1, most)), int(rng.choice(actions))
+    P = np.eye(S)[rng.integers(S, size=(S, A))]
+    if rng.random() < 0.6:
+        mixed = rng.random((S, A)) < rng.random()
+        P[mixed] = rng.dirichlet(np.full(S, 0.2), size=int(mixed.sum()))
+    return eo.MDP(P), rng
+
+
+def random_potential(rng, S):
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.standard_normal(S)
+    if kind == 1:
+        return np.round(rng.standard_normal(S))  # many ties
+    if kind == 2:
+        return 1e-7 * rng.standard_normal(S) - 3e-7
+    return np.eye(S)[rng.integers(S)]
+
+
+def agrees(mdp, potential, gamma, row, value):
+    """Whether values are those of value iteration to 1e-9, and the policy too wherever no two choices are close."""
+    q, v = reference.value_iteration(mdp, potential, gamma)
+    scale = max(np.abs(potential).max(), 1e-300)
+    np.testing.assert_allclose(value, v, rtol=0, atol=1e-9 * scale)
+    best = q.max(axis=1)
+    runner_up = np.sort(q, axis=1)[:, -2] if q.shape[1] > 1 else np.full(len(q), -np.inf)
+    clear = (np.abs(best) > 1e-10 * scale) & (best - runner_up > 1e-10 * scale)
+    expected = np.where(best > 0, q.argmax(axis=1), -1)
+    np.testing.assert_array_equal(row[clear], expected[clear])
+    # where choices are close, the one taken is one of the best
+    acting = np.flatnonzero(row >= 0)
+    assert (q[acting, row[acting]] >= best[acting] - 1e-10 * scale).all()
+    assert (best[row < 0] < 1e-10 * scale).all()
+
+
+# Against slow twins -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99]))
+def test_policies_are_those_of_value_iteration(seed, gamma):
+    mdp, rng = random_mdp(seed)
+    potentials = [random_potential(rng, mdp.n_states) for _ in range(3)]
+    options = eo.solve(mdp, [eo.Purpose(f) for f in potentials], gamma)
+    for f, row, value in zip(potentials, options.policy, options.value, strict=True):
+        agrees(mdp, f, gamma, row, value)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.sampled_from(GAMMAS))
+def test_policies_are_those_of_policy_iteration(seed, gamma):
+    mdp, rng = random_mdp(seed)
+    f = rng.standard_normal(mdp.n_states)  # no ties
+    expected = reference.policy_iteration(mdp, f, gamma)
+    row = eo.solve(mdp, eo.Purpose(f), gamma).policy[0]
+    np.testing.assert_array_equal(row < 0, expected < 0)
+    P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
+    for s in np.flatnonzero(row != expected):  # only where two actions do the same
+        np.testing.assert_allclose(P[s, row[s]], P[s, expected[s]], atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 0.99, 0.999])
+def test_eigenoptions_of_slippery_and_certain_mazes(gamma):
+    for mdp in (eo.maze("i-maze"), slippery(eo.maze("i-maze")), slippery(eo.maze("S..#\n..G.\n.#.."), 0.4)):
+        sp = eo.spectrum(eo.graph(mdp), k=6)
+        options = eo.solve(mdp, eo.eigenpurposes(sp), gamma)
+        for purpose, row, value in zip(eo.eigenpurposes(sp), options.policy, options.value, strict=True):
+            agrees(mdp, purpose.direction, gamma, row, value)
+
+
+def test_all_options_of_four_rooms(four_rooms):
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms)), skip_zero=False)
+    assert len(purposes) == 208
+    options = eo.solve(four_rooms, purposes)
+    for purpose, row, value in zip(purposes, options.policy, options.value, strict=True):
+        agrees(four_rooms, purpose.direction, 0.9, row, value)
+
+
+@pytest.mark.parametrize(
+    ("n_actions", "dtype"), [(1, np.int8), (5, np.int8), (127, np.int8), (130, np.int16)]
+)
+def test_any_number_of_actions(n_actions, dtype, rng):
+    """Only the last action of each state goes up; the others stay."""
+    S = 9
+    P = np.tile(np.eye(S)[:, None], (1, n_actions, 1))
+    P[:, -1] = np.eye(S)[np.minimum(np.arange(S) + 1, S - 1)]
+    f = np.sort(rng.random(S))
+    for mdp in (eo.MDP(P), eo.MDP(0.9 * P + 0.1 * np.eye(S)[:, None])):
+        options = eo.solve(mdp, eo.Purpose(f))
+        assert options.policy.dtype == dtype
+        assert options.policy.tolist() == [[n_actions - 1] * (S - 1) + [-1]]
+        assert options.n_actions == n_actions
+        agrees(mdp, f, 0.9, options.policy[0], options.value[0])
+
+
+# Closed forms -----------------------------------------------------------------------------------------------
+
+
+def test_gamma_zero_climbs_to_the_best_neighbour(four_rooms, rng):
+    f = rng.standard_normal(104)
+    near = f[four_rooms.successors]
+    expected = np.where(near.max(axis=1) > f, near.argmax(axis=1), -1)
+    options = eo.solve(four_rooms, eo.Purpose(f), gamma=0)
+    np.testing.assert_array_equal(options.policy[0], expected)
+    np.testing.assert_allclose(options.value[0], np.maximum(near.max(axis=1) - f, 0), atol=1e-15)
+
+
+def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_rooms):
+    for gamma in (0.5, 0.9, 0.99):
+        options = eo.solve(four_rooms, eo.Purpose(np.eye(104)[9]), gamma)
+        steps = reference.distances(four_rooms, 9)
+        assert options.stops[0].tolist() == [9]
+        expected = np.where(steps > 0, gamma ** (steps - 1), 0.0)
+        np.testing.assert_allclose(options.value[0], expected, rtol=1e-12)
+        walked = [reference.walk(four_rooms.successors, options.policy[0], s) for s in range(104)]
+        assert walked == [(int(d), 9) for d in steps]
+        assert options.mean_length[0] == pytest.approx(steps.sum() / 103)
+
+
+def test_looking_over_a_valley():
+    """Down 1, then up 3: worth it if gamma is over a third."""
+    mdp, f = eo.maze("..."), np.array([0.0, -1.0, 2.0])
+    for gamma, expected in ((0.3, [-1, 1, -1]), (1 / 3, [-1, 1, -1]), (0.34, [1, 1, -1])):
+        assert eo.solve(mdp, eo.Purpose(f), gamma).policy[0].tolist() == expected
+
+
+def test_the_first_of_equal_actions_is_taken(open_room):
+    goal = 44  # in the middle: two ways are equally short from everywhere off its row and column
+    row = eo.solve(open_room, eo.Purpose(np.eye(100)[goal])).policy[0].reshape(10, 10)
+    assert (row[5:, :4] == 0).all()  # up before right
+    assert (row[5:, 5:] == 0).all()  # up before left
+    assert (row[:4, :4] == 1).all()  # right before down
+    assert (row[:4, 5:] == 2).all()  # down before left
+
+
+def test_ties_go_to_terminate_and_near_ties_to_the_first():
+    mdp = eo.maze("...")
+    assert eo.solve(mdp, eo.Purpose([0.0, 0.5, 1.0])).policy[0].tolist() == [1, 1, -1]
+    assert eo.solve(mdp, eo.Purpose([1.0, 1.0 + 5e-13, 1.0])).policy[0].tolist() == [-1, -1, -1]
+    assert eo.solve(mdp, eo.Purpose([1.0, 1.0 + 1e-11, 1.0])).policy[0].tolist() == [1, -1, 3]
+    # left is better by less than the tie, right comes first
+    assert eo.solve(mdp, eo.Purpose([1.0 + 5e-13, 0.0, 1.0])).policy[0].tolist() == [-1, 1, -1]
+    assert eo.solve(mdp, eo.Purpose([1.0 + 1e-10, 0.0, 1.0])).policy[0].tolist() == [-1, 3, -1]
+    assert eo.solve(mdp, eo.Purpose([1.0 + 1e-10, 0.0, 1.0]), tol=1e-9).policy[0].tolist() == [-1, 1, -1]
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.9, 0.999, 0.99999])
+def test_plateaus_stop_everywhere(four_rooms, gamma, rng):
+    for mdp in (four_rooms, slippery(four_rooms)):
+        flat = [0.0, 1.0, 0.1, -1 / 3, 1e-8, 7.7e8]
+        purposes = [eo.Purpose(np.full(104, c)) for c in flat]
+        purposes += [eo.Purpose(c * (1 + 1e-15 * rng.standard_normal(104))) for c in flat]
+        options = eo.solve(mdp, purposes, gamma)
+        assert (options.policy == -1).all()
+        assert (options.mean_length == 0).all()
+        assert (options.value <= 1e-12 * np.abs([p.direction for p in purposes])).all()
+
+
+# Theorem 3.1 ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**6), st.floats(0.0, 0.9999))
+def test_theorem_3_1_every_option_stops_somewhere_and_ends_for_sure(seed, gamma):
+    mdp, rng = random_mdp(seed)
+    options = eo.solve(mdp, [eo.Purpose(random_potential(rng, mdp.n_states)) for _ in range(4)], gamma)
+    assert (options.policy == -1).any(axis=1).all()
+    assert np.isfinite(options.mean_length).all()
+    for row in options.policy:
+        steps = lengths(mdp, row)
+        assert np.isfinite(steps).all()
+        assert ((steps == 0) == (row < 0)).all()
+    # it stops at every top of its potential
+    for option, value in zip(options, options.value, strict=True):
+        assert (value[option.termination] <= 1e-9).all()
+
+
+def test_an_option_ends_where_its_potential_is_a_local_top(four_rooms):
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), k=20))
+    options = eo.solve(four_rooms, purposes)
+    for purpose, stops in zip(purposes, options.stops, strict=True):
+        f = purpose.direction
+        assert (f[four_rooms.successors[stops]].max(axis=1) <= f[stops] + 1e-12).all()
+        assert int(f.argmax()) in stops
+
+
+# Symmetries -------------------------------------------------------------------------------------------------
+
+
+def test_the_option_of_minus_e_mirrors_the_option_of_e(i_maze):
+    """Upside down the I is itself, and its odd vectors change sign: up and down, left and right change places."""
+    sp = eo.spectrum(eo.graph(i_maze), k=10)
+    options = eo.solve(i_maze, eo.eigenpurposes(sp))
+    turn = np.array([2, 3, 0, 1, -1])
+    odd = 0
+    for i in range(1, 10):
+        plus, minus = options[2 * (i - 1)], options[2 * (i - 1) + 1]
+        v = sp.vectors[:, i]
+        if np.allclose(v[::-1], -v, atol=1e-9):
+            odd += 1
+            np.testing.assert_array_equal(minus.policy, turn[plus.policy[::-1]])
+            np.testing.assert_allclose(minus.value, plus.value[::-1], atol=1e-12)
+            assert minus.mean_length == plus.mean_length
+    assert odd >= 4
+
+
+def test_minus_e_mirrors_on_the_open_room(open_room):
+    sp = eo.spectrum(eo.graph(open_room), k=3)
+    options = eo.solve(open_room, eo.eigenpurposes(sp))
+    for plus, minus in ((0, 1), (2, 3)):
+        np.testing.assert_array_equal(options.stops[minus], 99 - options.stops[plus][::-1])
+        np.testing.assert_allclose(options.value[minus], options.value[plus][::-1], atol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.9, 0.99]))
+def test_relabelling_the_states_permutes_everything(seed, gamma):
+    mdp, rng = random_mdp(seed, actions=(1, 2, 4))
+    S, A = mdp.n_states, mdp.n_actions
+    order = rng.permutation(S)
+    P = mdp.transition.toarray().reshape(S, A, S)
+    other = eo.MDP(P[order][:, :, order])
+    f = rng.standard_normal(S)
+    a, b = eo.solve(mdp, eo.Purpose(f), gamma), eo.solve(other, eo.Purpose(f[order]), gamma)
+    np.testing.assert_array_equal(b.policy[0], a.policy[0][order])
+    if mdp.successors is not None:
+        assert b.value.tobytes() == a.value[:, order].tobytes()
+    np.testing.assert_allclose(b.value, a.value[:, order], atol=1e-12)
+    np.testing.assert_allclose(b.mean_length, a.mean_length, rtol=1e-9)
+
+
+@given(st.integers(0, 10**6))
+def test_units_of_the_potential_do_not_matter(seed):
+    mdp, rng = random_mdp(seed)
+    f = rng.standard_normal(mdp.n_states)
+    plain = eo.solve(mdp, eo.Purpose(f))
+    for scale in (2.0**-40, 2.0**40):
+        scaled = eo.solve(mdp, eo.Purpose(scale * f))
+        np.testing.assert_array_equal(scaled.policy, plain.policy)
+        np.testing.assert_allclose(scaled.value, scale * plain.value, rtol=1e-12, atol=1e-14 * scale)
+    lifted = eo.solve(mdp, eo.Purpose(f + 0.25))
+    np.testing.assert_allclose(lifted.value, plain.value, atol=1e-12)
+
+
+# Batches and orders -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("many", [1, 7, 8, 9, 17])
+@pytest.mark.parametrize("stochastic", [False, True])
+def test_a_batch_gives_the_rows_one_by_one(i_maze, many, stochastic, rng):
+    mdp = slippery(i_maze) if stochastic else i_maze
+    purposes = [
+        eo.Purpose(rng.standard_normal(19) * 10.0 ** rng.integers(-3, 3), f"p{i}") for i in range(many)
+    ]
+    together = eo.solve(mdp, purposes)
+    assert len(together) == many
+    for i, p in enumerate(purposes):
+        alone = eo.solve(mdp, p)
+        assert together.labels[i] == alone.labels[0] == f"p{i}"
+        np.testing.assert_array_equal(together.policy[i], alone.policy[0])
+        np.testing.assert_allclose(
+            together.value[i], alone.value[0], rtol=0, atol=1e-12 * np.abs(p.direction).max()
+        )
+        if not stochastic:
+            assert together.value[i].tobytes() == alone.value[0].tobytes()
+
+
+def winding(high, wide):
+    """One long corridor, folded: far in steps where it is near in numbers."""
+    rows = []
+    for y in range(high):
+        rows.append("." * wide)
+        if y < high - 1:
+            rows.append("#" * (wide - 1) + "." if y % 2 == 0 else "." + "#" * (wide - 1))
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [winding(20, 40), "." * 700, rooms_map(5, 5, 5), ".#" * 300 + "\n" + "." * 600, "\n".join("." * 700)],
+)
+def test_the_order_of_states_does_not_touch_a_bit(text, rng):
+    """Large corridors are solved in another numbering; the twin goes through them in reading order."""
+    mdp = eo.maze(text)
+    assert mdp.n_states > 512
+    f = rng.standard_normal(mdp.n_states)
+    smooth = np.cumsum(rng.standard_normal(mdp.n_states))
+    for potential in (f, smooth):
+        options = eo.solve(mdp, eo.Purpose(potential), gamma=0.99)
+        x = reference.climbed(mdp.successors, potential, 0.99)
+        q = x[mdp.successors] - potential[:, None]
+        assert options.value[0].tobytes() == np.maximum(q.max(axis=1), 0.0).tobytes()
+        np.testing.assert_array_equal(
+            options.policy[0], np.where(q.max(axis=1) > 1e-11, q.argmax(axis=1), -1)
+        )
+
+
+def test_the_same_bytes_twice(four_rooms):
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), k=10))
+    for mdp in (four_rooms, slippery(four_rooms)):
+        a, b = eo.solve(mdp, purposes), eo.solve(mdp, purposes)
+        assert (a.policy.tobytes(), a.value.tobytes()) == (b.policy.tobytes(), b.value.tobytes())
+
+
+# Odd shapes -------------------------------------------------------------------------------------------------
+
+
+def test_no_purpose_makes_an_empty_set(four_rooms, slippery):
+    for mdp in (four_rooms, slippery):
+        options = eo.solve(mdp, [])
+        assert len(options) == 0
+        assert options.n_states == mdp.n_states
+        options.check(mdp)
+
+
+def test_one_state_has_nowhere_to_go():
+    options = eo.solve(eo.MDP(np.ones((2, 1))), [eo.Purpose([5.0]), eo.Purpose([0.0])])
+    assert options.policy.tolist() == [[-1], [-1]]
+
+
+def test_purposes_may_come_from_a_generator_as_whole_numbers(corridor):
+    options = eo.solve(corridor, (eo.Purpose([0, 0, 0, 1, 0, 0, i]) for i in range(2)))
+    assert options.labels == ("purpose 1", "purpose 2")
+    assert options.policy[0].tolist() == [1, 1, 1, -1, 3, 3, 3]
+
+
+def test_an_option_may_be_kept_inside(corridor):
+    inside = [False, True, True, True, True, False, True]
+    options = eo.solve(corridor, eo.Purpose(np.eye(7)[6], "end", initiation=inside))
+    assert options.policy[0].tolist() == [-1, 1, 1, 1, 1, -1, -1]
+    assert options.value[0][[0, 5]].tolist() == [0.0, 0.0]
+    assert options.mean_length[0] == pytest.approx((4 + 3 + 2 + 1) / 4)
+
+
+def test_one_way_moves_and_traps():
+    """0 <-> 1 -> 2, and 2 holds what comes; the best is behind the trap's door."""
+    P = np.eye(3)[[[1, 0], [0, 2], [2, 2]]]
+    options = eo.solve(eo.MDP(P), [eo.Purpose([1.0, 0.0, 0.5]), eo.Purpose([0.0, 0.1, 1.0])])
+    assert options.policy.tolist() == [[-1, 0, -1], [0, 1, -1]]
+
+
+def test_what_is_recorded(four_rooms):
+    options = eo.solve(
+        four_rooms, eo.Purpose(np.eye(104)[3], "here", 0.5), 0.7, provenance={"method": "mine"}
+    )
+    assert options.provenance == {"gamma": 0.7, "mdp": "four-rooms", "method": "mine"}
+    assert options.eigenvalues.tolist() == [0.5]
+    assert options.state_space == four_rooms.fingerprint
+    np.testing.assert_array_equal(options.coords, four_rooms.coords)
+
+
+# Lengths ----------------------------------------------------------------------------------------------------
+
+
+def test_lengths_of_certain_moves(four_rooms, rng):
+    for row in eo.discover(four_rooms, n_options=6).policy:
+        walked = [reference.walk(four_rooms.successors, row, s)[0] for s in range(104)]
+        np.testing.assert_array_equal(lengths(four_rooms, row), walked)
+
+
+def test_lengths_of_uncertain_moves():
+    """A step that succeeds with chance p takes 1 / p tries."""
+    for p in (0.5, 0.1, 1e-3):
+        P = np.zeros((4, 1, 4))
+        for s in range(3):
+            P[s, 0, s], P[s, 0, s + 1] = 1 - p, p
+        P[3, 0, 3] = 1.0
+        expected = np.array([3, 2, 1, 0]) / p
+        np.testing.assert_allclose(lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9)
+
+
+def test_lengths_are_infinite_where_an_option_may_never_stop(corridor):
+    assert lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
+        np.inf,
+        np.inf,
+        2,
+        1,
+        0,
+        np.inf,
+        np.inf,
+    ]
+    assert (lengths(corridor, np.zeros(7, dtype=int)) == np.inf).all()
+    # from 1 a coin decides between the stop and a trap; from 2 the stop is sure, in the end
+    P = np.zeros((4, 1, 4))
+    P[0, 0, 0] = 1.0
+    P[1, 0, [0, 3]] = 0.5
+    P[2, 0, [2, 3]] = 0.5
+    P[3, 0, 3] = 1.0
+    assert lengths(eo.MDP(P), np.array([0, 0, 0, -1])).tolist() == [np.inf, np.inf, 2.0, 0.0]
+
+
+# Bad input --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [1, 1.0, -0.1, 1.5, np.nan, np.inf, "0.9", None])
+def test_gamma_out_of_range(corridor, gamma):
+    refused(
+        ValueError,
+        lambda: eo.solve(corridor, eo.Purpose(np.zeros(7)), gamma),
+        "gamma must be in [0, 1)",
+        repr(gamma),
+    )
+
+
+@pytest.mark.parametrize(
+    ("purpose", "words"),
+    [
+        (eo.Purpose(np.zeros(8), "e2+"), ["'e2+' is for another state space", "(8,)", "7 states"]),
+        (eo.Purpose(np.zeros((7, 1)), "e2+"), ["'e2+' is for another state space", "(7, 1)"]),
+        (eo.Purpose(np.full(7, np.nan), "e2+"), ["'e2+' has entries that are not finite"]),
+        (eo.Purpose([0, 0, 0, np.inf, 0, 0, 0], "x"), ["'x' has entries that are not finite"]),
+        (eo.Purpose(np.zeros(7), "x", initiation=np.ones(6, bool)), ["initiation mask of 'x'", "(7,)"]),
+    ],
+)
+def test_purposes_that_are_refused(corridor, purpose, words):
+    refused(ValueError, lambda: eo.solve(corridor, [eo.Purpose(np.zeros(7)), purpose]), *words)
