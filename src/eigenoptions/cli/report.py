@@ -1,0 +1,82 @@
+"""The command that makes the paper again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from tyro.conf import arg
+
+from eigenoptions.cli.terminal import Flag, Json, Names, bar
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the paper's experiments and write a report. Goes on where it was interrupted.
+
+    Attributes
+    ----------
+    only
+        Experiments to run (figure1, ...), all by default; those with results stay in the report.
+    out
+        Folder of the report, index.html; made if it is not there.
+    settings
+        The paper's own settings, or quick ones to see that all works.
+    fresh
+        Also run again what has results.
+    engine
+        Who does the work: this process, or one process a core. The results are the same.
+    as_json
+        Print one JSON object and nothing else.
+    """
+
+    only: Names = None
+    out: Annotated[Path, arg(metavar="DIR")] = Path("report")
+    settings: Literal["paper", "quick"] = "paper"
+    fresh: Flag = False
+    engine: Literal["processes", "serial"] = "processes"
+    as_json: Json = False
+
+    def __call__(self) -> None:
+        """Run the command."""
+        with bar("reading the paper") as status:
+            from eigenoptions.paper.report import reproduce
+
+            outcomes = reproduce(
+                self.out,
+                self.settings,
+                [name.strip() for name in self.only.split(",")] if self.only is not None else [],
+                fresh=self.fresh,
+                engine=self.engine,
+                tell=status.say,
+                progress=lambda p: status.step(p.done, p.total),
+            )
+            claims = [
+                (o.experiment.name, claim) for o in outcomes for claim in o.experiment.claims(o.results)
+            ]
+        page = self.out / "index.html"
+        if self.as_json:
+            rows = [{"experiment": name, **vars(claim)} for name, claim in claims]
+            seconds = {o.experiment.name: o.seconds for o in outcomes}
+            found = {"settings": self.settings, "claims": rows, "seconds": seconds, "files": [str(page)]}
+            print(json.dumps(found))
+            return
+        table = Table(box=None, pad_edge=False)
+        table.add_column("experiment", no_wrap=True)
+        table.add_column("the paper says", overflow="fold")
+        table.add_column("verdict", no_wrap=True)
+        colors = {"holds": "green", "partly": "yellow", "does not hold": "red"}
+        for name, claim in claims:
+            table.add_row(name, Text(claim.sentence), Text(claim.verdict, style=colors[claim.verdict]))
+        counts = ", ".join(f"{sum(c.verdict == v for _, c in claims)} {v}" for v in colors)
+        console = Console(highlight=False)
+        console.print(table)
+        console.print(
+            f"{len(claims)} claims: {counts}; {sum(o.seconds for o in outcomes):.0f} s of experiments"
+        )
+        console.print(f"report: {page}", soft_wrap=True, markup=False)

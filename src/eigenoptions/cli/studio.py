@@ -1,0 +1,42 @@
+"""The command that opens the studio in the browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from eigenoptions.cli.terminal import Flag
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Open the studio in the browser: draw a maze and watch its skills appear.
+
+    Attributes
+    ----------
+    maze
+        Name of a built-in maze, or a path to a map, to begin with.
+    port
+        Where to listen; if it is taken, the next free one is used.
+    host
+        Address to listen at; only this machine can reach the default.
+    no_browser
+        Only print the address.
+    atari
+        Folder with results of the Atari part, shown if it is there.
+    """
+
+    maze: Annotated[Positional[str], arg(metavar="MAZE")] = "four-rooms"
+    port: int = 8017
+    host: str = "127.0.0.1"
+    no_browser: Flag = False
+    atari: Annotated[Path, arg(metavar="DIR")] = Path("out/atari")
+
+    def __call__(self) -> None:
+        """Run the command."""
+        from eigenoptions.studio import serve
+
+        serve(self.maze, host=self.host, port=self.port, browser=not self.no_browser, atari=self.atari)
