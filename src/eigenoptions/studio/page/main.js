@@ -74,6 +74,7 @@ function tell(what) {
 }
 
 let waiting = null;
+let trouble = ""; // with the address; said once there is a picture
 function throttled() {
   waiting ??= setTimeout(() => { waiting = null; picture(); }, 50);
 }
@@ -92,7 +93,8 @@ async function picture() {
       ...found, numbers, rows: maze.rows, cols: maze.cols,
       vectors: floats(found.vectors), policies: actions(found.policies), values: floats(found.values),
     };
-    studio.say("");
+    studio.say(trouble);
+    trouble = "";
     $("states").textContent = `${found.states} states${found.pieces > 1 ? `, in ${found.pieces} separate pieces` : ""}`;
     $("timing").textContent = `computed in ${found.serverTime.toFixed(0)} ms`;
     $("timing").dataset.server = found.serverTime;
@@ -153,7 +155,7 @@ function recall() {
     try {
       studio.maze = named ? new Maze(named.map) : Maze.decode(code, studio.limits.cells);
     } catch (error) {
-      studio.say(error.message);
+      trouble = error.message;
     }
   }
   if (["combinatorial", "random-walk"].includes(words.get("o"))) studio.operator = words.get("o");
@@ -163,7 +165,7 @@ function recall() {
   const e = /^(\d{1,3})(-?)$/.exec(words.get("e") ?? "");
   if (e) [studio.number, studio.sign] = [Number(e[1]), e[2] || "+"];
   const tab = words.get("t") ?? "skills";
-  return tab in VIEWS && !$(`tab-${tab}`).hidden ? tab : "skills";
+  return Object.hasOwn(VIEWS, tab) && !$(`tab-${tab}`).hidden ? tab : "skills";
 }
 
 function open(tab, focus = false) {
