@@ -89,6 +89,7 @@ class Settings(TypedDict, total=False):
     chunk: int | None
     max_episode_steps: int | None
     features: Callable[[Any], Any] | None
+    option_chance: float | None
     progress: Progress | None
 
 
@@ -141,6 +142,9 @@ def collect(
         Truncate episodes after so many steps (None: as the environment does).
     features
         From a batch of observations to an array ``(n_envs, ...)``, stored in their place; needed for Dict observations.
+    option_chance
+        With options as policy: the chance that a decision is for an option, where one may start. None: uniform over
+        actions and options.
     progress
         Called with the numbers of transitions collected and wanted.
 

@@ -57,6 +57,7 @@ class Walker:
         chunk: int | None = None,
         max_episode_steps: int | None = None,
         features: Callable[[Any], Any] | None = None,
+        option_chance: float | None = None,
     ) -> None:
         for name, value in (
             ("steps", steps),
@@ -66,6 +67,11 @@ class Walker:
         ):
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
+        if option_chance is not None and not 0 <= option_chance <= 1:
+            raise ValueError(
+                f"option_chance must be in [0, 1], or None for a uniform choice, got {option_chance!r}"
+            )
+        self.chance = option_chance
         self.entropy = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
         if not isinstance(self.entropy, int | np.integer) or self.entropy < 0:
             raise ValueError(f"rng must be a number from 0 or a numpy Generator, got {rng!r}")
@@ -90,6 +96,7 @@ class Walker:
             "chunk": most,
             "max_episode_steps": None if max_episode_steps is None else int(max_episode_steps),
             "features": _name(features),
+            "option_chance": None if option_chance is None else float(option_chance),
         }
 
     def close(self) -> None:
@@ -177,7 +184,7 @@ class Walker:
         if isinstance(policy, OptionSet | Sequence):
             if isinstance(policy, OptionSet):
                 check_options(policy, n_actions, self.envs.single_observation_space, self._mdp())
-            return Wandering(policy, n_actions, n)
+            return Wandering(policy, n_actions, n, self.chance)
         if not callable(policy):
             raise ValueError(
                 f"policy must be None, an OptionSet or a function of observations, got {type(policy).__name__}"
@@ -200,12 +207,18 @@ class Walker:
 
 
 class Wandering:
-    """Each decision uniform over the primitive actions and the options that may start; options run to their end."""
+    """Each decision uniform over the primitive actions and the options that may start; options run to their end.
 
-    def __init__(self, options: OptionSet | Sequence[Any], n_actions: int, n_envs: int) -> None:
+    With a `chance`, an option is chosen with this probability where one may start, else a primitive action.
+    """
+
+    def __init__(
+        self, options: OptionSet | Sequence[Any], n_actions: int, n_envs: int, chance: float | None = None
+    ) -> None:
         self.options = options
         self.table = options.policy.astype(np.int64) if isinstance(options, OptionSet) else None
         self.n_actions = n_actions
+        self.chance = chance
         self.running = np.full(n_envs, -1)
 
     def __call__(self, obs: Any, fresh: NDArray[np.bool_], dice: np.random.Generator) -> NDArray[np.int64]:
@@ -227,6 +240,10 @@ class Wandering:
                 )
             lots = dice.random((len(idle), self.n_actions + len(self.options)))
             lots[:, self.n_actions :][moves < 0] = -1.0
+            if self.chance is not None:
+                use = (dice.random(len(idle)) < self.chance) & (moves >= 0).any(axis=1)
+                lots[use, : self.n_actions] = -1.0
+                lots[~use, self.n_actions :] = -1.0
             chosen = lots.argmax(axis=1) - self.n_actions
             self.running[idle] = np.maximum(chosen, -1)
             actions[idle] = np.where(
