@@ -1,0 +1,254 @@
+"""discover: the whole pipeline is its steps; eigenoptions, doorways, random goals; bad input."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+from tests import reference
+from tests.test_mdp import refused
+from tests.test_options import same
+from tests.test_planning import slippery as astray
+
+import eigenoptions as eo
+from eigenoptions.discovery import METHODS, PIVOTS, discover, rooms
+from eigenoptions.maps import perfect_map, rooms_map
+
+# Eigenoptions -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operator", ["normalized", "combinatorial", "random-walk"])
+@pytest.mark.parametrize("n_options", [1, 2, 7, 8])
+def test_discover_is_its_steps(domain, operator, n_options):
+    found = discover(domain, n_options, operator=operator)
+    k = 1 + (n_options + 1) // 2
+    sp = eo.spectrum(eo.graph(domain), k, operator)
+    by_hand = eo.solve(domain, eo.eigenpurposes(sp)[:n_options])
+    assert same(found, by_hand)
+    assert found.provenance == {"gamma": 0.9, "mdp": domain.name, "method": "eigen", "operator": operator}
+
+
+def test_settings_of_eigenoptions(four_rooms):
+    assert discover(four_rooms, 3, both_signs=False).labels == ("e2+", "e3+", "e4+")
+    assert discover(four_rooms, 3, skip_zero=False).labels == ("e1+", "e1-", "e2+")
+    assert len(discover(four_rooms)) == 206
+    assert len(discover(four_rooms, skip_zero=False)) == 208
+    assert len(discover(four_rooms, 206)) == 206
+    assert len(discover(four_rooms, both_signs=False)) == 103
+    weights = np.random.default_rng(0).random((104, 104))
+    found = discover(four_rooms, 4, weights=weights, gamma=0.5)
+    sp = eo.spectrum(eo.graph(four_rooms, weights), 3)
+    assert same(found, eo.solve(four_rooms, eo.eigenpurposes(sp), 0.5))
+    assert "weights" not in found.provenance
+
+
+def test_the_second_vector_of_four_rooms_leads_to_opposite_rooms(four_rooms):
+    """Section 4.1: one of its options ends in the top right room, the other in the bottom left one."""
+    options = discover(four_rooms, 2)
+    ends = [four_rooms.coords[stops] for stops in options.stops]
+    corners = {(bool((c[:, 0] < 6).all()), bool((c[:, 1] > 6).all())) for c in ends}
+    assert corners == {(True, True), (False, False)}
+
+
+def test_the_first_eigenoption_of_zero_is_the_top_of_the_degree(i_maze):
+    """The combinatorial zero is flat: its option stops everywhere."""
+    flat = discover(i_maze, 1, skip_zero=False, operator="combinatorial")
+    assert (flat.policy == -1).all()
+
+
+def test_pieces_keep_to_themselves_and_are_noted(caplog):
+    """Two rooms without a door: a note, one zero each, and no option that leads across."""
+    caplog.set_level(logging.WARNING, "eigenoptions")
+    mdp = eo.maze("...#..\n...#..\n.#####")
+    options = discover(mdp, 8)
+    assert any("2 components" in r.getMessage() for r in caplog.records)
+    assert options.labels[0] == "e3+"
+    piece = connected_components(eo.graph(mdp))[1]
+    for row in options.policy:
+        for s in range(mdp.n_states):
+            assert piece[reference.walk(mdp.successors, row, s)[1]] == piece[s]
+
+
+def test_the_seed_does_not_matter_to_eigenoptions():
+    mdp = eo.maze(rooms_map(4, 4, 6, centred=True))
+    assert mdp.n_states > 512
+    a, b = (discover(mdp, 30, rng=seed) for seed in (0, 1))
+    assert same(a, discover(mdp, 30))
+    np.testing.assert_allclose(a.value, b.value, atol=1e-9)
+    assert [s.tolist() for s in a.stops] == [s.tolist() for s in b.stops]
+    # the tiling is symmetric: where two ways are equally good, rounding of the vectors may choose
+    potentials = np.stack([p.direction for p in eo.eigenpurposes(eo.spectrum(eo.graph(mdp), k=16))])
+    worth = potentials + 0.9 * a.value
+    option, state = np.nonzero(a.policy != b.policy)
+    ways = (worth[option, mdp.successors[state, o.policy[option, state]]] for o in (a, b))
+    np.testing.assert_allclose(*ways, atol=1e-9)
+    assert len(option) < 1e-3 * a.policy.size
+
+
+def test_stochastic_dynamics_too(i_maze):
+    mdp = astray(i_maze)
+    options = discover(mdp, 6)
+    assert options.termination.any(axis=1).all()
+    assert np.isfinite(options.mean_length).all()
+
+
+# Random goals -----------------------------------------------------------------------------------------------
+
+
+def check_goals(mdp, options):
+    """Each option stops at its goal only (or where it cannot be reached from), by a shortest path."""
+    for label, row, stops in zip(options.labels, options.policy, options.stops, strict=True):
+        goal = int(label.removeprefix("goal "))
+        steps = reference.distances(mdp, goal)
+        assert stops.tolist() == np.flatnonzero((steps == 0) | (steps == np.inf)).tolist()
+        acting = np.flatnonzero(row >= 0)
+        landed = mdp.successors[acting, row[acting]]
+        np.testing.assert_array_equal(steps[landed], steps[acting] - 1)
+
+
+def test_random_options_are_shortest_paths(domain):
+    options = discover(domain, 10, "random", rng=5)
+    check_goals(domain, options)
+    assert options.provenance["method"] == "random"
+
+
+def test_random_options_reach_over_a_long_corridor():
+    mdp = eo.maze("." * 600)
+    check_goals(mdp, discover(mdp, 12, "random"))
+    winding = eo.maze("\n".join(["." * 60, "#" * 59 + ".", "." * 60, "." + "#" * 59] * 5))
+    check_goals(winding, discover(winding, 8, "random"))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6))
+def test_random_options_on_random_moves(seed):
+    rng = np.random.default_rng(seed)
+    S, A = int(rng.integers(1, 40)), int(rng.integers(1, 4))
+    mdp = eo.MDP(np.eye(S)[rng.integers(S, size=(S, A))])
+    check_goals(mdp, discover(mdp, method="random", rng=seed))
+
+
+def test_random_goals_are_drawn_once_each(i_maze):
+    options = discover(i_maze, method="random", rng=1)
+    assert sorted(options.labels) == sorted(f"goal {s}" for s in range(19))
+    first = discover(i_maze, 5, "random", rng=1)
+    assert same(first, options[:5])
+    assert first.labels != discover(i_maze, 5, "random", rng=2).labels
+    generator = np.random.default_rng(1)
+    assert same(discover(i_maze, 5, "random", rng=generator), first)
+    assert discover(i_maze, 5, "random", rng=generator).labels != first.labels  # a generator goes on
+
+
+# Doorways ---------------------------------------------------------------------------------------------------
+
+
+def test_the_four_bottleneck_options_of_four_rooms(four_rooms):
+    """Appendix C: one option a room, to its closest doorway, inside the room only."""
+    room, doorways = rooms(four_rooms)
+    assert four_rooms.coords[doorways].tolist() == [[3, 6], [6, 2], [7, 9], [10, 6]]
+    assert np.bincount(room[room >= 0]).tolist() == [25, 30, 25, 20]
+    assert (room[doorways] == -1).all()
+    options = discover(four_rooms, method="bottleneck")
+    assert options.labels == ("room 1", "room 2", "room 3", "room 4")
+    ways = np.stack([reference.distances(four_rooms, d) for d in doorways])
+    for i, row in enumerate(options.policy):
+        np.testing.assert_array_equal(row >= 0, room == i)
+        for s in np.flatnonzero(room == i):
+            steps, end = reference.walk(four_rooms.successors, row, s)
+            assert end in doorways
+            assert steps == ways[:, s].min()
+    assert same(discover(four_rooms, 2, "bottleneck"), options[:2])
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_rooms_of_a_tiling(centred):
+    mdp = eo.maze(rooms_map(3, 4, 6, centred=centred, rng=1))
+    room, doorways = rooms(mdp)
+    assert room.max() + 1 == 12
+    assert len(doorways) == 2 * 4 + 3 * 3
+    assert np.bincount(room[room >= 0]).tolist() == [36] * 12
+    assert len(discover(mdp, method="bottleneck")) == 12
+
+
+def test_a_corridor_has_one_doorway_in_its_middle(i_maze):
+    mdp = eo.maze("...####...\n...####...\n..........\n...####...")
+    room, doorways = rooms(mdp)
+    assert mdp.coords[doorways].tolist() == [[2, 4]]  # of four equal cells one of the middle two, the first
+    assert room.max() == 1
+    _, doorways = rooms(i_maze)
+    assert i_maze.coords[doorways].tolist() == [[8, 2]]
+
+
+def test_rooms_of_pieces_and_small_things():
+    room, doorways = rooms(eo.maze("..#.."))
+    assert (room.tolist(), doorways.tolist()) == ([0, 0, 1, 1], [])
+    room, doorways = rooms(eo.maze("."))
+    assert (room.tolist(), doorways.tolist()) == ([0], [])
+    room, doorways = rooms(eo.maze("..."))
+    assert (room.tolist(), doorways.tolist()) == ([0, -1, 1], [1])
+    room, doorways = rooms(eo.maze("...\n...\n...#...\n####...\n..##..."))
+    assert (room.max(), len(doorways)) == (2, 0)
+
+
+def test_doorways_of_large_mazes_by_a_sample():
+    mdp = eo.maze(perfect_map(60, 60, rng=0))
+    assert mdp.n_states > PIVOTS
+    a, b = rooms(mdp, rng=0), rooms(mdp, rng=0)
+    np.testing.assert_array_equal(a[0], b[0])
+    np.testing.assert_array_equal(a[1], b[1])
+    W = eo.graph(mdp)
+    rest = a[0] >= 0
+    count, part = connected_components(W[rest][:, rest], directed=False)
+    assert count == a[0].max() + 1
+    np.testing.assert_array_equal(part, a[0][rest])
+    assert W[a[1]][:, a[1]].nnz == 0  # no two doorways side by side
+
+
+# Determinism and bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_bytes_twice(four_rooms, method):
+    assert same(discover(four_rooms, 4, method, rng=7), discover(four_rooms, 4, method, rng=7))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"n_options": 0}, ["n_options must be a whole number from 1, got 0"]),
+        ({"n_options": -3}, ["n_options must be a whole number from 1, got -3"]),
+        ({"n_options": 2.5}, ["n_options must be a whole number from 1, got 2.5"]),
+        ({"n_options": "8"}, ["n_options must be a whole number from 1, got '8'"]),
+        ({"n_options": 207}, ["n_options must be in 1..206 for 104 states, got 207"]),
+        ({"n_options": 209, "skip_zero": False}, ["n_options must be in 1..208 for 104 states, got 209"]),
+        ({"n_options": 104, "both_signs": False}, ["n_options must be in 1..103 for 104 states, got 104"]),
+        ({"n_options": 105, "method": "random"}, ["n_options must be in 1..104 for 104 states, got 105"]),
+        (
+            {"n_options": 5, "method": "bottleneck"},
+            ["n_options must be in 1..4, the number of rooms found, got 5"],
+        ),
+        ({"method": "eigne"}, ["method must be one of eigen, bottleneck, random", "'eigne'"]),
+        ({"n_options": 2, "gamma": 1.0}, ["gamma must be in [0, 1), got 1.0"]),
+        ({"n_options": 2, "operator": "x"}, ["operator must be one of", "'x'"]),
+        ({"n_options": 2, "weights": np.ones((2, 2))}, ["weights must have shape (104, 104)", "(2, 2)"]),
+    ],
+)
+def test_what_is_refused(four_rooms, given, words):
+    refused(ValueError, lambda: discover(four_rooms, **given), *words)
+
+
+def test_state_spaces_without_such_options(open_room):
+    refused(
+        ValueError, lambda: discover(open_room, method="bottleneck"), "no doorway was found", "no bottleneck"
+    )
+    for n_options in (None, 1):
+        alone = lambda n_options=n_options: discover(eo.maze("."), n_options)  # noqa: E731
+        refused(ValueError, alone, "no action leads from one state of MDP(1 state", "no eigenoptions")
+    with pytest.raises(TypeError, match=r"discover takes an MDP, got str: make one with maze"):
+        discover("four-rooms", 3)
+    with pytest.raises(TypeError, match="speed"):
+        discover(open_room, 3, speed=9)
