@@ -171,21 +171,26 @@ def incidence(before, after, *, dedupe=True):
     return np.array(rows).reshape(len(rows), -1)
 
 
-def wander(mdp, policy, *, steps, starts, goal, limit, seed):
+def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, begin=None):
     """Transitions of a walk with options, with lists and loops and the same random numbers as the kernel."""
     table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
-    s, option, age, walked = None, None, 0, []
+    s, option, age, walked = begin, None, 0, []
     for _ in range(steps):
         if s is None:
             s, option, age = int(starts[(next(numbers) >> 32) * len(starts) >> 32]), None, 0
         if option is not None and policy[option][s] < 0:
             option = None
         if option is None:
-            menu = [*range(A), *(A + o for o in range(len(policy)) if policy[o][s] >= 0)]
-            choice = menu[(next(numbers) >> 32) * len(menu) >> 32]
-            option = None if choice < A else choice - A
-        a = choice if option is None else int(policy[option][s])
+            x = next(numbers)
+            may = [o for o in range(len(policy)) if policy[o][s] >= 0]
+            use = len(may) / (A + len(may)) if chance is None else chance
+            if may and (x >> 32) < use * 2**32:
+                option = may[(x % 2**32) * len(may) >> 32]
+            else:
+                a = (x % 2**32) * A >> 32
+        if option is not None:
+            a = int(policy[option][s])
         low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
         r = low
         if high - low > 1:

@@ -235,7 +235,7 @@ class Tiles:
 MAPS = {kind.name: kind for kind in (OneHot, Raw, Bits, Fourier, Tiles)}
 
 
-def named(name: str, space: Any, obs: ArrayLike | None = None, **settings: Any) -> Map:
+def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
     """A feature map by name, for the observations of a Gymnasium space.
 
     Parameters
@@ -243,7 +243,7 @@ def named(name: str, space: Any, obs: ArrayLike | None = None, **settings: Any) 
     name
         ``"one-hot"``, ``"raw"``, ``"bits"``, ``"fourier"`` or ``"tiles"``.
     space
-        Of the observations. Its bounds are the map's; see `bounds` for those that are not finite.
+        Of the observations. Its bounds are the map's; see `bounds` for those that are not finite. None: all from `obs`.
     obs
         Observations ``(N, ...)``, which take the place of bounds that are not finite (CartPole's velocities).
     settings
@@ -261,6 +261,8 @@ def named(name: str, space: Any, obs: ArrayLike | None = None, **settings: Any) 
         )
     kind: Any = MAPS[name]
     if name == "one-hot":
+        if space is None and obs is not None:
+            return OneHot(int(np.max(obs)) + 1)
         if not hasattr(space, "n"):
             raise ValueError(
                 f"one-hot features need Discrete observations, these are {space}: use fourier or tiles"
@@ -277,8 +279,10 @@ def named(name: str, space: Any, obs: ArrayLike | None = None, **settings: Any) 
     return made
 
 
-def bounds(space: Any, obs: ArrayLike | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def bounds(space: Any = None, obs: ArrayLike | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Ends of each dimension of a Box; those that are infinite, or beyond a million, become the ends of `obs`.
+
+    Without a space all of them do.
 
     Examples
     --------
@@ -286,11 +290,14 @@ def bounds(space: Any, obs: ArrayLike | None = None) -> tuple[tuple[float, ...],
     >>> bounds(Box(np.array([0.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64), [[0.5, -3.0], [0.2, 2.0]])
     ((0.0, -3.0), (1.0, 2.0))
     """
-    if not hasattr(space, "low") or not hasattr(space, "high"):
+    if space is None:
+        low, high = np.full((2, 0 if obs is None else _rows(obs).shape[1]), np.inf)
+    elif hasattr(space, "low") and hasattr(space, "high"):
+        low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
+    else:
         raise ValueError(
             f"these features need Box observations, these are {space}: pass a function from a batch of them to an array"
         )
-    low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
     open_ = ~((np.abs(low) <= VAST) & (np.abs(high) <= VAST))
     if open_.any():
         if obs is None:
@@ -342,24 +349,19 @@ def recalled(record: Mapping[str, Any] | None, given: Map | None = None) -> Map 
     return made
 
 
-def rows_of(features: Map | None, obs: Any, n_features: int | None = None) -> Any:
-    """``(N, d)`` checked features of a batch, dense or csr; of finite numbers, as many rows as observations.
+def rows_of(features: Map, obs: Any, n_features: int | None = None, count: int | None = None) -> Any:
+    """``(N, d)`` checked features of a batch, dense or csr: finite numbers, a row an observation.
 
-    >>> rows_of(None, np.array([[1, 2]])).tolist()
+    `count` is N where the batch does not tell (that of a Dict space).
+
+    >>> rows_of(Raw(), np.array([[1, 2]])).tolist()
     [[1.0, 2.0]]
     """
-    if features is None:
-        return _checked(_rows(obs), n_features)
-    phi = features(obs)
-    if not issparse(phi):
-        phi = np.asarray(phi)
-    count = obs.shape[0] if issparse(obs) else len(obs)
-    if phi.ndim != 2 or phi.shape[0] != count:
-        raise ValueError(f"features must give ({count}, d) for {count} observations, got shape {phi.shape}")
-    return _checked(phi, n_features)
-
-
-def _checked(phi: Any, n_features: int | None) -> Any:
+    given = features(obs)
+    phi: Any = given if issparse(given) else np.asarray(given)
+    n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
+    if phi.ndim != 2 or phi.shape[0] != n:
+        raise ValueError(f"features must give ({n}, d) for {n} observations, got shape {phi.shape}")
     if n_features is not None and phi.shape[1] != n_features:
         raise ValueError(f"there must be {n_features} features, got {phi.shape[1]}")
     data = phi.data if issparse(phi) else phi

@@ -22,6 +22,7 @@ from eigenoptions.features import OneHot, recalled, record, rows_of
 from eigenoptions.spectra import MOST_DENSE, Spectrum, canonical, spectrum
 
 FORMAT = 1  # of files
+FLAT = 1e-4  # of the largest variance: features hardly differ in such a direction
 
 Array = NDArray[np.float64]
 
@@ -147,7 +148,12 @@ class Gram:
         return self._cache
 
     def spectrum(
-        self, k: int | None = None, *, tol: float | None = None, coords: NDArray[np.int_] | None = None
+        self,
+        k: int | None = None,
+        *,
+        tol: float | None = None,
+        metric: Array | None = None,
+        coords: NDArray[np.int_] | None = None,
     ) -> Spectrum:
         """Eigenvectors of T'T, those with the smallest values first: what the eigenpurposes are made of.
 
@@ -158,6 +164,12 @@ class Gram:
         tol
             Eigenvalues below ``tol`` times the largest are zero: directions in which no transition went (`n_zero` of
             them). None: what rounding can make of zero. States need no tolerance: there components are counted.
+        metric
+            ``(d, d)`` covariance M of features. None: directions e have length 1, as in the paper. With it functions
+            ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
+            eigenvalues belong to functions that are flat on the data. (For one-hot states seen alike both are the same; in
+            general this is slow feature analysis, which the paper names as a relative.) Directions in which features
+            have less than 1e-4 of the largest variance are left out.
         coords
             Kept for pictures.
 
@@ -172,6 +184,8 @@ class Gram:
                 "no transition has changed a feature yet: add some before asking for the spectrum"
             )
         G = self.matrix
+        if metric is not None:
+            return self._whitened(np.asarray(metric, dtype=np.float64), k, tol)
         active = np.flatnonzero(G.diagonal() > 0)
         n = len(active)
         if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
@@ -186,6 +200,20 @@ class Gram:
         vectors = np.zeros((self.n_features, columns.shape[1]))
         vectors[active] = columns
         return Spectrum(values, vectors, "incidence", self.features, n_zero, coords)
+
+    def _whitened(self, M: Array, k: int | None, tol: float | None) -> Spectrum:
+        d = self.n_features
+        if M.shape != (d, d) or not np.isfinite(M).all():
+            raise ValueError(f"metric must be finite numbers of shape ({d}, {d}), got shape {M.shape}")
+        size, axes = eigh(M)
+        kept = size > FLAT * max(float(size[-1]), 0.0)
+        n = int(kept.sum())
+        if not n or (k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n)):
+            raise ValueError(f"k must be in 1..{n}, the directions in which features differ, got {k!r}")
+        V = axes[:, kept]
+        S = V / np.sqrt(size[kept])
+        values, columns, n_zero = _dense(S.T @ (self.matrix @ S), n if k is None else int(k), tol, V)
+        return Spectrum(values, S @ (V.T @ columns), "incidence", self.features, n_zero)
 
     def merge(self, other: Gram) -> Gram:
         """Both streams as one, in a new Gram.
@@ -386,8 +414,8 @@ def _weights(G: csr_array) -> csr_array | None:
     return -0.5 * edges
 
 
-def _dense(G: Any, k: int, tol: float | None) -> tuple[Array, Array, int]:
-    """The k smallest eigenpairs of G / 2 in the canonical basis, and how many of all are zero."""
+def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tuple[Array, Array, int]:
+    """The k smallest eigenpairs of G / 2 in the canonical basis, and how many are zero; on other `axes` if given."""
     n = G.shape[0]
     if n > MOST_DENSE:
         raise ValueError(
@@ -398,5 +426,6 @@ def _dense(G: Any, k: int, tol: float | None) -> tuple[Array, Array, int]:
     most = float(values[-1])
     limit = (8 * n * np.finfo(float).eps if tol is None else tol) * most
     values = np.where(values > limit, values, 0.0)
-    rows = canonical(values, np.ascontiguousarray(vectors.T), most)
+    rows = vectors.T if axes is None else (axes @ vectors).T
+    rows = canonical(values, np.ascontiguousarray(rows), most)
     return values[:k], rows[:k].T, min(int((values == 0).sum()), k)
