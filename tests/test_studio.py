@@ -27,7 +27,8 @@ from eigenoptions.learning import q_learning
 from eigenoptions.maps import open_map
 from eigenoptions.studio import answers, app, streams
 from eigenoptions.studio.asking import MOST_BYTES
-from eigenoptions.studio.server import MANNERS, PAGE, Manners, listen
+from eigenoptions.studio.manners import MANNERS, Manners
+from eigenoptions.studio.server import PAGE, listen
 
 ROOMS = "\n".join(next(m["map"] for m in answers.built_in() if m["name"] == "four-rooms"))
 PIECES = "S.#..\n..#.G"

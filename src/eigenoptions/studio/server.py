@@ -6,7 +6,6 @@ are limited, bad input gets a 4xx with one line, and work whose reader has gone 
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import socket
@@ -14,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,10 @@ import anyio
 import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.studio import answers, streams
@@ -42,24 +39,12 @@ from eigenoptions.studio.asking import (
     read,
 )
 from eigenoptions.studio.gallery import Gallery
+from eigenoptions.studio.manners import EVERYWHERE, Manners
 
 log = logging.getLogger("eigenoptions")
 
 PAGE = Path(__file__).parent / "page"
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-MANNERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
-LOCAL = ("127.0.0.1", "localhost", "::1")
-EVERYWHERE = ("0.0.0.0", "::", "")
 PORT, TRIES = 8017, 100
 WORKERS = 2
 MAZE = ("map",)
@@ -177,62 +162,6 @@ def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | 
     return Manners(inner, host)
 
 
-class Manners:
-    """Refuses what comes from elsewhere, and puts the headers that keep the page to itself on every answer.
-
-    A page of another site could send requests here through the visitor's browser, or reach this server under a name of
-    its own (DNS rebinding). Both show in the headers Host, Origin and Sec-Fetch-Site.
-    """
-
-    def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
-        self.app, self.host = app, host
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-
-        async def polite(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                for name, value in MANNERS.items():
-                    MutableHeaders(scope=message).setdefault(name, value)
-            await send(message)
-
-        reason = self.reason(headers)
-        if reason:
-            await JSONResponse({"error": reason}, 403)(scope, receive, polite)
-        else:
-            await self.app(scope, receive, polite)
-
-    def reason(self, headers: Headers) -> str:
-        """Why a request is refused, or nothing."""
-        name = headers.get("host", "")
-        if not self.knows(name):
-            return "this server does not answer to that Host: open it by the address it printed"
-        origin = headers.get("origin")
-        if origin is not None and origin != f"http://{name}":
-            return "requests from other origins are refused"
-        if headers.get("sec-fetch-site", "same-origin") in ("cross-site", "same-site") and origin is None:
-            if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
-                return ""  # a link on another page leads here: it can look, but not drive
-            return "requests from other sites are refused"
-        return ""
-
-    def knows(self, name: str) -> bool:
-        """Whether a Host header names this server."""
-        host = name.rsplit(":", 1)[0] if name.rsplit("]", 1)[-1].count(":") else name
-        host = host.strip("[]").lower()
-        if self.host not in EVERYWHERE:
-            return host in (*LOCAL, self.host.lower())
-        try:
-            ipaddress.ip_address(host)  # no name, so nobody can have pointed it here
-        except ValueError:
-            return host in (*LOCAL, socket.gethostname().lower())
-        return True
-
-
 def serve(
     source: str | Path = "four-rooms",
     *,
@@ -264,9 +193,13 @@ def serve(
     config.timeout_graceful_shutdown = 2
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
+    level = log.level
+    log.setLevel(logging.ERROR)  # that a maze is in pieces is said on the page
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        with suppress(KeyboardInterrupt):  # the way to end it
+            uvicorn.Server(config).run(sockets=[listener])
     finally:
+        log.setLevel(level)
         listener.close()
 
 
