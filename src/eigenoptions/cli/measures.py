@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -83,7 +82,7 @@ class Diffusion:
             options = _options(mdp, self.n_options, self)
             status.say("walking")
             curve = diffusion_curve(mdp, options, progress=status.step)
-            rows = [
+            rows: list[dict[str, Any]] = [
                 {"options": m, "added": options.labels[m - 1] if m else "", "diffusion_time": float(x)}
                 for m, x in enumerate(curve)
             ]
@@ -229,10 +228,16 @@ class Learn:
     def _run(self, mdp: MDP, options: OptionSet | None, runs: range, episodes: int) -> LearningRecord:
         from eigenoptions.learning import q_learning
 
-        rates = {"alpha": self.alpha, "gamma": self.gamma}
         return q_learning(
-            mdp, options, runs=runs, episodes=episodes, max_steps=self.max_steps, rng=self.rng, **rates
-        )  # fmt: skip
+            mdp,
+            options,
+            runs=runs,
+            episodes=episodes,
+            max_steps=self.max_steps,
+            alpha=self.alpha,
+            gamma=self.gamma,
+            rng=self.rng,
+        )
 
     def _write(self, folder: Path, records: dict[int, LearningRecord]) -> list[Path]:
         from eigenoptions import plots
@@ -278,7 +283,7 @@ class Learn:
             )
             return
         table = Table(box=None, pad_edge=False)
-        for name in ("agent", "mean return", f"last {last} episodes", "return by episode"):
+        for name in ("agent", "mean return", f"last {last}", "return by episode"):
             table.add_column(name, justify="right" if name[0] in "ml" else "left", no_wrap=True)
         for n, record in records.items():
             end = record.returns[:, -last:].mean()
@@ -333,7 +338,7 @@ def _steps(x: float) -> str:
     return f"{x:,.1f}" if x < 1e9 else f"{x:.4g}"
 
 
-def _spark(values: Sequence[float], width: int = 40) -> str:
+def _spark(values: Any, width: int = 32) -> str:
     """Draw a curve in one line of text."""
     import numpy as np
 

@@ -180,9 +180,8 @@ EXPERIMENT = Experiment(
     "goals",
     "Looking closer: every goal",
     "4.3",
-    "Nothing of this: Figure 7 has one task a domain, from corner to corner. Here each state of the 4-room "
-    "domain is the goal once, to see what the number of options and random options are worth when the goal "
-    "may be anywhere.",
+    "One task a domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal "
+    "once, to see what the number of options and random options are worth when the goal may be anywhere.",
     SETTINGS,
     run,
     figure,

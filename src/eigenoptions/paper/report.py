@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenoptions import __version__, plots
-from eigenoptions.paper import EXPERIMENTS
+from eigenoptions.paper import EXPERIMENTS, rules
 from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
 from eigenoptions.paper.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import ENGINES, Progress, pmap
@@ -81,29 +81,33 @@ def reproduce(
         if outcome is not None:
             outcomes.append(outcome)
     tell("writing the report")
-    plots.write(out / "index.html", page(outcomes, settings).encode())
+    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
+    plots.write(data / "claims.csv", _claims_csv(shown))
+    plots.write(out / "index.html", page(shown, settings).encode())
     return outcomes
 
 
-def page(outcomes: Iterable[Outcome], settings: str) -> str:
-    """HTML of the report."""
-    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
+def page(shown: Sequence[tuple[Outcome, list[Claim]]], settings: str) -> str:
+    """HTML of the report, from outcomes and their claims."""
     claims = [claim for _, its in shown for claim in its]
     missing = [e.title for e in EXPERIMENTS if e.name not in {o.experiment.name for o, _ in shown}]
     counts = " ".join(
         f'<span class="chip {_class(v)}">{sum(c.verdict == v for c in claims)} {text}</span>'
         for v, text in zip(VERDICTS, ("hold", "partly", "do not hold"), strict=True)
     )
-    seconds = sum(o.seconds for o, _ in shown)
     style = (files("eigenoptions.paper") / "report.css").read_text()
     absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
     rows = "".join(_row(c, o.experiment) for o, its in shown for c in its)
+    contents = "".join(
+        f'<li><a href="#{o.experiment.name}">{escape(o.experiment.title)}</a></li>' for o, _ in shown
+    )
     body = f"""<header>
 <h1>Eigenoptions, made again</h1>
-<p>A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement Learning</cite>
-(Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>.
-Settings: <b>{escape(settings)}</b>.
-Time taken by the experiments: {_duration(seconds)}.</p>
+<p>A reproduction of the tabular part of <cite>A Laplacian Framework for Option Discovery in Reinforcement
+Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Every claim is
+judged by a <a href="#rules">rule</a> that was fixed before the experiments were run; every number is computed from
+the results, which lie beside this page as CSV.</p>
+<p class="facts">Settings: <b>{escape(settings)}</b>. {_time(shown)}</p>
 </header>
 <main>
 <section id="claims">
@@ -113,14 +117,18 @@ Time taken by the experiments: {_duration(seconds)}.</p>
 <tr><th>The paper says</th><th>Section</th><th>Measured here</th><th>Verdict</th></tr></thead>
 <tbody>{rows}</tbody></table>
 </section>
+<nav><h2>Figures</h2><ul>{contents}</ul></nav>
 {"".join(_section(o, its) for o, its in shown)}
+<section id="rules"><h2>Rules</h2>
+{_rules()}
+</section>
 </main>
-<footer><p>{escape(_versions())}. Page made on {time.strftime("%Y-%m-%d")}. Every number on it is computed
-from the results in <code>data/</code>.</p></footer>"""
+<footer><p>{escape(_versions())}. Page made on {time.strftime("%Y-%m-%d")}.</p></footer>"""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Eigenoptions, made again</title>\n<style>\n{style}</style></head>\n"
+        "<title>Eigenoptions, made again</title>\n"
+        f"<style>\n{style}</style></head>\n"
         f"<body>\n{body}\n</body></html>\n"
     )
 
@@ -163,6 +171,8 @@ def _section(outcome: Outcome, claims: list[Claim]) -> str:
         f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
         for c in claims
     )
+    told = "".join(f"<p>{escape(note)}</p>" for note in e.notes(outcome.results))
+    notes = f'<div class="notes"><h3>Looking into it</h3>{told}</div>\n' if told else ""
     given = "".join(
         f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
         for k, v in outcome.settings.items()
@@ -172,8 +182,8 @@ def _section(outcome: Outcome, claims: list[Claim]) -> str:
 <p><b>The paper (Section {escape(e.section)}):</b> {escape(e.shows)}</p>
 <figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>
 <ul class="evidence">{evidence}</ul>
-<details><summary>Settings, data and time</summary><dl>{given}
-<div><dt>time</dt><dd>{_duration(outcome.seconds)}</dd></div>
+{notes}<details><summary>Settings, data and time</summary><dl>{given}
+<div><dt>made</dt><dd>{escape(_where(outcome))}</dd></div>
 <div><dt>data</dt><dd>{links}</dd></div></dl></details>
 </section>
 """
@@ -205,6 +215,57 @@ def _class(verdict: str) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def _where(outcome: Outcome) -> str:
+    """How long it took, with what, and when."""
+    made = outcome.made
+    if not made:
+        return f"in {_duration(outcome.seconds)}"
+    cores = f"{made['cores']} core{'s' * (made['cores'] != 1)}"
+    return (
+        f"in {_duration(outcome.seconds)} by {made['engine']} on {cores}, {made['date']}, {made['versions']}"
+    )
+
+
+def _time(shown: Sequence[tuple[Outcome, list[Claim]]]) -> str:
+    """How long all took, and on how many cores."""
+    cores = sorted({o.made["cores"] for o, _ in shown if o.made})
+    on = f" on {' or '.join(map(str, cores))} core{'s' * (cores != [1])}" if cores else ""
+    return f"Time taken by the experiments: <b>{_duration(sum(o.seconds for o, _ in shown))}</b>{on}."
+
+
+def _rules() -> str:
+    """What the judgements mean, as `rules` says it."""
+    words = [
+        ("a few options", f"at most {rules.FEW}"),
+        ("the first options", " and ".join(map(str, rules.FIRST))),
+        ("greatly improved", f"at most {rules.GREATLY:g} of the diffusion time without options"),
+        ("several orders of magnitude", f"at least {rules.SEVERAL:,.0f} times"),
+        ("almost fully connected", f"at least {rules.NEARLY_ALL:.0%} of all options"),
+        ("in almost all settings", f"at least {rules.ALMOST_ALL:.0%} of them"),
+        (
+            "fairly robust",
+            f"at least {rules.ROBUST:.0%} of the best mean return, with more than a few options",
+        ),
+        ("a major impact", f"a factor of at least {rules.MAJOR:g}"),
+        (
+            "often defined in the whole state space",
+            f"the median option starts in {rules.OFTEN:.0%} of the states",
+        ),
+        ("near a doorway", f"at most {rules.NEAR} step from it"),
+    ]
+    prose = (rules.__doc__ or "").split("\n\n")[1].replace("*", "")
+    terms = "".join(f"<div><dt>{escape(word)}</dt><dd>{escape(means)}</dd></div>" for word, means in words)
+    return (
+        f"<p>{escape(' '.join(prose.split()))}</p>\n<p>A claim with several tests holds if all of them are "
+        f'passed, and partly if some are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>'
+    )
+
+
+def _claims_csv(shown: Sequence[tuple[Outcome, list[Claim]]]) -> bytes:
+    rows = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
+    return tables({"claims": rows}).get("claims", "").encode()
 
 
 def _made(engine: str) -> dict[str, Any]:
