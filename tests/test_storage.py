@@ -185,7 +185,7 @@ def test_no_flipped_bit_gets_through(tmp_path):
     whole = fields(made)
     harmless, messages = 0, set()
     for at in range(len(raw)):
-        for bits in (1, 2, 32, 128):
+        for bits in (1, 32):
             path.write_bytes(raw[:at] + bytes([raw[at] ^ bits]) + raw[at + 1 :])
             try:
                 read = eo.load_options(path)
