@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import socket
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger("eigenoptions")
 
 MANNERS = {
     "content-security-policy": (
@@ -50,8 +53,11 @@ class Manners:
         reason = self.reason(headers)
         if reason:
             await JSONResponse({"error": reason}, 403)(scope, receive, polite)
-        else:
+            return
+        try:
             await self.app(scope, receive, polite)
+        except Exception:  # the visitor has been told in one line; further up it would cost the connection
+            log.exception("the studio failed")
 
     def reason(self, headers: Headers) -> str:
         """Why a request is refused, or nothing."""

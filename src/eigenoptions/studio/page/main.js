@@ -17,7 +17,7 @@ const VIEWS = { skills, measure, race, learn, sample, take, atari };
 
 const studio = {
   maze: null, name: null, picture: null, mazes: [], limits: { cells: 64, shown: 64, options: 128, measured: 700 },
-  operator: "normalized", gamma: 0.9, many: 32, shown: 16, seed: 0,
+  operator: "normalized", gamma: 0.9, many: 32, shown: 18, seed: 0,
   number: 2, sign: "+", layer: "vector", tool: "run", tab: "skills",
   history: new History(),
 
