@@ -6,6 +6,8 @@ import base64
 import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
+from eigenoptions.cli import main
 from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
 from eigenoptions.maps import open_map
@@ -467,6 +470,37 @@ def test_a_port_in_use_gives_the_next_free_one() -> None:
         listen("127.0.0.1", 70_000)
     with pytest.raises(OSError, match="cannot listen at 203"):
         listen("203.0.113.7", 8017)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["nowhere"], "no maze called 'nowhere'"),
+        (["--port", "70000"], "port must be in 0..65535, got 70000"),
+        (["--host", "203.0.113.7"], "cannot listen at 203.0.113.7"),
+    ],
+)
+def test_the_command_refuses_in_one_line(
+    capsys: pytest.CaptureFixture[str], args: list[str], words: str
+) -> None:
+    assert main(["studio", "--no-browser", *args]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert words in seen.err
+    assert seen.err.count("\n") == 1
+
+
+def test_a_missing_part_is_named() -> None:
+    script = (
+        "import sys; sys.modules['starlette'] = None; from eigenoptions.cli import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "studio"], capture_output=True, encoding="utf-8", timeout=60
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr == "error: the studio needs starlette and uvicorn: pip install 'eigenoptions[studio]'\n"
+    )
 
 
 # Atari results

@@ -10,10 +10,8 @@ from __future__ import annotations
 try:
     from eigenoptions.studio.server import app, serve
 except ModuleNotFoundError as missing:
-    if missing.name not in ("starlette", "uvicorn", "anyio"):
+    if (missing.name or "").split(".")[0] not in ("starlette", "uvicorn", "anyio"):
         raise
-    raise ValueError(
-        f"the studio needs {missing.name}, which is not installed: pip install 'eigenoptions[studio]'"
-    ) from None
+    raise ValueError("the studio needs starlette and uvicorn: pip install 'eigenoptions[studio]'") from None
 
 __all__ = ["app", "serve"]

@@ -34,6 +34,7 @@ Alive = Callable[[], None]  # raises when nobody waits for the answer any more
 RACE = 4000  # steps after which a race is called off
 
 
+@lru_cache(maxsize=16)
 def read_maze(text: str) -> MDP:
     """The MDP of a map's text; never a file, whatever the text looks like."""
     return maze(text + "\n")

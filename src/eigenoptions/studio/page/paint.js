@@ -98,14 +98,15 @@ export function scene(canvas, maze, width, { color, action, path, walker, cursor
     }
   }
   if (path?.length > 1) {
-    context.strokeStyle = t.path;
-    context.globalAlpha = 0.75;
-    context.lineWidth = Math.max(2, cw * 0.1);
     context.lineJoin = context.lineCap = "round";
     context.beginPath();
     path.forEach((cell, i) => (i ? context.lineTo(...middle(cell)) : context.moveTo(...middle(cell))));
-    context.stroke();
-    context.globalAlpha = 1;
+    if (Array.isArray(walker)) context.lineTo((walker[0] + 0.5) * cw, (walker[1] + 0.5) * ch);
+    for (const [color, width] of [[t.paper, 0.24], [t.path, 0.12]]) {
+      context.strokeStyle = color;
+      context.lineWidth = Math.max(width * 20, cw * width);
+      context.stroke();
+    }
   }
   if (marks) {
     for (const letter of "SG") {
