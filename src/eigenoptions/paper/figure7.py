@@ -82,6 +82,8 @@ def figure(results: Results) -> Any:
                 ylabel="" if means else "mean return of a run",
                 levels={"primitive actions": _returns(results, name, 0).mean()},
                 ticks=[str(n) for n in counts],
+                limits=(-0.02, 1.02),
+                legend=not means,
             )
         )
     return plots.figure([*curves, *means], columns=len(domains), width=plots.PAGE)

@@ -263,7 +263,7 @@ def _about_learning(results: Results) -> list[Claim]:
             or "too few sets on one side",
             verdict(*(d.better for d in apart.values())) if apart else verdict(False),
             f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other "
-            "sets.",
+            f"sets.{_too_few(near)}",
         ),
         Claim(
             "In some runs the agent never even learns to reach the goal.",
@@ -347,6 +347,12 @@ def _means(results: Results, counts: list[int]) -> NDArray[np.float64]:
 def _near(results: Results, n: int) -> NDArray[np.bool_]:
     """``(sets,)`` whether an option of the set ends near the goal."""
     return column(where(results["ends"], options=n), "steps_to_goal") <= CLOSE
+
+
+def _too_few(near: dict[int, NDArray[np.bool_]]) -> str:
+    """Say where one side is so small that the interval tells nothing."""
+    small = [m for m, at in near.items() if min(at.sum(), (~at).sum()) < 3]
+    return f" With {' or '.join(map(str, small))} options one side has too few sets to tell." if small else ""
 
 
 EXPERIMENT = Experiment(

@@ -179,7 +179,7 @@ def _section(outcome: Outcome, claims: list[Claim]) -> str:
     )
     return f"""<section id="{e.name}">
 <h2>{escape(e.title)}</h2>
-<p><b>The paper (Section {escape(e.section)}):</b> {escape(e.shows)}</p>
+<p><b>The paper ({escape(e.section if e.section[0].isalpha() else f"Section {e.section}")}):</b> {escape(e.shows)}</p>
 <figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>
 <ul class="evidence">{evidence}</ul>
 {notes}<details><summary>Settings, data and time</summary><dl>{given}

@@ -93,18 +93,28 @@ def _key(experiment: Experiment, settings: Settings) -> dict[str, Any]:
 
 @cache
 def _code(module: str) -> str:
-    """Hash of a module, of all that it imports from the library, and of the maps."""
+    """Hash of the code that makes the results of a module, and of the maps."""
     root = Path(str(files("eigenoptions")))
     digest = hashlib.blake2b(digest_size=16)
+    for path in sorted([*(_file(root, name) for name in makers(module)), *(root / "mazes").glob("*.txt")]):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def makers(module: str) -> set[str]:
+    """Modules of the library that a module needs, itself among them; those that only show are left out.
+
+    >>> sorted(makers("eigenoptions.paper.rules"))
+    ['eigenoptions.paper.rules']
+    """
+    root = Path(str(files("eigenoptions")))
     todo, seen = [module], set[str]()
     while todo:
         name = todo.pop()
         if name not in seen and not name.startswith(SHOWS):
             seen.add(name)
             todo += _imports(_file(root, name))
-    for path in sorted([*(_file(root, name) for name in seen), *(root / "mazes").glob("*.txt")]):
-        digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return seen
 
 
 def _imports(path: Path) -> Iterator[str]:

@@ -140,7 +140,8 @@ def claims(results: Results) -> list[Claim]:
             "Appendix D",
             f"better in {won} of {many} tasks, worse in {sum(d.worse for d in bare)}",
             verdict(won >= ALMOST_ALL * many, won > many / 2),
-            "; ".join(f"task {i}: {d}" for i, d in zip(number, bare, strict=True))
+            "Differences: "
+            + "; ".join(f"task {i}: {d}" for i, d in zip(number, bare, strict=True))
             + f". Almost all: at least {ALMOST_ALL:.0%}; most for a part.",
         ),
         Claim(
@@ -150,7 +151,8 @@ def claims(results: Results) -> list[Claim]:
             f"better in {sum(d.better for d in doors.values())} of {len(far)} such tasks, worse in "
             f"{sum(d.worse for d in doors.values())}",
             verdict(*(d.better for d in doors.values())),
-            "; ".join(f"task {i}: {d}" for i, d in doors.items())
+            "Differences: "
+            + "; ".join(f"task {i}: {d}" for i, d in doors.items())
             + f". Far: more than {NEAR} step from a doorway; here "
             + ", ".join(str(d) for d in sorted({t["goal_to_doorway"] for t in tasks if t["task"] in far}))
             + " steps.",

@@ -101,8 +101,8 @@ def claims(results: Results) -> list[Claim]:
             ),
             verdict(*(x >= OFTEN for x in middle.values())),
             f"The median option must be able to start in at least {OFTEN:.0%} of the states, in each domain "
-            "(normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze is "
-            "already below.",
+            "(normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze "
+            "is already below.",
         ),
     ]
 

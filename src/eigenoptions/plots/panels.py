@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions.mdp import MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
+MARKS = {"S": "#8ecdf0", "G": "#f7c04a"}  # start and goal
 SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff", "#e66101"])
 SEQUENTIAL = matplotlib.colormaps["viridis"]  # not cividis: its middle is the grey of the walls
 ARROW = np.array([(-36, -5), (8, -5), (8, -18), (36, 0), (8, 18), (8, 5), (-36, 5)]) / 100
@@ -66,15 +67,17 @@ def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None,
         _ground(ax, cells, np.zeros(len(cells), dtype=bool))
         for state, letter in (marks or {}).items():
             row, col = cells[state]
-            halo = [withStroke(linewidth=1.5, foreground="white")]
+            tint = MARKS.get(letter, "white")
+            ax.add_artist(PathPatch(_joined(_squares(cells[[state]])), facecolor=tint, linewidth=0))
             ax.text(
                 col,
                 row,
                 letter,
                 size=_letter(ax, cells),
+                weight="bold",
                 ha="center",
                 va="center_baseline",
-                path_effects=halo,
+                path_effects=[withStroke(linewidth=1.5, foreground=tint)],
             )
 
     return Panel(draw, title, _aspect(cells))
@@ -269,7 +272,7 @@ def _letter(ax: Axes, cells: NDArray[np.int64]) -> float:
     """Size in points of a letter that fits a cell, within what can be read."""
     left, right, bottom, top = _extent(cells)
     box = np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi
-    return float(np.clip(0.75 * min(box[0] / (right - left), box[1] / (bottom - top)), 4.0, 9.0))
+    return float(np.clip(0.75 * min(box[0] / (right - left), box[1] / (bottom - top)), 5.5, 9.0))
 
 
 def _squares(cells: NDArray[np.int64]) -> NDArray[np.float64]:
