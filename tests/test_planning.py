@@ -442,3 +442,17 @@ def test_gamma_out_of_range(corridor, gamma):
 )
 def test_purposes_that_are_refused(corridor, purpose, words):
     refused(ValueError, lambda: eo.solve(corridor, [eo.Purpose(np.zeros(7)), purpose]), *words)
+
+
+@pytest.mark.parametrize("tol", [-1.0, float("nan"), float("inf"), 1.0])
+def test_a_tie_must_be_a_small_share(tol: float) -> None:
+    with pytest.raises(ValueError, match=r"tol must be in \[0, 1\), got"):
+        eo.solve(eo.maze("S.G"), eo.Purpose(np.arange(3.0), "right"), tol=tol)
+
+
+@pytest.mark.parametrize("wrong", [np.arange(3.0), "e2+", 7, [np.arange(3.0)]])
+def test_only_purposes_can_be_solved(wrong: object) -> None:
+    with pytest.raises(
+        TypeError, match=r"purposes must be Purpose objects, got .*: make them with eigenpurposes"
+    ):
+        eo.solve(eo.maze("S.G"), wrong)  # type: ignore[arg-type]

@@ -54,8 +54,21 @@ def solve(
     """
     if not (isinstance(gamma, int | float | np.floating) and 0 <= gamma < 1):
         raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
-    wanted = [purposes] if isinstance(purposes, Purpose) else list(purposes)
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+    wanted = (
+        [purposes]
+        if isinstance(purposes, Purpose)
+        else list(purposes)
+        if isinstance(purposes, Iterable)
+        else [None]
+    )
     for p in wanted:
+        if not isinstance(p, Purpose):
+            kind = type(purposes if p is None else p).__name__
+            raise TypeError(
+                f"purposes must be Purpose objects, got {kind}: make them with eigenpurposes(spectrum)"
+            )
         if np.shape(p.direction) != (mdp.n_states,):
             raise ValueError(
                 f"purpose {p.label!r} is for another state space: its direction has shape "
@@ -202,7 +215,9 @@ def _solve_stochastic(
                     break
                 row = better
             else:
-                raise ArithmeticError(f"policy iteration did not settle for purpose {purposes[first + j].label!r}")
+                raise ArithmeticError(
+                    f"policy iteration did not settle for purpose {purposes[first + j].label!r}"
+                )
             policy[first + j], value[first + j] = row, v
 
 
