@@ -175,6 +175,7 @@ function open(tab, focus = false) {
     button.setAttribute("aria-selected", on);
     button.tabIndex = on ? 0 : -1;
     $(button.getAttribute("aria-controls")).hidden = !on;
+    if (on) button.parentElement.scrollLeft = button.offsetLeft - button.parentElement.clientWidth / 2;
     if (on && focus) button.focus();
   }
   $("settings").hidden = ["sample", "atari"].includes(tab);
@@ -308,7 +309,7 @@ function wire() {
   const tabs = document.querySelector("[role=tablist]");
   tabs.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
-    if (tab) { open(tab.getAttribute("aria-controls")); tab.scrollIntoView({ block: "nearest", inline: "nearest" }); remember(); }
+    if (tab) { open(tab.getAttribute("aria-controls")); remember(); }
   });
   tabs.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
