@@ -15,14 +15,14 @@ from eigenoptions import plots
 from eigenoptions.paper import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
 from eigenoptions.paper.experiment import VERDICTS, verdict
 from eigenoptions.paper.report import inline, page, reproduce
-from eigenoptions.paper.results import Outcome, keep, kept, tables
+from eigenoptions.paper.results import Outcome, keep, kept, makers, tables
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Folder and outcomes of a quick reproduction."""
     folder = tmp_path_factory.mktemp("paper") / "report"
-    return folder, reproduce(folder, "quick")
+    return folder, reproduce(folder, "quick", engine="serial")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,9 @@ def results(report):
 def test_the_list_of_experiments_is_complete():
     names = [e.name for e in EXPERIMENTS]
     assert len(set(names)) == len(names)
-    assert {f"figure{i}" for i in range(1, 6)} | {"theorem31"} <= set(names)
+    assert {f"figure{i}" for i in range(1, 8)} | {"theorem31", "bottlenecks", "randoms", "tasks"} <= set(
+        names
+    )
     assert all({"paper", "quick"} <= set(e.settings) for e in EXPERIMENTS)
 
 
@@ -41,20 +43,23 @@ def test_the_list_of_experiments_is_complete():
 def test_every_experiment_draws_and_judges(experiment, results):
     found = results[experiment.name]
     assert isinstance(experiment.figure(found), Figure)
-    claims = experiment.claims(found)
-    assert claims
+    claims, notes = experiment.claims(found), experiment.notes(found)
+    assert claims or notes
     for claim in claims:
         assert claim.verdict in VERDICTS
         assert all((claim.sentence, claim.section, claim.measured, claim.evidence))
+    assert all(notes)
+    assert "nan" not in " ".join([*notes, *(c.measured + c.evidence for c in claims)]).lower().split()
     assert tables(found)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
     given = experiment.settings["quick"]
-    keep(tmp_path, Outcome(experiment, given, results[experiment.name], 1.5))
+    keep(tmp_path, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
     again = kept(tmp_path, experiment, given)
-    assert again.seconds == 1.5
+    assert (again.seconds, again.made) == (1.5, {"cores": 2})
+    assert experiment.notes(again.results) == experiment.notes(results[experiment.name])
     assert experiment.claims(again.results) == experiment.claims(results[experiment.name])
     drawn = [plots.svg(experiment.figure(r)) for r in (again.results, results[experiment.name])]
     assert drawn[0] == drawn[1]
@@ -74,6 +79,18 @@ def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
     file = tmp_path / f"{experiment.name}.safetensors"
     file.write_bytes(file.read_bytes()[:-1])
     assert kept(tmp_path, experiment, given) is None
+
+
+def test_results_are_made_again_only_when_their_code_changes():
+    simple, learning = (makers(f"eigenoptions.paper.{name}") for name in ("figure1", "figure7"))
+    assert {"eigenoptions.mdp", "eigenoptions.sketch", "eigenoptions.paper.experiment"} <= simple
+    assert {
+        "eigenoptions._kernels.learning",
+        "eigenoptions.paper.rules",
+        "eigenoptions.paper.work",
+    } <= learning
+    assert "eigenoptions.learning" not in simple
+    assert not {name for name in simple | learning if "plots" in name or "report" in name or "cli" in name}
 
 
 def test_verdicts_are_all_some_or_none():
@@ -170,11 +187,11 @@ def test_the_page_is_whole_and_needs_nothing_from_outside(report):
     seen = Page(text)
     assert seen.open == []
     assert len(set(seen.ids)) == len(seen.ids)
-    assert not seen.tags & {"script", "link", "img", "iframe", "image"}
+    assert not seen.tags & {"script", "link", "img", "iframe"}
     for address in seen.addresses:
         if address.startswith("#"):
             assert address[1:] in seen.ids
-        else:
+        elif not address.startswith("data:image/png;base64,"):  # a colour bar, inside the page
             assert (folder / address).is_file()
     outside = {
         url for url in re.findall(r'https?://[^"\s<>]+', text) if not url.startswith("http://www.w3.org/")
@@ -192,6 +209,9 @@ def test_the_page_opens_with_every_claim(report):
     assert table.count("<tr>") == len(claims)
     assert text.index("</tbody>") < text.index("<svg")
     assert text.count("<svg") == len(EXPERIMENTS)
+    assert text.count('<div class="notes">') == sum(bool(o.experiment.notes(o.results)) for o in outcomes)
+    with open(folder / "data" / "claims.csv", newline="") as file:
+        assert [row["verdict"] for row in csv.DictReader(file)] == [c.verdict for c in claims]
     assert "Not run yet" not in text
     assert f">{sum(c.verdict == 'holds' for c in claims)} hold<" in text
 
@@ -211,11 +231,11 @@ def test_a_second_run_goes_on_from_what_is_done(report):
     files = sorted((folder / "data").glob("*.safetensors"))
     before = [f.stat().st_mtime_ns for f in files]
     news: list[str] = []
-    again = reproduce(folder, "quick", tell=news.append)
+    again = reproduce(folder, "quick", engine="serial", tell=news.append)
     assert [f.stat().st_mtime_ns for f in files] == before
     assert news == ["writing the report"]
     assert [o.seconds for o in again] == [o.seconds for o in outcomes]
-    reproduce(folder, "quick", ["figure1"], fresh=True, tell=news.append)
+    reproduce(folder, "quick", ["figure1"], fresh=True, engine="serial", tell=news.append)
     assert news[1:] == ["Figure 1: the domains", "writing the report"]
 
 
@@ -243,6 +263,8 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
         reproduce(tmp_path / "a", "quick", ["figure9"])
     with pytest.raises(ValueError, match="settings must be one of paper, quick, got 'slow'"):
         reproduce(tmp_path / "a", "slow")
+    with pytest.raises(ValueError, match="engine must be one of serial, processes, got 'cloud'"):
+        reproduce(tmp_path / "a", "quick", engine="cloud")
     assert not (tmp_path / "a").exists()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").write_text("years of work")
