@@ -1,6 +1,7 @@
 """Spectrum and options on large mazes: ratios against what one would write instead, in one run.
 
-Run: ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/discovery.py [--million]``. CPU seconds of one process.
+Run with OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1, as `make bench` does; ``--million`` adds the largest sizes.
+Times are CPU seconds of one process.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def compare(name: str, text: str) -> None:
     assert successors is not None
     first = purposes[0].direction
     dijkstra(successors, W.indptr, W.indices, first, GAMMA)
-    each, exact = seconds(lambda: [dijkstra(successors, W.indptr, W.indices, p.direction, GAMMA) for p in purposes])
+    each, exact = seconds(
+        lambda: [dijkstra(successors, W.indptr, W.indices, p.direction, GAMMA) for p in purposes]
+    )
     gap = max(
         float(np.abs(np.maximum(u - p.direction, 0) - options.value[i]).max())
         for i, (u, p) in enumerate(zip(exact, purposes, strict=True))
@@ -84,9 +87,14 @@ def compare(name: str, text: str) -> None:
     alone, _ = seconds(lambda: eo.spectrum(W, N // 2 + 1), 2)
     backups, climbing = throughput(mdp, purposes)
     print(f"\n{name}: {mdp.n_states} states")
-    print(f"  spectrum k={K}          {ours:8.2f} s   scipy eigsh(sigma) {scipy:.2f} s   {scipy / ours:.1f}x faster")
+    print(
+        f"  spectrum k={K}          {ours:8.2f} s   scipy eigsh(sigma) {scipy:.2f} s   {scipy / ours:.1f}x faster"
+    )
     print(f"  residual               {np.abs(L @ sp.vectors - sp.vectors * sp.values).max():8.1e}")
-    print(f"  {N} options             {solving:8.2f} s   Dijkstra each {each:.2f} s   {each / solving:.1f}x faster, gap {gap:.0e}")
+    print(
+        f"  {N} options             {solving:8.2f} s   Dijkstra each      {each:.2f} s   "
+        f"{each / solving:.1f}x faster, values differ by {gap:.0e}"
+    )
     print(f"  action backups         {backups / climbing / 1e9:8.2f} 10^9 per CPU second")
     print(f"  graph+spectrum+options {both:8.2f} s   spectrum alone {alone:.2f} s   ratio {both / alone:.2f}")
 
@@ -114,7 +122,9 @@ def small() -> None:
     )
     print(f"fresh process, 8 options, compiled code from the cache: {time.perf_counter() - begin:.2f} s wall")
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "eigenoptions.cli", "--help"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "eigenoptions.cli", "--help"], check=True, stdout=subprocess.DEVNULL
+    )
     print(f"eigenoptions --help: {time.perf_counter() - begin:.2f} s wall")
 
 
@@ -133,7 +143,9 @@ def million(name: str, text: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        million(sys.argv[2], maps.rooms_map(100, 100) if sys.argv[2] == "rooms" else maps.perfect_map(707, 707))
+        million(
+            sys.argv[2], maps.rooms_map(100, 100) if sys.argv[2] == "rooms" else maps.perfect_map(707, 707)
+        )
         sys.exit()
     small()
     compare("rooms", maps.rooms_map(31, 31))

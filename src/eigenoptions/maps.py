@@ -20,7 +20,9 @@ def open_map(rows: int, cols: int) -> str:
     return "\n".join(["." * cols] * _positive("rows", rows)) if _positive("cols", cols) else ""
 
 
-def rooms_map(rows: int, cols: int, size: int = 10, *, centred: bool = False, rng: int | np.random.Generator = 0) -> str:
+def rooms_map(
+    rows: int, cols: int, size: int = 10, *, centred: bool = False, rng: int | np.random.Generator = 0
+) -> str:
     """A tiling of square rooms, with one door between any two neighbours.
 
     Parameters

@@ -23,12 +23,16 @@ MAPS, PANELS = 32, 64  # most maps in the terminal and most panels in a figure
 
 @dataclass(frozen=True)
 class Discover:
-    """Discover the options of a maze, and show, draw and save them.
+    """Discover the options of a maze or an environment, and show, draw and save them.
+
+    A finite Gymnasium environment is read exactly; one with continuous observations, or any with --steps or --features,
+    is sampled by a random walk.
 
     Attributes
     ----------
     maze
-        Name of a built-in maze (see: eigenoptions mazes), or a path to a map.
+        Name of a built-in maze (see: eigenoptions mazes), a path to a map, or the id of a Gymnasium environment
+        (FrozenLake-v1, minigrid:MiniGrid-FourRooms-v0, MountainCar-v0).
     n_options
         How many; both signs of an eigenvector count.
     method
@@ -39,8 +43,12 @@ class Discover:
         Leave out eigenvalue zero, which has no direction; the paper counts it.
     gamma
         Discount in [0, 1): how far an option looks over a valley.
+    features
+        Of continuous observations, when an environment is sampled.
+    steps
+        Transitions to sample.
     rng
-        Seed, for methods that draw at random.
+        Seed, for what is drawn at random.
     out
         Folder for options.safetensors, options.svg and pvfs.svg; made if it is not there.
     as_json
@@ -59,6 +67,10 @@ class Discover:
         arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
     ] = None
     skip_zero: bool = True
+    features: Annotated[
+        Literal["fourier", "tiles", "raw", "bits", "default"], arg(help_behavior_hint="(default: fourier)")
+    ] = "default"
+    steps: Annotated[Optional[int], arg(metavar="N", help_behavior_hint="(default: 50000)")] = None  # noqa: UP045
     rng: int = 0
     out: Folder = None
     as_json: Json = False
@@ -68,10 +80,15 @@ class Discover:
         if self.out is not None:
             writable(self.out)
         with bar("reading the maze") as status:
+            from eigenoptions.cli.environments import Sampled, sample, source
             from eigenoptions.discovery import discover
-            from eigenoptions.mdp import maze
 
-            mdp = maze(self.maze)
+            mdp = source(
+                self.maze, sampled=self.steps is not None or self.features != "default", status=status
+            )
+            if isinstance(mdp, Sampled):
+                sample(mdp, self, status)
+                return
             many = 8 if self.n_options is None and self.method != "bottleneck" else self.n_options
             how = {"operator": self.operator, "skip_zero": self.skip_zero} if self.method == "eigen" else {}
             status.say(f"looking for options on {mdp.n_states} states")
@@ -145,7 +162,7 @@ class Mazes:
         side_by_side(Console(highlight=False), blocks)
 
 
-def _write(folder: Path, mdp: MDP, options: OptionSet, operator: str) -> list[Path]:
+def _write(folder: Path, mdp: MDP | None, options: OptionSet, operator: str) -> list[Path]:
     """Options file and figures; all are made before the first is written."""
     from eigenoptions import plots
     from eigenoptions.mdp import graph
@@ -153,7 +170,7 @@ def _write(folder: Path, mdp: MDP, options: OptionSet, operator: str) -> list[Pa
 
     figures = {"options.svg": plots.options(options[:PANELS])} if options.coords is not None else {}
     numbers = [int(label[1:-1]) for label in options.labels if _sign(label)]
-    if numbers and options.coords is not None:
+    if numbers and mdp is not None and options.coords is not None:
         sp = spectrum(graph(mdp), k=max(numbers), operator=operator, coords=mdp.coords)
         figures["pvfs.svg"] = plots.pvfs(sp, options.coords)
     make(folder)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.exploring import StateLimitReached
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
+from eigenoptions.envs.running import run_options
 from eigenoptions.envs.tables import Numbered, from_env
 from eigenoptions.envs.wrapper import OptionsWrapper
 from eigenoptions.registration import register
@@ -27,6 +28,7 @@ __all__ = [
     "load_transitions",
     "CollectionStopped",
     "OptionsWrapper",
+    "run_options",
 ]
 
 register()

@@ -60,9 +60,9 @@ def from_env(
     MDP
         States keep the environment's numbers. Where an episode has ended, every action stays put; so it does in states
         that no chain of moves reaches at all (CliffWalking's cliff): a table may list moves there, but they never
-        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the one end of an episode with the
-        highest reward, if there is one; `coords` is there where the states lie on a grid. Our own mazes give their
-        `MDP` as it is: there the goal is a task, not a wall.
+        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the one end of an
+        episode with the highest reward, if there is one; `coords` is there where the states lie on a grid. Our own
+        mazes give their `MDP` as it is: there the goal is a task, not a wall.
 
     Examples
     --------

@@ -4,6 +4,7 @@ A figure is a grid of panels: what a maze, a PVF, an option or a learning curve 
 `figure` sets any of them side by side. Nothing here touches pyplot or needs a screen.
 """
 
+from eigenoptions.plots.fields import landscapes as landscapes
 from eigenoptions.plots.figures import COLUMN as COLUMN
 from eigenoptions.plots.figures import PAGE as PAGE
 from eigenoptions.plots.figures import caption as caption

@@ -113,7 +113,17 @@ def figure(
             ax = fig.add_subplot(place, projection="3d" if panel.kind == "solid" else None)
             panel.draw(ax)
             ax.set_title(titles[i])
+        if fig.get_layout_engine() is not None:
+            _settle(fig)
     return fig
+
+
+def _settle(fig: Figure) -> None:
+    """Lay a figure out once, to a millionth: the solver's last bits depend on addresses in memory."""
+    fig.draw_without_rendering()
+    for ax in fig.axes:
+        ax.set_position([round(float(x), 6) for x in ax.get_position(original=True).bounds])
+    fig.set_layout_engine("none")
 
 
 def domains(mdps: Sequence[MDP], *, width: float | None = None) -> Figure:
