@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test check docs bench clean
+.PHONY: help reproduce test studio check docs bench clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -22,6 +22,9 @@ reproduce: .venv/.core ## make the paper's figures again, into report/index.html
 
 test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest $(ARGS)
+
+studio: .venv/.studio ## draw a maze in the browser and watch its skills appear
+	$(BIN)/eigenoptions studio $(ARGS)
 
 check: .venv/.dev ## lint and types only
 	$(BIN)/ruff check .
@@ -42,16 +45,21 @@ clean: ## remove .venv, built documents and caches (results in report/ and out/ 
 	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps. The core is enough to reproduce; the dev extra contains the core, so it sets both stamps.
+# Stamps. The core is enough to reproduce; the dev extra contains the others, so it sets all stamps.
 .venv/.core: pyproject.toml
 	$(venv)
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
+.venv/.studio: pyproject.toml
+	$(venv)
+	$(BIN)/python -m pip install --quiet --editable '.[studio]'
+	@touch .venv/.core $@
+
 .venv/.dev: pyproject.toml
 	$(venv)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	@touch .venv/.core $@
+	@touch .venv/.core .venv/.studio $@
 
 define venv
 @command -v $(PYTHON) >/dev/null || \
