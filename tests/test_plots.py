@@ -122,6 +122,51 @@ def test_band_stays_positive_on_a_log_axis():
     assert fig.axes[0].get_yscale() == "log"
 
 
+def test_known_bands_threads_and_levels_are_drawn():
+    panel = plots.curve_panel(
+        [0, 1, 2],
+        {"a": [1.0, 2.0, 3.0]},
+        bands={"a": ([0.5, 1.0, 2.0], [2.0, 3.0, 4.0])},
+        threads={"b": [[1, 1, 1], [2, 2, 2]]},
+        levels={"c": 1.5},
+        ticks=["0", "2", "all"],
+        limits=(0, 5),
+    )
+    ax = plots.figure([panel]).axes[0]
+    assert len(ax.lines) == 4
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "2", "all"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["b", "c", "a"]
+    band = ax.collections[0].get_paths()[0].vertices
+    assert sorted({tuple(v) for v in band.tolist()} & {(0.0, 0.5), (1.0, 3.0), (2.0, 4.0)}) == [
+        (0.0, 0.5),
+        (1.0, 3.0),
+        (2.0, 4.0),
+    ]
+    assert ax.get_ylim() == (0, 5)
+    assert plots.figure([plots.curve_panel([0], {"a": [1.0]}, legend=False)]).axes[0].get_legend() is None
+
+
+def test_columns_have_the_widths_asked_for():
+    fig = plots.figure([plots.maze_panel(CORRIDOR), plots.curve_panel([0, 1], {"": [0, 1]})], ratios=(1, 3))
+    left, right = (ax.get_position(original=True).width for ax in fig.axes)
+    assert right > 2 * left
+
+
+def test_a_layout_does_not_hang_on_addresses_in_memory():
+    drawn = [plots.maze_panel(MDP.coords), plots.curve_panel(range(9), {"a": range(9)}, "A", ylabel="y")]
+    clutter, texts = [], set()
+    for i in range(12):
+        clutter.append([bytearray(997 * (i + j)) for j in range(50)])  # moves what is made next
+        texts.add(plots.svg(plots.figure([*drawn, plots.value_panel(MDP.coords, range(104), label="v")])))
+    assert len(texts) == 1
+
+
+def test_start_and_goal_stand_out():
+    tints = [a.get_facecolor() for a in patches(plots.maze_panel(CORRIDOR, {0: "S", 2: "G"}))]
+    for color in panels.MARKS.values():
+        assert matplotlib.colors.to_rgba(color) in tints
+
+
 def test_lines_differ_in_colour_and_dashes():
     ax = plots.curves([0, 1], {name: [0, 1] for name in "abcdefg"}).axes[0]
     assert len({line.get_color() for line in ax.lines}) == 7
@@ -222,6 +267,12 @@ def test_column_width_by_default_and_page_for_many():
         (
             lambda: plots.curves([1], {"a": [1.0]}, confidence=1.0),
             "confidence must be between 0 and 1, got 1.0",
+        ),
+        (lambda: plots.curve_panel([1, 2], {}, ticks=["a"]), "a word for each of 2 places, got 1"),
+        (lambda: plots.curve_panel([1], {}, threads={"t": [[1, 2]]}), r"'t' must have shape"),
+        (
+            lambda: plots.figure([plots.maze_panel(CORRIDOR)], ratios=(1, 2)),
+            "ratios must be 1 numbers above 0",
         ),
         (lambda: plots.pvfs(eo.spectrum(eo.graph(MDP), k=2), MDP.coords, [2]), r"numbers in 0..1 for 2"),
         (

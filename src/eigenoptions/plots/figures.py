@@ -122,7 +122,8 @@ def _settle(fig: Figure) -> None:
     """Lay a figure out once, to a millionth: the solver's last bits depend on addresses in memory."""
     fig.draw_without_rendering()
     for ax in fig.axes:
-        ax.set_position([round(float(x), 6) for x in ax.get_position(original=True).bounds])
+        x, y, w, h = (round(float(x), 6) for x in ax.get_position(original=True).bounds)
+        ax.set_position((x, y, w, h))
     fig.set_layout_engine("none")
 
 
