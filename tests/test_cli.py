@@ -16,8 +16,11 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.cli import Discover, main
+from eigenoptions.cli import COMMANDS, Diffusion, Discover, Learn, Reproduce, main
 from eigenoptions.discovery import METHODS
+from eigenoptions.evaluation import diffusion_curve, hitting_times
+from eigenoptions.learning import q_learning
+from eigenoptions.parallel import ENGINES
 from eigenoptions.spectra import OPERATORS
 
 COMMAND = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
@@ -80,8 +83,10 @@ def test_discover_prints_one_json_object(capsys):
 
 
 def test_every_method_is_offered(capsys):
-    assert set(get_args(get_type_hints(Discover)["method"])) == set(METHODS)
-    assert set(get_args(get_type_hints(Discover)["operator"])) == set(OPERATORS)
+    for command in (Discover, Diffusion, Learn):
+        assert set(get_args(get_type_hints(command)["method"])) == set(METHODS)
+        assert set(get_args(get_type_hints(command)["operator"])) == set(OPERATORS)
+    assert set(get_args(get_type_hints(Reproduce)["engine"])) == set(ENGINES)
     for method, labels in (("bottleneck", ["room 1", "room 2", "room 3", "room 4"]), ("random", ["goal 86"])):
         code, out, _ = run(capsys, "discover", "four-rooms", "--method", method, "--json")
         assert code == 0
@@ -177,16 +182,108 @@ def test_mazes_are_listed_with_thumbnails(capsys):
         assert (mdp.start, mdp.goal) == (eo.maze(m["name"]).start, eo.maze(m["name"]).goal)
 
 
+def test_diffusion_shows_the_curve(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = run(capsys, "diffusion", "four-rooms", "-n", "3")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["options", "added", "diffusion", "time", "of", "none"]
+    assert rows[1] == ["0", "620.8", "100%"]
+    assert [row[:2] for row in rows[2:]] == [["1", "e2+"], ["2", "e2-"], ["3", "e3+"]]
+    assert len(run(capsys, "diffusion", "i-maze")[1].splitlines()) == 20  # 18 of 36 options, and none
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_diffusion_is_what_the_library_says(method, capsys):
+    found = json.loads(run(capsys, "diffusion", "four-rooms", "-n", "3", "--method", method, "--json")[1])
+    options = eo.discover(eo.maze("four-rooms"), 3, method)
+    curve = diffusion_curve(eo.maze("four-rooms"), options)
+    assert [row["diffusion_time"] for row in found["curve"]] == curve.tolist()
+    assert [row["added"] for row in found["curve"]] == ["", *options.labels]
+    assert found["settings"]["option_gamma"] == options.provenance["gamma"]
+    assert found["settings"]["n_options"] == 3
+
+
+def test_diffusion_writes_table_and_pictures(capsys, tmp_path):
+    args = ("diffusion", "i-maze", "-n", "4", "--no-skip-zero", "--out", str(tmp_path / "new"))
+    code, out, _ = run(capsys, *args, "--json")
+    assert code == 0
+    names = ["diffusion.csv", "diffusion.svg", "reach.svg"]
+    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == names
+    assert json.loads(out)["files"] == [str(tmp_path / "new" / name) for name in names]
+    lines = (tmp_path / "new" / "diffusion.csv").read_text().splitlines()
+    assert lines[0] == "options,added,diffusion_time"
+    assert lines[2].startswith("1,e1+,")
+    mdp = eo.maze("i-maze")
+    last = hitting_times(mdp, eo.discover(mdp, 4, skip_zero=False)).sum() / (19 * 18)
+    assert float(lines[-1].split(",")[2]) == pytest.approx(last)
+    assert run(capsys, *args)[1].splitlines()[-1] == f"wrote {tmp_path / 'new' / 'reach.svg'}"
+
+
+def test_learn_compares_agents(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = run(capsys, "learn", "i-maze", "--runs", "3", "--episodes", "40")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split("  ")[0] for line in lines[1:]] == ["primitive actions", "8 options", "18 options"]
+    assert set(lines[1].split()[-1]) <= set("▁▂▃▄▅▆▇█")
+    assert len(lines[1].split()[-1]) == 32
+
+
+def test_learn_is_what_the_library_says(capsys):
+    args = ("--runs", "13", "--episodes", "20", "--max-steps", "60", "--rng", "4", "--alpha", "0.2")
+    code, out, _ = run(capsys, "learn", "four-rooms", "-n", "4,2", *args, "--gamma", "0.8", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [agent["options"] for agent in found["agents"]] == [0, 2, 4]
+    mdp = eo.maze("four-rooms")
+    how = {"runs": 13, "episodes": 20, "max_steps": 60, "rng": 4, "alpha": 0.2, "gamma": 0.8}
+    record = q_learning(mdp, eo.discover(mdp, 4), **how)
+    assert found["agents"][2]["curve"] == record.mean().tolist()
+    assert found["agents"][2]["mean_return"] == record.returns.mean()
+    assert found["agents"][2]["last_return"] == record.returns[:, -2:].mean()
+    assert (found["start"], found["goal"], found["settings"]["runs"]) == (94, 9, 13)
+
+
+def test_learn_takes_cells_and_states_as_start_and_goal(capsys):
+    quick = ("--runs", "2", "--episodes", "2", "-n", "0", "--json")
+    found = json.loads(run(capsys, "learn", "four-rooms", "--start", "1,1", "--goal", "50", *quick)[1])
+    assert (found["start"], found["goal"]) == (0, 50)
+    found = json.loads(run(capsys, "learn", "four-rooms", "--method", "bottleneck", *quick[:4], "--json")[1])
+    assert [agent["options"] for agent in found["agents"]] == [0, 4]
+
+
+def test_learn_writes_table_and_picture(capsys, tmp_path):
+    args = ("learn", "i-maze", "-n", "2", "--runs", "2", "--episodes", "5", "--out", str(tmp_path / "new"))
+    assert run(capsys, *args)[1].splitlines()[-1] == f"wrote {tmp_path / 'new' / 'learning.svg'}"
+    rows = [line.split(",") for line in (tmp_path / "new" / "learning.csv").read_text().splitlines()]
+    assert rows[0] == ["options", "episode", "return", "low", "high"]
+    assert [(r[0], r[1]) for r in rows[1:]] == [(n, str(e)) for n in "02" for e in range(1, 6)]
+
+
 def test_reproduce_writes_a_report(capsys, tmp_path):
     folder = tmp_path / "report"
     args = ("reproduce", "--only", "figure1,figure4", "--settings", "quick", "--out", str(folder))
     code, out, err = run(capsys, *args)
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == f"report: {folder / 'index.html'}"
+    assert out.splitlines()[-2].startswith("2 claims: 2 holds, 0 partly, 0 does not hold; ")
     assert (folder / "index.html").is_file()
     found = json.loads(run(capsys, *args, "--json")[1])
     assert {c["experiment"] for c in found["claims"]} == {"figure1", "figure4"}
+    assert set(found["seconds"]) == {"figure1", "figure4"}
     assert found["files"] == [str(folder / "index.html")]
+
+
+def test_engines_give_the_same_bytes(capsys, tmp_path):
+    for engine in ENGINES:
+        args = ("--only", "figure6,figure7,tasks", "--settings", "quick", "--engine", engine)
+        code, _, err = run(capsys, "reproduce", *args, "--out", str(tmp_path / engine))
+        assert (code, err) == (0, "")
+    one, other = (sorted((tmp_path / engine / "data").glob("*.csv")) for engine in ENGINES)
+    assert [p.name for p in one] == [p.name for p in other]
+    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in other]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +300,21 @@ def test_reproduce_writes_a_report(capsys, tmp_path):
         (("discover", "open-room", "--method", "bottleneck"), "this state space has no bottleneck"),
         (("show", "nowhere.safetensors"), "no file nowhere.safetensors"),
         (("reproduce", "--only", "figure9"), "no experiment called 'figure9': there are figure1, figure2"),
+        (("diffusion", "i-maze", "-n", "0"), "n_options must be a whole number from 1, got 0"),
+        (("diffusion", "i-maze", "-n", "99"), "n_options must be in 1..36 for 19 states, got 99"),
+        (("diffusion", "open-room", "--method", "bottleneck"), "this state space has no bottleneck"),
+        (("learn", "i-maze", "--runs", "0"), "runs must be at least 1, got 0"),
+        (("learn", "i-maze", "--episodes", "0"), "episodes must be a whole number in 1..2147483647, got 0"),
+        (("learn", "i-maze", "--alpha", "0"), "alpha must be in (0, 1], got 0.0"),
+        (("learn", "i-maze", "-n", "many"), "-n takes whole numbers like 8 or 8,64, got 'many'"),
+        (("learn", "i-maze", "-n", "-2"), "-n takes numbers from 0, got '-2'"),
+        (("learn", "i-maze", "--start", "1,3"), "start and goal are both state 2: choose two"),
+        (
+            ("learn", "i-maze", "--goal", "0,0"),
+            "goal 0,0 is no free cell: rows and columns are counted from 0",
+        ),
+        (("learn", "i-maze", "--goal", "here"), "goal must be a cell like 1,11 or the number of a state"),
+        (("learn", "i-maze", "--goal", "19"), "goal must be a state in 0..18, got 19"),
     ],
 )
 def test_bad_input_is_one_line(args, line, capsys, tmp_path, monkeypatch):
@@ -227,12 +339,28 @@ def test_bad_maps_are_one_line(text, line, capsys, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_goals_out_of_reach_are_one_line(capsys, tmp_path):
+    path = tmp_path / "split.txt"
+    path.write_text("S.#.G\n")
+    assert "goal 3 cannot be reached from start 0" in refused(capsys, "learn", str(path))
+    path.write_text("...\n")
+    assert "the MDP has no start" in refused(capsys, "learn", str(path))
+    path.write_text("..#..\n")
+    code, out, err = run(capsys, "diffusion", str(path), "-n", "1", "--out", str(tmp_path / "out"))
+    assert (code, out) == (2, "")
+    assert "the diffusion time is infinite: 2 states (2, 3) cannot be reached from state 0" in err
+    assert not (tmp_path / "out").exists()
+
+
 def test_places_that_cannot_be_written_are_one_line(capsys, tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("mine")
     assert "it is a file; give a folder" in refused(capsys, "discover", "i-maze", "--out", str(file))
     assert "is a file; give another" in refused(capsys, "discover", "i-maze", "--out", str(file / "out"))
     assert "report of ours" in refused(capsys, "reproduce", "--out", str(tmp_path))
+    assert "cannot make the folder /proc/report" in refused(capsys, "reproduce", "--out", "/proc/report")
+    for command in ("diffusion", "learn"):
+        assert "it is a file; give a folder" in refused(capsys, command, "i-maze", "--out", str(file))
     (tmp_path / "out" / "options.svg").mkdir(parents=True)
     assert "options.svg: Is a directory" in refused(
         capsys, "discover", "i-maze", "-n", "2", "--out", str(tmp_path / "out")
@@ -261,7 +389,7 @@ def test_arguments_that_make_no_sense_exit_with_2(args, capsys):
 def test_help_and_version(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert all(f"• {name} " in out for name in ("discover", "show", "mazes", "reproduce"))
+    assert all(f"• {command.__name__.lower()} " in out for command in COMMANDS)
     assert run(capsys)[1] == out
     assert "-n N, --n-options N" in run(capsys, "discover", "--help")[1]
     assert run(capsys, "--version") == (0, f"eigenoptions {eo.__version__}\n", "")
@@ -291,22 +419,49 @@ def test_a_closed_pipe_is_no_error():
         assert process.stderr.read() == b""
 
 
-def test_an_interrupted_reproduction_goes_on(tmp_path):
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_reproduction_goes_on(sign, tmp_path):
     folder = tmp_path / "report"
-    args = [*COMMAND, "reproduce", "--out", str(folder)]
+    args = [*COMMAND, "reproduce", "--settings", "quick", "--out", str(folder)]
     first = folder / "data" / "figure1.safetensors"
-    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         while not first.exists() and process.poll() is None:
             time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sign)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "error: stopped\n")
+    if sign == signal.SIGINT:
+        assert (process.returncode, out, err) == (130, "", "error: stopped\n")
     assert not (folder / "index.html").exists()
     done = first.stat().st_mtime_ns
-    again = subprocess.run([*args, "--settings", "paper"], capture_output=True, text=True, check=True)
+    again = subprocess.run(args, capture_output=True, text=True, check=True)
     assert "report: " in again.stdout
     assert first.stat().st_mtime_ns == done
     assert Path(folder / "index.html").is_file()
+    assert not list(folder.rglob("*.tmp")) or sign == signal.SIGKILL
+
+
+def test_an_error_in_a_job_says_which(capsys, tmp_path, monkeypatch):
+    from eigenoptions.paper import figure7
+
+    broken = {**figure7.SETTINGS["quick"], "max_steps": 0}
+    monkeypatch.setitem(figure7.EXPERIMENT.settings, "quick", broken)
+    args = ("--settings", "quick", "--engine", "serial", "--only", "figure7", "--out", str(tmp_path / "new"))
+    line = refused(capsys, "reproduce", *args)
+    assert "max_steps must be a whole number in 1..2147483647, got 0 (in job 1 of " in line
+    assert "'maze': 'i-maze'" in line
+
+
+def test_a_bar_is_shown_on_a_terminal_only(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    _, out, err = run(capsys, "diffusion", "four-rooms", "-n", "64", "--json")
+    assert "walking" in err
+    json.loads(out)
+    monkeypatch.delenv("FORCE_COLOR")
+    monkeypatch.delenv("TTY_COMPATIBLE")
+    assert run(capsys, "diffusion", "i-maze", "-n", "2", "--json")[2] == ""
 
 
 def test_a_terminal_without_unicode_gets_question_marks():
