@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.mdp import MDP, graph
+from eigenoptions.acting import LinearOptionSet
+from eigenoptions.mdp import MDP, Transitions, graph
+from eigenoptions.online import cycle as cycle
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.planning import solve
+from eigenoptions.sampling import from_samples, from_transitions
 from eigenoptions.spectra import spectrum
 
 log = logging.getLogger("eigenoptions")
@@ -24,21 +27,43 @@ NEAR = 8  # steps around a state in which its neighbours must meet again, or it 
 PIVOTS = 2_000  # most start states for betweenness; above, a sample
 
 
+@overload
 def discover(
-    mdp: MDP,
+    source: MDP,
     n_options: int | None = None,
     method: str = "eigen",
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
     **settings: Any,
-) -> OptionSet:
-    """Options of an MDP, without any reward (Section 3).
+) -> OptionSet: ...
+@overload
+def discover(
+    source: Any,
+    n_options: int | None = None,
+    method: str = "eigen",
+    *,
+    gamma: float | None = None,
+    rng: int | np.random.Generator = 0,
+    **settings: Any,
+) -> OptionSet | LinearOptionSet: ...
+def discover(
+    source: Any,
+    n_options: int | None = None,
+    method: str = "eigen",
+    *,
+    gamma: float | None = None,
+    rng: int | np.random.Generator = 0,
+    **settings: Any,
+) -> OptionSet | LinearOptionSet:
+    """Options of an MDP, of samples, or of an environment, without any reward (Sections 3 and 5).
 
     Parameters
     ----------
-    mdp
-        The dynamics.
+    source
+        An `MDP`. Or `Transitions` (or batches of them), or an environment (or its id), which is sampled: see
+        `sampling.from_transitions` and `sampling.from_samples`. Where its states are numbered, the sampled MDP takes
+        the place of the exact one; otherwise options live in a feature space, and a `LinearOptionSet` comes out.
     n_options
         How many, both signs counted; None for all there are.
     method
@@ -51,6 +76,7 @@ def discover(
         Used by ``"random"``, and by ``"bottleneck"`` beyond 2,000 states.
     settings
         For ``"eigen"``: `operator` ("normalized"), `both_signs` (True), `skip_zero` (True) and `weights` of the graph.
+        For samples: `steps`, `features` and the other settings of `sampling.from_samples`.
 
     Examples
     --------
@@ -59,9 +85,12 @@ def discover(
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
     >>> discover(eo.maze("four-rooms"), method="bottleneck")
     OptionSet(4 options on 104 states: room 1, room 2, room 3, room 4)
+    >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
+    LinearOptionSet(2 learned options on 16 features: e1+, e1-)
     """
-    if not isinstance(mdp, MDP):
-        raise TypeError(f"discover takes an MDP, got {type(mdp).__name__}: make one with maze(...)")
+    if not isinstance(source, MDP):
+        return _sampled(source, n_options, method, {"rng": rng, "gamma": gamma, **settings})
+    mdp = source
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if n_options is not None and not (isinstance(n_options, int | np.integer) and n_options >= 1):
@@ -72,6 +101,25 @@ def discover(
         gamma = 0.9 if method == "eigen" else 1.0 - 0.5 / (mdp.n_states + 1)
     record = {k: v for k, v in settings.items() if isinstance(v, str | bool | int | float)}
     return solve(mdp, purposes, gamma, provenance={"method": method, **record})
+
+
+def _sampled(
+    source: Any, n_options: int | None, method: str, settings: dict[str, Any]
+) -> OptionSet | LinearOptionSet:
+    """Options of samples, or of what can be sampled."""
+    if method != "eigen":
+        raise ValueError(
+            f"from samples there are eigenoptions only, not {method!r}: make an MDP with from_env first"
+        )
+    if isinstance(source, Transitions) or (hasattr(source, "__iter__") and not isinstance(source, str)):
+        settings.pop("rng")
+        return from_transitions(source, n_options, **settings)
+    if isinstance(source, str) or callable(source) or hasattr(source, "step"):
+        return from_samples(source, n_options, **settings)
+    kind = type(source).__name__
+    raise TypeError(
+        f"discover takes an MDP, Transitions or an environment, got {kind}: make an MDP with maze(...)"
+    )
 
 
 def eigen(

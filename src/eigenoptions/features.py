@@ -263,13 +263,13 @@ def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings
     if name == "one-hot":
         if space is None and obs is not None:
             return OneHot(int(np.max(obs)) + 1)
-        if not hasattr(space, "n"):
+        if not hasattr(space, "n") or space.shape:
             raise ValueError(
                 f"one-hot features need Discrete observations, these are {space}: use fourier or tiles"
             )
         return OneHot(int(space.n), **settings)
-    if name == "bits":
-        return Bits(**settings)
+    if name == "bits" or (name == "raw" and space is not None and not hasattr(space, "low")):
+        return Bits(**settings) if name == "bits" else Raw(**settings)
     low, high = bounds(space, obs)
     if name == "tiles" and "size" not in settings:
         tiles = kind(low, high, **{**settings, "size": 1})

@@ -100,7 +100,7 @@ class Gram:
         if self._sum is None:
             return held
         parts = [self._sum.data, self._sum.indices, self._sum.indptr] if issparse(self._sum) else [self._sum]
-        return held + sum(part.nbytes for part in parts)
+        return int(held + sum(part.nbytes for part in parts))
 
     def add(self, before: Any, after: Any) -> int:
         """Take transitions: ``phi(s)`` and ``phi(s')`` of each, or observations where the stream has `features`.
@@ -167,7 +167,7 @@ class Gram:
         metric
             ``(d, d)`` covariance M of features. None: directions e have length 1, as in the paper. With it functions
             ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
-            eigenvalues belong to functions that are flat on the data. (For one-hot states seen alike both are the same; in
+            eigenvalues belong to functions that are flat on the data. (For one-hot states seen alike it is the same; in
             general this is slow feature analysis, which the paper names as a relative.) Directions in which features
             have less than 1e-4 of the largest variance are left out.
         coords

@@ -186,6 +186,7 @@ class _Numbers:
     """The observations of a table, as Gymnasium's Discrete shows them."""
 
     n: int
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
