@@ -161,6 +161,14 @@ def test_a_layout_does_not_hang_on_addresses_in_memory():
     assert len(texts) == 1
 
 
+def test_one_legend_for_all_panels():
+    panel = plots.curve_panel([0, 1], {"a": [0, 1], "b": [1, 0]}, levels={"c": 0.5}, legend=False)
+    fig = plots.figure([panel, panel], legend=True)
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == ["c", "a", "b"]
+    bottom = min(ax.get_position().y0 for ax in fig.axes) * fig.get_figheight() * fig.dpi
+    assert fig.legends[0].get_window_extent().y1 < bottom
+
+
 def test_start_and_goal_stand_out():
     tints = [a.get_facecolor() for a in patches(plots.maze_panel(CORRIDOR, {0: "S", 2: "G"}))]
     for color in panels.MARKS.values():

@@ -153,10 +153,10 @@ def figure(results: Results) -> Any:
                 ylabel="" if lower else "mean return",
                 ticks=[str(n) for n in counts],
                 limits=(-0.02, 1.02),
-                legend=not lower,
+                legend=False,
             )
         )
-    return plots.figure([*upper, *lower], columns=len(upper), width=plots.PAGE)
+    return plots.figure([*upper, *lower], columns=len(upper), width=plots.PAGE, legend=True)
 
 
 def claims(results: Results) -> list[Claim]:

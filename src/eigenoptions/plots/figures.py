@@ -54,6 +54,7 @@ def figure(
     columns: int | None = None,
     width: float | None = None,
     ratios: Sequence[float] | None = None,
+    legend: bool = False,
 ) -> Figure:
     """Panels in a grid, row by row, as one figure.
 
@@ -67,6 +68,8 @@ def figure(
         In inches; a column of a conference page for up to two panels a row, else the page.
     ratios
         Widths of the columns in proportion to each other; alike by default.
+    legend
+        One for all panels of lines, below them; for panels that have none of their own.
 
     Examples
     --------
@@ -113,9 +116,23 @@ def figure(
             ax = fig.add_subplot(place, projection="3d" if panel.kind == "solid" else None)
             panel.draw(ax)
             ax.set_title(titles[i])
+        if legend:
+            _legend(fig)
         if fig.get_layout_engine() is not None:
             _settle(fig)
     return fig
+
+
+def _legend(fig: Figure) -> None:
+    """Say once below all panels what the lines are."""
+    lines = {
+        label: line
+        for ax in fig.axes
+        for line, label in zip(*ax.get_legend_handles_labels(), strict=True)
+        if label
+    }
+    fig.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=4)
+    fig.set_figheight(fig.get_figheight() + 0.05 + 0.15 * -(-len(lines) // 4))
 
 
 def _settle(fig: Figure) -> None:
