@@ -66,8 +66,8 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
 
     >>> print(perfect_map(2, 3))
     #######
-    #...#.#
-    #.###.#
+    #.....#
+    #####.#
     #.....#
     #######
     """

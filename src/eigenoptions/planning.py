@@ -74,7 +74,7 @@ def solve(
                 f"purpose {p.label!r} is for another state space: its direction has shape "
                 f"{np.shape(p.direction)}, the MDP has {mdp.n_states} states"
             )
-        if not np.isfinite(p.direction).all():
+        if not np.isfinite(_scale(p)):
             raise ValueError(f"purpose {p.label!r} has entries that are not finite numbers")
         if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
@@ -113,9 +113,8 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     from eigenoptions._kernels.planning import run
 
     if mdp.successors is not None:
-        length = np.empty(mdp.n_states, dtype=np.int32)
-        stuck = run(mdp.successors, np.ascontiguousarray(policy), length, np.empty_like(length))
-        if stuck < 0:
+        length, end = np.empty((2, mdp.n_states), dtype=np.int32)
+        if run(mdp.successors, np.ascontiguousarray(policy), length, end) < 0:
             return length.astype(np.float64)
     P = _followed(mdp, policy)
     lost = ~_reaching(P, np.asarray(policy) < 0)  # no stop can be reached from here
@@ -126,6 +125,11 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     if len(keep):
         result[keep] = splu(csc_array(eye_array(len(keep)) - P[keep][:, keep])).solve(steps[keep])
     return result
+
+
+def _scale(purpose: Purpose) -> float:
+    """max|f|; not finite if some entry is not."""
+    return float(max(np.max(purpose.direction), -np.min(purpose.direction)))
 
 
 def _reaching(P: csr_array, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -162,7 +166,9 @@ def _solve_deterministic(
         gather(np.stack([p.direction for p in purposes[first:last]]).astype(np.float64, copy=False), order, E)
         X = E.copy()
         climb(nxt, E, X, gamma, indptr, indices)
-        greedy(nxt, E, X, np.abs(E).max(axis=0), gamma, tol, actions, gains)
+        limit = np.zeros(LANES)
+        limit[: len(purposes[first:last])] = [tol * _scale(p) for p in purposes[first:last]]
+        greedy(nxt, E, X, limit, gamma, actions, gains)
         scatter(actions, gains, order, policy[first:last], value[first:last])
 
 

@@ -145,40 +145,65 @@ def scatter(actions, gains, order, policy, value):  # type: ignore[no-untyped-de
             value[j, order[i]] = gains[i, j]
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _gain4(a, b, c, d, e, v):  # type: ignore[no-untyped-def]
+    """Value of a state with four moves, in all lanes."""
+    for j in range(LANES):
+        p = a[j] if a[j] > b[j] else b[j]
+        q = c[j] if c[j] > d[j] else d[j]
+        gain = (p if p > q else q) - e[j]
+        v[j] = gain if gain > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _choice4(a, b, c, d, e, limit, narrow, code):  # type: ignore[no-untyped-def]
+    """Its action, as a float, so that the lanes stay vectors of one width."""
+    for j in range(LANES):
+        p = a[j] if a[j] > b[j] else b[j]
+        q = c[j] if c[j] > d[j] else d[j]
+        top = p if p > q else q
+        gain = top - e[j]
+        slack = narrow * gain if narrow * gain < limit[j] else limit[j]
+        least = top - slack
+        k = 3.0
+        k = 2.0 if c[j] >= least else k
+        k = 1.0 if b[j] >= least else k
+        k = 0.0 if a[j] >= least else k
+        code[j] = k if gain > limit[j] else -1.0
+
+
 @njit(cache=True, nogil=True)
-def greedy(nxt, E, X, scale, gamma, tol, policy, value):  # type: ignore[no-untyped-def]
+def greedy(nxt, E, X, limit, gamma, policy, value):  # type: ignore[no-untyped-def]
     """Policy and value (n, LANES) from the fixed point X (n, LANES); -1 where no action has q > 0.
 
-    Ties within ``tol * scale`` go to terminate; of equal actions the first is taken. Two actions count as equal
+    Ties within `limit` (LANES,) go to terminate; of equal actions the first is taken. Two actions count as equal
     when they differ by less than that and by less than (1 - gamma) v / 4: the second bound keeps a policy of
     near-best actions from ever turning in a circle.
     """
     n, n_actions = nxt.shape
-    top = np.empty(LANES)
-    least = np.empty(LANES)
-    action = np.empty(LANES, dtype=np.int64)  # as wide as a float, so that the lanes stay vectors
+    narrow = 0.25 * (1.0 - gamma)
+    code = np.empty(LANES)
     for s in range(n):
-        e, pi, v = E[s], policy[s], value[s]
-        for j in range(LANES):
-            top[j] = X[nxt[s, 0], j]
-        for k in range(1, n_actions):
-            y = X[nxt[s, k]]
+        if n_actions == 4:
+            a, b, c, d = X[nxt[s, 0]], X[nxt[s, 1]], X[nxt[s, 2]], X[nxt[s, 3]]
+            _gain4(a, b, c, d, E[s], value[s])
+            _choice4(a, b, c, d, E[s], limit, narrow, code)
             for j in range(LANES):
-                top[j] = y[j] if y[j] > top[j] else top[j]
+                policy[s, j] = np.int64(code[j])
+            continue
         for j in range(LANES):
-            gain = top[j] - e[j]
-            limit = tol * scale[j]
-            slack = 0.25 * (1.0 - gamma) * gain
-            least[j] = top[j] - (slack if slack < limit else limit)
-            v[j] = gain if gain > 0.0 else 0.0
-            action[j] = -1
-            least[j] = least[j] if gain > limit else np.inf
-        for k in range(n_actions - 1, -1, -1):
-            y = X[nxt[s, k]]
-            for j in range(LANES):
-                action[j] = k if y[j] >= least[j] else action[j]
-        for j in range(LANES):
-            pi[j] = action[j]
+            top = X[nxt[s, 0], j]
+            for k in range(1, n_actions):
+                top = max(top, X[nxt[s, k], j])
+            gain = top - E[s, j]
+            value[s, j] = max(gain, 0.0)
+            policy[s, j] = -1
+            if gain > limit[j]:
+                least = top - min(limit[j], narrow * gain)
+                for k in range(n_actions):
+                    if X[nxt[s, k], j] >= least:
+                        policy[s, j] = k
+                        break
 
 
 @njit(cache=True, nogil=True)
