@@ -254,7 +254,7 @@ def _about_learning(results: Results) -> list[Claim]:
             "number.",
         ),
         Claim(
-            "Depending on whether one of the random options terminates near the goal state.",
+            "The variance depends on whether one of the random options terminates near the goal state.",
             "Appendix D",
             "; ".join(
                 f"{m} options: {d} ({near[m].sum()} sets near, {(~near[m]).sum()} not)"
