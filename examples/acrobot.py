@@ -1,0 +1,35 @@
+"""Acrobot: the same purposes followed in two ways, by look-ahead (the paper's) and by learned action values.
+
+Run it with ``python examples/acrobot.py``. It writes ``acrobot.safetensors`` and reads it again. Look-ahead tries every
+action in a copy of the environment and sees one step; learned options look over a valley.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+
+import eigenoptions as eo
+from eigenoptions.acting import load_linear_options
+from eigenoptions.envs import run_options
+
+
+def main() -> None:
+    batch = eo.collect("Acrobot-v1", 8_000, n_envs=8)
+    env = gym.make("Acrobot-v1")
+    options = eo.discover(batch, n_options=4, features="fourier", order=2, space=env.observation_space)
+    options.save("acrobot.safetensors")
+    learned = load_linear_options("acrobot.safetensors")
+    ahead = learned.look_ahead(env)
+    print(learned, ahead, sep="\n")
+
+    print("\noption  learned: steps, rise of its potential    look-ahead: steps, rise")
+    paths = [run_options(env, options, runs=5, max_steps=150, warm_up=0) for options in (learned, ahead)]
+    for option, *ways in zip(learned, *paths, strict=True):
+        steps = [np.mean([len(path) - 1 for path in some]) for some in ways]
+        rise = [np.mean([option.reward(path[0], path[-1]) for path in some]) for some in ways]
+        print(f"{option.label:>6}  {steps[0]:14.1f} {rise[0]:25.2f} {steps[1]:20.1f} {rise[1]:5.2f}")
+
+
+if __name__ == "__main__":
+    main()

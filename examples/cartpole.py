@@ -1,0 +1,37 @@
+"""CartPole: options from samples, as extra actions for any agent.
+
+Run it with ``python examples/cartpole.py``. Velocities have no bounds, so those of the features come from the samples.
+The table says how far each option climbs the potential that it was made for.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+
+import eigenoptions as eo
+from eigenoptions.envs import run_options
+
+
+def main() -> None:
+    options = eo.discover("CartPole-v1", n_options=6, steps=20_000, features="fourier", gamma=0.95)
+    low, high = options.features.low, options.features.high
+    print(options, f"cart velocity scaled from {low[1]:.2f} to {high[1]:.2f}", sep="\n")
+
+    print("\noption  steps  rise of its potential")
+    for option, paths in zip(
+        options, run_options("CartPole-v1", options, runs=10, max_steps=200), strict=True
+    ):
+        steps = np.mean([len(path) - 1 for path in paths])
+        rise = np.mean([option.reward(path[0], path[-1]) for path in paths])
+        print(f"{option.label:>6}  {steps:5.1f}  {rise:21.2f}")
+
+    env = eo.OptionsWrapper(gym.make("CartPole-v1"), options, gamma=0.95, max_duration=200)
+    _, info = env.reset(seed=0)
+    print("\nactions and options that may be chosen:", info["action_mask"].tolist())
+    _, _, terminated, _, info = env.step(env.n_primitive)
+    print(f"{options.labels[0]} took {info['duration']} steps; the pole {'fell' if terminated else 'stands'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""MountainCar without its reward: explore, derive options, explore with them. The car leaves the valley by itself.
+
+Run it with ``python examples/mountain_car.py``. It writes ``mountain-car.svg``: PVFs over position and velocity,
+and the ways that their options take.
+"""
+
+from __future__ import annotations
+
+from eigenoptions import plots
+from eigenoptions.discovery import cycle
+from eigenoptions.envs import run_options
+
+
+def main() -> None:
+    goals = 0
+    for now in cycle(
+        "MountainCar-v0", features="fourier", order=5, n_options=8, steps=3000, rounds=6, n_envs=4
+    ):
+        goals += int(now.transitions.terminated.sum())
+        print(f"{now.steps:6d} steps: {now.seen:4d} cells seen, goal reached {goals:2d} times")
+
+    options = now.options
+    paths = run_options("MountainCar-v0", options, runs=6, max_steps=200)
+    print("\noption  mean length  stops at position, velocity")
+    for option, ways in zip(options, paths, strict=True):
+        length = sum(len(way) - 1 for way in ways) / len(ways)
+        ends = ", ".join(f"({x:.1f}, {v:.2f})" for x, v in (way[-1] for way in ways[:4]))
+        print(f"{option.label:>6}  {length:11.1f}  {ends}")
+
+    low, high = options.features.low, options.features.high
+    plots.save(
+        plots.landscapes(options, low, high, paths, names=("position", "velocity")), "mountain-car.svg"
+    )
+
+
+if __name__ == "__main__":
+    main()
