@@ -134,10 +134,10 @@ def notes(results: Results) -> list[str]:
         for name in distinct(results["diffusion"], "domain")
     ]
     return [
-        f"Diffusion time with 0 to 8 options, in steps. {'; '.join(told)}. The rise is steep because options "
-        "are taken as often as primitive actions: a state away from where they end is reached only by "
-        "several primitive actions in a row, so its time grows exponentially with the distance. It ends as "
-        "soon as there is an option towards each end of the maze; a corridor has only two.",
+        f"Diffusion time with 0 to 8 options, in steps. {'; '.join(told)}. A likely reason for the steep "
+        "rise: options are taken as often as primitive actions: a state away from where they end is reached "
+        "only by several primitive actions in a row, so its time grows exponentially with the distance. It "
+        "ends as soon as there is an option towards each end of the maze; a corridor has only two.",
         'The first two options belong to the eigenvector of eigenvalue zero; "Looking closer: other '
         'readings" shows the '
         "curves without it, with other Laplacians, and how much they hang on ties between equally good "

@@ -104,9 +104,9 @@ def page(shown: Sequence[tuple[Outcome, list[Claim]]], settings: str) -> str:
     body = f"""<header>
 <h1>Eigenoptions, made again</h1>
 <p>A reproduction of the tabular part of <cite>A Laplacian Framework for Option Discovery in Reinforcement
-Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Every claim is
-judged by a <a href="#rules">rule</a> that was fixed before the experiments were run; every number is computed from
-the results, which lie beside this page as CSV.</p>
+Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Claims are
+judged by <a href="#rules">rules</a>, most of which were fixed before the experiments were run; the exceptions are named
+there. Every number is computed from the results, which lie beside this page as CSV.</p>
 <p class="facts">Settings: <b>{escape(settings)}</b>. {_time(shown)}</p>
 </header>
 <main>
@@ -257,9 +257,11 @@ def _rules() -> str:
     ]
     prose = (rules.__doc__ or "").split("\n\n")[1].replace("*", "")
     terms = "".join(f"<div><dt>{escape(word)}</dt><dd>{escape(means)}</dd></div>" for word, means in words)
+    later = "".join(f"<li>{escape(exception)}</li>" for exception in rules.LATER)
     return (
         f"<p>{escape(' '.join(prose.split()))}</p>\n<p>A claim with several tests holds if all of them are "
-        f'passed, and partly if some are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>'
+        f'passed, and partly if some are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>\n'
+        f"<p>Not fixed before the results were seen:</p>\n<ul>{later}</ul>"
     )
 
 

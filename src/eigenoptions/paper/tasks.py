@@ -192,8 +192,8 @@ def notes(results: Results) -> list[str]:
     return [
         f"Mean returns with eigenoptions, before and after the swap: {'; '.join(told)}. The pairs that "
         f"differ by the rule: {', '.join(apart) or 'none'}. These differences are small beside the gain over "
-        "primitive actions. A goal in a corner is harder than one beside a doorway, because it is not passed "
-        "on the way to somewhere else; where both ends are of one kind, a swap has little to change."
+        "primitive actions. A likely reason: a goal in a corner is not passed on the way to somewhere else, "
+        "and one beside a doorway is."
     ]
 
 
