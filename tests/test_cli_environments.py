@@ -57,6 +57,10 @@ def test_continuous_observations_are_sampled_drawn_and_saved(
     assert all(len(row["ends"]) == 2 for row in answer["options"])
     assert (tmp_path / "out" / "options.svg").read_text().startswith("<?xml")
     assert len(load_linear_options(tmp_path / "out" / "options.safetensors")) == 2
+    assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "1"]) == 0
+    assert "LinearOptionSet(1 learned option" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "2"]) == 2
+    assert "holds 2 options: index 2 is out of range" in capsys.readouterr().err
     assert said(capsys, *asked) == answer
     assert main(["discover", *asked]) == 0
     assert "ends at (mean observation)" in capsys.readouterr().out

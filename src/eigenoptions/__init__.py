@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Any
 from eigenoptions.registration import register_when_possible
 
 if TYPE_CHECKING:
+    from eigenoptions.acting import LinearOption as LinearOption
+    from eigenoptions.acting import LinearOptionSet as LinearOptionSet
+    from eigenoptions.acting import load_linear_options as load_linear_options
     from eigenoptions.discovery import discover as discover
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
+    from eigenoptions.envs import run_options as run_options
     from eigenoptions.evaluation import Estimate as Estimate
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
     from eigenoptions.evaluation import diffusion_time as diffusion_time
     from eigenoptions.evaluation import hitting_times as hitting_times
+    from eigenoptions.gram import Gram as Gram
     from eigenoptions.learning import LearningRecord as LearningRecord
     from eigenoptions.learning import intra_option_q_learning as intra_option_q_learning
     from eigenoptions.learning import q_learning as q_learning
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from eigenoptions.mdp import graph as graph
     from eigenoptions.mdp import maze as maze
     from eigenoptions.mdp import mazes as mazes
+    from eigenoptions.online import cycle as cycle
     from eigenoptions.options import TERMINATE as TERMINATE
     from eigenoptions.options import Option as Option
     from eigenoptions.options import OptionSet as OptionSet
@@ -49,7 +55,10 @@ _HOME = {
     "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "load_options"),
     "planning": ("solve",),
     "discovery": ("discover",),
-    "envs": ("from_env", "collect", "OptionsWrapper"),
+    "envs": ("from_env", "collect", "OptionsWrapper", "run_options"),
+    "gram": ("Gram",),
+    "acting": ("LinearOption", "LinearOptionSet", "load_linear_options"),
+    "online": ("cycle",),
     "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
     "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }

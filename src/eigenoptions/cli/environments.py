@@ -115,6 +115,29 @@ def sample(environment: Sampled, asked: Discover, status: Bar) -> None:
         console.print(f"wrote {file}", soft_wrap=True, markup=False)
 
 
+def show_file(file: Path, only: int | None, as_json: bool) -> None:
+    """Show the options of a feature space that a file holds; where they lead is known only in their environment."""
+    from eigenoptions.acting import load_linear_options
+
+    options = load_linear_options(file)
+    if only is not None:
+        if not -len(options) <= only < len(options):
+            raise ValueError(f"{file} holds {len(options)} options: index {only} is out of range")
+        options = options[[only]]
+    rows = [{"label": o.label, "eigenvalue": o.eigenvalue, "sign": o.label[-1]} for o in options]
+    if as_json:
+        print(json.dumps({"settings": options.provenance, "options": rows, "files": []}))
+        return
+    console = Console(highlight=False)
+    console.print(f"{options!r}", soft_wrap=True, markup=False)
+    table = Table("option", "eigenvalue", box=None, pad_edge=False)
+    for o in options:
+        table.add_row(o.label, f"{o.eigenvalue:.5g}")
+    console.print(table)
+    made = ", ".join(f"{k} {v}" for k, v in options.provenance.items() if isinstance(v, str | int | float))
+    console.print(made, soft_wrap=True, markup=False)
+
+
 def _row(options: LinearOptionSet, i: int, paths: list[Any]) -> dict[str, Any]:
     """Describe an option, and its runs, in plain JSON values."""
     import numpy as np

@@ -126,7 +126,15 @@ class Show:
         with bar("reading the file"):
             from eigenoptions.options import load_options
 
-            options = load_options(self.file, only=self.only)
+            try:
+                options = load_options(self.file, only=self.only)
+            except ValueError as error:
+                if "holds 'linear options'" not in str(error):
+                    raise
+                from eigenoptions.cli.environments import show_file
+
+                show_file(self.file, self.only, self.as_json)
+                return
         made = dict(options.provenance)
         head = {"maze": made.pop("mdp", ""), "states": options.n_states, "settings": made}
         _show(options, head, [], self.as_json)
