@@ -30,7 +30,7 @@ LAYERS = [  # from the ground up
     {"options", "deep"},
     {"planning", "acting"},
     {"envs", "atari", "fitting"},
-    {"learning", "evaluation", "experience"},
+    {"learning", "evaluation", "experience", "walks"},
     {"sampling", "online"},
     {"discovery"},
     {"plots"},

@@ -225,7 +225,8 @@ class LinearOptionSet(Sequence[LinearOption]):
         )
         gains -= here
         tie = TIE * np.abs(self.direction).max(axis=1)
-        return np.where(gains.max(axis=0) > tie, gains.argmax(axis=0), TERMINATE)
+        best = gains.max(axis=0)
+        return np.where(best > tie, (gains >= best - tie).argmax(axis=0), TERMINATE)  # the first of equal actions
 
     def __len__(self) -> int:
         return len(self.direction)

@@ -6,7 +6,7 @@ on which they are solved exactly. Others: the same stream over features, and pol
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,16 @@ from eigenoptions.planning import solve
 from eigenoptions.spectra import Spectrum
 
 POLICIES = ("learned", "look-ahead")
+OF_FEATURES = (
+    "whiten",
+    "cells",
+    "each",
+    "order",
+    "coupled",
+    "tiles",
+    "tilings",
+    "size",
+)  # settings of `experience`
 CELLS, EACH = 40, 4  # cells along a dimension, and the transitions of one action kept in each
 
 Array = NDArray[np.float64]
@@ -320,7 +330,7 @@ def experience(
     """
     obs = None if first is None else np.asarray(first.obs)
     numbered = (
-        hasattr(space, "n")
+        hasattr(space, "n") and not space.shape
         if space is not None
         else obs is not None and obs.ndim == 1 and obs.dtype.kind in "iu"
     )
@@ -334,72 +344,46 @@ def experience(
     return FeatureExperience(features, n_actions, **settings)
 
 
-def walk(
-    mdp: MDP,
-    steps: int,
-    options: OptionSet | None = None,
-    *,
-    option_chance: float | None = None,
-    begin: int | None = None,
-    rng: int | np.random.Generator = 0,
-    max_episode_steps: int | None = None,
-) -> Transitions:
-    """Transitions of a table, compiled: each decision for an action or an option, which runs to its end.
+def described(env: Any) -> tuple[Any, int, NDArray[np.int_] | None, str]:
+    """Observation space, number of actions, coords for pictures (or None) and name of what can be sampled.
 
-    Parameters
-    ----------
-    mdp
-        The table. Episodes begin at its start (without one, anywhere) and end at its goal, if it has one.
-    steps
-        How many transitions.
-    options
-        Made for this many states and actions; None for primitive actions only.
-    option_chance
-        Chance that a decision is for an option, where one may start. None: uniform over actions and options.
-    begin
-        State to begin in; None: as every episode does.
-    rng
-        Seed or generator.
-    max_episode_steps
-        Begin anew after so many steps; None: never.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> walk(maze("S.G"), 4, rng=1).next_obs.tolist()
-    [0, 1, 1, 1]
+    >>> described("CliffWalking-v1")[:2]
+    (Discrete(48), 4)
     """
-    from eigenoptions._kernels.learning import cumulate
-    from eigenoptions._kernels.wandering import wander
+    from eigenoptions.envs.exploring import name_of
+    from eigenoptions.envs.tables import count_actions, known_mdp, made_env
 
-    for name, value in (("steps", steps), ("max_episode_steps", max_episode_steps)):
-        if value is not None and (not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name} must be at least 1, got {value!r}")
-    if option_chance is not None and not 0 <= option_chance <= 1:
-        raise ValueError(
-            f"option_chance must be in [0, 1], or None for a uniform choice, got {option_chance!r}"
-        )
-    if begin is not None and not 0 <= begin < mdp.n_states:
-        raise ValueError(f"begin must be a state in 0..{mdp.n_states - 1}, got {begin!r}")
-    policy = np.empty((0, mdp.n_states), dtype=np.int32)
-    if options is not None:
-        options.check(mdp)
-        policy = np.ascontiguousarray(options.policy, dtype=np.int32)
-    may = policy.T >= 0
-    first = np.concatenate([[0], np.cumsum(may.sum(axis=1))]).astype(np.int64)
-    menu = first, np.nonzero(may)[1].astype(np.int64), -1.0 if option_chance is None else float(option_chance)
-    starts = np.arange(mdp.n_states) if mdp.start is None else np.array([mdp.start])
-    goal = -1 if mdp.goal is None else mdp.goal
-    if mdp.start is None and goal >= 0 and mdp.n_states > 1:
-        starts = np.delete(starts, goal)
-    limit = np.iinfo(np.int64).max if max_episode_steps is None else int(max_episode_steps)
-    episodes = -1 if begin is None else int(begin), starts, goal, limit
-    seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
-    state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
-    T = mdp.transition
-    sums = cumulate(T.indptr, T.data)
-    wander(T.indptr, T.indices, sums, mdp.n_actions, policy, *menu, *episodes, seed, state, action, after)
-    return Transitions(state, action, after, after == goal)
+    if isinstance(env, MDP):
+        return _Numbers(env.n_states), env.n_actions, env.coords, env.name
+    made = env if hasattr(env, "single_observation_space") else made_env(env() if callable(env) else env)
+    try:
+        space = getattr(made, "single_observation_space", made.observation_space)
+        n_actions, coords = count_actions(made), None
+        if hasattr(space, "n") and not hasattr(made, "single_observation_space"):
+            known = known_mdp(made)
+            coords = None if known is None or known.n_states != space.n else known.coords
+        return space, n_actions, coords, name_of(made)
+    finally:
+        if made is not env:
+            made.close()
+
+
+def nested(space: Any, features: str | Map | None) -> bool:
+    """Whether observations are no arrays (Dict, Tuple), so that the features of a function are stored in their place.
+
+    >>> from gymnasium.spaces import Dict, Discrete
+    >>> nested(Dict({"a": Discrete(2)}), len), nested(Discrete(2), len)
+    (True, False)
+    """
+    return callable(features) and not any(hasattr(space, part) for part in ("n", "low", "nvec"))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The observations of a table, as Gymnasium's Discrete shows them."""
+
+    n: int
+    shape: tuple[int, ...] = ()
 
 
 def _how_many(n_options: int | None, k: int, first: int, both_signs: bool, at_most: bool) -> int:

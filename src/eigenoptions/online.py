@@ -7,7 +7,7 @@ graphs." `cycle` does it on any environment, `exploration` measures what it is w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -15,12 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.acting import LinearOptionSet
-from eigenoptions.experience import FeatureExperience, TableExperience, experience, walk
-from eigenoptions.features import Map
+from eigenoptions.experience import (
+    OF_FEATURES,
+    FeatureExperience,
+    TableExperience,
+    described,
+    experience,
+    nested,
+)
+from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
-
-OF_FEATURES = ("whiten", "cells", "each", "order", "coupled", "tiles", "tilings", "size")
+from eigenoptions.walks import walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,12 @@ class Snapshot:
         What this round saw.
     options
         What it led to: the options that the next round explores with. None while there is nothing to derive them from.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> next(cycle(maze("i-maze"), steps=100, n_options=2)).options
+    OptionSet(2 options on 19 states: e2+, e2-)
     """
 
     round: int
@@ -80,7 +92,7 @@ def cycle(
     rounds
         How many; None: for ever.
     features
-        As in `from_transitions`: None for numbered states, a name, or a function of observations (arrays).
+        As in `from_transitions`: None for numbered states, a name, or a function of observations.
     option_chance
         Chance that a decision is for an option, where one may start; options run to their end. None: uniform over the
         primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
@@ -104,12 +116,17 @@ def cycle(
     Snapshot(round 2: 1000 steps, 101 seen, 278 differences)
     Snapshot(round 3: 1500 steps, 103 seen, 300 differences)
     """
+    from eigenoptions.envs import collect
+
     for name, value in (("n_options", n_options), ("rounds", rounds), ("steps", steps)):
         if value is not None and (not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name} must be at least 1, got {value!r}")
     dice = np.random.default_rng(rng)
-    own = {name: settings.pop(name) for name in OF_FEATURES if name in settings}
+    space, n_actions, coords, _ = described(env)
+    inside = nested(space, features)
+    own: dict[str, Any] = {name: settings.pop(name) for name in OF_FEATURES if name in settings}
     how: dict[str, Any] = {"option_chance": option_chance, "max_episode_steps": max_episode_steps}
+    stored: dict[str, Any] = {"features": features} if inside else {}
     past: TableExperience | FeatureExperience | None = None
     options: Any = None
     begin: int | None = None
@@ -118,30 +135,19 @@ def cycle(
             batch = walk(env, steps, options, begin=begin, rng=dice, **how)
             begin = None if batch.terminated[-1] else int(batch.next_obs[-1])
         else:
-            from eigenoptions.envs import collect
-
-            batch = collect(env, steps, policy=options, rng=dice, n_envs=n_envs, **how)
-        if past is None:
-            past = _begin(env, features, batch, own)
+            batch = collect(env, steps, policy=options, rng=dice, n_envs=n_envs, **how, **stored)
+        if past is None:  # bounds that are not finite are taken from the first round
+            if inside:
+                past = experience(None, n_actions, Raw(), batch, **own)
+            else:
+                past = experience(space, n_actions, features, batch, **own)
+            if isinstance(past, TableExperience):
+                past.coords = coords
         past.add(batch)
         if len(past.gram):
             options = past.options(n_options, at_most=True, **settings)
+            options = replace(options, features=features) if inside else options
         yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
-
-
-def _begin(env: Any, features: str | Map | None, first: Transitions, own: dict[str, Any]) -> Any:
-    """Experience of the right kind, bounds taken from the first round where there are none."""
-    from eigenoptions.envs.tables import count_actions, made_env
-
-    if isinstance(env, MDP):
-        return TableExperience(env.n_states, env.n_actions, env.coords)
-    made = env if hasattr(env, "action_space") else made_env(env() if callable(env) else env)
-    try:
-        space = getattr(made, "single_observation_space", made.observation_space)
-        return experience(space, count_actions(made), features, first, **own)
-    finally:
-        if made is not env:
-            made.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +162,12 @@ class Exploration:
         For each way to explore, ``(runs, T)`` states seen by then.
     n_states
         How many there are.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> exploration(maze("i-maze"), 500, runs=1, points=2).n_states
+    19
     """
 
     steps: NDArray[np.int64]

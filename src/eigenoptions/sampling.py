@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 
 from eigenoptions.acting import LinearOptionSet
-from eigenoptions.experience import TableExperience, experience, walk
+from eigenoptions.experience import OF_FEATURES, TableExperience, described, experience, nested
 from eigenoptions.features import Map, Raw
 from eigenoptions.fitting import checked_actions
 from eigenoptions.mdp import MDP, Transitions, graph
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.planning import solve
 from eigenoptions.spectra import spectrum
+from eigenoptions.walks import walk
 
-OF_FEATURES = ("whiten", "cells", "each", "order", "coupled", "tiles", "tilings", "size")
 MANY = 8  # copies of an environment that are sampled together
 
 
@@ -84,8 +84,13 @@ def from_transitions(
     _, n_actions = checked_actions(first, n_actions)
     own = {name: settings.pop(name) for name in OF_FEATURES if name in settings}
     past = experience(space, n_actions, features, first, **own)
-    for batch in chain([first], batches):
-        past.add(batch)
+    try:
+        for batch in chain([first], batches):
+            past.add(batch)
+    except RuntimeError as stopped:  # an environment that failed on the way
+        stopped.experience = past  # type: ignore[attr-defined]
+        stopped.args = (f"{stopped}; what was seen is in .experience of this error, with its .options()",)
+        raise
     if gamma is not None:
         settings["gamma"] = gamma
     return past.options(n_options, provenance=provenance, **settings)
@@ -131,9 +136,7 @@ def from_samples(
     space, n_actions, coords, name = described(env)
     if n_envs is None:
         n_envs = MANY if isinstance(env, str | MDP) or (callable(env) and not hasattr(env, "step")) else 1
-    nested = callable(features) and not (
-        hasattr(space, "n") or hasattr(space, "low") or hasattr(space, "nvec")
-    )
+    inside = nested(space, features)
     how: dict[str, Any] = {
         "n_envs": n_envs,
         "rng": rng,
@@ -141,52 +144,24 @@ def from_samples(
         "progress": progress,
     }
     if (
-        nested
+        inside
     ):  # observations that are no arrays are stored as their features, which then stand for themselves
         how["features"] = features
     made = from_transitions(
         stream(env, steps, **how),
         n_options,
-        features=Raw() if nested else features,
-        space=None if nested else space,
+        features=Raw() if inside else features,
+        space=None if inside else space,
         n_actions=n_actions,
         provenance={"environment": name, "steps": int(steps)},
         **settings,
     )
     if isinstance(made, OptionSet):
         return replace(made, coords=coords)
-    if nested:
+    if inside:
         assert callable(features)
         made = replace(made, features=features)
     return made.look_ahead(env) if made.weights is None and hasattr(env, "step") else made
-
-
-def described(env: Any) -> tuple[Any, int, NDArray[np.int_] | None, str]:
-    """Observation space, number of actions, coords for pictures (or None) and name of what can be sampled."""
-    from eigenoptions.envs.exploring import name_of
-    from eigenoptions.envs.tables import count_actions, known_mdp, made_env
-
-    if isinstance(env, MDP):
-        return _Numbers(env.n_states), env.n_actions, env.coords, env.name
-    made = env if hasattr(env, "single_observation_space") else made_env(env() if callable(env) else env)
-    try:
-        space = getattr(made, "single_observation_space", made.observation_space)
-        n_actions, coords = count_actions(made), None
-        if hasattr(space, "n") and not hasattr(made, "single_observation_space"):
-            known = known_mdp(made)
-            coords = None if known is None or known.n_states != space.n else known.coords
-        return space, n_actions, coords, name_of(made)
-    finally:
-        if made is not env:
-            made.close()
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """The observations of a table, as Gymnasium's Discrete shows them."""
-
-    n: int
-    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +178,12 @@ class Approach:
         ``(runs, T)`` share of equal actions, over all options and states.
     differences
         ``(runs, T)`` distinct differences seen.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> approach(maze("i-maze"), [100, 200], k=2, runs=3).angles.shape
+    (3, 2, 2)
     """
 
     transitions: NDArray[np.int64]

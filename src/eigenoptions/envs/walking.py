@@ -229,14 +229,15 @@ class Wandering:
         if self.table is not None:
             actions[on] = self.table[self.running[on], obs[on]]
         else:
-            actions[on] = [self.options[self.running[j]].act(obs[j]) for j in on]
+            actions[on] = [self.options[self.running[j]].act(_one(obs, j)) for j in on]
         idle = np.flatnonzero(actions < 0)
         if len(idle):
             if self.table is not None:
                 moves = self.table[:, obs[idle]].T
             else:
                 moves = np.array(
-                    [[option.act(obs[j]) for option in self.options] for j in idle], dtype=np.int64
+                    [[option.act(here) for option in self.options] for here in (_one(obs, j) for j in idle)],
+                    dtype=np.int64,
                 )
             lots = dice.random((len(idle), self.n_actions + len(self.options)))
             lots[:, self.n_actions :][moves < 0] = -1.0
@@ -302,6 +303,13 @@ def _shortened(kept: Transitions, n: int) -> Transitions:
     return Transitions(
         kept.obs[:n].copy(), kept.action[:n].copy(), kept.next_obs[:n].copy(), kept.terminated[:n].copy()
     )
+
+
+def _one(obs: Any, j: Any) -> Any:
+    """Observation j of a batch."""
+    if isinstance(obs, dict):
+        return {k: _one(v, j) for k, v in obs.items()}
+    return tuple(_one(v, j) for v in obs) if isinstance(obs, tuple) else obs[j]
 
 
 def _batch_of_one(obs: Any) -> Any:

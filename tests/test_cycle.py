@@ -1,0 +1,122 @@
+"""Online, with an incomplete graph: explore, derive options, explore further."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.acting import LinearOptionSet
+from eigenoptions.discovery import cycle
+from eigenoptions.maps import rooms_map
+from eigenoptions.mdp import Transitions
+from eigenoptions.online import Snapshot, exploration
+
+
+def rounds(*args: Any, **settings: Any) -> list[Snapshot]:
+    return list(cycle(*args, **settings))
+
+
+def test_the_cycle_arrives_at_the_options_of_the_whole_graph(four_rooms: eo.MDP) -> None:
+    unbounded = eo.MDP(four_rooms.transition, coords=four_rooms.coords, start=94)
+    found = rounds(unbounded, steps=2000, rounds=8, n_options=8)
+    assert [s.round for s in found] == list(range(1, 9))
+    assert [s.steps for s in found] == list(range(2000, 16_001, 2000))
+    seen, rows = [s.seen for s in found], [s.differences for s in found]
+    assert seen == sorted(seen)
+    assert rows == sorted(rows)
+    assert (seen[-1], rows[-1]) == (104, 336)
+    exact = eo.discover(four_rooms, n_options=8, operator="combinatorial")
+    assert np.array_equal(found[-1].options.policy, exact.policy)
+    assert not np.array_equal(found[0].options.policy, exact.policy)
+    assert isinstance(found[0].transitions, Transitions)
+
+
+def test_in_a_table_the_walk_goes_on_where_it_was(four_rooms: eo.MDP) -> None:
+    unbounded = eo.MDP(four_rooms.transition, start=94)
+    first, second, third = rounds(unbounded, steps=300, rounds=3)
+    assert first.transitions.obs[0] == 94
+    assert second.transitions.obs[0] == first.transitions.next_obs[-1]
+    assert third.transitions.obs[0] == second.transitions.next_obs[-1]
+
+
+def test_options_are_used_from_the_second_round_on(four_rooms: eo.MDP) -> None:
+    always = rounds(four_rooms, steps=500, rounds=2, n_options=4, option_chance=1.0)
+    never = rounds(four_rooms, steps=500, rounds=2, n_options=4, option_chance=0.0)
+    assert np.array_equal(always[0].transitions.obs, never[0].transitions.obs)
+    policy, walked = always[0].options.policy, always[1].transitions
+    follows = (policy[:, walked.obs] == walked.action).any(axis=0)
+    may = (policy[:, walked.obs] >= 0).any(axis=0)
+    assert follows[may].mean() > 0.95  # what is left is the first step of a new episode
+    assert not np.array_equal(always[1].transitions.obs, never[1].transitions.obs)
+
+
+def test_same_seed_same_bytes_and_an_endless_generator(four_rooms: eo.MDP) -> None:
+    a, b = (list(islice(cycle(four_rooms, steps=200, rng=7), 4)) for _ in range(2))
+    for one, other in zip(a, b, strict=True):
+        assert one.transitions.obs.tobytes() == other.transitions.obs.tobytes()
+        assert one.options.policy.tobytes() == other.options.policy.tobytes()
+    assert str(a[0]) == f"Snapshot(round 1: 200 steps, {a[0].seen} seen, {a[0].differences} differences)"
+    with pytest.raises(AttributeError):
+        a[0].seen = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("make", ["id", "function", "object"])
+def test_any_environment_of_numbered_states(make: str) -> None:
+    name = "eigenoptions/FourRooms-v0"
+    env = {"id": name, "function": lambda: gym.make(name), "object": gym.make(name)}[make]
+    found = rounds(env, steps=400, rounds=3, n_options=4, max_episode_steps=100)
+    assert isinstance(found[-1].options, eo.OptionSet)
+    assert found[-1].options.n_states == 104
+    assert found[-1].seen > 20
+    if make == "id":
+        assert rounds(env, steps=400, rounds=1, n_envs=2)[0].steps == 400
+
+
+def test_without_a_reward_the_car_leaves_the_valley() -> None:
+    """Random actions hardly move it; options of what was seen take it out, and to where more can be seen."""
+    how = {"features": "fourier", "order": 3, "n_options": 8, "steps": 3000, "rounds": 4, "n_envs": 4}
+    with_options, without = (
+        rounds("MountainCar-v0", **how),
+        rounds("MountainCar-v0", option_chance=0.0, **how),
+    )
+    assert isinstance(with_options[-1].options, LinearOptionSet)
+    assert with_options[-1].seen > 2 * without[-1].seen
+    assert max(s.transitions.next_obs[:, 0].max() for s in with_options) > 0.0
+    assert max(s.transitions.next_obs[:, 0].max() for s in without) < -0.1
+
+
+def test_an_environment_where_nothing_moves_yet() -> None:
+    still = eo.MDP(np.stack([np.eye(2), np.eye(2)], axis=1))
+    (only,) = rounds(still, steps=10, rounds=1)
+    assert only.options is None
+    assert only.differences == 0
+
+
+def test_options_find_more_where_they_are_chosen_seldom() -> None:
+    maze = eo.maze(rooms_map(4, 4, size=5)).task(start=0)
+    found = exploration(maze, 6000, runs=6, round_steps=1000, points=3)
+    actions, uniform, seldom = (found.seen[name].mean(axis=0) for name in found.seen)
+    assert found.n_states == maze.n_states
+    assert (seldom[1:] > actions[1:]).all()
+    assert (uniform[1:] < actions[1:]).all(), "a choice among many options keeps the agent where it has been"
+    again = exploration(maze, 6000, runs=6, round_steps=1000, points=3)
+    assert all(found.seen[name].tobytes() == again.seen[name].tobytes() for name in found.seen)
+
+
+def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
+    for call, complaint in (
+        (lambda: rounds(four_rooms, rounds=0), "rounds must be at least 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=1, n_options=0), "n_options must be at least 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=1, steps=0), "steps must be at least 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=1, option_chance=1.5), r"option_chance must be in \[0, 1\]"),
+        (lambda: rounds("Pendulum-v1", rounds=1), "only Discrete"),
+        (lambda: rounds("Blackjack-v1", rounds=1), "pass features="),
+        (lambda: exploration(four_rooms, runs=0), "runs must be at least 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            call()

@@ -1,0 +1,266 @@
+"""From samples to options: walks, experience of tables and features, and how close samples come to the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from tests import reference
+
+import eigenoptions as eo
+from eigenoptions.acting import LinearOptionSet
+from eigenoptions.envs import CollectionStopped, collect
+from eigenoptions.experience import FeatureExperience, TableExperience, experience
+from eigenoptions.features import Fourier, OneHot, Tiles
+from eigenoptions.mdp import Transitions
+from eigenoptions.sampling import approach, from_samples, from_transitions
+from eigenoptions.walks import walk
+
+
+def every_transition(mdp: eo.MDP) -> Transitions:
+    table = mdp.transition.tocoo()
+    action = table.row % mdp.n_actions
+    return Transitions(table.row // mdp.n_actions, action, table.col, np.zeros(table.nnz, dtype=bool))
+
+
+def everywhere(mdp: eo.MDP) -> eo.MDP:
+    """The same table without start and goal: walks begin anywhere and never end."""
+    return eo.MDP(mdp.transition, coords=mdp.coords)
+
+
+def test_every_transition_once_gives_the_exact_options(domain: eo.MDP) -> None:
+    """Theorem 5.1, end to end: the options, and not only the eigenvectors."""
+    sampled = eo.discover(every_transition(domain), n_options=16)
+    exact = eo.discover(domain, n_options=16, operator="combinatorial")
+    assert sampled.labels == exact.labels
+    assert np.array_equal(sampled.policy, exact.policy)
+    np.testing.assert_array_equal(sampled.value, exact.value)
+    assert sampled.provenance["operator"] == "incidence"
+    assert sampled.state_space == "", "what was seen may not be all, so the file does not insist"
+
+
+def test_samples_come_close_and_arrive(four_rooms: eo.MDP) -> None:
+    close = approach(four_rooms, [300, 3000, 20_000], k=4, runs=3)
+    largest = close.angles[:, :, 0].mean(axis=0)
+    assert largest[0] > largest[1] > largest[2]
+    assert close.angles[:, 2].max() < 1e-5
+    assert close.agreement[:, 0].max() < close.agreement[:, 1].min() < 1.0
+    assert close.agreement[:, 2].min() == 1.0
+    assert (close.differences[:, 2] == 336).all()
+    again = approach(four_rooms, [300, 3000, 20_000], k=4, runs=3)
+    assert close.agreement.tobytes() == again.agreement.tobytes()
+
+
+@pytest.mark.parametrize("chance", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("maze", ["four-rooms", "slippery"])
+def test_the_walk_is_its_slow_twin(maze: str, chance: float | None, slippery: eo.MDP) -> None:
+    mdp = slippery.task(goal=2) if maze == "slippery" else eo.maze(maze)
+    options = eo.discover(mdp, n_options=4)
+    walked = walk(mdp, 2000, options, option_chance=chance, rng=5, max_episode_steps=150)
+    seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
+    starts = [mdp.start] if mdp.start is not None else [s for s in range(mdp.n_states) if s != mdp.goal]
+    how = {"steps": 2000, "starts": starts, "goal": mdp.goal, "limit": 150, "seed": seed, "chance": chance}
+    slow = reference.wander(mdp, options.policy, **how)
+    assert np.array_equal(np.stack([walked.obs, walked.action, walked.next_obs], axis=1), slow)
+    assert np.array_equal(walked.terminated, walked.next_obs == mdp.goal)
+    on = reference.wander(mdp, options.policy, begin=1, **how)
+    assert np.array_equal(
+        walk(mdp, 2000, options, option_chance=chance, begin=1, rng=5, max_episode_steps=150).obs, on[:, 0]
+    )
+
+
+def test_a_walk_chooses_uniformly_over_actions_and_options(four_rooms: eo.MDP) -> None:
+    """By the definition of diffusion time: the mean steps of the walk are those of the exact computation."""
+    goal, start = 9, 94
+    options = eo.discover(four_rooms, n_options=64)
+    task = four_rooms.task(start=start, goal=goal)
+    walked = walk(task, 400_000, options, rng=3)
+    ends = np.flatnonzero(walked.terminated)
+    lengths = np.diff(ends)
+    exact = eo.hitting_times(four_rooms, options)[start, goal]
+    assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
+
+
+def test_the_sampled_mdp_is_shares_of_what_followed(slippery: eo.MDP) -> None:
+    past = TableExperience(3, 2)
+    batch = walk(everywhere(slippery), 60_000, rng=0)
+    past.add(batch)
+    np.testing.assert_allclose(past.mdp().transition.toarray(), slippery.transition.toarray(), atol=0.02)
+    assert past.n_seen == 3
+    fresh = TableExperience(3, 2)
+    for low in range(0, 60_000, 7001):
+        fresh.add(Transitions(*(part[low : low + 7001] for part in vars(batch).values())))
+    assert np.array_equal(fresh.counts.toarray(), past.counts.toarray())
+    assert fresh.options(2).policy.tobytes() == past.options(2).policy.tobytes()
+
+
+def test_what_was_not_tried_stays_put() -> None:
+    past = TableExperience(5, 2)
+    past.add(Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.zeros(2, dtype=bool)))
+    assert past.mdp().successors.tolist() == [[0, 1], [1, 2], [2, 2], [3, 3], [4, 4]]
+    options = past.options()
+    assert (options.policy[:, 3:] == -1).all(), "a state never seen has no option"
+
+
+def test_batches_are_as_good_as_one(four_rooms: eo.MDP, tmp_path: Path) -> None:
+    whole = collect("eigenoptions/FourRooms-v0", 5000, chunk=1000)
+    record = collect("eigenoptions/FourRooms-v0", 5000, chunk=1000, out=tmp_path)
+    space = gym.spaces.Discrete(104)
+    one = eo.discover(whole, n_options=8, space=space)
+    many = eo.discover(record, n_options=8, space=space)
+    assert one.policy.tobytes() == many.policy.tobytes()
+    assert one.n_states == 104
+
+
+def test_environments_are_sampled(four_rooms: eo.MDP) -> None:
+    table = from_samples("eigenoptions/FourRooms-v0", 4, steps=4000)
+    assert isinstance(table, eo.OptionSet)
+    assert table.provenance["environment"] == "eigenoptions/FourRooms-v0"
+    assert np.array_equal(table.coords, four_rooms.coords)
+    eo.OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), table).reset(seed=0)
+    lake = from_samples("FrozenLake-v1", 2, steps=2000)
+    assert (lake.n_states, lake.n_actions) == (16, 4)
+    same = from_samples(four_rooms, 4, steps=4000)
+    assert (same.n_states, same.provenance["environment"]) == (104, "four-rooms")
+    car = from_samples(lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4)
+    assert isinstance(car, LinearOptionSet)
+    assert car.features == Tiles((-1.2, -0.07), (0.6, 0.07), tiles=4)
+    vector = gym.make_vec("CartPole-v1", num_envs=2)
+    assert len(from_samples(vector, 2, steps=500)) == 2
+    raw = from_samples("Acrobot-v1", 2, steps=500, features="raw")
+    assert raw.direction.shape == (2, 6)
+
+
+def test_whitened_functions_have_variance_one_and_vary_on_the_data() -> None:
+    batch = collect("MountainCar-v0", 4000, n_envs=4)
+    phi = Fourier((-1.2, -0.07), (0.6, 0.07), order=3)
+    spread = {}
+    for whiten in (True, False):
+        past = FeatureExperience(phi, 3, whiten=whiten)
+        past.add(batch)
+        f = phi(past.kept.obs) @ past.spectrum(3).vectors
+        spread[whiten] = f.std(axis=0)
+        assert past.spectrum(3).n_zero == 0
+    np.testing.assert_allclose(spread[True], 1.0, atol=1e-6)
+    assert spread[False].max() < 0.01, (
+        "without it the smallest eigenvalues belong to functions that are flat there"
+    )
+
+
+def test_whitening_does_not_depend_on_the_scale_of_features() -> None:
+    batch = collect("MountainCar-v0", 2000, n_envs=4)
+    phi = Fourier((-1.2, -0.07), (0.6, 0.07), order=2)
+    scale = np.linspace(0.5, 1.5, 9)
+    curves = []
+    for features in (phi, lambda obs: phi(obs) * scale):
+        past = FeatureExperience(features, 3, cells=40, each=None)
+        past.add(batch)
+        curves.append(np.abs(features(batch.obs) @ past.spectrum(1).vectors[:, 0]).std())
+    assert curves[0] == pytest.approx(curves[1], rel=0.05)
+
+
+def test_crowded_places_do_not_outweigh_the_others() -> None:
+    past = FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=10, each=3)
+    x = np.full((1000, 1), 0.55)
+    past.add(Transitions(x, np.tile([0, 1], 500), x + 0.01, np.zeros(1000, dtype=bool)))
+    past.add(Transitions(x, np.tile([0, 1], 500), x + 0.01, np.zeros(1000, dtype=bool)))
+    past.add(Transitions(np.array([[0.2]]), np.array([0]), np.array([[0.3]]), np.zeros(1, dtype=bool)))
+    assert len(past.kept) == 3 + 3 + 1
+    assert (past.n_seen, past.n_transitions) == (3, 2001)
+    rng = np.random.default_rng(0)
+    whole, parts = (FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=10, each=3) for _ in range(2))
+    obs, action = rng.random((500, 1)), rng.integers(2, size=500)
+    batch = Transitions(obs, action, rng.random((500, 1)), np.zeros(500, dtype=bool))
+    whole.add(batch)
+    for low in range(0, 500, 77):
+        parts.add(Transitions(*(part[low : low + 77] for part in vars(batch).values())))
+    assert np.array_equal(whole.kept.obs, parts.kept.obs)
+
+
+def test_the_kind_of_experience_is_told_by_the_space() -> None:
+    numbers = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
+    assert isinstance(experience(None, 2, None, numbers), TableExperience)
+    assert isinstance(experience(gym.spaces.Discrete(4), 2, None), TableExperience)
+    assert isinstance(experience(None, 2, OneHot(7)), TableExperience)
+    bits = experience(gym.spaces.MultiBinary(4), 2, "raw")
+    assert isinstance(bits, FeatureExperience)
+    with pytest.raises(ValueError, match="need Box observations, these are MultiBinary"):
+        experience(gym.spaces.MultiBinary(4), 2, None)
+
+
+def test_what_was_seen_before_an_environment_failed_is_kept() -> None:
+    class Broken(gym.Wrapper[Any, Any, Any, Any]):
+        steps = 0
+
+        def step(self, action: Any) -> Any:
+            self.steps += 1
+            if self.steps > 700:
+                raise OSError("the cable fell out")
+            return super().step(action)
+
+    message = (
+        r"stopped after 700 of 2000 transitions: OSError: the cable fell out; what was seen is in .experience"
+    )
+    with pytest.raises(CollectionStopped, match=message) as caught:
+        eo.discover(Broken(gym.make("eigenoptions/FourRooms-v0")), n_options=4, steps=2000)
+    assert caught.value.experience.n_transitions == 700
+    assert len(caught.value.experience.options(4)) == 4
+
+
+def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
+    batch = walk(four_rooms, 50)
+    nan = Transitions(
+        np.full((3, 2), np.nan), np.zeros(3, dtype=int), np.zeros((3, 2)), np.zeros(3, dtype=bool)
+    )
+    words = Transitions(np.array([{"a": 1}]), np.array([0]), np.array([{"a": 1}]), np.zeros(1, dtype=bool))
+    nothing = Transitions(np.zeros((0, 2)), np.zeros(0, dtype=int), np.zeros((0, 2)), np.zeros(0, dtype=bool))
+    options = eo.discover(four_rooms, n_options=2)
+    cases: list[tuple[Any, str]] = [
+        (
+            lambda: from_transitions(batch, 9999),
+            r"n_options must be in 1..\d+, what these transitions tell, got 9999",
+        ),
+        (lambda: from_transitions([1, 2]), "give Transitions or batches of them, got int"),
+        (lambda: from_transitions([]), "give Transitions or batches of them, got list"),
+        (lambda: from_transitions(nothing), "there are no transitions"),
+        (lambda: from_transitions(nan), "observation 0 has nan in dimension 0"),
+        (
+            lambda: from_transitions(words),
+            "observations must be arrays of numbers, got object: pass features=",
+        ),
+        (lambda: from_transitions(batch, space=gym.spaces.Discrete(3)), "states must be in 0..2"),
+        (lambda: from_transitions(batch, n_actions=1), "actions must be in 0..0"),
+        (
+            lambda: eo.discover(batch, 2, "bottleneck"),
+            "from samples there are eigenoptions only, not 'bottleneck'",
+        ),
+        (
+            lambda: eo.discover("Pendulum-v1", 2),
+            r"Pendulum-v1 has actions Box.*: only Discrete\(n\) is supported",
+        ),
+        (lambda: eo.discover("Blackjack-v1", 2), r"observations of Blackjack-v1 are Tuple.*pass features="),
+        (lambda: eo.discover("NoSuchEnv-v0", 2), "no environment 'NoSuchEnv-v0'"),
+        (lambda: eo.discover("MountainCar-v0", 2, steps=0), "steps must be at least 1, got 0"),
+        (
+            lambda: eo.discover("MountainCar-v0", 2, steps=99, policy="magic"),
+            'must be "learned" or "look-ahead"',
+        ),
+        (lambda: eo.discover("MountainCar-v0", 2, steps=99, features="wavelets"), "features must be one of"),
+        (lambda: FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=0), "cells must be at least 1, got 0"),
+        (lambda: walk(four_rooms, 0), "steps must be at least 1, got 0"),
+        (lambda: walk(four_rooms, 5, begin=104), "begin must be a state in 0..103, got 104"),
+        (lambda: walk(four_rooms, 5, options, option_chance=2), r"option_chance must be in \[0, 1\]"),
+        (lambda: walk(eo.maze("i-maze"), 5, options), "options of another state space"),
+        (
+            lambda: collect("FrozenLake-v1", 5, policy=options, option_chance=-1),
+            r"option_chance must be in \[0, 1\]",
+        ),
+    ]
+    for call, complaint in cases:
+        with pytest.raises(ValueError, match=complaint):
+            call()
+    with pytest.raises(TypeError, match="discover takes an MDP, Transitions or an environment, got int"):
+        eo.discover(3)
