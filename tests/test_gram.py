@@ -304,3 +304,29 @@ def test_bad_input_is_refused_and_nothing_is_lost() -> None:
     ):
         with pytest.raises(ValueError, match=complaint):
             Gram(**bad)
+
+
+def test_with_a_metric_functions_have_length_one_and_the_rest_is_the_generalised_problem() -> None:
+    rng = np.random.default_rng(3)
+    phi = rng.standard_normal((400, 6)) @ rng.standard_normal((6, 6))
+    gram = Gram()
+    gram.add(phi[:-1], phi[1:])
+    M = np.cov(phi.T)
+    sp = gram.spectrum(metric=M)
+    E = sp.vectors
+    np.testing.assert_allclose(E.T @ M @ E, np.eye(6), atol=1e-8)
+    np.testing.assert_allclose(gram.matrix @ E, 2 * M @ E * sp.values, atol=1e-6)
+    same = gram.spectrum(metric=np.eye(6))
+    np.testing.assert_allclose(same.vectors, gram.spectrum().vectors, atol=1e-10)
+    flat = np.diag([1.0, 1.0, 1.0, 1.0, 1e-6, 0.0])
+    assert gram.spectrum(metric=flat).vectors.shape == (6, 4), (
+        "where features hardly differ there is no direction"
+    )
+    for metric, k, complaint in (
+        (np.eye(5), None, r"metric must be finite numbers of shape \(6, 6\), got shape \(5, 5\)"),
+        (np.full((6, 6), np.nan), None, "metric must be finite"),
+        (np.eye(6), 7, "k must be in 1..6, the directions in which features differ, got 7"),
+        (np.zeros((6, 6)), None, r"k must be in 1..0"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            gram.spectrum(k, metric=metric)
