@@ -226,7 +226,9 @@ class LinearOptionSet(Sequence[LinearOption]):
         gains -= here
         tie = TIE * np.abs(self.direction).max(axis=1)
         best = gains.max(axis=0)
-        return np.where(best > tie, (gains >= best - tie).argmax(axis=0), TERMINATE)  # the first of equal actions
+        return np.where(
+            best > tie, (gains >= best - tie).argmax(axis=0), TERMINATE
+        )  # the first of equal actions
 
     def __len__(self) -> int:
         return len(self.direction)
