@@ -11,10 +11,11 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions.acting import LinearOptionSet
-from eigenoptions.mdp import MDP, Transitions, graph
+from eigenoptions.mdp import MDP, Transitions, graph, mazes
 from eigenoptions.online import cycle as cycle
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.planning import solve
@@ -107,6 +108,12 @@ def _sampled(
     source: Any, n_options: int | None, method: str, settings: dict[str, Any]
 ) -> OptionSet | LinearOptionSet:
     """Options of samples, or of what can be sampled."""
+    if isinstance(source, str) and source in mazes():
+        raise ValueError(f"{source!r} is a maze: give its MDP, discover(maze({source!r}), ...)")
+    if isinstance(source, np.ndarray) or issparse(source):
+        raise TypeError(
+            "discover takes an MDP, Transitions or an environment, got an array: make an MDP of it first"
+        )
     if method != "eigen":
         raise ValueError(
             f"from samples there are eigenoptions only, not {method!r}: make an MDP with from_env first"

@@ -359,6 +359,10 @@ def _menu(mdp: MDP, options: OptionSet | None) -> tuple[NDArray[Any], ...]:
 
 def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> MDP:
     """Give the MDP its start and goal, if that makes a task one can learn."""
+    if not isinstance(mdp, MDP):
+        raise TypeError(
+            f"learning takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+        )
     task = mdp.task(start, goal)
     for name in ("start", "goal"):
         if getattr(task, name) is None:

@@ -254,6 +254,10 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     >>> graph(maze("S.G")).toarray().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
+    if not isinstance(mdp, MDP):
+        raise TypeError(
+            f"graph takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+        )
     n = mdp.n_states
     if isinstance(weights, str):
         if weights not in ("adjacency", "random-walk"):
@@ -329,8 +333,12 @@ def _read(source: str | Path) -> tuple[str, str]:
             return source, (_MAZES / f"{source}.txt").read_text(encoding="utf-8")
         if "\n" in source or not set(source) - set(WALLS + FREE):
             return "", source
+    elif not isinstance(source, Path):
+        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
     try:
         path = Path(source)
+        if path.is_dir():
+            raise ValueError("it is a folder; give a file in it")
         if path.is_file():
             return path.stem, path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -89,6 +89,8 @@ class Option:
 
     def act(self, obs: int) -> int:
         """The action in state `obs`, or TERMINATE."""
+        if obs < 0:
+            raise IndexError(f"a state is a number in 0..{len(self.policy) - 1}, got {obs}")
         return int(self.policy[obs])
 
     @property
@@ -317,6 +319,10 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     >>> [p.label for p in eigenpurposes(eo.spectrum(W, k=3))]
     ['e2+', 'e2-', 'e3+', 'e3-']
     """
+    if not isinstance(spectrum, Spectrum):
+        raise TypeError(
+            f"eigenpurposes takes a Spectrum, got {type(spectrum).__name__}: call spectrum(graph(mdp))"
+        )
     first = spectrum.n_zero if skip_zero else 0
     return [
         Purpose(column if sign == "+" else -column, f"e{i + 1}{sign}", float(spectrum.values[i]))
@@ -349,7 +355,12 @@ def load_options(
     OptionSet(1 option on 19 states: e3+)
     >>> folder.cleanup()
     """
-    header, arrays = storage.read(path, "options", FORMAT, only)
+    try:
+        header, arrays = storage.read(path, "options", FORMAT, only)
+    except ValueError as error:
+        if "holds 'linear options'" in str(error):
+            raise ValueError(f"{error}: read it with load_linear_options") from None
+        raise
     rows = header["rows"]
     options = OptionSet(
         arrays["policy"],

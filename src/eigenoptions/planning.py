@@ -52,8 +52,12 @@ def solve(
     >>> solve(corridor, Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
-    if not (isinstance(gamma, int | float | np.floating) and 0 <= gamma < 1):
+    if not (isinstance(gamma, int | float | np.floating | np.integer) and 0 <= gamma < 1):
         raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
+    if not isinstance(mdp, MDP):
+        raise TypeError(
+            f"solve takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+        )
     if not 0 <= tol < 1:
         raise ValueError(f"tol must be in [0, 1), got {tol!r}")
     wanted = (

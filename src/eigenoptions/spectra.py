@@ -383,7 +383,7 @@ def _norm(L: csr_array) -> float:
 
 def _weights(W: Any) -> csr_array:
     """Checked symmetric weights."""
-    if not issparse(W) and not isinstance(W, np.ndarray):
+    if not issparse(W) and not (isinstance(W, np.ndarray) and W.ndim == 2):
         raise ValueError(
             f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
         )

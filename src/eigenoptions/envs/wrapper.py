@@ -104,8 +104,23 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ValueError(f'mode must be "call-and-return" or "step", got {mode!r}')
         if not isinstance(max_duration, int | np.integer) or max_duration < 1:
             raise ValueError(f"max_duration must be at least 1, got {max_duration!r}")
+        if not hasattr(options, "__len__"):
+            raise ValueError(
+                f"options must be an OptionSet or a list of options, got {type(options).__name__}"
+            )
         if len(options) == 0:
             raise ValueError("there are no options: discover at least one")
+        actions = getattr(options, "n_actions", self.n_primitive)
+        if not isinstance(options, OptionSet) and actions != self.n_primitive:
+            raise ValueError(
+                f"options of another environment: they choose among {actions} actions, this one has "
+                f"{self.n_primitive}; discover options here"
+            )
+        if hasattr(options, "potential") and state is None:
+            try:  # do the features of these options fit the observations?
+                options.potential(np.asarray(env.observation_space.sample())[None], 1)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"options of another environment: {error}; discover options here") from None
         if isinstance(options, OptionSet):
             space = env.observation_space if state is None else None
             check_options(options, self.n_primitive, space, known_mdp(env) if options.state_space else None)
