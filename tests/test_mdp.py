@@ -164,7 +164,7 @@ def test_files_that_are_no_maps(tmp_path):
     refused(ValueError, lambda: eo.maze(tmp_path / "picture.png"), "picture.png is not a text file")
     (tmp_path / "empty.txt").write_text("")
     refused(ValueError, lambda: eo.maze(tmp_path / "empty.txt"), "the map is empty")
-    refused(ValueError, lambda: eo.maze(tmp_path), "no maze called", "no such file")
+    refused(ValueError, lambda: eo.maze(tmp_path), "cannot read the maze", "it is a folder")
     refused(ValueError, lambda: eo.maze(tmp_path / "nowhere.txt"), "no maze called", "no such file")
 
 
