@@ -24,7 +24,7 @@ PACKAGE = ROOT / "src" / "eigenoptions"
 
 LAYERS = [  # from the ground up
     {"_kernels", "parallel", "sketch", "storage", "maps", "registration"},
-    {"mdp", "lanczos", "features", "differences", "cloning"},
+    {"mdp", "lanczos", "features", "differences", "cloning", "keeping"},
     {"spectra"},
     {"gram"},
     {"options", "deep"},
@@ -52,6 +52,7 @@ DOORS = {  # a heavy dependency, and the modules that may import it
     "joblib": {"parallel"},
     "matplotlib": {"plots"},
     "mpl_toolkits": {"plots"},
+    "PIL": {"plots"},
     "safetensors": {"storage"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},
