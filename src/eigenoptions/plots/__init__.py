@@ -1,4 +1,4 @@
-"""Figures for papers, the only door to matplotlib (paper, Figures 1 to 7).
+"""Figures for papers, the only door to matplotlib (paper, Figures 1 to 10).
 
 A figure is a grid of panels: what a maze, a PVF, an option or a learning curve looks like is said once, and
 `figure` sets any of them side by side. Nothing here touches pyplot or needs a screen.
@@ -23,3 +23,6 @@ from eigenoptions.plots.panels import maze_panel as maze_panel
 from eigenoptions.plots.panels import policy_panel as policy_panel
 from eigenoptions.plots.panels import surface_panel as surface_panel
 from eigenoptions.plots.panels import value_panel as value_panel
+from eigenoptions.plots.screens import clip as clip
+from eigenoptions.plots.screens import screen_panel as screen_panel
+from eigenoptions.plots.screens import time_panel as time_panel

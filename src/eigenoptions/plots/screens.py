@@ -1,0 +1,151 @@
+"""Panels and clips of Atari games: where the player spends its time, drawn over the screen (Figures 8 to 10)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image
+from scipy.ndimage import gaussian_filter
+
+from eigenoptions.plots.figures import write
+from eigenoptions.plots.lines import CYCLE, DASHES
+from eigenoptions.plots.panels import INK, Panel
+
+HEAT = matplotlib.colormaps["inferno"]
+FAINT = 0.75  # how far a screen under a heat map is faded
+BLUR = 3.0  # pixels: the player is about as large as twice this
+SECOND = 60.0  # frames of the emulator
+
+
+def screen_panel(
+    screen: NDArray[np.uint8],
+    places: ArrayLike | None = None,
+    title: str = "",
+    *,
+    marks: Mapping[str, tuple[float, float]] | None = None,
+) -> Panel:
+    """A screen of a game and, as heat, the share of the time that the player was at each place.
+
+    Parameters
+    ----------
+    screen
+        ``(H, W, 3)`` what the emulator shows.
+    places
+        ``(N, 2)`` pixel (x, y) of the player in each frame; None for the bare screen.
+    title
+        Above it.
+    marks
+        Places (x, y) to point at, by a short name.
+
+    Examples
+    --------
+    >>> screen_panel(np.zeros((210, 160, 3), dtype=np.uint8), [[80, 100]]).aspect
+    1.3125
+    """
+    high, wide = screen.shape[:2]
+    at = np.empty((0, 2)) if places is None else np.asarray(places, dtype=float).reshape(-1, 2)
+    at = at[np.isfinite(at).all(axis=1)]
+    ground = screen.astype(float) / 255
+    if places is not None:
+        grey = ground @ [0.3, 0.59, 0.11]
+        ground = np.repeat((FAINT + (1 - FAINT) * grey)[:, :, None], 3, axis=2)
+
+    def draw(ax: Axes) -> None:
+        picture = ground
+        if len(at):
+            x, y = (np.clip(at[:, i].astype(int), 0, side - 1) for i, side in ((0, wide), (1, high)))
+            time = np.bincount(y * wide + x, minlength=high * wide).reshape(high, wide) / len(at)
+            time = gaussian_filter(time, BLUR)
+            strength = np.sqrt(time / time.max())  # the square root, so that rare places are seen too
+            cover = np.clip(1.6 * strength, 0, 1)[:, :, None]
+            picture = (1 - cover) * ground + cover * HEAT(1 - 0.85 * strength)[:, :, :3]
+        ax.imshow(picture, interpolation="nearest", aspect="equal")
+        for name, (px, py) in (marks or {}).items():
+            ax.text(
+                px,
+                py,
+                name,
+                size=6,
+                weight="bold",
+                color=INK,
+                ha="center",
+                va="center",
+                path_effects=[withStroke(linewidth=1.5, foreground="white")],
+            )
+        ax.set_axis_off()
+
+    return Panel(draw, title, high / wide)
+
+
+def time_panel(
+    samples: Mapping[str, ArrayLike],
+    title: str = "",
+    *,
+    bins: Sequence[float],
+    label: str = "",
+) -> Panel:
+    """Share of the time that a number (the chicken's height) had each value, one line a sample (Figure 8, right).
+
+    >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).kind
+    'graph'
+    """
+    edges = np.asarray(bins, dtype=float)
+    shares = {}
+    for name, values in samples.items():
+        count = np.histogram(np.asarray(values, dtype=float), edges)[0]
+        shares[name] = count / max(count.sum(), 1)
+
+    def draw(ax: Axes) -> None:
+        for i, (name, share) in enumerate(shares.items()):
+            style: Any = {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[i % len(DASHES)]}
+            ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **style)
+        ax.set(xlabel="share of the time", ylabel=label, xlim=(0, 1))
+        ax.legend()
+
+    return Panel(draw, title, 1.0, "graph")
+
+
+def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> None:
+    """Write screens ``(N, H, W, 3)``, one in `every` frames of the emulator, as a GIF at the game's speed.
+
+    The games have few colours, so a palette of all of them loses nothing and the file stays small.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     clip(pathlib.Path(folder) / "a.gif", np.zeros((2, 4, 4, 3), dtype=np.uint8))
+    ...     (pathlib.Path(folder) / "a.gif").read_bytes()[:6]
+    b'GIF89a'
+    """
+    if not len(screens):
+        raise ValueError("a clip needs at least one screen")
+    colors, flat = np.unique(
+        screens.reshape(-1, 3).astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32),
+        return_inverse=True,
+    )
+    if len(colors) > 256:
+        raise ValueError(f"a clip can have 256 colours, these screens have {len(colors)}")
+    palette = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1).astype(np.uint8).tobytes()
+    pictures = []
+    for indices in flat.reshape(screens.shape[:3]).astype(np.uint8):
+        picture = Image.fromarray(indices)
+        picture.putpalette(palette)
+        pictures.append(picture)
+    buffer = io.BytesIO()
+    pictures[0].save(
+        buffer,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=max(20, round(1000 * every / SECOND)),  # browsers take less than 20 ms for 100
+        loop=0,
+        optimize=False,
+    )
+    write(path, buffer.getvalue())
