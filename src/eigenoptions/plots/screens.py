@@ -20,7 +20,7 @@ from eigenoptions.plots.lines import CYCLE, DASHES
 from eigenoptions.plots.panels import INK, Panel
 
 HEAT = matplotlib.colormaps["inferno"]
-FAINT = 0.75  # how far a screen under a heat map is faded
+FAINT = 0.65  # how far a screen under a heat map is faded
 BLUR = 3.0  # pixels: the player is about as large as twice this
 SECOND = 60.0  # frames of the emulator
 
