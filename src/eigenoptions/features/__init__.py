@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
+from eigenoptions.features.ram import Ram
+
 Map = Callable[[Any], Any]
 
 VAST = 1e6  # bounds beyond this say nothing about where observations lie
@@ -232,7 +234,7 @@ class Tiles:
         return ones
 
 
-MAPS = {kind.name: kind for kind in (OneHot, Raw, Bits, Fourier, Tiles)}
+MAPS = {kind.name: kind for kind in (OneHot, Raw, Bits, Fourier, Tiles, Ram)}
 
 
 def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
@@ -241,7 +243,7 @@ def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings
     Parameters
     ----------
     name
-        ``"one-hot"``, ``"raw"``, ``"bits"``, ``"fourier"`` or ``"tiles"``.
+        ``"one-hot"``, ``"raw"``, ``"bits"``, ``"fourier"``, ``"tiles"`` or ``"ram"``.
     space
         Of the observations. Its bounds are the map's; see `bounds` for those that are not finite. None: all from `obs`.
     obs
@@ -268,8 +270,8 @@ def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings
                 f"one-hot features need Discrete observations, these are {space}: use fourier or tiles"
             )
         return OneHot(int(space.n), **settings)
-    if name == "bits" or (name == "raw" and space is not None and not hasattr(space, "low")):
-        return Bits(**settings) if name == "bits" else Raw(**settings)
+    if name in ("bits", "ram") or (name == "raw" and space is not None and not hasattr(space, "low")):
+        return kind(**settings)  # type: ignore[no-any-return]
     low, high = bounds(space, obs)
     if name == "tiles" and "size" not in settings:
         tiles = kind(low, high, **{**settings, "size": 1})
