@@ -45,15 +45,15 @@ clean: ## remove .venv, built documents and caches (results in report/ and out/ 
 	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps. The core is enough to reproduce; the dev extra contains the others, so it sets all stamps.
+# Stamps. The core with the Atari games is enough to reproduce; the dev extra contains the others, so it sets all stamps.
 .venv/.core: pyproject.toml
 	$(venv)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[atari]'
 	@touch $@
 
 .venv/.studio: pyproject.toml
 	$(venv)
-	$(BIN)/python -m pip install --quiet --editable '.[studio]'
+	$(BIN)/python -m pip install --quiet --editable '.[atari,studio]'
 	@touch .venv/.core $@
 
 .venv/.dev: pyproject.toml

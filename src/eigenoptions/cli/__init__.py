@@ -62,7 +62,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         complain("stopped", [])
         return 130
-    except (ValueError, OSError, ArithmeticError, MemoryError) as error:
+    except (ValueError, OSError, ArithmeticError, MemoryError, ImportError) as error:
         complain(str(error) or type(error).__name__, getattr(error, "__notes__", []))
         return 2
     return 0
