@@ -77,7 +77,7 @@ class Ram:
     @property
     def each(self) -> int:
         """Features a byte, before `columns`."""
-        return self.table.shape[1]
+        return int(self.table.shape[1])
 
     @property
     def width(self) -> int:
@@ -92,15 +92,18 @@ class Ram:
     @cached_property
     def table(self) -> NDArray[Any]:
         """``(256, each)`` the features of each value of a byte: booleans, or floats with code ``"bytes"``."""
-        value = np.arange(256)
-        if self.code == "bits":
-            return (value[:, None] >> np.arange(8) & 1).astype(np.bool_)
-        if self.code == "bytes":
-            return value[:, None] / 256.0  # a power of two: sums of such numbers are exact
+        value = np.arange(256)[:, None]
         place = value * self.steps // 256
-        if self.code == "onehot":
-            return place[:, None] == np.arange(self.steps)
-        return place[:, None] >= np.arange(1, self.steps)
+        made: NDArray[Any]
+        if self.code == "bits":
+            made = (value >> np.arange(8) & 1).astype(np.bool_)
+        elif self.code == "bytes":
+            made = value / 256.0  # a power of two: sums of such numbers are exact
+        elif self.code == "onehot":
+            made = place == np.arange(self.steps)
+        else:
+            made = place >= np.arange(1, self.steps)
+        return made
 
     def __call__(self, obs: ArrayLike) -> NDArray[Any]:
         """``(N, n_bytes)`` bytes to ``(N, width)``."""
@@ -109,10 +112,12 @@ class Ram:
             raise ValueError(
                 f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {ram.dtype} of shape {ram.shape}"
             )
+        phi: NDArray[Any]
         if self.columns is None:
-            return self.table[ram[:, self.watched]].reshape(len(ram), self.width)
-        which, unit = np.divmod(np.array(self.columns, dtype=np.intp), self.each)
-        phi: NDArray[Any] = self.table[ram[:, self.watched[which]], unit]
+            phi = self.table[ram[:, self.watched]].reshape(len(ram), self.width)
+        else:
+            which, unit = np.divmod(np.array(self.columns, dtype=np.intp), self.each)
+            phi = self.table[ram[:, self.watched[which]], unit]
         return phi
 
     def narrowed(self, ram: ArrayLike) -> Ram:
@@ -131,7 +136,8 @@ class Ram:
                 f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {seen.dtype} of shape {seen.shape}"
             )
         before = np.arange(len(self.watched) * self.each) if self.columns is None else np.array(self.columns)
-        addresses, columns = [], []
+        addresses: list[int] = []
+        columns: list[int] = []
         for i, address in enumerate(self.watched.tolist()):
             rows = self.table[np.unique(seen[:, address])]
             units = np.flatnonzero((rows != rows[0]).any(axis=0))
