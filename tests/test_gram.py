@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -141,12 +143,48 @@ def test_the_set_is_exact(rows: list[list[int]]) -> None:
 
 
 def test_the_set_tells_rows_apart_whose_hashes_collide() -> None:
+    """Rows of one and of two words made to have one hash: the second word undoes what the first one mixed."""
+    from eigenoptions._kernels.learning import GOLDEN, mix
+
+    first = np.arange(50, dtype=np.uint64)
+    start = np.array([mix(GOLDEN ^ w) for w in first], dtype=np.uint64)
+    rows = [[int(w), int(x ^ start[0])] for w, x in zip(first, start, strict=True)]
+    hashes = {int(mix(mix(GOLDEN ^ np.uint64(a)) ^ np.uint64(b))) for a, b in rows}
+    rows.append([int(GOLDEN ^ start[0])])
+    assert hashes == {int(mix(GOLDEN ^ np.uint64(rows[-1][0])))}
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    words = np.array([w for row in rows for w in row], dtype=np.uint64)
+    for order in (list(range(51)), [50, *range(50)]):  # the single word last, and first
+        at = np.concatenate([[0], np.cumsum([len(rows[i]) for i in order])])
+        ours = RowSet()
+        assert ours.insert(at, np.array([w for i in order for w in rows[i]], dtype=np.uint64)).tolist() == [
+            *range(51)
+        ]
     ours = RowSet()
-    ours._table = np.full(2048, -1, dtype=np.int64)
-    ours._ends = np.zeros(1025, dtype=np.int64)
-    words = np.arange(1000, dtype=np.uint64)  # a table of 2,048 places: hundreds of rows share a place
-    assert ours.insert(np.arange(1001), words).tolist() == list(range(1000))
-    assert ours.insert(np.arange(1001), words[::-1].copy()).tolist() == list(range(999, -1, -1))
+    assert ours.insert(indptr, words).tolist() == ours.insert(indptr, words).tolist() == list(range(51))
+
+
+def test_pairs_of_states_are_rows_like_others(rng: np.random.Generator) -> None:
+    before, after = rng.integers(300, size=(2, 20_000))
+    fast, plain = RowSet(), RowSet()
+    for low in range(0, 20_000, 7_000):
+        part = slice(low, low + 7_000)
+        fast.insert_pairs(before[part], after[part])
+        plain.insert(*encoded(STATES, before[part], after[part]))
+    assert np.array_equal(fast.words, plain.words)
+    assert np.array_equal(fast.indptr, plain.indptr)
+
+
+def test_a_copy_of_a_set_goes_on_like_the_set(rng: np.random.Generator) -> None:
+    rows = RowSet()
+    rows.insert(np.arange(1001), rng.integers(200, size=1000).astype(np.uint64))
+    for made in (pickle.loads(pickle.dumps(rows)), deepcopy(pickle.loads(pickle.dumps(RowSet())))):
+        known = made.count
+        words = np.concatenate([rows.words, np.array([999], dtype=np.uint64)])
+        slots = made.insert(np.arange(len(words) + 1), words)
+        assert slots.tolist() == list(range(len(words)))
+        assert made.count == rows.count + 1
+        assert known in (0, rows.count)
 
 
 @pytest.mark.parametrize("kind", KINDS)

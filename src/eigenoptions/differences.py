@@ -100,9 +100,22 @@ class RowSet:
 
     def __init__(self) -> None:
         self.count = 0
-        self._table = np.full(64, -1, dtype=np.int64)
+        self._single = True  # every row has one word
+        self._table = np.full((64, 2), -1, dtype=np.int64)
         self._ends = np.zeros(33, dtype=np.int64)
         self._store = np.zeros(64, dtype=np.uint64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels and is copied: the rows, without spare room. The table is made again when it is needed."""
+        return {
+            "count": self.count,
+            "_single": self._single,
+            "_ends": self.indptr.copy(),
+            "_store": self.words.copy(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _table=np.empty((0, 2), dtype=np.int64))
 
     @property
     def indptr(self) -> NDArray[np.int64]:
@@ -121,26 +134,63 @@ class RowSet:
 
     def insert(self, indptr: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
         """Add rows; the number of each in the set."""
-        from eigenoptions._kernels.gram import insert, refill
+        from eigenoptions._kernels.gram import insert
 
+        self._settle()
+        self._single &= bool((np.diff(indptr) == 1).all())
         slots = np.empty(len(indptr) - 1, dtype=np.int64)
         begin = 0
         while True:
             begin, self.count = insert(
-                indptr, words, begin, slots, self._table, self._ends, self._store, self.count
+                indptr, words, begin, slots, self._single, self._table, self._ends, self._store, self.count
             )
             if begin == len(slots):
                 return slots
-            row = int(indptr[begin + 1] - indptr[begin])
-            short = int(self._ends[self.count]) + row - len(self._store)
-            if short > 0:
-                more = np.zeros(max(short, len(self._store)), dtype=np.uint64)
-                self._store = np.concatenate([self._store, more])
-            if self.count + 1 >= len(self._ends):
-                self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)])
-            if 2 * (self.count + 1) > len(self._table):
-                self._table = np.full(2 * len(self._table), -1, dtype=np.int64)
-                refill(self._table, self._ends, self._store, self.count)
+            self._grow(int(indptr[begin + 1] - indptr[begin]))
+
+    def insert_pairs(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> None:
+        """Add transitions between states, as `encoded` makes rows of them, to a set that holds nothing else.
+
+        >>> rows = RowSet()
+        >>> rows.insert_pairs(np.array([0, 1, 1, 0]), np.array([1, 1, 2, 1]))
+        >>> [divmod(int(word), 2**32) for word in rows.words]
+        [(0, 1), (1, 2)]
+        """
+        from eigenoptions._kernels.gram import insert_pairs
+
+        self._settle()
+        begin = 0
+        while True:
+            begin, self.count = insert_pairs(
+                before, after, begin, self._table, self._ends, self._store, self.count
+            )
+            if begin == len(before):
+                return
+            self._grow(1)
+
+    def _settle(self) -> None:
+        """Make the table of a set that is a copy."""
+        if not len(self._table):
+            rows = RowSet()
+            while 3 * (self.count + 1) > 2 * len(rows._table):
+                rows._table = np.full((2 * len(rows._table), 2), -1, dtype=np.int64)
+            rows._ends, rows._store = np.zeros_like(self._ends, shape=self.count + 2), self._store.copy()
+            rows.insert(self.indptr, self.words)
+            self.__dict__.update(rows.__dict__)
+
+    def _grow(self, row: int) -> None:
+        """Make room for one more row of so many words, and for as many again where something is full."""
+        from eigenoptions._kernels.gram import refill
+
+        short = int(self._ends[self.count]) + row - len(self._store)
+        if short > 0:
+            more = np.zeros(max(short, len(self._store)), dtype=np.uint64)
+            self._store = np.concatenate([self._store, more])
+        if self.count + 1 >= len(self._ends):
+            self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)])
+        if 3 * (self.count + 1) > 2 * len(self._table):
+            old, self._table = self._table, np.full((2 * len(self._table), 2), -1, dtype=np.int64)
+            refill(old, self._table)
 
     def take(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.int64], Words]:
         """Some rows, as `insert` takes them."""

@@ -125,7 +125,9 @@ class Gram:
             )
         width = self._fit(kind, phi, phi_next)
         before_count = len(self)
-        if kind == STATES or self.dedupe:
+        if kind == STATES and self.dedupe:
+            self._rows.insert_pairs(phi, phi_next)
+        elif kind == STATES or self.dedupe:
             indptr, words = encoded(kind, phi, phi_next)
             slots = self._rows.insert(indptr, words)
             if not self.dedupe:
@@ -234,22 +236,26 @@ class Gram:
         if len(widths) > 1 and (self._fixed or other._fixed or self.kind != STATES):
             raise ValueError(f"these streams cannot be merged: {self._width} and {other._width} features")
         both = deepcopy(self)
+        both.absorb(other)
+        return both
+
+    def absorb(self, other: Gram) -> None:
+        """Take all that another stream, made alike, has seen; its differences come after one's own."""
         if other.kind is None:
-            return both
-        both._width = max(widths)
-        both._cache = None
-        both.n_transitions += other.n_transitions
-        if self._sum is not None:
-            both._sum = self._sum + other._sum
-            both._added += other._added
-            return both
-        slots = both._rows.insert(other._rows.indptr, other._rows.words)
+            return
+        self.kind, self._width = other.kind, max(self._width, other._width)
+        self._cache = None
+        self.n_transitions += other.n_transitions
+        if other._sum is not None:
+            self._sum = other._sum.copy() if self._sum is None else self._sum + other._sum
+            self._added += other._added
+            return
+        slots = self._rows.insert(other._rows.indptr, other._rows.words)
         if not self.dedupe:
-            counts = np.zeros(both._rows.count, dtype=np.int64)
+            counts = np.zeros(self._rows.count, dtype=np.int64)
             counts[: len(self._counts)] = self._counts
             counts[slots] += other._counts
-            both._counts = counts
-        return both
+            self._counts = counts
 
     def sample(self, n: int, rng: int | np.random.Generator = 0) -> Gram:
         """A Gram of n of its differences, drawn uniformly without replacement (Appendix E draws 25,000).
@@ -400,7 +406,7 @@ def _states(given: Any) -> NDArray[np.int64]:
         )
     if not 0 <= states.min() <= states.max() < 2**31:
         raise ValueError(f"states must be in 0..{2**31 - 1}, got {states.min()}..{states.max()}")
-    return states.astype(np.int64)
+    return states.astype(np.int64, copy=False)
 
 
 def _weights(G: csr_array) -> csr_array | None:
