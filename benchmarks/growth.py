@@ -1,0 +1,159 @@
+"""How cost grows: 10^2 to 10^6 states, 1 to 1,024 options; fitted exponents: ``python benchmarks/growth.py``.
+
+Every size runs in a process of its own, so that its peak memory can be read. k = 32 eigenvectors and their 62 options, as in
+the aim: at most n^1.3 from 10^4 to 10^6 states on tilings of rooms. Beside ours, what SciPy and NumPy need for
+the same eigenvectors, as far as they are patient.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import record
+from scipy.sparse.linalg import eigsh
+
+import eigenoptions as eo
+from eigenoptions import maps
+
+K = 32
+MOST = 1.3  # the exponent that is promised
+SIDES = {  # rooms, crossings or cells along a side: about 10^2, 10^3, 10^4, 10^4.5, 10^5, 10^5.5, 10^6 states
+    "rooms": (1, 3, 10, 18, 31, 56, 100),
+    "perfect maze": (7, 22, 71, 126, 224, 400, 707),
+    "open room": (10, 32, 100, 178, 316),
+}
+if record.QUICK:
+    SIDES = {"rooms": (1, 2, 3), "perfect maze": (7, 12)}
+SCIPY_UP_TO, NUMPY_UP_TO = 100_000, 2_000
+
+
+def text(kind: str, side: int) -> str:
+    make = {"rooms": maps.rooms_map, "perfect maze": maps.perfect_map, "open room": maps.open_map}
+    return make[kind](side, side)
+
+
+def measure(kind: str, side: int) -> dict[str, Any]:
+    """Every step at one size: seconds, memory, and entries of the sparse factor."""
+    from eigenoptions._kernels.factor import symbolic
+    from eigenoptions.lanczos import elimination_order
+
+    eo.discover(eo.maze(maps.rooms_map(3, 3)), 4)  # compiled before the clock starts, both ways to a spectrum
+    eo.discover(eo.maze(maps.perfect_map(20, 20)), 4)
+    base = record.peak()
+    said = text(kind, side)
+    reading, mdp = record.clock(lambda: eo.maze(said))
+    n = mdp.n_states
+    repeat = 5 if n < 20_000 else 2 if n < 200_000 else 1
+    graph, W = record.seconds(lambda: eo.graph(mdp), repeat)
+    spectrum, sp = record.seconds(lambda: eo.spectrum(W, min(K, n)), repeat)
+    after_spectrum = record.peak()
+    purposes = eo.eigenpurposes(sp)
+    options, solved = record.seconds(lambda: eo.solve(mdp, purposes), repeat)
+    after_options = record.peak()
+    found = {"n": n, "reading": reading, "graph": graph, "spectrum": spectrum, "options": options}
+    found |= {"n_options": len(solved), "GB": after_options - base, "GB spectrum": after_spectrum - base}
+    L = eo.laplacian(W)
+    order = elimination_order(L)
+    A = L[order][:, order]
+    A.sort_indices()
+    found["fill"] = int(symbolic(A.indptr, A.indices)[1][-1])
+    if n <= SCIPY_UP_TO and kind == "rooms":
+        found["scipy"], (values, _) = record.seconds(lambda: eigsh(L, k=min(K, n - 1), sigma=-1e-3), min(repeat, 2))
+        gap = np.abs(np.sort(values) - sp.values[: len(values)]).max()
+        found["scipy gap"] = float(gap)
+    if n <= NUMPY_UP_TO and kind == "rooms":
+        found["numpy"], (values, _) = record.seconds(lambda: np.linalg.eigh(L.toarray()), min(repeat, 2))
+        found["numpy gap"] = float(np.abs(values[: len(sp.values)] - sp.values).max())
+    return found
+
+
+def states() -> None:
+    for kind, sides in SIDES.items():
+        sizes = []
+        for side in sides:
+            command = [sys.executable, __file__, "--at", kind, str(side)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, check=True, encoding="utf-8")
+            found = json.loads(done.stdout.splitlines()[-1])
+            for peer in ("scipy", "numpy"):
+                if peer in found:
+                    record.agree(f"eigenvalues, {kind}, {found['n']:,} states, {peer}", found[f"{peer} gap"], 1e-11)
+                    record.point(f"spectrum, {kind}, {peer}", found["n"], found[peer])
+            for step in ("reading", "graph", "spectrum", "options"):
+                record.point(f"{step}, {kind}, ours", found["n"], found[step])
+            record.point(f"memory, {kind}", found["n"], max(found["GB"], 1e-3), "GB")
+            record.point(f"factor, {kind}", found["n"], found["fill"], "entries")
+            sizes.append(found)
+        fit(kind, sizes)
+
+
+def fit(kind: str, sizes: list[dict[str, Any]]) -> None:
+    """Exponents over the larger sizes, and the aim."""
+    large = [s for s in sizes if s["n"] > 9_000] or sizes
+    n = [s["n"] for s in large]
+    span = f"{min(n):,} to {max(n):,} states"
+    whole = [s["graph"] + s["spectrum"] + s["options"] for s in large]
+    for step in ("graph", "spectrum", "options"):
+        record.fact(f"exponent of {step}, {kind}", record.exponent(n, [s[step] for s in large]), "", span)
+    total = record.exponent(n, whole)
+    if kind == "rooms" and not record.QUICK:
+        what = f"growth of graph, spectrum (k={K}) and options, {kind}, {span}"
+        record.aim(what, total, most=MOST, unit="exponent")
+    else:
+        record.fact(f"exponent of the whole, {kind}", total, "", span)
+    for peer in ("scipy", "numpy"):
+        pairs = [(s["n"], s[peer]) for s in sizes if peer in s and s["n"] > 500]
+        if len(pairs) > 1:
+            record.fact(f"exponent of {peer}'s eigenvectors, {kind}", record.exponent(*zip(*pairs, strict=True)), "")
+
+
+def options() -> None:
+    mdp = eo.maze(text("rooms", 2 if record.QUICK else 10))
+    eo.discover(mdp, 2)
+    counts = (1, 4, 16) if record.QUICK else (1, 4, 16, 64, 256, 1024)
+    spent = []
+    for count in counts:
+        best, found = record.seconds(lambda count=count: eo.discover(mdp, count), 3 if count <= 64 else 1)
+        assert len(found) == count
+        spent.append(best)
+        record.point(f"discover, rooms, {mdp.n_states:,} states", count, best)
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(mdp), counts[-1] // 2 + 1))
+    for count in counts:
+        best, _ = record.seconds(lambda count=count: eo.solve(mdp, purposes[:count]), 3)
+        record.point(f"solve, rooms, {mdp.n_states:,} states", count, best)
+    what = f"exponent in options, {counts[-2]} to {counts[-1]}, rooms, {mdp.n_states:,} states"
+    record.fact(what, record.exponent(counts[-2:], spent[-2:]), "", "basis of k vectors kept orthogonal: k^2")
+
+
+def diffusion() -> None:
+    """All pairs, exactly, with 64 options."""
+    sides = (1,) if record.QUICK else (1, 2, 3, 4, 5)
+    xs, ys = [], []
+    for side in sides:
+        mdp = eo.maze(text("rooms", side))
+        skills = eo.discover(mdp, 64)
+        eo.diffusion_time(mdp, skills[:1]) if side == 1 else None
+        xs.append(mdp.n_states)
+        ys.append(record.seconds(lambda mdp=mdp, skills=skills: eo.diffusion_time(mdp, skills))[0])
+        record.point("diffusion time, rooms, 64 options", xs[-1], ys[-1])
+    if len(xs) > 2:
+        span = f"{xs[-3]:,} to {xs[-1]:,} states"
+        record.fact("exponent of the diffusion time, rooms", record.exponent(xs[-3:], ys[-3:]), "", span)
+
+
+def main() -> int:
+    if "--at" in sys.argv:
+        kind, side = sys.argv[sys.argv.index("--at") + 1 :][:2]
+        print(json.dumps(measure(kind, int(side))))
+        return 0
+    states()
+    options()
+    diffusion()
+    return record.verdict()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
