@@ -483,3 +483,85 @@ def betweenness(W, sources):
                     for w in path[1:-1]:
                         score[w] += 1.0 / len(all_paths)
     return score
+
+
+# Atari (Section 5.2) ----------------------------------------------------------------------------------------
+
+
+def lonely(
+    emulator,
+    state,
+    e,
+    coding,
+    frames,
+    *,
+    index=0,
+    after="best",
+    hold=1,
+    depth=1,
+    gamma=0.0,
+    published=False,
+    until="life",
+    watch=(),
+    seed=0,
+):
+    """One option rolled out alone, by a tree search that merges nothing and keeps nothing; e is on the grid.
+
+    Returns actions, watched bytes, stopped, score, length, died.
+    """
+    tie = 0.0 if published else 1e-9 * max(abs(x) for x in e)
+
+    def potential(ram):
+        return sum(x * float(f) for x, f in zip(e, coding(ram[None])[0], strict=True) if f)
+
+    def play(s, a):
+        """Hold an action: the state after it, one record a frame, whether the roll-out ends, the potential."""
+        emulator.restore(s)
+        lives, log, ended = emulator.lives, [], False
+        for _ in range(hold):
+            reward = emulator.act(a)
+            log.append((reward, [int(emulator.ram()[b]) for b in watch], emulator.lives < lives))
+            ended = emulator.over or (until == "life" and log[-1][2])
+            if ended:
+                break
+        return emulator.save(), log, ended, potential(emulator.ram())
+
+    def values(s, here, steps):
+        found = []
+        for a in range(emulator.n_actions):
+            to, _, ended, there = play(s, a)
+            q = there - here
+            if steps > 1:
+                q = q + gamma * (0.0 if ended else max(0.0, *values(to, there, steps - 1)))
+            found.append(q)
+        return found
+
+    emulator.restore(state)
+    here = compared = potential(emulator.ram())
+    actions, watched, stopped, score, died = [], [], [], 0.0, False
+    while len(actions) < frames:
+        t = len(actions)
+        q = values(state, here, depth)
+        last = here + q[-1]
+        worth = [x + (here - compared) for x in q] if published else q
+        best = max(worth)
+        a = next(i for i, x in enumerate(worth) if x >= best - tie)
+        none = not best > tie
+        if none and after == "stop":
+            stopped += [True] * min(hold, frames - t)
+            break
+        if none and after == "noop":
+            a = emulator.actions.index("NOOP")
+        if none and after == "random":
+            a = int(np.random.default_rng([seed, t]).random(index + 1)[index] * emulator.n_actions)
+        stopped += [none] * min(hold, frames - t)
+        state, log, ended, here = play(state, a)
+        compared = last
+        for reward, bytes_, lost in log[: frames - t]:
+            actions.append(a)
+            watched.append(bytes_)
+            score += reward
+            died |= lost
+        if ended:
+            break
+    return actions, watched, stopped, score, len(actions), died

@@ -56,9 +56,9 @@ class Potentials:
     Examples
     --------
     >>> ram = np.zeros((3, 128), dtype=np.uint8)
-    >>> ram[1, 0], ram[2, 0] = 1, 2
+    >>> ram[1, 14], ram[2, 14] = 1, 2
     >>> e = np.zeros((2, 1024))
-    >>> e[0, 0], e[1, 1] = 1.0, -1.0
+    >>> e[0, 8 * 14], e[1, 8 * 14 + 1] = 1.0, -1.0
     >>> Potentials(e, Ram()).gains(ram[0], ram[1:], np.arange(2)).tolist()
     [[1.0, 0.0], [0.0, -1.0]]
     """
@@ -91,7 +91,7 @@ class Potentials:
         at = self.coding.watched[moved]
         change = self._signed[there[:, at]] - self._signed[here[at]]  # (N, moved, each)
         which, unit = np.nonzero(change.any(axis=0))
-        place = self._place[which * self.coding.each + unit]
+        place = self._place[moved[which] * self.coding.each + unit]
         if self.coding.columns is not None:
             kept = place >= 0
             which, unit, place = which[kept], unit[kept], place[kept]

@@ -11,7 +11,7 @@ every second frame; `after` is that choice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -139,98 +139,100 @@ def lockstep(
     >>> int(up), int(down)
     (36, 6)
     """
-    phi = Ram() if coding is None else coding
-    potentials = Potentials(direction, phi)
-    _check(emulator, len(potentials), frames, after, hold, depth, gamma, published, until, watch)
+    potentials = Potentials(direction, Ram() if coding is None else coding)
+    n, n_actions = len(potentials), emulator.n_actions
+    _check(emulator, n, frames, after, hold, depth, gamma, published, until, watch)
     depth = depth if gamma > 0.0 else 1  # what comes later is worth nothing
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
-    n, watching = len(potentials), np.array(watch, dtype=np.intp)
     tie = np.zeros(n) if published else TIE * np.abs(potentials.direction).max(axis=1)
     offset = np.zeros(n)  # of the published code: how much better than here what it compares with is
-
-    actions = np.full((n, frames), -1, dtype=np.int8)
-    watched = np.zeros((n, frames, len(watching)), dtype=np.uint8)
-    stopped = np.zeros((n, frames), dtype=np.bool_)
-    score, length, died = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    width = np.zeros(frames, dtype=np.int64)
-
+    log = _blank(n, frames, len(watch))
+    live = np.arange(n)
+    at = np.zeros(n, dtype=np.intp)  # which state of the frontier each live option is in
     found, acts = emulator.save(), emulator.acts
     try:
-        frontier = Frontier(emulator, state, hold, depth, until == "life", watching)
-        live = np.arange(n)
-        at = np.zeros(n, dtype=np.intp)  # which state of the frontier each live option is in
+        frontier = Frontier(emulator, state, hold, depth, until == "life", np.array(watch, dtype=np.intp))
         for t in range(0, frames, hold):
-            frontier.expand()
             end = min(t + hold, frames)
-            width[t:end] = len(frontier)
+            frontier.expand()
+            log.frontier[t:end] = len(frontier)
 
             # What each action is worth to each option, options sorted by their states.
             order = np.argsort(at, kind="stable")
             live, at = live[order], at[order]
-            bounds = np.searchsorted(at, np.arange(len(frontier) + 1))
-            q = np.empty((len(live), emulator.n_actions))
-            for node, low, high in zip(frontier, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            bounds = np.searchsorted(at, np.arange(len(frontier) + 1)).tolist()
+            q = np.empty((len(live), n_actions))
+            for node, low, high in zip(frontier, bounds[:-1], bounds[1:], strict=True):
                 q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
             worth = q - offset[live, None]
             best = worth.max(axis=1)
             chosen = (worth >= (best - tie[live])[:, None]).argmax(axis=1)  # the first of equal actions
             none = ~(best > tie[live])
-            stopped[live[none], t:end] = True
+            log.stopped[live[none], t:end] = True
             if after == "noop":
                 chosen[none] = emulator.actions.index("NOOP")
             elif after == "random":
                 draws = np.random.default_rng([seed, t]).random(n)
-                chosen[none] = (draws[live[none]] * emulator.n_actions).astype(np.intp)
+                chosen[none] = (draws[live[none]] * n_actions).astype(np.intp)
             elif after == "stop":
                 live, at, chosen, q = (part[~none] for part in (live, at, chosen, q))
             if published:
                 offset[live] = q[:, -1] - q[np.arange(len(live)), chosen]
 
             # Every pair of a state and an action that somebody takes, once.
-            pairs, which = np.unique(at * emulator.n_actions + chosen, return_inverse=True)
-            taken = [frontier[p // emulator.n_actions].edges[p % emulator.n_actions] for p in pairs.tolist()]
-            actions[live, t:end] = chosen[:, None]
-            _keep(taken, which, live, t, end, actions, watched, score, length, died)
+            pairs, which = np.unique(at * n_actions + chosen, return_inverse=True)
+            taken = [frontier[p // n_actions].edges[p % n_actions] for p in pairs.tolist()]
+            _keep(log, taken, which, live, chosen, t, end)
             goes_on = np.array([not edge.ended for edge in taken], dtype=np.bool_)
-            number = frontier.advance([edge for edge in taken if not edge.ended])
-            place = np.full(len(taken), -1, dtype=np.intp)
-            place[goes_on] = number
-            at = place[which] if len(taken) else at
-            live, at = live[at >= 0], at[at >= 0]
+            place = np.empty(len(taken), dtype=np.intp)
+            place[goes_on] = frontier.advance([edge for edge in taken if not edge.ended])
+            live, at = live[goes_on[which]], place[which][goes_on[which]]
             if progress is not None:
                 progress(end, frames)
             if not len(live):
                 break
     finally:
         emulator.restore(found)
-    return Rollouts(actions, watched, stopped, score, length, died, emulator.acts - acts, width)
+    return replace(log, acts=emulator.acts - acts)
+
+
+def _blank(n: int, frames: int, width: int) -> Rollouts:
+    """Nothing has happened yet."""
+    return Rollouts(
+        np.full((n, frames), -1, dtype=np.int8),
+        np.zeros((n, frames, width), dtype=np.uint8),
+        np.zeros((n, frames), dtype=np.bool_),
+        np.zeros(n),
+        np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.bool_),
+        0,
+        np.zeros(frames, dtype=np.int64),
+    )
 
 
 def _keep(
+    log: Rollouts,
     taken: list[Edge],
     which: NDArray[np.intp],
     live: NDArray[np.intp],
+    chosen: NDArray[np.intp],
     t: int,
     end: int,
-    actions: NDArray[np.int8],
-    watched: NDArray[np.uint8],
-    score: NDArray[np.float64],
-    length: NDArray[np.int64],
-    died: NDArray[np.bool_],
 ) -> None:
-    """Write down what happened along the edges that were taken, as far as the frame `end`."""
+    """Write down what happened along the edges that were taken, one for each live option, from frame t to `end`."""
     for frame in range(end - t):
-        inside = np.array([frame < len(edge.rewards) for edge in taken], dtype=np.bool_)[which]
-        options, edges = live[inside], which[inside]
-        rewards = np.array([edge.rewards[frame] if frame < len(edge.rewards) else 0.0 for edge in taken])
-        lost = np.array([0 <= edge.lost <= frame for edge in taken], dtype=np.bool_)
-        score[options] += rewards[edges]
-        died[options] |= lost[edges]
-        length[options] += 1
-        actions[live[~inside], t + frame] = -1
-        if watched.shape[2]:
-            rows = np.array([edge.watched[min(frame, len(edge.rewards) - 1)] for edge in taken])
-            watched[options, t + frame] = rows[edges]
+        on = [i for i, edge in enumerate(taken) if frame < len(edge.rewards)]  # an end may come while holding
+        if not on:
+            return
+        place = np.full(len(taken), -1, dtype=np.intp)
+        place[on] = np.arange(len(on))
+        here = place[which] >= 0
+        options, row = live[here], place[which[here]]
+        log.actions[options, t + frame] = chosen[here]
+        log.watched[options, t + frame] = np.array([taken[i].watched[frame] for i in on])[row]
+        log.score[options] += np.array([taken[i].rewards[frame] for i in on])[row]
+        log.died[options] |= np.array([0 <= taken[i].lost <= frame for i in on])[row]
+        log.length[options] += 1
 
 
 def _check(
