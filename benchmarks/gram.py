@@ -7,11 +7,12 @@ the memory of the stream as transitions grow, and the bits of an Atari-sized run
 
 from __future__ import annotations
 
-import time
+import sys
 import tracemalloc
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import record
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, collect, stream
@@ -46,35 +47,26 @@ def ours(mdp: eo.MDP, steps: int) -> eo.Spectrum:
     return gram.spectrum()
 
 
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    best = np.inf
-    for _ in range(repeats):
-        began = time.process_time()
-        work()
-        best = min(best, time.process_time() - began)
-    return best
-
-
-def main() -> None:
+def main() -> int:
     rooms = eo.maze("four-rooms")
     mdp = eo.MDP(
         rooms.transition, coords=rooms.coords
     )  # no start: copies begin anywhere, so all of it is seen
     ours(mdp, 1000)  # compiled before the clock starts
-    loop = seconds(lambda: recipe(mdp, STEPS), 2)
-    fast = seconds(lambda: ours(mdp, STEPS), 5)
-    batch = collect(mdp, STEPS, n_envs=1024)
-    gram = Gram(mdp.n_states)
-    add = seconds(lambda: gram.add(batch.obs, batch.next_obs), 5)
-    met = "met" if loop / fast >= TARGET else "MISSED"
-    print(f"{STEPS} transitions of four rooms, collected, streamed and decomposed, CPU seconds")
-    print(
-        f"  the recipe {loop:.3f}   ours {fast:.4f}   ratio {loop / fast:.0f}x, target {TARGET:.0f}x: {met}"
+    steps = STEPS // (10 if record.QUICK else 1)
+    fast, loop = record.race(
+        lambda: ours(mdp, steps), lambda: recipe(mdp, steps), 1 if record.QUICK else 2, 3
     )
-    print(f"  of ours, the stream alone: {add * 1e3:.2f} ms, {add / STEPS * 1e9:.0f} ns a transition")
+    what = f"{steps:,} transitions of four rooms, collected, streamed, decomposed"
+    ratio = record.row(what, fast, loop, "set of tuples, dense SVD")
+    record.aim("samples to spectrum, against the recipe", ratio, least=TARGET / (10 if record.QUICK else 1))
+    batch = collect(mdp, steps, n_envs=1024)
+    gram = Gram(mdp.n_states)
+    add, _ = record.seconds(lambda: gram.add(batch.obs, batch.next_obs), 5)
+    record.fact("the stream alone, a transition", add / steps * 1e9, "ns")
 
     print("memory of the stream, and the most in use on the way")
-    for steps in (25_000, 250_000, 2_500_000):
+    for steps in (2_500,) if record.QUICK else (25_000, 250_000, 2_500_000):
         tracemalloc.start()
         gram = Gram(mdp.n_states)
         for part in stream(mdp, steps, n_envs=1024):
@@ -85,19 +77,16 @@ def main() -> None:
         print(f"  {steps:9,d} transitions: {size}")
 
     rng = np.random.default_rng(0)
-    flips = rng.random((25_001, 1024)) < 0.02
-    bits = np.logical_xor.accumulate(flips, axis=0)
-    ram = Gram()
-    began = time.process_time()
-    ram.add(bits[:-1], bits[1:])
-    added = time.process_time() - began
-    began = time.process_time()
-    ram.spectrum()
-    took = time.process_time() - began
-    print(
-        f"25,000 rows of 1,024 bits: added in {added:.2f} s, {ram.nbytes / 1e6:.1f} MB; spectrum in {took:.2f} s"
-    )
+    for width in (128,) if record.QUICK else (256, 512, 1024, 2048):
+        flips = rng.random((5_001 if record.QUICK else 25_001, width)) < 0.02
+        bits = np.logical_xor.accumulate(flips, axis=0)
+        ram = Gram()
+        adding, _ = record.clock(partial(ram.add, bits[:-1], bits[1:]))
+        record.point("Gram of 25,000 rows of bits, added", width, adding)
+        record.point("Gram of bits, spectrum", width, record.clock(ram.spectrum)[0])
+        record.point("Gram of bits, memory", width, ram.nbytes / 1e9, "GB")
+    return record.verdict()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """How cost grows: 10^2 to 10^6 states, 1 to 1,024 options; fitted exponents: ``python benchmarks/growth.py``.
 
-Every size runs in a process of its own, so that its peak memory can be read. k = 32 eigenvectors and their 62 options, as in
-the aim: at most n^1.3 from 10^4 to 10^6 states on tilings of rooms. Beside ours, what SciPy and NumPy need for
-the same eigenvectors, as far as they are patient.
+Every size runs in a process of its own, so that its peak memory can be read. k = 32 eigenvectors and their 62
+options, as in the aim: at most n^1.3 from 10^4 to 10^6 states on tilings of rooms. Beside ours, what SciPy and NumPy
+need for the same eigenvectors, as far as one would wait for them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def measure(kind: str, side: int) -> dict[str, Any]:
     A.sort_indices()
     found["fill"] = int(symbolic(A.indptr, A.indices)[1][-1])
     if n <= SCIPY_UP_TO and kind == "rooms":
-        found["scipy"], (values, _) = record.seconds(lambda: eigsh(L, k=min(K, n - 1), sigma=-1e-3), min(repeat, 2))
+        found["scipy"], (values, _) = record.seconds(
+            lambda: eigsh(L, k=min(K, n - 1), sigma=-1e-3), min(repeat, 2)
+        )
         gap = np.abs(np.sort(values) - sp.values[: len(values)]).max()
         found["scipy gap"] = float(gap)
     if n <= NUMPY_UP_TO and kind == "rooms":
@@ -80,7 +82,9 @@ def states() -> None:
             found = json.loads(done.stdout.splitlines()[-1])
             for peer in ("scipy", "numpy"):
                 if peer in found:
-                    record.agree(f"eigenvalues, {kind}, {found['n']:,} states, {peer}", found[f"{peer} gap"], 1e-11)
+                    record.agree(
+                        f"eigenvalues, {kind}, {found['n']:,} states, {peer}", found[f"{peer} gap"], 1e-11
+                    )
                     record.point(f"spectrum, {kind}, {peer}", found["n"], found[peer])
             for step in ("reading", "graph", "spectrum", "options"):
                 record.point(f"{step}, {kind}, ours", found["n"], found[step])
@@ -107,7 +111,9 @@ def fit(kind: str, sizes: list[dict[str, Any]]) -> None:
     for peer in ("scipy", "numpy"):
         pairs = [(s["n"], s[peer]) for s in sizes if peer in s and s["n"] > 500]
         if len(pairs) > 1:
-            record.fact(f"exponent of {peer}'s eigenvectors, {kind}", record.exponent(*zip(*pairs, strict=True)), "")
+            record.fact(
+                f"exponent of {peer}'s eigenvectors, {kind}", record.exponent(*zip(*pairs, strict=True)), ""
+            )
 
 
 def options() -> None:

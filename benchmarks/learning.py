@@ -6,17 +6,19 @@ together, at the paper's settings (500 episodes of 100 steps): 100 runs of ours,
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import record
 
 import eigenoptions as eo
 from eigenoptions.learning import LearningRecord, intra_option_q_learning, q_learning, smdp_q_learning
 from eigenoptions.options import OptionSet
 
-TARGET, TARGET_RATIO = 50.0, 100.0
+TARGET, TARGET_RATIO = 50e6, 100.0
+RUNS = 2 if record.QUICK else 100
 
 
 def plain_loop(mdp: eo.MDP, options: OptionSet | None, episodes: int) -> int:
@@ -55,38 +57,36 @@ def plain_loop(mdp: eo.MDP, options: OptionSet | None, episodes: int) -> int:
 
 
 def rate(work: Callable[[], int], repeats: int) -> float:
-    """Million steps per CPU second, the best of some repeats: other processes only ever slow one down."""
-    best = 0.0
-    for _ in range(repeats):
-        began = time.process_time()
-        steps = work()
-        best = max(best, steps / (time.process_time() - began) / 1e6)
-    return best
+    """Steps per CPU second, the best of some repeats."""
+    spent, steps = record.seconds(work, repeats)
+    return steps / spent
 
 
 def steps_of(learner: Callable[..., LearningRecord], mdp: eo.MDP, options: OptionSet | None) -> int:
-    return learner(mdp, options, runs=100, episodes=500, max_steps=100).n_steps
+    return learner(mdp, options, runs=RUNS, episodes=500, max_steps=100).n_steps
 
 
-def main() -> None:
+def main() -> int:
     mdp = eo.maze("four-rooms")
-    learners = (q_learning, smdp_q_learning, intra_option_q_learning)
-    print("million environment steps per CPU second, four rooms, one core")
-    print("options  q_learning  plain loop   ratio    smdp  intra-option  target of q_learning")
-    for n in (0, 8, 64):
+    learners = {"smdp": smdp_q_learning, "intra-option": intra_option_q_learning}
+    print("environment steps per CPU second, four rooms, one core")
+    for n in (0,) if record.QUICK else (0, 8, 64):
         options = eo.discover(mdp, n_options=n) if n else None
-        rates = []
-        for learner in learners:
-            learner(mdp, options, runs=1, episodes=1)  # compiled before the clock starts
-            rates.append(rate(partial(steps_of, learner, mdp, options), 3))
-        ours, smdp, intra = rates
-        loop = rate(partial(plain_loop, mdp, options, 500), 2)
-        met = "met" if ours >= TARGET and ours / loop >= TARGET_RATIO else "MISSED"
-        print(
-            f"{n:7d} {ours:11.1f} {loop:11.3f} {ours / loop:6.0f}x {smdp:7.1f} {intra:13.1f}  "
-            f"{TARGET:.0f} and {TARGET_RATIO:.0f}x: {met}"
-        )
+        q_learning(mdp, options, runs=1, episodes=1)  # compiled before the clock starts
+        ours, loop = 0.0, 0.0
+        for _ in range(1 if record.QUICK else 2):  # in turns
+            ours = max(ours, rate(partial(steps_of, q_learning, mdp, options), 2))
+            loop = max(loop, rate(partial(plain_loop, mdp, options, 20 if record.QUICK else 500), 1))
+        ratio = record.row(f"Q-learning, four rooms, {n} options", ours, loop, "NumPy loop", unit="steps/s")
+        if not record.QUICK:  # a run of milliseconds is mostly its start
+            record.aim(f"Q-learning, {n} options, against a NumPy loop", ratio, least=TARGET_RATIO)
+            record.aim(f"Q-learning, {n} options", ours, least=TARGET, unit="steps/s")
+        for name, learner in learners.items():
+            learner(mdp, options, runs=1, episodes=1)
+            speed = rate(partial(steps_of, learner, mdp, options), 2)
+            record.fact(f"{name} Q-learning, four rooms, {n} options", speed, "steps/s")
+    return record.verdict()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """What one would write instead, with NumPy or SciPy and the paper at hand, against the library.
 
-Run ``python benchmarks/plain.py``. NumPy: dense `eigh`, value iteration with TERMINATE, one option after the other or all
-in one array; diffusion time by a linear system a goal. SciPy: `eigsh` on the normalized Laplacian and value
+Run ``python benchmarks/plain.py``. NumPy: dense `eigh`, value iteration with TERMINATE, one option after the other or
+all in one array; diffusion time by a linear system a goal. SciPy: `eigsh` on the normalized Laplacian and value
 iteration with sparse matrices. First the answers must agree; then both are timed in turns.
 """
 
@@ -74,7 +74,7 @@ def scipy_options(mdp: eo.MDP, n_options: int) -> tuple[np.ndarray, np.ndarray, 
 
 def numpy_diffusion(successors: np.ndarray, policy: np.ndarray) -> float:
     """Diffusion time: for each goal write the equations down and solve them (Appendix B)."""
-    n, n_actions = successors.shape
+    n = len(successors)
     total = 0.0
     for goal in range(n):
         M, c = np.eye(n), np.zeros(n)
@@ -101,7 +101,7 @@ def same_options(mdp: eo.MDP, E: np.ndarray, V: np.ndarray, policy: np.ndarray, 
     scale = np.abs(E).max(axis=0)
     record.agree(f"values of the options, {what}", float((np.abs(mine.value.T - V) / scale).max()), 1e-8)
     # Where they choose otherwise, both choices must be worth the same; nothing is gained by one or the other.
-    other = mine.policy.T != policy
+    other = policy != mine.policy.T
     x = E + GAMMA * V
 
     def worth(chosen: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ def verdict() -> int:
 
 
 def exponent(xs: Any, ys: Any) -> float:
-    """b of the least-squares line ``log y = a + b log x``."""
+    """Slope b of the least-squares line ``log y = a + b log x``."""
     return float(np.polyfit(np.log(xs), np.log(ys), 1)[0])
 
 

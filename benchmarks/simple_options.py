@@ -47,7 +47,9 @@ MENDED = (
 def mended() -> Any:
     """The module of simpleoptions' eigenoptions, with the corrections of `MENDED`."""
     if importlib.util.find_spec("tqdm") is None:
-        record.say("  mended: ModuleNotFoundError: tqdm is imported but not declared: a stand-in without a bar")
+        record.say(
+            "  mended: ModuleNotFoundError: tqdm is imported but not declared: a stand-in without a bar"
+        )
         stand_in = types.ModuleType("tqdm")
         stand_in.tqdm = lambda items, **_: items  # type: ignore[attr-defined]
         sys.modules["tqdm"] = stand_in
@@ -95,7 +97,7 @@ def ours(mdp: eo.MDP, k: int | None) -> eo.OptionSet:
 
 
 def check(mdp: eo.MDP, theirs: list[Any], values: np.ndarray) -> None:
-    """Same eigenvalues; and for each of *their* eigenvectors, our options are worth the same and stop at the same states."""
+    """Same eigenvalues; and on *their* eigenvectors our options are worth the same and stop at the same states."""
     assert mdp.coords is not None
     cells = [tuple(cell) for cell in mdp.coords.tolist()]
     directions = np.array([[option.pvf[cell] for cell in cells] for option in theirs])
@@ -124,7 +126,9 @@ def discovery(generator: Any) -> None:
     usual = record.seconds(lambda: eo.discover(mdp, 2 * n, skip_zero=False), 20)[0]
     check(mdp, options, eo.spectrum(looped(mdp)).values)
     peer = f"simpleoptions {version('simpleoptions')}, mended"
-    ratio = record.row(f"all {2 * n} eigenoptions, {name}", fast, slow, peer, note="its graph, self-loops included")
+    ratio = record.row(
+        f"all {2 * n} eigenoptions, {name}", fast, slow, peer, note="its graph, self-loops included"
+    )
     record.row(f"the same by discover(), {name}", usual, slow, peer, note="our graph, without self-loops")
     record.aim(f"all eigenoptions, {name}, against simpleoptions", ratio, least=100)
 
@@ -133,7 +137,9 @@ def growth(generator: Any) -> None:
     """The first ten eigenvectors, 20 options, on open rooms."""
     sizes = (4, 6) if record.QUICK else (10, 20, 30)
     for side in sizes:
-        text = "\n".join(["#" * (side + 2), *(f"#{line}#" for line in open_map(side, side).split()), "#" * (side + 2)])
+        text = "\n".join(
+            ["#" * (side + 2), *(f"#{line}#" for line in open_map(side, side).split()), "#" * (side + 2)]
+        )
         mdp, env, k = eo.maze(text), rooms(text), min(10, side)
         make = generator(num_pvfs=k, gamma=GAMMA)
         fast = record.seconds(lambda mdp=mdp, k=k: ours(mdp, k), 3)[0]
@@ -151,7 +157,9 @@ def learning(module: Any) -> None:
     mdp = eo.maze(text)
     for pvfs, steps in ((4, 1_000),) if record.QUICK else ((4, 20_000), (32, 2_000)):
         env = rooms(text)
-        skills = quietly(lambda pvfs=pvfs, env=env: module.EigenoptionGenerator(pvfs, GAMMA).generate_options(env))
+        skills = quietly(
+            lambda pvfs=pvfs, env=env: module.EigenoptionGenerator(pvfs, GAMMA).generate_options(env)
+        )
         goal = rooms(text, goal=True)
         goal.set_options([*(PrimitiveOption(a, goal) for a in goal.get_action_space()), *skills])
         random.seed(0)
