@@ -106,6 +106,26 @@ def curve_panel(
     return Panel(draw, title, 0.72, "graph")
 
 
+def point_panel(
+    groups: Mapping[str, ArrayLike], title: str = "", *, xlabel: str = "", ylabel: str = ""
+) -> Panel:
+    """Points ``(n, 2)``, a colour and a mark for each group; later groups lie above earlier ones.
+
+    >>> point_panel({"singular": [[1, 0], [2, 5]]}).kind
+    'graph'
+    """
+    points = {name: np.asarray(of, dtype=float).reshape(-1, 2) for name, of in groups.items()}
+
+    def draw(ax: Axes) -> None:
+        for i, (name, at) in enumerate(points.items()):
+            style: Any = {"color": CYCLE[i % len(CYCLE)], "marker": "osD^vP*"[i % 7]}
+            ax.plot(*at.T, linestyle="", markersize=2.5, markeredgewidth=0, alpha=0.7, label=name, **style)
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        ax.legend()
+
+    return Panel(draw, title, 0.72, "graph")
+
+
 def _lines(name: str, y: ArrayLike, at: NDArray[np.float64]) -> NDArray[np.float64]:
     lines = np.atleast_2d(np.asarray(y, dtype=float))
     if lines.ndim != 2 or lines.shape[1:] != at.shape:

@@ -1,0 +1,152 @@
+"""Pictures and clips of one game's highlighted options (paper, Figures 8 to 10 and the appendix's start states).
+
+Everything is played again from what a study kept: actions to each start state, and those of each option. What is shown is
+chosen by the rule of `atari_study.highlight`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions import plots
+from eigenoptions.atari import Emulator, known, whereabouts
+from eigenoptions.paper.atari_jobs import start_of
+from eigenoptions.paper.atari_measures import KINDS
+from eigenoptions.paper.atari_study import rolled
+from eigenoptions.paper.experiment import Results
+
+CLIP, EVERY = 600, 3  # frames of a clip, and how many of them make one of its pictures
+LOOKS = 200  # times that the screen is searched for the player, in games whose positions are not known
+TALL = 8  # units of a coordinate in a histogram
+
+
+def gallery(
+    results: Results,
+    starts: Sequence[Mapping[str, Any]],
+    folder: Path,
+    tell: Callable[[str], object] = lambda news: None,
+) -> dict[str, Any]:
+    """Draw a game's figures into a folder, and one picture, histogram and clip for each highlighted option.
+
+    Parameters
+    ----------
+    results
+        Of `study`.
+    starts
+        The start states of its first collection, as plain data.
+    folder
+        That is there; files in it are written over.
+    tell
+        Called with a line of news before each option.
+
+    Returns
+    -------
+    dict
+        The game as the studio's ``index.json`` has it; names of files are relative to the folder's parent. Under
+        ``"figures"`` the files that belong to all options, with their captions.
+    """
+    game = results["game"]
+    emulator = Emulator(game)
+    screens = []
+    for plain in starts:
+        emulator.replay(start_of(game, plain).actions)
+        screens.append(emulator.screen())
+    panels = [plots.screen_panel(s, title=f"start {i}") for i, s in enumerate(screens)]
+    plots.save(plots.figure(panels, columns=3), folder / "starts.png")
+    figures = {"starts.png": "Start states, reached by stored actions (Appendix E)."}
+    placed = bool(known(game).position)
+    walks = [i for i, row in enumerate(results["highlights"]) if row["kind"] == "walk"]
+    walk = results["trace_positions"][walks[0]] if walks else None
+    shown, films = [], []
+    for row, actions, positions in zip(
+        results["highlights"], results["trace_actions"], results["trace_positions"], strict=True
+    ):
+        tell(f"{game}: playing {row['label']}")
+        played = int((actions >= 0).sum())
+        emulator.replay(start_of(game, starts[row["start"]]).actions)
+        film, places = _film(emulator, actions[:played], positions[:played])
+        name = re.sub(
+            r"[^a-z0-9]+", "-", f"{row['label']}".replace("+", " plus").replace("-", " minus").lower()
+        )
+        files = {what: f"{name}-{what}.{kind}" for what, kind in _FILES.items()}
+        films.append((row, places, positions[:played]))
+        title = f"{row['label']}, start {row['start']}"
+        plots.save(
+            plots.figure([plots.screen_panel(screens[row["start"]], places, title)]),
+            folder / files["heatmap"],
+        )
+        plots.clip(folder / files["clip"], film, every=EVERY)
+        entry = {
+            "label": f"{row['label']} (start {row['start']})",
+            "note": f"{row['reason'][0].upper()}{row['reason'][1:]}. Score {row['score']:g}.",
+            "heatmap": f"{folder.name}/{files['heatmap']}",
+            "clip": f"{folder.name}/{files['clip']}",
+        }
+        if placed:
+            samples = {row["label"]: positions[:played, -1]}
+            if walk is not None and row["kind"] != "walk":
+                samples["random walk"] = walk[:, -1]
+            plots.save(_histogram(samples, game), folder / files["histogram"])
+            entry["histogram"] = f"{folder.name}/{files['histogram']}"
+        shown.append(entry)
+    panels = [plots.screen_panel(screens[r["start"]], at, r["label"]) for r, at, _ in films]
+    plots.save(plots.figure(panels, columns=4), folder / "where.png")
+    figures["where.png"] = "Where the player spends its time under the highlighted options."
+    if placed:
+        samples = {r["label"]: p[:, -1] for r, _, p in films}
+        plots.save(_histogram(samples, game, width=plots.COLUMN), folder / "heights.png")
+        figures["heights.png"] = "How high the player is: share of the time under the highlighted options."
+    plots.save(_scores(results), folder / "scores.png")
+    figures["scores.png"] = "Score of each option, by the number of its direction."
+    return {"name": game, "options": shown, "figures": figures}
+
+
+_FILES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
+
+
+def _film(
+    emulator: Emulator, actions: NDArray[np.int8], positions: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Screens of the first frames, and the player's pixel (x, y) in all of them, or as often as one looks."""
+    game = known(emulator.game)
+    film = [emulator.screen()]
+    places = []
+    each = max(1, len(actions) // LOOKS)
+    for t, action in enumerate(actions.tolist()):
+        if t >= CLIP and game.position:
+            break
+        emulator.act(action)
+        if t < CLIP and t % EVERY == EVERY - 1:
+            film.append(emulator.screen())
+        if not game.position and t % each == 0:
+            places.append(whereabouts(emulator) or (np.nan, np.nan))
+    if game.position:
+        places = [game.to_screen(tuple(p)) for p in positions.tolist()]
+    return np.stack(film), np.array(places, dtype=float).reshape(-1, 2)
+
+
+def _histogram(samples: Mapping[str, NDArray[np.uint8]], game: str, width: float | None = None) -> Any:
+    most = max(float(v.max(initial=0)) for v in samples.values())
+    bins = np.arange(0, most + 2 * TALL, TALL).tolist()
+    byte = known(game).position[-1]
+    return plots.figure([plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")], width=width)
+
+
+def _scores(results: Results) -> Any:
+    """Score against the number of the direction, one mark an option, by kind."""
+    name = "long" if "long" in results else "rollouts"
+    table = rolled(results, name, variant=0)
+    frames = results["long_frames"] if name == "long" else results["frames"]
+    groups = {}
+    for kind in ("random", "singular", "rows", "published", "constant"):
+        chosen = table["kind"] == KINDS.index(kind)
+        if chosen.any():
+            groups[kind] = np.stack([table["direction"][chosen], table["score"][chosen]], axis=1)
+    panel = plots.point_panel(groups, xlabel="direction", ylabel=f"score in {frames:,} frames")
+    return plots.figure([panel], width=plots.COLUMN)
