@@ -35,6 +35,15 @@ MEASURES = {
     "height": "mean of the last coordinate of the position (in Freeway: how far the chicken is up the road)",
 }
 PLACED = ("dwell", "settles", "away", "arrives", "places", "farthest", "height")  # need a known position
+KINDS = (
+    "singular",
+    "random",
+    "rows",
+    "published",
+    "constant",
+    "walk",
+)  # what a roll-out followed; see `atari_jobs`
+OPTION = ("kind", "basis", "direction", "sign")  # an option's name within a collection
 
 Array = NDArray[np.float64]
 Table = dict[str, Array]  # columns of equal length, one row a roll-out
@@ -224,7 +233,24 @@ def reach(points: ArrayLike, arrives: ArrayLike, k: int) -> float:
     if not there.any():
         return 0.0
     _, counts = np.unique(m[there] // FAR, axis=0, return_counts=True)
-    # P(none of the c options at a place is among the k) = C(n - c, k) / C(n, k)
+    return rarefied(counts.tolist(), n, k)
+
+
+def rarefied(counts: Sequence[int], n: int, k: int) -> float:
+    """How many of several things k of n options do, on average over all choices of the k.
+
+    Parameters
+    ----------
+    counts
+        How many of the n do each thing; none is done by a choice with chance ``C(n - c, k) / C(n, k)``.
+    n, k
+        Numbers of options.
+
+    Examples
+    --------
+    >>> rarefied([3, 1], 4, 2)
+    1.5
+    """
     missed = [np.prod(1 - c / np.arange(n - k + 1, n + 1)) if n - c >= k else 0.0 for c in counts]
     return float(len(counts) - np.sum(missed))
 

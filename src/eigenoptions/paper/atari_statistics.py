@@ -16,18 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.paper.atari_measures import Table, meetings, own_agreement, points_of, reach
+from eigenoptions.paper.atari_measures import KINDS, Table, meetings, own_agreement, points_of, reach
 from eigenoptions.paper.rules import CONFIDENCE, Difference
 
-KINDS = (
-    "singular",
-    "random",
-    "rows",
-    "published",
-    "constant",
-    "walk",
-)  # what a roll-out followed; see `atari_jobs`
-KEYS = ("collection", "start", "kind", "basis", "direction", "sign")  # of a roll-out
 AGREEMENT, REACH = "agreement", "reach"  # of a group: see `own_agreement` and `reach`
 DRAWS = 4000
 
@@ -176,7 +167,7 @@ def effect(
     Parameters
     ----------
     table
-        Roll-outs with `KEYS` and measures.
+        Roll-outs: collection, start, kind, basis, direction, sign, and measures.
     measure
         A column, or ``"agreement"``, or ``"reach"`` (of sets as large as the smallest group).
     one, other
