@@ -7,5 +7,19 @@ is the only door to ale-py, which comes with the games: ``pip install 'eigenopti
 from __future__ import annotations
 
 from eigenoptions.atari.emulator import Emulator, bits, game_name, games
+from eigenoptions.atari.games import Game, known, whereabouts
+from eigenoptions.atari.starts import Start, find_starts, load_starts, save_starts
 
-__all__ = ["Emulator", "bits", "game_name", "games"]
+__all__ = [
+    "Emulator",
+    "Game",
+    "Start",
+    "bits",
+    "find_starts",
+    "game_name",
+    "games",
+    "known",
+    "load_starts",
+    "save_starts",
+    "whereabouts",
+]

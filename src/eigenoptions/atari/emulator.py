@@ -69,6 +69,7 @@ class Emulator:
         self._codes = tuple(ale.getMinimalActionSet())
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
         self.acts = 0
+        self._shown = False  # whether ALE's picture belongs to the state we are in
         self._first = ale.cloneState()  # reset_game is not idempotent: it leaves traces in the RAM
 
     def __repr__(self) -> str:
@@ -96,6 +97,7 @@ class Emulator:
                 f"action must be in 0..{len(self._codes) - 1} ({', '.join(self.actions)}), got {action}"
             )
         self.acts += 1
+        self._shown = True
         return float(self._ale.act(self._codes[action]))
 
     def ram(self) -> Bytes:
@@ -104,7 +106,15 @@ class Emulator:
         return memory
 
     def screen(self) -> Bytes:
-        """``(height, 160, 3)`` the picture in colours; most games are 210 lines high."""
+        """``(height, 160, 3)`` the picture in colours; most games are 210 lines high.
+
+        A saved state has no picture. Straight after `restore` or `begin` the one given is therefore that of the next
+        frame, with no button pressed; the state stays as it is.
+        """
+        if not self._shown:
+            here = self.save()
+            self.act(0)
+            self._ale.restoreState(here)
         picture: Bytes = self._ale.getScreenRGB()
         return picture
 
@@ -115,6 +125,7 @@ class Emulator:
     def restore(self, state: Any) -> None:
         """Go back to a saved state of this game."""
         self._ale.restoreState(state)
+        self._shown = False
 
     def key(self, state: Any) -> bytes:
         """A saved state as bytes: two states with the same bytes have the same future."""
@@ -123,7 +134,7 @@ class Emulator:
 
     def begin(self) -> None:
         """Go back to the state just after loading."""
-        self._ale.restoreState(self._first)
+        self.restore(self._first)
 
     def replay(self, actions: Iterable[int]) -> float:
         """Begin, and take these actions; the sum of rewards."""
