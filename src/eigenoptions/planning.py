@@ -7,7 +7,7 @@ policies of many purposes at once. An option may start where some action has q >
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,15 @@ from scipy.sparse.linalg import splu
 
 from eigenoptions.mdp import MDP
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.parallel import ENGINES, pmap
 
 TIE = 1e-12  # of max|f|: below this a q-value is noise of the eigenvector, and goes to TERMINATE
+GROUP = 8  # options that the kernel advances together, and so those of a job
+WORTH, STOCHASTIC = (
+    20_000_000,
+    20,
+)  # states times options, about two seconds, from which workers pay; and how much
+# longer a stochastic table takes
 
 
 def solve(
@@ -29,6 +36,9 @@ def solve(
     *,
     tol: float = TIE,
     provenance: dict[str, Any] | None = None,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> OptionSet:
     """Optimal options of many purposes, exactly: the fixed point of policy iteration (Section 3).
 
@@ -44,6 +54,11 @@ def solve(
         Ties within ``tol * max|f|`` go to TERMINATE; of equal actions the first is taken.
     provenance
         What to record in the set beside gamma.
+    engine, workers
+        Where to compute, as in `parallel.pmap`; the options are the same. What takes less than about a second is
+        computed here in any case.
+    progress
+        Called with options done and options in all.
 
     Examples
     --------
@@ -83,24 +98,42 @@ def solve(
         if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
     n = len(wanted)
-    policy = np.empty((n, mdp.n_states), dtype=np.min_scalar_type(-mdp.n_actions - 1))
-    value = np.empty((n, mdp.n_states))
-    if mdp.successors is not None:
-        _solve_deterministic(mdp.successors, wanted, float(gamma), tol, policy, value)
+    made = _room(mdp, n)
+    directions = [p.direction for p in wanted]
+    shared: dict[str, Any] = {
+        "mdp": mdp,
+        "masks": [p.initiation for p in wanted],
+        "gamma": float(gamma),
+        "tol": tol,
+        "order": None if mdp.successors is None or not n else renumbered(mdp.successors),
+    }
+    jobs = [(low, min(low + GROUP, n)) for low in range(0, n, GROUP)]
+    cost = mdp.n_states * n * (1 if mdp.successors is not None else STOCHASTIC)
+    if engine == "serial" or (engine in ENGINES and cost < WORTH):
+        _solved((0, n), directions, **shared, out=made, progress=progress)
     else:
-        _solve_stochastic(mdp, wanted, float(gamma), tol, policy, value)
-    for i, p in enumerate(wanted):
-        if p.initiation is not None:
-            outside = ~np.asarray(p.initiation, dtype=bool)
-            policy[i, outside] = TERMINATE
-            value[i, outside] = 0.0
+        done = 0
+
+        def keep(i: int, part: list[NDArray[Any]]) -> None:
+            nonlocal done
+            low, high = jobs[i]
+            for mine, theirs in zip(made, part, strict=True):
+                mine[low:high] = theirs
+            part.clear()  # nothing is held twice
+            done += high - low
+            if progress is not None:
+                progress(done, n)
+
+        shared["potentials"] = np.stack(directions) if n else directions
+        pmap(_solved, jobs, engine, shared=shared, workers=workers, arrived=keep)
+    policy, value, mean_length = made
     return OptionSet(
         policy,
         mdp.n_actions,
         value,
         tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(wanted)),
         np.array([p.eigenvalue for p in wanted], dtype=float),
-        np.array([lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]),
+        mean_length,
         mdp.fingerprint,
         mdp.coords,
         {"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
@@ -150,30 +183,72 @@ def _reaching(P: csr_array, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask[:n]
 
 
-def _solve_deterministic(
-    successors: NDArray[np.int32],
-    purposes: list[Purpose],
+def _room(mdp: MDP, n: int) -> list[NDArray[Any]]:
+    """Space for policies, values and mean lengths of n options."""
+    shape = n, mdp.n_states
+    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
+
+
+def _solved(
+    job: tuple[int, int],
+    potentials: Sequence[NDArray[np.float64]],
+    mdp: MDP,
+    masks: list[NDArray[np.bool_] | None],
     gamma: float,
     tol: float,
-    policy: NDArray[np.integer[Any]],
-    value: NDArray[np.float64],
-) -> None:
+    order: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+    out: list[NDArray[Any]] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[NDArray[Any]]:
+    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``; in `out` if given."""
+    low, high = job
+    made = _room(mdp, high - low) if out is None else out
+    policy, value, mean_length = made
+    step = _climber(mdp, *order, gamma) if order is not None else None
+    for first in range(low, high, GROUP):
+        last = min(first + GROUP, high)
+        here = slice(first - low, last - low)
+        F = np.stack(potentials[first:last]).astype(np.float64, copy=False)
+        limits = tol * np.maximum(F.max(axis=1), -F.min(axis=1))
+        if step is not None:
+            step(F, limits, policy[here], value[here])
+        else:
+            _solve_stochastic(mdp, F, gamma, limits, policy[here], value[here])
+        for i in range(first, last):
+            row, mask = policy[i - low], masks[i]
+            if mask is not None:
+                row[~mask], value[i - low, ~mask] = TERMINATE, 0.0
+            mean_length[i - low] = lengths(mdp, row).sum() / max((row >= 0).sum(), 1)
+        if progress is not None:
+            progress(last, high)
+    return made
+
+
+def _climber(
+    mdp: MDP, order: NDArray[np.int32], nxt: NDArray[np.int32], gamma: float
+) -> Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[Any], NDArray[np.float64]], None]:
+    """A function that solves up to eight potentials of deterministic moves, with the scratch that it needs."""
     from eigenoptions._kernels.planning import LANES, climb, feeders, gather, greedy, scatter
 
-    order, nxt = renumbered(successors)
     indptr, indices = feeders(nxt)
-    E = np.empty((len(order), LANES))
-    actions = np.empty(E.shape, dtype=policy.dtype)
-    gains = np.empty(E.shape)
-    for first in range(0, len(purposes), LANES):
-        last = first + LANES
-        gather(np.stack([p.direction for p in purposes[first:last]]).astype(np.float64, copy=False), order, E)
-        X = E.copy()
+    E, X, gains = (np.empty((len(order), LANES)) for _ in range(3))
+    actions = np.empty(E.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
+
+    def step(
+        F: NDArray[np.float64],
+        limits: NDArray[np.float64],
+        policy: NDArray[Any],
+        value: NDArray[np.float64],
+    ) -> None:
+        gather(F, order, E)
+        X[:] = E
         climb(nxt, E, X, gamma, indptr, indices)
         limit = np.zeros(LANES)
-        limit[: len(purposes[first:last])] = [tol * _scale(p) for p in purposes[first:last]]
+        limit[: len(F)] = limits
         greedy(nxt, E, X, limit, gamma, actions, gains)
-        scatter(actions, gains, order, policy[first:last], value[first:last])
+        scatter(actions, gains, order, policy, value)
+
+    return step
 
 
 def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -197,47 +272,42 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
 
 def _solve_stochastic(
     mdp: MDP,
-    purposes: list[Purpose],
+    F: NDArray[np.float64],
     gamma: float,
-    tol: float,
+    limits: NDArray[np.float64],
     policy: NDArray[np.integer[Any]],
     value: NDArray[np.float64],
 ) -> None:
     """Sweeps bring the values close; policy iteration with exact evaluation then finds its fixed point."""
-    from eigenoptions._kernels.planning import LANES, climb_stochastic
+    from eigenoptions._kernels.planning import climb_stochastic
 
     P = mdp.transition
-    for first in range(0, len(purposes), LANES):
-        E = np.stack([p.direction for p in purposes[first : first + LANES]], axis=1).astype(np.float64)
-        X = E.copy()
-        scales = np.abs(E).max(axis=0)
-        rise = 1e-13 * (scales[scales > 0].min() if scales.any() else 1.0)
-        climb_stochastic(P.indptr, P.indices, P.data, mdp.n_actions, E, X, gamma, rise, 100_000)
-        for j in range(E.shape[1]):
-            e, x = np.ascontiguousarray(E[:, j]), X[:, j]
-            row, v = _greedy(mdp, e, x, gamma, tol)
-            for _ in range(100):
-                acting = np.where(row < 0, 0.0, 1.0)
-                T = _followed(mdp, row)
-                v = splu(csc_array(eye_array(mdp.n_states) - gamma * T)).solve(T @ e - e * acting)
-                better, v = _greedy(mdp, e, e + gamma * v, gamma, tol)
-                if np.array_equal(better, row):
-                    break
-                row = better
-            else:
-                raise ArithmeticError(
-                    f"policy iteration did not settle for purpose {purposes[first + j].label!r}"
-                )
-            policy[first + j], value[first + j] = row, v
+    E = np.ascontiguousarray(F.T)
+    X = E.copy()
+    scales = np.abs(F).max(axis=1)
+    rise = 1e-13 * (scales[scales > 0].min() if scales.any() else 1.0)
+    climb_stochastic(P.indptr, P.indices, P.data, mdp.n_actions, E, X, gamma, rise, 100_000)
+    for j, e in enumerate(np.ascontiguousarray(F)):
+        row, v = _greedy(mdp, e, X[:, j], gamma, limits[j])
+        for _ in range(100):
+            acting = np.where(row < 0, 0.0, 1.0)
+            T = _followed(mdp, row)
+            v = splu(csc_array(eye_array(mdp.n_states) - gamma * T)).solve(T @ e - e * acting)
+            better, v = _greedy(mdp, e, e + gamma * v, gamma, limits[j])
+            if np.array_equal(better, row):
+                break
+            row = better
+        else:
+            raise ArithmeticError("policy iteration did not settle: choose another gamma")
+        policy[j], value[j] = row, v
 
 
 def _greedy(
-    mdp: MDP, e: NDArray[np.float64], x: NDArray[np.float64], gamma: float, tol: float
+    mdp: MDP, e: NDArray[np.float64], x: NDArray[np.float64], gamma: float, limit: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Best action and value at every state, given what arriving is worth; ties as in the kernel `greedy`."""
     q = (mdp.transition @ x).reshape(mdp.n_states, mdp.n_actions) - e[:, None]
     best = q.max(axis=1)
-    limit = tol * np.abs(e).max()
     slack = np.minimum(limit, 0.25 * (1.0 - gamma) * best)
     first = (q >= (best - slack)[:, None]).argmax(axis=1)
     return np.where(best > limit, first, TERMINATE), np.maximum(best, 0.0)

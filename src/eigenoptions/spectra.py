@@ -32,6 +32,7 @@ DENSE = 512  # states up to which LAPACK on the full matrix is faster than any s
 MOST_DENSE = 20_000  # beyond this the full matrix does not fit in a few GB
 SAME = 1e-9  # relative distance below which neighbouring eigenvalues are one repeated eigenvalue
 NOISE = 1e-13  # the same, absolute, in units of the operator's norm
+ALIKE = 25, 1.3  # steps of an iteration, and steps a vector: about what mazes of any size take
 TIE = 1e-8  # relative distance below which two entries of an eigenvector are of equal size
 
 Array = NDArray[np.float64]
@@ -132,6 +133,7 @@ def spectrum(
     coords: NDArray[np.int_] | None = None,
     solver: str = "auto",
     rng: int | np.random.Generator = 0,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Spectrum:
     """The k smallest eigenpairs of a graph's Laplacian, none missed, in the canonical basis (Section 2.3).
 
@@ -149,6 +151,8 @@ def spectrum(
         ``"dense"``, ``"sparse"`` or, by size, ``"auto"``. The result is the same.
     rng
         Start of the Lanczos iteration. The result does not depend on it, which is tested.
+    progress
+        Called with the steps of the iteration done and about how many there will be: the second number may grow.
 
     Notes
     -----
@@ -195,10 +199,12 @@ def spectrum(
         if solver == "dense" or (solver == "auto" and dense):
             found, columns = _dense(L, zero)
         else:
-            found, columns = _sparse(L, zero, more, np.random.default_rng(rng))
+            found, columns = _sparse(L, zero, more, np.random.default_rng(rng), progress)
         found = np.maximum(found, 0.0)  # a very weak link leaves nothing but rounding
         columns = canonical(found, columns, _norm(L))
         values, vectors = np.concatenate([values, found]), np.concatenate([vectors, columns[:more]])
+    if progress is not None:
+        progress(1, 1)
     if operator == "random-walk":
         vectors /= np.sqrt(degree)
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
@@ -291,7 +297,13 @@ def _dense(L: csr_array, zero: _Zero) -> tuple[Array, Array]:
     return values[:keep], np.ascontiguousarray(vectors[:, :keep].T)
 
 
-def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _sparse(
+    L: csr_array,
+    zero: _Zero,
+    k: int,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[Array, Array]:
     """At least the k smallest non-zero eigenpairs, whole eigenspaces only, proved complete by an inertia count.
 
     There is one value more than vectors (unless all are found): the next one.
@@ -304,14 +316,19 @@ def _sparse(L: csr_array, zero: _Zero, k: int, rng: np.random.Generator) -> tupl
     A = csr_array(L[order][:, order])
     parent, start = symbolic(A.indptr, A.indices)
     null = _Zero(zero.part[order], zero.count, zero.unit[order])
+    steps = 0
 
     def inverse(shift: float) -> Callable[[Array], None]:
         """Multiplication by ``(A + shift)^-1`` outside the null space, in place."""
         rows, entries, pivots = factor(A.indptr, A.indices, A.data, shift, parent, start)
 
         def apply(X: Array) -> None:
+            nonlocal steps
             backsolve(start, rows, entries, pivots, X)
             null.project(X)
+            steps += 1
+            if progress is not None:
+                progress(steps, max(ALIKE[0] + int(ALIKE[1] * k), steps + 1))
 
         return apply
 
