@@ -36,7 +36,7 @@ class Game:
     position
         Addresses in RAM of the player's place; ``()``: unknown.
     regions
-        Named places, each one or several boxes of positions, bounds included. They may overlap.
+        Named places: boxes of positions, the bounds of each byte included.
     axes
         How positions become pixels ``(x, y)``: for each the number of the byte (None: constant), scale and offset.
 
@@ -51,7 +51,7 @@ class Game:
 
     name: str
     position: tuple[int, ...] = ()
-    regions: Mapping[str, tuple[Box, ...]] = field(default_factory=dict)
+    regions: Mapping[str, Box] = field(default_factory=dict)
     axes: tuple[tuple[int | None, float, float], ...] = ()
 
     def to_screen(self, position: ArrayLike) -> NDArray[np.float64]:
@@ -72,11 +72,9 @@ class Game:
                 f"{self.name} has the regions {', '.join(self.regions) or 'none'}, got {region!r}"
             )
         at = self._checked(position)
-        found = np.zeros(at.shape[:-1], dtype=np.bool_)
-        for box in self.regions[region]:
-            low, high = np.array(box).T
-            found |= ((at >= low) & (at <= high)).all(axis=-1)
-        return found
+        low, high = np.array(self.regions[region]).T
+        within: NDArray[np.bool_] = ((at >= low) & (at <= high)).all(axis=-1)
+        return within
 
     def _checked(self, position: ArrayLike) -> NDArray[np.int64]:
         if not self.position:
@@ -129,14 +127,15 @@ def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None
     return (float(np.median(x)), float(np.median(y))) if len(x) else None
 
 
-def _around(places: list[tuple[int, int]], reach: int) -> tuple[Box, ...]:
-    return tuple(((x - reach, x + reach), (y - reach, y + reach)) for x, y in places)
+def _around(x: int, y: int, reach: int) -> Box:
+    return (x - reach, x + reach), (y - reach, y + reach)
 
 
-_MIRRORED = [  # junctions of Ms. Pac-Man's first maze left of its axis x = 88; the others are their mirror images
+_LEFT = [  # junctions of Ms. Pac-Man's first maze left of its axis x = 88; the others are their mirror images
     *[(26, 26), (42, 26), (58, 26), (66, 26), (26, 50), (66, 50), (26, 74), (66, 74), (26, 98)],
     *[(58, 98), (66, 98), (74, 98), (26, 122), (42, 122), (74, 122), (74, 134), (42, 158), (74, 158)],
 ]
+_JUNCTIONS = sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])
 
 KNOWN = {
     game.name: game
@@ -145,9 +144,9 @@ KNOWN = {
             "Freeway",
             (14,),
             {
-                "bottom": (((0, 13),),),
-                **{f"lane {k}": (((16 * k - 2, 16 * k + 13),),) for k in range(1, 11)},
-                "top": (((174, 255),),),
+                "bottom": ((0, 13),),
+                **{f"lane {k}": ((16 * k - 2, 16 * k + 13),) for k in range(1, 11)},
+                "top": ((174, 255),),
             },
             ((None, 0.0, 47.0), (0, -1.0, 197.0)),
         ),
@@ -155,20 +154,20 @@ KNOWN = {
             "MontezumaRevenge",
             (42, 43),
             {
-                "central ladder": (((73, 81), (193, 234)),),
-                "left ladder": (((17, 25), (149, 191)),),
-                "right ladder": (((129, 137), (149, 191)),),
-                "rope": (((107, 111), (187, 234)),),
-                "left door": (((0, 25), (235, 255)),),
-                "right door": (((129, 255), (235, 255)),),
-                "key": (((8, 20), (193, 226)),),
-                "upper left platform": (((26, 54), (235, 255)),),
-                "upper platform": (((64, 90), (235, 255)),),
-                "upper right platform": (((100, 128), (235, 255)),),
-                "conveyor": (((57, 98), (192, 192)),),
-                "left platform": (((0, 34), (192, 192)),),
-                "right platform": (((121, 255), (192, 192)),),
-                "floor": (((0, 255), (0, 148)),),
+                "central ladder": ((73, 81), (193, 234)),
+                "left ladder": ((17, 25), (149, 191)),
+                "right ladder": ((129, 137), (149, 191)),
+                "rope": ((107, 111), (187, 234)),
+                "left door": ((0, 25), (235, 255)),
+                "right door": ((129, 255), (235, 255)),
+                "key": ((8, 20), (193, 226)),
+                "upper left platform": ((26, 54), (235, 255)),
+                "upper platform": ((64, 90), (235, 255)),
+                "upper right platform": ((100, 128), (235, 255)),
+                "conveyor": ((57, 98), (192, 192)),
+                "left platform": ((0, 34), (192, 192)),
+                "right platform": ((121, 255), (192, 192)),
+                "floor": ((0, 255), (0, 148)),
             },
             ((0, 1.0, 3.0), (1, -1.0, 318.0)),
         ),
@@ -176,11 +175,11 @@ KNOWN = {
             "MsPacman",
             (10, 16),
             {
-                "upper left corner": _around([(18, 2)], 8),
-                "upper right corner": _around([(158, 2)], 8),
-                "lower left corner": _around([(18, 158)], 8),
-                "lower right corner": _around([(158, 158)], 8),
-                "junctions": _around([*_MIRRORED, *((176 - x, y) for x, y in _MIRRORED)], 3),
+                "upper left corner": _around(18, 2, 8),
+                "upper right corner": _around(158, 2, 8),
+                "lower left corner": _around(18, 158, 8),
+                "lower right corner": _around(158, 158, 8),
+                **{f"junction {x},{y}": _around(x, y, 3) for x, y in _JUNCTIONS},
             },
             ((0, 1.0, -8.0), (1, 1.0, 6.0)),
         ),

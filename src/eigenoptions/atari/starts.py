@@ -124,7 +124,7 @@ def find_starts(
     Examples
     --------
     >>> [start.position for start in find_starts("Freeway", n=2, bursts=10)]
-    [(6,), (24,)]
+    [(6,), (39,)]
     """
     if not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be at least 1, got {n!r}")
@@ -178,7 +178,8 @@ def influence(emulator: Emulator, states: Iterable[Any], hold: int = HELD) -> ND
     emulator.restore(here)
     if not differ:
         raise ValueError("there are no states: give at least one")
-    return np.mean(differ, axis=0)
+    share: NDArray[np.float64] = np.mean(differ, axis=0)
+    return share
 
 
 def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tuple[int, ...]:
