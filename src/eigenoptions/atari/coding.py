@@ -8,8 +8,6 @@ turn a decision. That lets roll-outs be shared.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -55,45 +53,52 @@ class Potentials:
 
     Examples
     --------
-    >>> ram = np.zeros((3, 128), dtype=np.uint8)
-    >>> ram[1, 14], ram[2, 14] = 1, 2
+    >>> here, there = np.zeros((1, 128), dtype=np.uint8), np.zeros((1, 2, 128), dtype=np.uint8)
+    >>> there[0, :, 14] = 1, 2
     >>> e = np.zeros((2, 1024))
     >>> e[0, 8 * 14], e[1, 8 * 14 + 1] = 1.0, -1.0
-    >>> Potentials(e, Ram()).gains(ram[0], ram[1:], np.arange(2)).tolist()
+    >>> Potentials(e, Ram()).gains(here, there, np.arange(2), [0, 2]).tolist()
     [[1.0, 0.0], [0.0, -1.0]]
     """
 
     def __init__(self, direction: ArrayLike, coding: Ram) -> None:
         self.coding = coding
-        self.direction = on_a_grid(direction, coding)
-        self._rows = np.ascontiguousarray(self.direction.T)  # (d, n): the features that change are rows
-        self._signed: Any = coding.table.astype(np.float64 if coding.code == "bytes" else np.int8)
+        self.direction = np.ascontiguousarray(on_a_grid(direction, coding))
+        self._table = coding.table.astype(np.float64)
         self._place = np.full(len(coding.watched) * coding.each, -1, dtype=np.intp)
         self._place[slice(None) if coding.columns is None else list(coding.columns)] = np.arange(coding.width)
+        self._place = self._place.reshape(-1, coding.each)
 
     def __len__(self) -> int:
         """Number of purposes n."""
         return len(self.direction)
 
-    def gains(self, here: Bytes, there: Bytes, group: NDArray[np.intp]) -> Array:
-        """``(k, N)`` rewards ``e . (phi(there) - phi(here))`` of the purposes in `group` ``(k,)``.
+    def gains(self, here: Bytes, there: Bytes, purposes: NDArray[np.intp], bounds: ArrayLike) -> Array:
+        """``(k, N)`` rewards ``e . (phi(there) - phi(here))``, each purpose between its own states.
 
         Parameters
         ----------
         here
-            ``(128,)`` memory.
+            ``(U, 128)`` memory.
         there
-            ``(N, 128)`` memory.
-        group
-            Numbers of purposes.
+            ``(U, N, 128)`` memory.
+        purposes
+            ``(k,)`` numbers of purposes, those at the same `here` side by side.
+        bounds
+            ``(U + 1,)`` where the purposes at each `here` begin, and k.
         """
-        moved = np.flatnonzero((there != here).any(axis=0)[self.coding.watched])
-        at = self.coding.watched[moved]
-        change = self._signed[there[:, at]] - self._signed[here[at]]  # (N, moved, each)
-        which, unit = np.nonzero(change.any(axis=0))
-        place = self._place[moved[which] * self.coding.each + unit]
-        if self.coding.columns is not None:
-            kept = place >= 0
-            which, unit, place = which[kept], unit[kept], place[kept]
-        weights = self._rows[place[:, None], group]
-        return weights.T @ change[:, which, unit].T.astype(np.float64)  # type: ignore[no-any-return]
+        from eigenoptions._kernels.gains import gains
+
+        found = np.empty((len(purposes), there.shape[1]))
+        gains(
+            here,
+            there,
+            self.coding.watched,
+            self._table,
+            self._place,
+            self.direction,
+            purposes,
+            np.asarray(bounds, dtype=np.intp),
+            found,
+        )
+        return found

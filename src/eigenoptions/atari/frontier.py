@@ -6,7 +6,7 @@ States ahead that were tried for one decision serve the next; those that nobody 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,8 @@ class Edge:
         The state it leads to.
     rewards
         Of the game, one for each frame that was played.
-    watched
-        The watched bytes after each of these frames.
+    rams
+        The memory after each of these frames.
     ended
         Whether the roll-out ends there.
     lost
@@ -63,25 +63,16 @@ class Edge:
 
     to: Node
     rewards: list[float]
-    watched: list[Bytes]
+    rams: list[Bytes]
     ended: bool
     lost: int
 
 
 class Frontier:
-    """The distinct states of the present frame; iterate for its nodes, in order of arrival."""
+    """The distinct states of the present frame: its `nodes`, in order of arrival."""
 
-    def __init__(
-        self,
-        emulator: Emulator,
-        state: Any,
-        hold: int,
-        depth: int,
-        one_life: bool,
-        watching: NDArray[np.intp],
-    ) -> None:
+    def __init__(self, emulator: Emulator, state: Any, hold: int, depth: int, one_life: bool) -> None:
         self.emulator, self.hold, self.depth, self.one_life = emulator, hold, depth, one_life
-        self.watching = watching
         emulator.restore(state)
         if emulator.over:
             raise ValueError("the game is over in this state: give one from which it goes on")
@@ -89,12 +80,6 @@ class Frontier:
 
     def __len__(self) -> int:
         return len(self.nodes)
-
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self.nodes)
-
-    def __getitem__(self, index: int) -> Node:
-        return self.nodes[index]
 
     def expand(self) -> None:
         """Try every action in every state that lies less than `depth` steps ahead and was not tried before."""
@@ -139,24 +124,30 @@ class Frontier:
         return node.key
 
     def _try(self, node: Node) -> None:
-        emulator, watching = self.emulator, self.watching
-        after = []
+        emulator, one_life = self.emulator, self.one_life
+        node.after = np.empty((emulator.n_actions, len(node.ram)), dtype=np.uint8)
         for action in range(emulator.n_actions):
             emulator.restore(node.state)
-            rewards, watched, lost, ended = [], [], -1, False
+            rewards, rams, lost, ended = [], [], -1, False
             for frame in range(self.hold):
                 rewards.append(emulator.act(action))
-                ram = emulator.ram()
-                watched.append(ram[watching])
+                rams.append(emulator.ram())
                 lives = emulator.lives
                 if lost < 0 and lives < node.lives:
                     lost = frame
-                ended = emulator.over or (self.one_life and lost >= 0)
+                ended = emulator.over or (one_life and lost >= 0)
                 if ended:
                     break
-            after.append(ram)
-            node.edges.append(Edge(Node(emulator.save(), ram, lives), rewards, watched, ended, lost))
-        node.after = np.stack(after)
+            node.after[action] = rams[-1]
+            node.edges.append(Edge(Node(emulator.save(), rams[-1], lives), rewards, rams, ended, lost))
+
+
+def myopic(
+    nodes: list[Node], potentials: Potentials, options: NDArray[np.intp], bounds: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """``(k, A)`` what each action is worth to each option one step ahead, the paper's way; see `Potentials.gains`."""
+    here, there = np.stack([node.ram for node in nodes]), np.stack([node.after for node in nodes])
+    return potentials.gains(here, there, options, bounds)
 
 
 def plan(
@@ -166,8 +157,6 @@ def plan(
 
     ``q(s, a) = r + gamma max(0, max_a' q(s', a'))``: at every step ahead an option may stop, which is worth 0.
     """
-    if depth == 1:
-        return potentials.gains(node.ram, node.after, group)
     layers = [[node]]
     steps = []  # (N, A) where each action leads in the next layer, and whether it goes on from there
     for _ in range(depth):
@@ -199,4 +188,5 @@ def _potential(
     root: Node, layer: list[Node], potentials: Potentials, group: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """``(k, N)`` potentials of the nodes, less that of the root."""
-    return potentials.gains(root.ram, np.stack([node.ram for node in layer]), group)
+    there = np.stack([node.ram for node in layer])
+    return potentials.gains(root.ram[None], there[None], group, [0, len(group)])

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions.acting import TIE
 from eigenoptions.atari.coding import Potentials
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.frontier import Edge, Frontier, plan
+from eigenoptions.atari.frontier import Edge, Frontier, myopic, plan
 from eigenoptions.features.ram import Ram
 
 After = Literal["best", "noop", "random", "stop"]
@@ -146,12 +146,13 @@ def lockstep(
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
     tie = np.zeros(n) if published else TIE * np.abs(potentials.direction).max(axis=1)
     offset = np.zeros(n)  # of the published code: how much better than here what it compares with is
-    log = _blank(n, frames, len(watch))
+    watching = np.array(watch, dtype=np.intp)
+    log = _blank(n, frames, len(watching))
     live = np.arange(n)
     at = np.zeros(n, dtype=np.intp)  # which state of the frontier each live option is in
     found, acts = emulator.save(), emulator.acts
     try:
-        frontier = Frontier(emulator, state, hold, depth, until == "life", np.array(watch, dtype=np.intp))
+        frontier = Frontier(emulator, state, hold, depth, until == "life")
         for t in range(0, frames, hold):
             end = min(t + hold, frames)
             frontier.expand()
@@ -160,10 +161,13 @@ def lockstep(
             # What each action is worth to each option, options sorted by their states.
             order = np.argsort(at, kind="stable")
             live, at = live[order], at[order]
-            bounds = np.searchsorted(at, np.arange(len(frontier) + 1)).tolist()
-            q = np.empty((len(live), n_actions))
-            for node, low, high in zip(frontier, bounds[:-1], bounds[1:], strict=True):
-                q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
+            bounds = np.searchsorted(at, np.arange(len(frontier) + 1))
+            if depth == 1:
+                q = myopic(frontier.nodes, potentials, live, bounds)
+            else:
+                q = np.empty((len(live), n_actions))
+                for node, low, high in zip(frontier.nodes, bounds[:-1], bounds[1:], strict=True):
+                    q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
             worth = q - offset[live, None]
             best = worth.max(axis=1)
             chosen = (worth >= (best - tie[live])[:, None]).argmax(axis=1)  # the first of equal actions
@@ -181,8 +185,8 @@ def lockstep(
 
             # Every pair of a state and an action that somebody takes, once.
             pairs, which = np.unique(at * n_actions + chosen, return_inverse=True)
-            taken = [frontier[p // n_actions].edges[p % n_actions] for p in pairs.tolist()]
-            _keep(log, taken, which, live, chosen, t, end)
+            taken = [frontier.nodes[p // n_actions].edges[p % n_actions] for p in pairs.tolist()]
+            _keep(log, taken, which, live, chosen, t, end, watching)
             goes_on = np.array([not edge.ended for edge in taken], dtype=np.bool_)
             place = np.empty(len(taken), dtype=np.intp)
             place[goes_on] = frontier.advance([edge for edge in taken if not edge.ended])
@@ -218,6 +222,7 @@ def _keep(
     chosen: NDArray[np.intp],
     t: int,
     end: int,
+    watching: NDArray[np.intp],
 ) -> None:
     """Write down what happened along the edges that were taken, one for each live option, from frame t to `end`."""
     for frame in range(end - t):
@@ -229,7 +234,7 @@ def _keep(
         here = place[which] >= 0
         options, row = live[here], place[which[here]]
         log.actions[options, t + frame] = chosen[here]
-        log.watched[options, t + frame] = np.array([taken[i].watched[frame] for i in on])[row]
+        log.watched[options, t + frame] = np.stack([taken[i].rams[frame] for i in on])[:, watching][row]
         log.score[options] += np.array([taken[i].rewards[frame] for i in on])[row]
         log.died[options] |= np.array([0 <= taken[i].lost <= frame for i in on])[row]
         log.length[options] += 1
