@@ -1,0 +1,325 @@
+"""The protocol of the paper's Appendix E: from random play to directions in the memory of a game.
+
+Rounds of random episodes, one from each start state, until 25,000 new transitions have been seen; those on the way to
+the start states count too. 25,000 of the rows ``phi(s') - phi(s)``, drawn uniformly, make the incidence matrix T, and
+its right singular vectors are the eigenpurposes. `Gram` and `Spectrum` do the work, as everywhere.
+
+The paper orders singular values from the largest; a `Spectrum` begins with the smallest, and holds no feature that
+never changed. `paper_order` and `complete` translate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions.atari.emulator import BYTES, Emulator, game_name
+from eigenoptions.atari.starts import Start
+from eigenoptions.features.ram import Ram
+from eigenoptions.gram import Gram
+from eigenoptions.parallel import Progress, pmap
+from eigenoptions.spectra import Spectrum
+
+ROWS = 25_000  # new transitions to see, and rows of T to draw (Appendix E)
+LONGEST = 10_000  # frames of a random episode: a game of Freeway takes 8,192, others might never end
+ROUNDS = 100  # of episodes, before a game is given up that shows nothing new
+TOL = 1e-11  # of the largest eigenvalue of T'T: below it one is zero; see `directions`
+
+Array = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+
+def collect(
+    game: str,
+    starts: Sequence[Start],
+    n: int = ROWS,
+    *,
+    rng: int | np.random.Generator = 0,
+    coding: Ram | None = None,
+    longest: int = LONGEST,
+    rounds: int = ROUNDS,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Gram:
+    """Differences of features seen in rounds of random episodes, one from each start state (Appendix E).
+
+    Parameters
+    ----------
+    game
+        Its name.
+    starts
+        Of this game; see `find_starts`. The transitions on the way there are taken as well.
+    n
+        New transitions to see; the round in which they are reached is played to its end, as in the paper.
+    rng
+        Of the random actions. Episode i of round r has a child seed of its own, so all engines give the same bytes.
+    coding
+        The features phi of memory; None: the paper's 1,024 bits.
+    longest
+        Frames after which an episode is cut, not counting the way to its start.
+    rounds
+        Most rounds; if they are not enough there is an error.
+    engine, workers
+        Of `parallel.pmap`: episodes of a round may run side by side.
+    progress
+        Called with a `Progress` of the new transitions after each episode.
+
+    Returns
+    -------
+    Gram
+        Of all new transitions, at least n; `directions` draws from them.
+
+    Examples
+    --------
+    >>> from eigenoptions.atari import find_starts
+    >>> gram = collect("Freeway", find_starts("Freeway", n=2, bursts=10), n=500, longest=400)
+    >>> gram.n_features, len(gram) >= 500, gram.n_transitions
+    (1024, True, 1003)
+    """
+    name = game_name(game)
+    _checked(name, starts, n=n, longest=longest, rounds=rounds)
+    entropy = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
+    gram = Gram(features=Ram() if coding is None else coding)
+    begin = time.perf_counter()
+    settings = {"game": name, "longest": int(longest), "ways": [start.plain()["actions"] for start in starts]}
+
+    def tell() -> None:
+        if progress is not None:
+            progress(Progress(min(len(gram), n), n, time.perf_counter() - begin))
+
+    tell()
+    for turn in range(rounds):
+        jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
+        _play(gram, jobs, settings, engine, workers, tell)
+        if len(gram) >= n:
+            return gram
+    raise ValueError(
+        f"{len(gram)} of {n} new transitions were seen in {rounds} rounds of {len(starts)} episodes of {name}: "
+        "ask for fewer (n), or raise rounds or longest"
+    )
+
+
+def _play(
+    gram: Gram,
+    jobs: list[dict[str, Any]],
+    settings: dict[str, Any],
+    engine: str,
+    workers: int | None,
+    tell: Callable[[], object],
+) -> None:
+    """Add the transitions of a round; episodes come as they are done, and are taken in order: `Gram.sample` sees it."""
+    waiting: dict[int, Bytes] = {}
+    taken = 0
+
+    def arrived(i: int, ram: Bytes) -> None:
+        nonlocal taken
+        waiting[i] = ram
+        while taken in waiting:
+            seen = waiting.pop(taken)
+            gram.add(seen[:-1], seen[1:])
+            taken += 1
+        tell()
+
+    pmap(episode, jobs, engine, shared=settings, workers=workers, arrived=arrived)
+
+
+def episode(job: dict[str, Any], game: str, longest: int, ways: list[list[list[int]]]) -> Bytes:
+    """``(T + 1, 128)`` the memory, frame by frame, on the way to a start state and in a random episode from there."""
+    emulator = Emulator(game)
+    emulator.begin()
+    way = [action for action, frames in ways[job["start"]] for _ in range(frames)]
+    seed = np.random.SeedSequence(job["seed"], spawn_key=tuple(job["key"]))
+    random = np.random.default_rng(seed).integers(emulator.n_actions, size=longest)
+    seen = np.empty((len(way) + longest + 1, BYTES), dtype=np.uint8)
+    seen[0] = emulator.ram()
+    t = 0
+    for action in (*way, *random.tolist()):
+        if emulator.over:
+            break
+        emulator.act(action)
+        t += 1
+        seen[t] = emulator.ram()
+    return seen[: t + 1].copy()
+
+
+def directions(
+    gram: Gram, sample: int | None = ROWS, rng: int | np.random.Generator = 0, tol: float = TOL
+) -> Spectrum:
+    """Singular directions of an incidence matrix of rows drawn uniformly from those collected (Appendix E).
+
+    Parameters
+    ----------
+    gram
+        From `collect`.
+    sample
+        Rows to draw; None: take all.
+    rng
+        Of the draw.
+    tol
+        Eigenvalues of T'T below `tol` times the largest are zero. Entries of T'T are whole numbers, so true zeros come
+        out at about 1e-15 of the largest and all others were above 1e-9 in the games we tried: 1e-11 lies between.
+
+    Returns
+    -------
+    Spectrum
+        ``values`` are those of ``T'T / 2`` ascending: singular values are ``sqrt(2 values)``. The first `n_zero`
+        columns are the null space among features that changed (two bits that always change together make one such
+        direction); `rank` counts the others. Features that never changed have no column, see `complete`.
+
+    Examples
+    --------
+    >>> gram = Gram(features=Ram(addresses=(0,), n_bytes=1))
+    >>> ram = np.array([[0], [3], [0], [4]], dtype=np.uint8)  # bits 0 and 1 change together
+    >>> gram.add(ram[:-1], ram[1:])
+    3
+    >>> found = directions(gram, sample=None)
+    >>> rank(found), found.n_zero, found.vectors.shape
+    (2, 1, (8, 3))
+    """
+    if sample is not None and not (isinstance(sample, int | np.integer) and 1 <= sample <= len(gram)):
+        raise ValueError(
+            f"sample must be in 1..{len(gram)}, the differences collected, got {sample!r}: collect more, or "
+            "take all of them (sample=None)"
+        )
+    if not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+    return (gram if sample is None else gram.sample(int(sample), rng)).spectrum(tol=tol)
+
+
+def rank(spectrum: Spectrum) -> int:
+    """The number of directions in which transitions went: those with a singular value that is not zero.
+
+    >>> rank(Spectrum(np.array([0.0, 1.0, 3.0]), np.eye(3), "incidence"))
+    2
+    """
+    return len(spectrum.values) - spectrum.n_zero
+
+
+def paper_order(spectrum: Spectrum) -> NDArray[np.int64]:
+    """``(K,)`` columns of a spectrum in the paper's order, the largest singular value first.
+
+    The paper's direction ``#j`` is column ``paper_order(spectrum)[j]``, counting from 0 as its code does; and since the
+    order is a reversal, column i is the paper's ``#paper_order(spectrum)[i]``.
+
+    >>> paper_order(Spectrum(np.array([0.0, 1.0, 3.0]), np.eye(3), "incidence")).tolist()
+    [2, 1, 0]
+    """
+    return np.arange(len(spectrum.values))[::-1].astype(np.int64)
+
+
+def complete(spectrum: Spectrum) -> Array:
+    """``(d, d)`` all directions as columns, an orthonormal basis, in the paper's order: the matrix V of the SVD.
+
+    First the singular directions from the largest value, then the null space of features that changed, at last one
+    unit vector for each feature that never did. The paper's 1,024 options are its columns.
+
+    >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.0, 0.0], [0.8, -0.6]]), "incidence")
+    >>> complete(spectrum).tolist()
+    [[0.8, 0.6, 0.0], [0.0, 0.0, 1.0], [-0.6, 0.8, 0.0]]
+    """
+    still = np.flatnonzero(~active(spectrum))
+    units = np.zeros((len(spectrum.vectors), len(still)))
+    units[still, np.arange(len(still))] = 1.0
+    return np.concatenate([spectrum.vectors[:, ::-1], units], axis=1)
+
+
+def active(spectrum: Spectrum) -> NDArray[np.bool_]:
+    """``(d,)`` which features ever changed.
+
+    >>> active(Spectrum(np.array([2.0]), np.array([[1.0], [0.0]]), "incidence")).tolist()
+    [True, False]
+    """
+    moving: NDArray[np.bool_] = np.asarray(spectrum.vectors).astype(np.bool_).any(axis=1)
+    return moving
+
+
+def rows_of_v(source: Spectrum | Gram, rng: int | np.random.Generator | None = None) -> Array:
+    """``(d, d)`` directions as the authors' published code takes them: by a slip, the *rows* of V.
+
+    ``U, s, V = np.linalg.svd(T)`` gives V transposed, and the code transposes it again and then takes row i. That row
+    holds bit i of every singular vector: its entry j, meant as the weight of RAM bit j, belongs to singular value j.
+    Results with such directions depend on choices that an SVD leaves open, the sign of each singular vector and the
+    basis of the null space.
+
+    Parameters
+    ----------
+    source
+        A `Spectrum` of features, or a `Gram` to make it from.
+    rng
+        None: the signs of the canonical basis. Otherwise signs are drawn, to see how much they matter.
+
+    Examples
+    --------
+    >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.8, -0.6]]), "incidence")
+    >>> rows_of_v(spectrum).tolist()
+    [[0.8, 0.6], [-0.6, 0.8]]
+    """
+    V = complete(source.spectrum(tol=TOL) if isinstance(source, Gram) else source)
+    return V if rng is None else V * np.random.default_rng(rng).choice([-1.0, 1.0], size=V.shape[1])
+
+
+def random_directions(
+    of: int | Spectrum, rng: int | np.random.Generator = 0, *, inside: str = "features"
+) -> Array:
+    """Random orthonormal directions, uniform over all such bases: what singular directions are judged against.
+
+    Parameters
+    ----------
+    of
+        A number d: a basis of ``R^d``. A `Spectrum`: as many directions as it has rank, in its features.
+    rng
+        Of the draw.
+    inside
+        ``"features"``: anywhere on the features that ever changed. ``"data"``: in the span of the singular directions,
+        where transitions went, which asks whether it matters which of its bases one takes.
+
+    Returns
+    -------
+    array
+        ``(k, d)``, a direction a row.
+
+    Examples
+    --------
+    >>> basis = random_directions(3)
+    >>> bool(np.allclose(basis @ basis.T, np.eye(3)))
+    True
+    """
+    if inside not in ("features", "data"):
+        raise ValueError(f'inside must be "features" or "data", got {inside!r}')
+    rng = np.random.default_rng(rng)
+    if not isinstance(of, Spectrum):
+        if not isinstance(of, int | np.integer) or of < 1:
+            raise ValueError(f"the number of features must be at least 1, got {of!r}")
+        return _haar(int(of), int(of), rng)
+    k = rank(of)
+    if inside == "data":
+        return _haar(k, k, rng) @ of.vectors[:, of.n_zero :].T
+    moving = active(of)
+    basis = np.zeros((k, len(moving)))
+    basis[:, moving] = _haar(k, int(moving.sum()), rng)
+    return basis
+
+
+def _haar(k: int, d: int, rng: np.random.Generator) -> Array:
+    """``(k, d)`` orthonormal rows, uniform: a Gaussian matrix made orthonormal, with signs that leave no preference."""
+    q, r = np.linalg.qr(rng.standard_normal((d, k)))
+    rows: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
+    return rows
+
+
+def _checked(name: str, starts: Sequence[Start], **limits: Any) -> None:
+    for what, value in limits.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{what} must be a whole number from 1, got {value!r}")
+    if not starts:
+        raise ValueError("there are no start states: find some (find_starts)")
+    others = {start.game for start in starts} - {name}
+    if others:
+        raise ValueError(
+            f"start states of {', '.join(sorted(others))} do not fit {name}: find its own (find_starts)"
+        )
