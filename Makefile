@@ -35,11 +35,8 @@ docs: .venv/.dev ## the documentation, into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: .venv/.core ## every benchmark, one after the other, on one BLAS thread
-	@set -e; for file in benchmarks/*.py; do \
-		[ -e "$$file" ] || continue; \
-		echo "== $$file"; $(BIN)/python "$$file"; \
-	done
+bench: .venv/.bench ## every benchmark in one run, against what else one would use, into out/bench/table.md
+	$(BIN)/python benchmarks/compare.py $(ARGS)
 
 clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
 	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -55,6 +52,11 @@ clean: ## remove .venv, built documents and caches (results in report/ and out/ 
 	$(venv)
 	$(BIN)/python -m pip install --quiet --editable '.[atari,studio]'
 	@touch .venv/.core $@
+
+.venv/.bench: pyproject.toml
+	$(venv)
+	$(BIN)/python -m pip install --quiet --editable '.[atari,bench,ray,studio]'
+	@touch .venv/.core .venv/.studio $@
 
 .venv/.dev: pyproject.toml
 	$(venv)

@@ -19,7 +19,7 @@ from eigenoptions.maps import rooms_map
 TARGET_RATIO, TARGET_ERROR = 10.0, 1e-8
 
 
-@njit
+@njit(cache=True)
 def naive(nxt, step):  # type: ignore[no-untyped-def]
     """Diffusion time the plain way: for each goal write the equations down and solve them.
 

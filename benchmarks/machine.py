@@ -25,7 +25,7 @@ FRAMES = 500 if record.QUICK else 6_000  # less than a game lasts: when it is ov
 PER_BACKUP = 42.0  # bytes: x read and written, e read, its share of the moves and of neighbours out of cache
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def triad(a, b, c, s):  # type: ignore[no-untyped-def]
     for i in range(len(a)):
         a[i] = b[i] + s * c[i]

@@ -89,6 +89,7 @@ def aim(
     what: str, measured: float, *, least: float | None = None, most: float | None = None, unit: str = "x"
 ) -> bool:
     """A promise, and whether it is kept; a benchmark that breaks one ends with exit code 1."""
+    measured = float(measured)
     met = (least is None or measured >= least) and (most is None or measured <= most)
     bound = f"at least {number(least)}" if least is not None else f"at most {number(most)}"
     say(f"  aim: {what}: {bound} {unit}, measured {number(measured)}: {'met' if met else 'MISSED'}")
@@ -111,6 +112,13 @@ def verdict() -> int:
 def exponent(xs: Any, ys: Any) -> float:
     """Slope b of the least-squares line ``log y = a + b log x``."""
     return float(np.polyfit(np.log(xs), np.log(ys), 1)[0])
+
+
+def tail(points: Any) -> list[tuple[float, float]]:
+    """The part of a growth curve that an exponent is fitted to: from 9,000 on, or else its larger half."""
+    points = sorted(points)
+    large = [p for p in points if p[0] > 9_000]
+    return large if len(large) > 1 else points[max(len(points) // 2 - 1, 0) :]
 
 
 def number(value: float | None) -> str:

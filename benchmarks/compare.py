@@ -1,0 +1,290 @@
+"""Every benchmark in one run, and one table of what came out: ``make bench``.
+
+Runs the files of this folder one after the other, each in a process of its own, and writes into ``out/bench``:
+`table.md`, `rows.csv`, `results.json`, `chart.png` and `chart.svg`, and what each file printed. The exit code is 1 when
+an aim is missed or a file fails. ``--docs FILE`` puts the last results between the two markers of a page, and the chart
+beside it; nothing is run then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import record
+from record import number
+
+HERE = Path(__file__).resolve().parent
+NO_BENCHMARKS = {"record", "compare", "chart"}
+FIRST = (
+    "machine",
+    "simple_options",
+    "plain",
+    "discovery",
+    "growth",
+    "diffusion",
+    "learning",
+    "gram",
+    "wrapper",
+)
+PATIENCE = 900  # seconds for one file, far more than any should take
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "simpleoptions", "simpleenvs", "ale-py", "ray")
+
+
+def benchmarks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    """The files to run: those named, or all; the well-known ones first."""
+    found = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem not in NO_BENCHMARKS}
+    unknown = [name for name in only if name not in found]
+    if unknown:
+        raise SystemExit(f"no benchmark called {', '.join(unknown)}: there are {', '.join(found)}")
+    names = [name for name in (*FIRST, *(n for n in found if n not in FIRST)) if name in found]
+    return [found[name] for name in names if not only or name in only]
+
+
+def machine() -> dict[str, Any]:
+    """Where and when: what a reader needs to judge the times."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line
+        ]
+        model = names[0] if names else model
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": [round(x, 2) for x in os.getloadavg()],
+        "python": platform.python_version(),
+        "system": platform.system(),
+        **versions,
+    }
+
+
+def run(path: Path, out: Path, quick: bool) -> dict[str, Any]:
+    """One file: its rows, its exit code, its time. What it says is shown as it comes, and kept."""
+    rows = out / f"{path.stem}.jsonl"
+    rows.unlink(missing_ok=True)
+    env = {**os.environ, "EIGENOPTIONS_ROWS": str(rows), "PYTHONUNBUFFERED": "1"}
+    env |= dict.fromkeys(THREADS, "1") | {"PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+    command = [sys.executable, str(path), *(["--quick"] if quick else [])]
+    began = time.perf_counter()
+    with (
+        open(out / f"{path.stem}.txt", "w", encoding="utf-8") as said,
+        subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        ) as process,
+    ):
+        limit = threading.Timer(PATIENCE, process.kill)
+        limit.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.write(line)
+            print("   ", line, end="", flush=True)
+        code = process.wait()
+        limit.cancel()
+    entries = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
+    rows.unlink(missing_ok=True)
+    return {"part": path.stem, "seconds": time.perf_counter() - began, "exit": code, "entries": entries}
+
+
+def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[str, Any]:
+    """Run everything; the results, also as JSON and CSV."""
+    out.mkdir(parents=True, exist_ok=True)
+    about = machine() | {"quick": quick}
+    files = benchmarks(folder, only)
+    parts = []
+    for i, path in enumerate(files):
+        print(f"[{i + 1}/{len(files)}] {path.name}", flush=True)
+        parts.append(run(path, out, quick))
+        spent = sum(part["seconds"] for part in parts)
+        print(
+            f"[{i + 1}/{len(files)}] {path.name}: {parts[-1]['seconds']:.0f} s, {spent:.0f} s in all",
+            flush=True,
+        )
+    results = {"about": about, "parts": parts}
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    heads = (
+        "part",
+        "kind",
+        "what",
+        "ours",
+        "unit",
+        "against",
+        "theirs",
+        "ratio",
+        "aim",
+        "measured",
+        "met",
+        "note",
+    )
+    with open(out / "rows.csv", "w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, (*heads, "series", "x", "y", "value", "gap", "most", "why"))
+        table.writeheader()
+        table.writerows(entries(results))
+    return results
+
+
+def entries(results: dict[str, Any], kind: str = "") -> list[dict[str, Any]]:
+    return [e for part in results["parts"] for e in part["entries"] if kind in ("", e["kind"])]
+
+
+def aims(results: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
+    """What is promised, in one list: the aims that benchmarks state, and that each of them runs."""
+    found = [(e["what"], e["aim"], number(e["measured"]), bool(e["met"])) for e in entries(results, "aim")]
+    for part in results["parts"]:
+        missed = any(e["kind"] == "aim" and not e["met"] for e in part["entries"])
+        if part["exit"] and not missed:  # otherwise the exit code says what the row says already
+            found.append((f"benchmarks/{part['part']}.py", "ends well", f"exit code {part['exit']}", False))
+    return found
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; columns of numbers to the right."""
+    if not rows:
+        return "None.\n"
+    right = [all(row[i][:1].isdigit() or not row[i] for row in rows) for i in range(len(heads))]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "|".join("--:" if r else "---" for r in right) + "|"]
+    lines += ["| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The whole table."""
+    about = dict(results["about"])
+    load = ", ".join(map(str, about.pop("load")))
+    spent = sum(part["seconds"] for part in results["parts"])
+    quick = " With `--quick`: small problems, the numbers mean little." if about.pop("quick") else ""
+    versions = ", ".join(f"{name} {about[name]}" for name in ("python", *PACKAGES))
+    text = (
+        f"Measured on {about['date']}: {about['cpu']}, {about['cores']} cores, {about['system']}; load average before "
+        f"the start {load}; one BLAS thread; {spent / 60:.1f} minutes in all. {versions}.{quick}\n"
+    )
+    rows = entries(results, "row")
+    promised = [(w, a, m, "met" if met else "**missed**") for w, a, m, met in aims(results)]
+    text += "\n### Aims\n\n" + table(("what", "aim", "measured", ""), promised)
+
+    def cells(e: dict[str, Any]) -> tuple[str, ...]:
+        ratio = f"{number(e['ratio'])}x" if e["ratio"] >= 1 else f"**{number(e['ratio'])}x**"
+        return (
+            e["what"],
+            f"{number(e['ours'])} {e['unit']}",
+            e["against"],
+            f"{number(e['theirs'])} {e['unit']}",
+            ratio,
+        )
+
+    heads = ("work", "ours", "instead", "theirs", "we are faster")
+    text += "\n### Against what one would use instead\n\n" + table(heads, [cells(e) for e in rows])
+    notes = [f"* {e['what']}, {e['against']}: {e['note']}." for e in rows if e["note"]]
+    text += ("\n" + "\n".join(notes) + "\n") if notes else ""
+    lost = [
+        f"* {e['what']}: {e['against']} is {number(1 / e['ratio'])}x faster."
+        for e in rows
+        if e["ratio"] < 0.95
+    ]
+    text += "\n### Where we lose\n\n" + ("\n".join(lost) if lost else "In no row of this run.") + "\n"
+    agreed = entries(results, "agree")
+    if agreed:
+        worst = max(e["gap"] for e in agreed)
+        text += (
+            f"\nBefore the clocks started, {len(agreed)} answers were compared; "
+            f"the largest difference was {worst:.0e}.\n"
+        )
+    text += (
+        "\n### Growth\n\nExponents are fitted to sizes above 9,000, or else to the larger half.\n\n"
+        + growth(results)
+    )
+    facts = [
+        (e["what"], f"{number(e['value'])} {e['unit']}".strip(), e["note"]) for e in entries(results, "fact")
+    ]
+    text += "\n### Other measurements\n\n" + table(("what", "measured", "note"), facts)
+    skipped = [f"* {e['what']}: {e['why']}" for e in entries(results, "skip")]
+    text += ("\n### Not measured\n\n" + "\n".join(skipped) + "\n") if skipped else ""
+    took = [
+        (f"`benchmarks/{p['part']}.py`", f"{p['seconds']:.0f} s", str(p["exit"])) for p in results["parts"]
+    ]
+    return text + "\n### What was run\n\n" + table(("file", "wall time", "exit code"), took)
+
+
+def growth(results: dict[str, Any]) -> str:
+    """One row a curve, with the exponent of its larger sizes."""
+    curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for e in entries(results, "point"):
+        curves.setdefault((e["series"], e["unit"]), []).append((e["x"], e["y"]))
+    rows = []
+    for (series, unit), points in curves.items():
+        shown = "; ".join(f"{x:,.0f}: {number(y)}" for x, y in sorted(points))
+        large = record.tail(points)
+        fits = f"{record.exponent(*zip(*large, strict=True)):.2f}" if len(large) > 1 else ""
+        rows.append((f"{series}, {unit}", shown, fits))
+    return table(("curve", "size: measured", "exponent"), rows)
+
+
+def into_page(results: dict[str, Any], page: Path, out: Path) -> None:
+    """Put the tables between the markers of a page, and the chart among its images."""
+    text = page.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise SystemExit(f"{page} needs one line {BEGIN} and one line {END}")
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n{END}{after}", encoding="utf-8")
+    (page.parent / "images").mkdir(exist_ok=True)
+    shutil.copyfile(out / "chart.svg", page.parent / "images" / "benchmarks.svg")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    reader = argparse.ArgumentParser(
+        description="Every benchmark in one run, and one table of what came out."
+    )
+    reader.add_argument("--quick", action="store_true", help="small problems, for the tests")
+    reader.add_argument("--only", default="", help="names of files without .py, separated by commas")
+    reader.add_argument("--folder", type=Path, default=HERE, help="where the benchmarks are")
+    reader.add_argument("--out", type=Path, default=record.OUT, help="where the results go")
+    reader.add_argument("--docs", type=Path, help="put the last results into this page; run nothing")
+    given = reader.parse_args(argv)
+    if given.docs:
+        kept = given.out / "results.json"
+        if not kept.exists():
+            raise SystemExit(f"there are no results in {given.out}: run make bench first")
+        into_page(json.loads(kept.read_text(encoding="utf-8")), given.docs, given.out)
+        return 0
+    only = [name for name in given.only.split(",") if name]
+    results = measure(given.folder, given.out, only, given.quick)
+    text = markdown(results)
+    (given.out / "table.md").write_text(f"# Benchmarks\n\n{text}", encoding="utf-8")
+
+    import chart
+
+    chart.draw(results, given.out)
+    print("\n" + text)
+    missed = [what for what, _, _, met in aims(results) if not met]
+    print(f"{given.out / 'table.md'}: {len(aims(results)) - len(missed)} of {len(aims(results))} aims met")
+    for what in missed:
+        print(f"MISSED: {what}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
