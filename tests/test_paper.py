@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import copy
 import csv
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,10 +17,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from eigenoptions import plots
+from eigenoptions.cli import main
+from eigenoptions.keeping import Shelf, makers
 from eigenoptions.paper import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
 from eigenoptions.paper.experiment import VERDICTS, verdict
 from eigenoptions.paper.report import inline, page, reproduce
-from eigenoptions.paper.results import Outcome, keep, kept, makers, tables
+from eigenoptions.paper.results import Outcome, keep, kept, tables
+from eigenoptions.parallel import ENGINES
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +64,10 @@ def test_every_experiment_draws_and_judges(experiment, results):
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
     given = experiment.settings["quick"]
-    keep(tmp_path, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
-    again = kept(tmp_path, experiment, given)
+    with Shelf(tmp_path) as shelf:
+        keep(shelf, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
+    with Shelf(tmp_path) as shelf:
+        again = kept(shelf, experiment, given)
     assert (again.seconds, again.made) == (1.5, {"cores": 2})
     assert experiment.notes(again.results) == experiment.notes(results[experiment.name])
     assert experiment.claims(again.results) == experiment.claims(results[experiment.name])
@@ -68,17 +78,19 @@ def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
 def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
     experiment = EXPERIMENTS[0]
     given = experiment.settings["quick"]
-    assert kept(tmp_path, experiment, given) is None
     plain = {"x": np.arange(3), "rows": [{"a": 1, "b": float("inf")}], "nan": float("nan"), "text": "t"}
-    keep(tmp_path, Outcome(experiment, given, plain, 0.0))
-    again = kept(tmp_path, experiment, given).results
+    with Shelf(tmp_path) as shelf:
+        assert kept(shelf, experiment, given) is None
+        keep(shelf, Outcome(experiment, given, plain, 0.0))
+        again = kept(shelf, experiment, given).results
+        assert kept(shelf, experiment, {**given, "mazes": ["i-maze"]}) is None
     np.testing.assert_array_equal(again["x"], plain["x"])
     assert again["rows"] == plain["rows"]
     assert np.isnan(again["nan"])
-    assert kept(tmp_path, experiment, {**given, "mazes": ["i-maze"]}) is None
-    file = tmp_path / f"{experiment.name}.safetensors"
+    (file,) = tmp_path.glob("*.jobs")
     file.write_bytes(file.read_bytes()[:-1])
-    assert kept(tmp_path, experiment, given) is None
+    with Shelf(tmp_path) as shelf:
+        assert kept(shelf, experiment, given) is None
 
 
 def test_results_are_made_again_only_when_their_code_changes():
@@ -228,7 +240,8 @@ def test_data_are_tidy_csv(report, results):
 
 def test_a_second_run_goes_on_from_what_is_done(report):
     folder, outcomes = report
-    files = sorted((folder / "data").glob("*.safetensors"))
+    files = sorted((folder / "jobs").glob("*.jobs"))
+    assert len(files) > len(EXPERIMENTS)
     before = [f.stat().st_mtime_ns for f in files]
     news: list[str] = []
     again = reproduce(folder, "quick", engine="serial", tell=news.append)
@@ -237,6 +250,103 @@ def test_a_second_run_goes_on_from_what_is_done(report):
     assert [o.seconds for o in again] == [o.seconds for o in outcomes]
     reproduce(folder, "quick", ["figure1"], fresh=True, engine="serial", tell=news.append)
     assert news[1:] == ["Figure 1: the domains", "writing the report"]
+
+
+def data(folder, name):
+    """Bytes of the tables of an experiment."""
+    return {p.name: p.read_bytes() for p in sorted((folder / "data").glob(f"{name}-*.csv"))}
+
+
+KILLED = """
+import os, signal, sys
+from eigenoptions.paper.report import reproduce
+def progress(p):
+    if p.done == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+reproduce(sys.argv[1], "quick", ["figure7"], engine=sys.argv[2], progress=progress)
+"""
+
+
+def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_same_bytes(report, tmp_path):
+    folder = tmp_path / "report"
+    command = [sys.executable, "-c", KILLED, str(folder), "processes"]
+    assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
+    assert not (folder / "index.html").exists()
+    (journal,) = (folder / "jobs").glob("eigenoptions.paper.work.learn-*.jobs")
+    before = journal.read_bytes()
+    assert before.count(b'{"key": ') == 5
+    seen = []
+    reproduce(folder, "quick", ["figure7"], engine="serial", progress=lambda p: seen.append(p.done))
+    assert seen == list(range(5, seen[-1] + 1))
+    assert journal.read_bytes().startswith(before)
+    assert journal.read_bytes().count(b'{"key": ') == seen[-1]  # none was done twice
+    assert data(folder, "figure7") == data(report[0], "figure7") != {}
+
+
+def test_two_runs_on_one_report_do_not_meet(report, capsys, tmp_path):
+    folder, _ = report
+    page_before = (folder / "index.html").read_bytes()
+    with Shelf(folder / "jobs"):
+        assert main(["reproduce", "--settings", "quick", "--out", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert f"is used by process {os.getpid()} on " in err
+    assert (folder / "index.html").read_bytes() == page_before
+
+
+def test_a_report_that_cannot_be_written_leaves_the_results(tmp_path, capsys):
+    """A folder in the place of the page: the disk is fine, and the page cannot be written."""
+    folder = tmp_path / "report"
+    reproduce(folder, "quick", ["figure1"], engine="serial")
+    (folder / "index.html").unlink()
+    (folder / "index.html").mkdir()
+    again = ["--settings", "quick", "--only", "figure1", "--fresh", "--engine", "serial"]
+    assert main(["reproduce", *again, "--out", str(folder)]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert f"cannot write {folder / 'index.html'}: Is a directory" in err
+    assert f"all results are kept in {folder / 'jobs'}: start again" in err
+    (folder / "index.html").rmdir()
+    news: list[str] = []
+    reproduce(folder, "quick", ["figure1"], engine="serial", tell=news.append)
+    assert news == ["writing the report"]
+
+
+def test_a_report_of_another_version(tmp_path, caplog, capsys):
+    folder = tmp_path / "report"
+    reproduce(folder, "quick", ["figure1"], engine="serial")
+    old = folder / "data" / "figure1.safetensors"
+    old.write_text("of an earlier version")
+    reproduce(folder, "quick", ["figure1"], engine="serial")
+    assert f"{old} and others like it were made by an earlier version and are not used" in caplog.text
+    (journal,) = (folder / "jobs").glob("*figure1.run*.jobs")
+    journal.write_bytes(journal.read_bytes().replace(b"journal 1", b"journal 7", 1))
+    assert main(["reproduce", "--settings", "quick", "--only", "figure1", "--out", str(folder)]) == 2
+    err = capsys.readouterr().err.splitlines()[-1]
+    assert "has format 7, this version reads 1: start over (--fresh), give another folder, or install" in err
+    with pytest.raises(ValueError, match="has format 7"):
+        reproduce(folder, "quick", ["figure4"], engine="serial")  # before any work is done
+    with Shelf(folder / "jobs", fresh=True):
+        pass
+    assert list((folder / "jobs").glob("*.jobs")) == []
+
+
+def test_seconds_of_kept_jobs_count(tmp_path):
+    folder = tmp_path / "report"
+    (first,) = reproduce(folder, "quick", ["figure6"], engine="serial")
+    (whole,) = (folder / "jobs").glob("*figure6.run*.jobs")
+    whole.unlink()
+    jobs = [json.loads(line) for p in (folder / "jobs").glob("*.work.*.jobs") for line in heads(p)]
+    took = sum(job["seconds"] for job in jobs if "seconds" in job)
+    (again,) = reproduce(folder, "quick", ["figure6"], engine="serial")
+    assert 0 < took <= again.seconds
+    assert first.results.keys() == again.results.keys()
+
+
+def heads(path):
+    """JSON of the records of a journal, whose results hold no line breaks."""
+    return [line.split(b"\nrecord")[0] for line in path.read_bytes().split(b"\n") if line.startswith(b"{")]
 
 
 def test_only_some_experiments(tmp_path):
@@ -263,7 +373,7 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
         reproduce(tmp_path / "a", "quick", ["figure9"])
     with pytest.raises(ValueError, match="settings must be one of paper, quick, got 'slow'"):
         reproduce(tmp_path / "a", "slow")
-    with pytest.raises(ValueError, match="engine must be one of serial, processes, got 'cloud'"):
+    with pytest.raises(ValueError, match=f"engine must be one of {', '.join(ENGINES)}, got 'cloud'"):
         reproduce(tmp_path / "a", "quick", engine="cloud")
     assert not (tmp_path / "a").exists()
     (tmp_path / "b").mkdir()

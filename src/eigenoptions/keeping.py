@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from eigenoptions.parallel import Progress, pmap
-from eigenoptions.storage import Journal, Lock, Place, decode, encode
+from eigenoptions.storage import Journal, Lock, Place, check_format, decode, encode
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -87,9 +87,15 @@ class Shelf:
             if fresh:
                 raise
             log.warning("%s; what it holds is used, and nothing can be added", error)
-        if self._lock is not None:
-            for leftover in (*self.folder.glob(".*.tmp"), *(self.folder.glob("*.jobs") if fresh else ())):
-                leftover.unlink()
+        try:
+            if self._lock is not None:
+                for leftover in (*self.folder.glob(".*.tmp"), *(self.folder.glob("*.jobs") if fresh else ())):
+                    leftover.unlink()
+            for path in self.folder.glob("*.jobs"):
+                check_format(path)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -354,7 +360,7 @@ def makers(module: str) -> set[str]:
     todo, seen = [module], set[str]()
     while todo:
         name = todo.pop()
-        if name not in seen and not name.startswith(LEFT_OUT):
+        if name not in seen and not name.startswith(LEFT_OUT) and _file(name).exists():
             seen.add(name)
             todo += _imports(_file(name))
     return seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Optional
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +17,7 @@ from eigenoptions.cli.terminal import Flag, Json, Names, bar
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the paper's experiments and write a report. Goes on where it was interrupted.
+    """Run the paper's experiments and write a report. Finished jobs are kept: it goes on where it was interrupted.
 
     Attributes
     ----------
@@ -30,7 +30,10 @@ class Reproduce:
     fresh
         Also run again what has results.
     engine
-        Who does the work: this process, or one process a core. The results are the same.
+        Who does the work: one process a core, this process alone, or a Ray cluster (that of RAY_ADDRESS, or one
+        made here). The results are the same.
+    workers
+        How many processes or Ray tasks at a time, by default one a core.
     as_json
         Print one JSON object and nothing else.
     """
@@ -39,7 +42,8 @@ class Reproduce:
     out: Annotated[Path, arg(metavar="DIR")] = Path("report")
     settings: Literal["paper", "quick"] = "paper"
     fresh: Flag = False
-    engine: Literal["processes", "serial"] = "processes"
+    engine: Literal["processes", "serial", "ray"] = "processes"
+    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
     as_json: Json = False
 
     def __call__(self) -> None:
@@ -53,6 +57,7 @@ class Reproduce:
                 [name.strip() for name in self.only.split(",")] if self.only is not None else [],
                 fresh=self.fresh,
                 engine=self.engine,
+                workers=self.workers,
                 tell=status.say,
                 progress=lambda p: status.step(p.done, p.total),
             )

@@ -7,11 +7,13 @@ from results, which lie beside it as CSV.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from html import escape
 from importlib.metadata import version
@@ -20,12 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from eigenoptions import __version__, plots
+from eigenoptions.keeping import Shelf
 from eigenoptions.paper import EXPERIMENTS, rules
 from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
 from eigenoptions.paper.results import Outcome, keep, kept, tables
-from eigenoptions.parallel import ENGINES, Progress, pmap
+from eigenoptions.parallel import ENGINES, Progress
 
 MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
+
+log = logging.getLogger("eigenoptions")
 
 
 def reproduce(
@@ -35,22 +40,25 @@ def reproduce(
     *,
     fresh: bool = False,
     engine: str = "processes",
+    workers: int | None = None,
     tell: Callable[[str], object] = lambda news: None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Outcome]:
     """Run experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
 
+    Every finished job is kept in ``jobs/``, so a run that was killed goes on with what is missing.
+
     Parameters
     ----------
     folder
-        Made if it is not there; a folder with other things in it is refused.
+        Made if it is not there; a folder with other things in it is refused, and one that another run is using.
     settings
         ``"paper"`` or ``"quick"``.
     only
         Names of experiments to run; the page also shows others whose results are at hand.
     fresh
-        Run again what has results.
-    engine
+        Run again what has results; without `only`, results of other settings and code are thrown away too.
+    engine, workers
         Who does the jobs, see `parallel.pmap`; the results are the same.
     tell
         Called with a line of news before each run.
@@ -67,23 +75,33 @@ def reproduce(
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     _claim(out)
-    data = out / "data"
-    outcomes = []
-    for experiment in EXPERIMENTS:
-        given = experiment.settings[settings]
-        outcome = None if fresh and experiment in chosen else kept(data, experiment, given)
-        if outcome is None and experiment in chosen:
-            tell(experiment.title)
-            start = time.perf_counter()
-            results = experiment.run(given, partial(pmap, engine=engine, progress=progress))
-            outcome = Outcome(experiment, given, results, time.perf_counter() - start, _made(engine))
-            keep(data, outcome)
-        if outcome is not None:
-            outcomes.append(outcome)
-    tell("writing the report")
-    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
-    plots.write(data / "claims.csv", _claims_csv(shown))
-    plots.write(out / "index.html", page(shown, settings).encode())
+    start_over = fresh and len(chosen) == len(EXPERIMENTS)
+    with Shelf(out / "jobs", {"settings": settings}, fresh=start_over) as shelf:
+        _clear(out, start_over)
+        outcomes = []
+        for experiment in EXPERIMENTS:
+            given = experiment.settings[settings]
+            again = fresh and experiment in chosen
+            outcome = None if again else kept(shelf, experiment, given)
+            if outcome is None and experiment in chosen:
+                tell(experiment.title)
+                start, spared = time.perf_counter(), shelf.spared
+                how = {"engine": engine, "workers": workers, "progress": progress, "fresh": again}
+                results = experiment.run(given, partial(shelf.pmap, **how))
+                seconds = time.perf_counter() - start + shelf.spared - spared
+                outcome = Outcome(experiment, given, results, seconds, _made(engine))
+                keep(shelf, outcome)
+            if outcome is not None:
+                outcomes.append(outcome)
+        tell("writing the report")
+        try:
+            _write(out, outcomes, settings)
+        except OSError as error:
+            why = f"cannot write {error.filename}: {error.strerror}" if error.strerror else str(error)
+            told = type(error)(
+                f"{why}; all results are kept in {shelf.folder}: start again when it can be written"
+            )
+            raise told from None
     return outcomes
 
 
@@ -153,12 +171,44 @@ def _claim(out: Path) -> None:
             f"{out} has other things in it than a report of ours: give a new or empty folder"
         )
     try:
-        (out / "data").mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise type(error)(f"cannot make the folder {out / 'data'}: {error.strerror or error}") from None
-    plots.write(
-        out / MARK, b"This folder was made by `eigenoptions reproduce` and may be written again by it.\n"
-    )
+        raise type(error)(f"cannot make the folder {out}: {error.strerror or error}") from None
+    if not (out / MARK).exists():
+        text = b"This folder was made by `eigenoptions reproduce` and may be written again by it.\n"
+        plots.write(out / MARK, text)
+
+
+def _clear(out: Path, start_over: bool) -> None:
+    """Take away what a killed run left half written; tell of results of earlier versions, or remove them."""
+    with suppress(OSError):  # a folder that cannot be written is told of when the report is
+        for leftover in (*out.glob(".*.tmp"), *(out / "data").glob(".*.tmp")):
+            leftover.unlink()
+    old = sorted((out / "data").glob("*.safetensors"))
+    if old and start_over:
+        for path in old:
+            path.unlink()
+    elif old:
+        log.warning(
+            "%s and others like it were made by an earlier version and are not used: --fresh removes them",
+            old[0],
+        )
+
+
+def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
+    """Write the page, and the tables behind it."""
+    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
+    html = page(shown, settings).encode()
+    data = out / "data"
+    try:
+        data.mkdir(exist_ok=True)
+    except OSError as error:
+        raise type(error)(f"cannot make the folder {data}: {error.strerror or error}") from None
+    for outcome in outcomes:
+        for table, text in tables(outcome.results).items():
+            plots.write(data / f"{outcome.experiment.name}-{table}.csv", text.encode())
+    plots.write(data / "claims.csv", _claims_csv(shown))
+    plots.write(out / "index.html", html)
 
 
 def _section(outcome: Outcome, claims: list[Claim]) -> str:

@@ -25,6 +25,17 @@ CHUNK = 1 << 20
 Place = tuple[int, int, int, int]  # where a record, its JSON and its bytes begin, and where it ends
 
 
+def check_format(path: Path) -> None:
+    """Raise ValueError if a journal was written in another format."""
+    with open(path, "rb") as file:
+        found = re.match(FIRST + rb"(\d+)\n", file.read(80))
+    if found and int(found[1]) != FORMAT:
+        raise ValueError(
+            f"{path} has format {int(found[1])}, this version reads {FORMAT}: start over (--fresh), "
+            "give another folder, or install the version that wrote it"
+        )
+
+
 class Journal:
     """A file of records, each sealed by itself and added at the end; what is torn or damaged is left out.
 
@@ -54,9 +65,9 @@ class Journal:
         self._file: FileIO | None = None
         self._first = FIRST + b"%d" % FORMAT
         if os.path.exists(self.path):
+            check_format(self.path)
             self._file = open(self.path, "rb", buffering=0)  # noqa: SIM115
             size = os.fstat(self._file.fileno()).st_size
-            self._refuse_other_formats(self._file.read(80))
             self.places = list(_whole(self._file, size))
             good = sum(end - begin for begin, _, _, end in self.places)
             self.lost = max(0, size - good - len(self._first))
@@ -138,14 +149,6 @@ class Journal:
                 temporary.unlink()
         self._file.close()
         self._file, self.places = open(self.path, "rb", buffering=0), moved  # noqa: SIM115
-
-    def _refuse_other_formats(self, beginning: bytes) -> None:
-        found = re.match(FIRST + rb"(\d+)\n", beginning)
-        if found and int(found[1]) != FORMAT:
-            raise ValueError(
-                f"{self.path} has format {int(found[1])}, this version reads {FORMAT}: start over (--fresh), "
-                "give another folder, or install the version that wrote it"
-            )
 
     def _writer(self) -> FileIO:
         """Return the file ready for writing, without a torn end."""

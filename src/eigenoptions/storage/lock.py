@@ -23,7 +23,8 @@ class Lock:
     """A folder is used by one run at a time; a run that is killed leaves no lock behind.
 
     The lock is the operating system's (``flock``) on the file ``.lock``, which also says who holds it. Where there is
-    none, the file itself is the lock: the next run on the same machine takes it over from a dead one.
+    none (not POSIX, some network file systems), a file ``.held`` stands for it: one that a killed run left behind is
+    taken over on the same machine, and is to be deleted by hand elsewhere.
 
     Examples
     --------
@@ -40,9 +41,9 @@ class Lock:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._path, self._own = self.folder / ".lock", False
+        self._held: Path | None = None
         try:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._fd = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             kind = PermissionError if error.errno in READ_ONLY else type(error)
             raise kind(f"cannot write into {self.folder}: {error.strerror or error}") from None
@@ -52,16 +53,15 @@ class Lock:
             os.close(self._fd)
             raise
         who = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-        text = json.dumps(who).encode()
         with suppress(OSError):  # a full disk: the lock holds all the same
             os.lseek(self._fd, 0, os.SEEK_SET)
-            os.ftruncate(self._fd, os.write(self._fd, text))
+            os.ftruncate(self._fd, os.write(self._fd, json.dumps(who).encode()))
 
     def release(self) -> None:
         """Let others have the folder."""
         if self._fd >= 0:
-            if self._own:
-                os.ftruncate(self._fd, 0)
+            if self._held is not None:
+                self._held.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
 
@@ -71,13 +71,17 @@ class Lock:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
-                raise BlockingIOError(self._used_by(self._holder())) from None
+                raise BlockingIOError(self._used()) from None
             except OSError:  # a file system without locks
                 pass
-        self._own = True
-        holder = self._holder()
-        if holder and not _dead(holder):
-            raise BlockingIOError(f"{self._used_by(holder)}; if it is gone, delete {self._path}")
+        held = self.folder / ".held"
+        if held.exists() and _dead(self._holder()):
+            held.unlink(missing_ok=True)
+        try:
+            os.close(os.open(held, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise BlockingIOError(f"{self._used()}; if that run is gone, delete {held}") from None
+        self._held = held
 
     def _holder(self) -> dict[str, Any]:
         os.lseek(self._fd, 0, os.SEEK_SET)
@@ -86,14 +90,17 @@ class Lock:
         except ValueError:  # empty, or just being written
             return {}
 
-    def _used_by(self, who: dict[str, Any]) -> str:
+    def _used(self) -> str:
+        who = self._holder()
         by = "process {pid} on {host} since {since}".format(**who) if who else "another process"
         return f"{self.folder} is used by {by}: wait for it, stop it, or give another folder"
 
 
 def _dead(who: dict[str, Any]) -> bool:
     """Whether a process of this machine is known to be gone."""
-    if who["host"] != platform.node() or not hasattr(os, "killpg"):  # on Windows, asking would end it
+    if (
+        not who or who["host"] != platform.node() or not hasattr(os, "killpg")
+    ):  # on Windows, asking would end it
         return False
     try:
         os.kill(who["pid"], 0)
