@@ -42,7 +42,7 @@ def ending(mdp, policy):
     """The options made to end: where one cannot, it stops at once in a state of the trap."""
     policy = policy.copy()
     for row in policy:
-        while len(lost := evaluation._endless(mdp, row)):
+        while len(lost := evaluation.endless(mdp, row)):
             row[lost[0]] = -1
     return policy
 

@@ -26,6 +26,10 @@ log = logging.getLogger("eigenoptions")
 
 NEAR = 8  # steps around a state in which its neighbours must meet again, or it is a passage
 PIVOTS = 2_000  # most start states for betweenness; above, a sample
+LONG = 50_000_000  # states times start states, about a second, between two reports of progress
+SPECTRUM = 75  # percent of the work, about, that is done when the spectrum is
+
+Progress = Callable[[int, int], object]
 
 
 @overload
@@ -36,6 +40,9 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet: ...
 @overload
@@ -46,6 +53,9 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
 def discover(
@@ -55,6 +65,9 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
     """Options of an MDP, of samples, or of an environment, without any reward (Sections 3 and 5).
@@ -75,6 +88,11 @@ def discover(
         farthest state still feels the goal.
     rng
         Used by ``"random"``, and by ``"bottleneck"`` beyond 2,000 states.
+    engine, workers
+        Where to compute what takes long, as in `parallel.pmap`: the options of a large MDP, the samples of an
+        environment. What comes out is the same.
+    progress
+        Called with percents done and 100; purposes (the spectrum) are about three quarters of the work.
     settings
         For ``"eigen"``: `operator` ("normalized"), `both_signs` (True), `skip_zero` (True) and `weights` of the graph.
         For samples: `steps`, `features` and the other settings of `sampling.from_samples`.
@@ -90,18 +108,35 @@ def discover(
     LinearOptionSet(2 learned options on 16 features: e1+, e1-)
     """
     if not isinstance(source, MDP):
-        return _sampled(source, n_options, method, {"rng": rng, "gamma": gamma, **settings})
+        given = {"rng": rng, "gamma": gamma, "engine": engine, "workers": workers, "progress": progress}
+        return _sampled(source, n_options, method, {**given, **settings})
     mdp = source
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if n_options is not None and not (isinstance(n_options, int | np.integer) and n_options >= 1):
         raise ValueError(f"n_options must be a whole number from 1, got {n_options!r}")
     many = None if n_options is None else int(n_options)
-    purposes = METHODS[method](mdp, many, np.random.default_rng(rng), **settings)
+    told = {"progress": _share(progress, 0, SPECTRUM)} if method in ("eigen", "bottleneck") else {}
+    purposes = METHODS[method](mdp, many, np.random.default_rng(rng), **settings, **told)
     if gamma is None:
         gamma = 0.9 if method == "eigen" else 1.0 - 0.5 / (mdp.n_states + 1)
     record = {k: v for k, v in settings.items() if isinstance(v, str | bool | int | float)}
-    return solve(mdp, purposes, gamma, provenance={"method": method, **record})
+    return solve(
+        mdp,
+        purposes,
+        gamma,
+        provenance={"method": method, **record},
+        engine=engine,
+        workers=workers,
+        progress=_share(progress, SPECTRUM if told else 0, 100),
+    )
+
+
+def _share(progress: Progress | None, low: int, high: int) -> Progress | None:
+    """Tell of a part of the work as percents from low to high of all of it."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(low + (high - low) * done // max(total, 1), 100)
 
 
 def _sampled(
@@ -119,7 +154,8 @@ def _sampled(
             f"from samples there are eigenoptions only, not {method!r}: make an MDP with from_env first"
         )
     if isinstance(source, Transitions) or (hasattr(source, "__iter__") and not isinstance(source, str)):
-        settings.pop("rng")
+        for name in ("rng", "engine", "workers", "progress"):  # they are of sampling, and these are samples
+            settings.pop(name)
         return from_transitions(source, n_options, **settings)
     if isinstance(source, str) or callable(source) or hasattr(source, "step"):
         return from_samples(source, n_options, **settings)
@@ -138,6 +174,7 @@ def eigen(
     both_signs: bool = True,
     skip_zero: bool = True,
     weights: Any = "adjacency",
+    progress: Progress | None = None,
 ) -> list[Purpose]:
     """Eigenpurposes of the smallest eigenvalues (Section 3)."""
     W = graph(mdp, weights)
@@ -149,7 +186,7 @@ def eigen(
     if n_options is not None and n_options > most:
         raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
     k = mdp.n_states if n_options is None else first - (-n_options // signs)
-    sp = spectrum(W, k=k, operator=operator, coords=mdp.coords, rng=rng)
+    sp = spectrum(W, k=k, operator=operator, coords=mdp.coords, rng=rng, progress=progress)
     return eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
 
 
@@ -160,12 +197,16 @@ def random_goals(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> l
     return [_goal(mdp, [s], f"goal {s}") for s in rng.permutation(mdp.n_states)[:n_options].tolist()]
 
 
-def bottlenecks(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[Purpose]:
+def bottlenecks(
+    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
+) -> list[Purpose]:
     """For each room, the indicator of its doorways, followed inside the room only (Appendix C)."""
-    room, doorways = rooms(mdp, rng)
+    room, doorways = rooms(mdp, rng, progress=progress)
     W = graph(mdp)
     purposes: list[Purpose] = []
     for i in range(room.max() + 1):
+        if len(purposes) == n_options:  # a large map has more rooms than there is memory for
+            break
         inside = room == i
         doors = doorways[np.asarray(W[doorways] @ inside.astype(float)) > 0]
         if len(doors):
@@ -179,12 +220,15 @@ def bottlenecks(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> li
     return purposes[:n_options]
 
 
-def rooms(mdp: MDP, rng: int | np.random.Generator = 0) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+def rooms(
+    mdp: MDP, rng: int | np.random.Generator = 0, *, progress: Progress | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """Rooms and doorways of a state space: ``(S,)`` the room of each state, -1 at doorways, and the doorway states.
 
     A passage is a state no two neighbours of which meet nearby once it is taken away (a gap in a wall). Where passages
     touch each other (a corridor), those with the largest betweenness among their neighbours are the doorways: on a
-    corridor its middle. Rooms are what is left in pieces.
+    corridor its middle. Rooms are what is left in pieces. `progress` is called with start states of betweenness done
+    and in all, where there are many.
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
@@ -203,7 +247,12 @@ def rooms(mdp: MDP, rng: int | np.random.Generator = 0) -> tuple[NDArray[np.int3
         sources = np.arange(n)
         if n > PIVOTS:
             sources = np.sort(np.random.default_rng(rng).choice(n, PIVOTS, replace=False))
-        score = betweenness(W.indptr, W.indices, sources.astype(np.int32))[cut]
+        parts = np.array_split(sources.astype(np.int32), max(1, n * len(sources) // LONG))
+        score = np.zeros(len(doorways))
+        for i, part in enumerate(parts):
+            score += betweenness(W.indptr, W.indices, part)[cut]
+            if progress is not None:
+                progress(i + 1, len(parts))
         # Of equal neighbours the first wins: a tiny slope breaks the tie.
         score = score * (1.0 - 1e-9 * np.arange(len(score)) / len(score))
         rows = np.repeat(np.arange(len(score)), np.diff(inner.indptr))

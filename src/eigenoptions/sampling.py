@@ -1,13 +1,16 @@
 """Options from samples: of transitions, or of an environment that is sampled first (paper, Section 5).
 
-And how close they come: `approach` measures how the options of a sampled table become those of the exact one.
+`gather` makes one stream of differences out of many parts, files or workers. And how close samples come: `approach`
+measures how the options of a sampled table become those of the exact one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +21,18 @@ from eigenoptions.acting import LinearOptionSet
 from eigenoptions.experience import OF_FEATURES, TableExperience, described, experience, nested
 from eigenoptions.features import Map, Raw
 from eigenoptions.fitting import checked_actions
+from eigenoptions.gram import Gram
 from eigenoptions.mdp import MDP, Transitions, graph
 from eigenoptions.options import OptionSet, eigenpurposes
+from eigenoptions.parallel import pmap
 from eigenoptions.planning import solve
 from eigenoptions.spectra import spectrum
 from eigenoptions.walks import walk
 
 MANY = 8  # copies of an environment that are sampled together
+ROWS = 1 << 20  # most transitions of a file that are in memory at a time
+JOBS = 8  # least shares into which the parts of a stream are cut for workers
+SUFFIXES = (".npy", ".npz", ".safetensors")
 
 
 def from_transitions(
@@ -105,6 +113,8 @@ def from_samples(
     n_envs: int | None = None,
     rng: int | np.random.Generator = 0,
     max_episode_steps: int | None = None,
+    engine: str = "serial",
+    workers: int | None = None,
     progress: Any = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
@@ -120,7 +130,7 @@ def from_samples(
         Transitions to sample.
     n_envs
         Copies sampled together; None: 8, or 1 for an environment that is given as an object.
-    rng, max_episode_steps, progress
+    rng, max_episode_steps, engine, workers, progress
         As in `envs.collect`.
     settings
         As in `from_transitions`. With ``policy="look-ahead"`` the options are bound to `env` if it is an environment;
@@ -141,6 +151,8 @@ def from_samples(
         "n_envs": n_envs,
         "rng": rng,
         "max_episode_steps": max_episode_steps,
+        "engine": engine,
+        "workers": workers,
         "progress": progress,
     }
     if (
@@ -162,6 +174,162 @@ def from_samples(
         assert callable(features)
         made = replace(made, features=features)
     return made.look_ahead(env) if made.weights is None and hasattr(env, "step") else made
+
+
+def gather(
+    parts: Any,
+    n_features: int | None = None,
+    *,
+    dedupe: bool = True,
+    features: Any = None,
+    engine: str = "serial",
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Gram:
+    """One `Gram` of transitions that lie in many files, or that workers make (Section 5.1).
+
+    Each worker makes a local set of the differences in its share of the parts; the sets are then joined by content, so
+    a difference that several of them saw still counts once. The result is that of one stream over all parts in their
+    order, to the last bit: with `dedupe` however the parts were shared out, and on every engine.
+
+    Parameters
+    ----------
+    parts
+        A list of parts, a `Recording` of `envs.collect`, or the path of a folder or file. A part is
+
+        * a path: ``.npy`` of shape ``(N, 2)`` (states) or ``(N, 2, d)`` (features), which is read a million rows at a
+          time; ``.npz`` with ``obs`` and ``next_obs``; ``.safetensors`` that `collect` wrote; a folder of such;
+        * `Transitions`, or a pair of arrays before and after;
+        * a function without arguments that gives one of these or many, called where the part is worked on.
+    n_features, dedupe, features
+        As in `Gram`.
+    engine, workers
+        Where the parts are read and made, as in `parallel.pmap`.
+    progress
+        Called with shares done and shares in all.
+
+    Examples
+    --------
+    Four walks through a corridor of five states: all of its eight transitions, each once.
+
+    >>> from functools import partial
+    >>> from eigenoptions.mdp import maze
+    >>> gather([partial(walk, maze("....."), 100, rng=seed) for seed in range(4)])
+    Gram(8 differences of 5 states)
+    """
+    make = {"n_features": n_features, "dedupe": dedupe, "features": features}
+    total = Gram(**make)  # what is wrong with these is told before anything is read
+    spans = _spans(parts)
+    if not spans:
+        raise ValueError("there is nothing to gather: give at least one file, batch or function")
+    if engine == "serial" and dedupe:
+        for i, span in enumerate(spans):
+            for before, after in _pairs(span):
+                total.add(before, after)
+            if progress is not None:
+                progress(i + 1, len(spans))
+        return total
+    waiting: dict[int, list[Gram]] = {}
+    joined = 0
+
+    def join(i: int, part: list[Gram]) -> None:
+        """Take what a job made when it is its turn, while others are still made; then it is forgotten."""
+        nonlocal joined
+        waiting[i] = part
+        while joined in waiting:
+            total.absorb(waiting.pop(joined).pop())
+            joined += 1
+
+    # Sums without dedupe depend on how they were cut, so that must not depend on workers. The more shares, the more
+    # often a difference travels: few are best, but not fewer than workers.
+    many = max(JOBS, 2 * (workers or os.cpu_count() or 1)) if dedupe else JOBS
+    bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
+    pmap(
+        _gathered,
+        [spans[low:high] for low, high in pairwise(bounds.tolist())],
+        engine,
+        shared={"make": make},
+        workers=workers,
+        progress=None if progress is None else lambda p: progress(p.done, p.total),
+        arrived=join,
+    )
+    return total
+
+
+def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
+    """The stream over a share of the parts, in a list that its reader empties."""
+    gram = Gram(**make)
+    for span in job:
+        for before, after in _pairs(span):
+            gram.add(before, after)
+    return [gram]
+
+
+def _spans(parts: Any) -> list[Any]:
+    """Parts in pieces that fit in memory: a file and its rows, a file, a batch or a function; all of them checked."""
+    from eigenoptions.envs.collecting import Recording
+
+    if isinstance(parts, Recording):
+        return [(str(path), 0, count) for path, count in zip(parts.files, parts.counts, strict=True)]
+    if isinstance(parts, Transitions) or callable(parts):
+        return [parts]
+    if not isinstance(parts, str | Path):
+        if _is_pair(parts):
+            return [parts]
+        return [span for part in parts for span in _spans(part)]
+    path = Path(parts)
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+        if not files:
+            raise FileNotFoundError(f"no transitions in {path}: there is no {', '.join(SUFFIXES)} file")
+        return [span for file in files for span in _spans(file)]
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}: give the path of a file with transitions")
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"transitions are read from {', '.join(SUFFIXES)} files, got {str(path)!r}")
+    if path.suffix != ".npy":
+        return [(str(path), 0, None)]
+    rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    if rows.ndim not in (2, 3) or rows.shape[1] != 2:
+        raise ValueError(f"{path} must hold (N, 2) states or (N, 2, d) features, it holds {rows.shape}")
+    return [(str(path), low, min(low + ROWS, len(rows))) for low in range(0, max(len(rows), 1), ROWS)]
+
+
+def _pairs(span: Any) -> Iterator[tuple[Any, Any]]:
+    """Batches before and after, of a piece."""
+    if isinstance(span, Transitions):
+        yield span.obs, span.next_obs
+    elif _is_pair(span):
+        yield span[0], span[1]
+    elif callable(span):
+        made = span()
+        for part in [made] if isinstance(made, Transitions | str | Path) or _is_pair(made) else made:
+            for piece in _spans(part):
+                yield from _pairs(piece)
+    else:
+        yield _read(*span)
+
+
+def _read(name: str, low: int, high: int | None) -> tuple[Any, Any]:
+    """Rows of a file, before and after; nothing of it stays mapped."""
+    from eigenoptions.envs.collecting import read_chunk
+
+    path = Path(name)
+    if path.suffix == ".npy":
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)[low:high]
+        return np.array(rows[:, 0]), np.array(rows[:, 1])
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            if not {"obs", "next_obs"} <= set(file):
+                raise ValueError(f"{path} must hold obs and next_obs, it holds {', '.join(file)}")
+            return file["obs"][low:high], file["next_obs"][low:high]
+    batch = read_chunk(path)[1]
+    return batch.obs[low:high], batch.next_obs[low:high]
+
+
+def _is_pair(part: Any) -> bool:
+    """Whether this is two batches of features, before and after."""
+    return isinstance(part, tuple) and len(part) == 2 and all(hasattr(side, "shape") for side in part)
 
 
 @dataclass(frozen=True, eq=False)

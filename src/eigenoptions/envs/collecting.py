@@ -20,11 +20,13 @@ from eigenoptions.envs.exploring import Progress
 from eigenoptions.envs.walking import Halt, Policy, Source, Walker
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import OptionSet
+from eigenoptions.parallel import pmap
 
 log = logging.getLogger("eigenoptions")
 
 FORMAT = 1  # of transitions files
 TOLD = 1024  # transitions between two calls of progress
+GROUP, JOB_BYTES, WINDOW = 8, 1 << 26, 16  # most chunks and bytes of a job, and jobs that are out at a time
 
 
 class CollectionStopped(RuntimeError):  # noqa: N818 (it says what happened)
@@ -75,6 +77,11 @@ class Recording:
             batch = _read(self.folder, i)[1]
             yield batch if len(batch) == count else _cut(batch, count)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """One a chunk."""
+        return tuple(_file(self.folder, i) for i in range(len(self.counts)))
+
     def load(self) -> Transitions:
         """All transitions, in memory."""
         return _joined(self)
@@ -90,6 +97,8 @@ class Settings(TypedDict, total=False):
     max_episode_steps: int | None
     features: Callable[[Any], Any] | None
     option_chance: float | None
+    engine: str
+    workers: int | None
     progress: Progress | None
 
 
@@ -103,8 +112,8 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
     >>> [len(batch) for batch in stream("eigenoptions/IMaze-v0", 250, chunk=100, n_envs=8)]
     [100, 100, 50]
     """
-    walker, progress = _walker(env, steps, settings)
-    for _, batch in _walk(walker, range(len(walker.counts)), progress):
+    walker, far, progress = _walker(env, steps, settings)
+    for _, batch in _walk(walker, range(len(walker.counts)), far, progress):
         yield batch
 
 
@@ -145,6 +154,9 @@ def collect(
     option_chance
         With options as policy: the chance that a decision is for an option, where one may start. None: uniform over
         actions and options.
+    engine, workers
+        Where to walk, as in `parallel.pmap`: other engines than ``"serial"`` need an id, an `MDP` or a function as
+        `env`, and give the same bytes. They pay where a chunk takes a tenth of a second or longer.
     progress
         Called with the numbers of transitions collected and wanted.
 
@@ -164,12 +176,12 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    walker, progress = _walker(env, steps, settings)
+    walker, far, progress = _walker(env, steps, settings)
     if out is not None:
-        return _record(walker, Path(out), progress)
+        return _record(walker, Path(out), far, progress)
     done: list[Transitions] = []
     try:
-        done.extend(batch for _, batch in _walk(walker, range(len(walker.counts)), progress))
+        done.extend(batch for _, batch in _walk(walker, range(len(walker.counts)), far, progress))
     except CollectionStopped as stopped:
         stopped.transitions = _joined(done)
         stopped.args = (f"{stopped}; they are in .transitions of this error",)
@@ -197,32 +209,95 @@ def load_transitions(folder: str | Path) -> Recording:
     return Recording(place, tuple(counts))
 
 
-def _walker(env: Source, steps: int, settings: Settings) -> tuple[Walker, Progress | None]:
-    given = dict(settings)
+@dataclass(frozen=True)
+class _Far:
+    """Other processes, and what they need to make a walker of their own."""
+
+    engine: str
+    workers: int | None
+    recipe: dict[str, Any]
+
+
+def _walker(env: Source, steps: int, settings: Settings) -> tuple[Walker, _Far | None, Progress | None]:
+    given: dict[str, Any] = dict(settings)
     progress = given.pop("progress", None)
-    return Walker(env, steps, **given), progress  # type: ignore[arg-type, return-value]
+    engine, workers = given.pop("engine", "serial"), given.pop("workers", None)
+    if engine == "serial":
+        return Walker(env, steps, **given), None, progress
+    if hasattr(env, "step"):
+        raise ValueError(
+            f"an environment that is given as an object cannot be walked by engine {engine!r}: "
+            "give its id, or a function that makes it"
+        )
+    pmap(len, [], engine, workers=workers)  # refused before an environment is made
+    walker = Walker(env, steps, **given)
+    recipe = {"env": env, "steps": steps, "settings": {**given, "rng": int(walker.entropy)}}
+    return walker, _Far(engine, workers, recipe), progress
 
 
 def _walk(
-    walker: Walker, wanted: Iterable[int], progress: Progress | None
+    walker: Walker, wanted: Sequence[int], far: _Far | None, progress: Progress | None
 ) -> Iterator[tuple[int, Transitions]]:
     """Walk the wanted chunks in order; give out what there is of a broken one, and raise CollectionStopped."""
     total = sum(walker.counts)
     try:
-        for i in wanted:
+        for i, batch, why in _near(walker, wanted, progress) if far is None else _afar(walker, wanted, far):
             before = sum(walker.counts[:i])
-            try:
-                batch = walker.chunk(i, _teller(progress, before, walker.counts[i], total))
-            except Halt as halt:
-                if len(halt.part):
-                    yield i, halt.part
-                n = before + len(halt.part)
-                raise CollectionStopped(
-                    f"collection stopped after {n} of {total} transitions: {halt}"
-                ) from halt.__cause__
-            yield i, batch
+            if why is None:
+                yield i, batch
+                if far is not None and progress is not None:
+                    progress(before + len(batch), total)
+                continue
+            if len(batch):
+                yield i, batch
+            raise CollectionStopped(
+                f"collection stopped after {before + len(batch)} of {total} transitions: {why}"
+            ) from why.__cause__
     finally:
         walker.close()
+
+
+def _near(
+    walker: Walker, wanted: Sequence[int], progress: Progress | None
+) -> Iterator[tuple[int, Transitions, Halt | None]]:
+    """Chunks walked here: number, transitions, and why it broke off."""
+    total = sum(walker.counts)
+    for i in wanted:
+        try:
+            yield i, walker.chunk(i, _teller(progress, sum(walker.counts[:i]), walker.counts[i], total)), None
+        except Halt as halt:
+            yield i, halt.part, halt
+
+
+def _afar(walker: Walker, wanted: Sequence[int], far: _Far) -> Iterator[tuple[int, Transitions, Halt | None]]:
+    """Chunks walked by workers, in the same order; a window of jobs at a time, so that memory is bounded."""
+    size = max(1, walker._row_bytes() * walker.counts[0])
+    group = max(1, min(GROUP, JOB_BYTES // size, -(-len(wanted) // GROUP)))
+    jobs = [list(wanted[low : low + group]) for low in range(0, len(wanted), group)]
+    window = max(WINDOW, 4 * (far.workers or 1))
+    for low in range(0, len(jobs), window):
+        part = jobs[low : low + window]
+        done = pmap(_walked, part, far.engine, shared=far.recipe, workers=far.workers)
+        for numbers, (batches, why) in zip(part, done, strict=True):
+            for k, (i, batch) in enumerate(zip(numbers, batches, strict=False)):
+                last = why is not None and k == len(batches) - 1
+                yield i, batch, Halt(str(why), batch) if last else None
+
+
+def _walked(
+    job: list[int], env: Source, steps: int, settings: dict[str, Any]
+) -> tuple[list[Transitions], str | None]:
+    """Chunks with these numbers; if one broke off, it is the last, and a word says why."""
+    walker = Walker(env, steps, **settings)
+    done: list[Transitions] = []
+    try:
+        for i in job:
+            done.append(walker.chunk(i, lambda rows: None))
+    except Halt as halt:
+        return [*done, halt.part], str(halt)
+    finally:
+        walker.close()
+    return done, None
 
 
 def _teller(progress: Progress | None, before: int, count: int, total: int) -> Callable[[int], None]:
@@ -238,7 +313,7 @@ def _teller(progress: Progress | None, before: int, count: int, total: int) -> C
     return tell
 
 
-def _record(walker: Walker, folder: Path, progress: Progress | None) -> Recording:
+def _record(walker: Walker, folder: Path, far: _Far | None, progress: Progress | None) -> Recording:
     """Fill a folder with the chunks that are missing, short, or damaged."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -270,7 +345,7 @@ def _record(walker: Walker, folder: Path, progress: Progress | None) -> Recordin
         if len(batch) < count:
             missing.append(i)
     try:
-        for i, batch in _walk(walker, missing, progress):
+        for i, batch in _walk(walker, missing, far, progress):
             _write(folder, i, batch, walker.settings)
     except CollectionStopped as stopped:
         stopped.args = (f"{stopped}; they are in {folder}, and the same call goes on from there",)
@@ -289,7 +364,12 @@ def _write(folder: Path, i: int, batch: Transitions, settings: dict[str, Any]) -
 
 
 def _read(folder: Path, i: int) -> tuple[dict[str, Any], Transitions]:
-    header, arrays = storage.read(_file(folder, i), "transitions", FORMAT)
+    return read_chunk(_file(folder, i))
+
+
+def read_chunk(path: str | Path) -> tuple[dict[str, Any], Transitions]:
+    """Header and transitions of one file that `collect` wrote."""
+    header, arrays = storage.read(path, "transitions", FORMAT)
     return header, Transitions(*(arrays[name][0] for name in ("obs", "action", "next_obs", "terminated")))
 
 
