@@ -128,8 +128,8 @@ class Shelf:
         Parameters
         ----------
         function
-            Of a module, so that its code can be told; its result is plain: arrays, numbers, text, None, and dicts,
-            lists and tuples of these.
+            Of a module, so that its code can be told; when other code than its module and this library changes, say
+            `fresh`. Its result is plain: arrays, numbers, text, None, and dicts, lists and tuples of these.
         jobs
             Plain data: all that a result depends on, its seed too.
         engine, workers, progress
@@ -215,6 +215,10 @@ class _Resumed(Progress):
     def rate(self) -> float:
         return (self.done - self.ready) / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def remaining(self) -> float:
+        return super().remaining if self.done < self.total else 0.0
+
 
 class _Drawer:
     """Jobs of one function and one version of its code."""
@@ -280,10 +284,10 @@ class _Drawer:
             ) from None
 
     def _tidy(self) -> None:
-        """Write the journal anew when most of it is of no use."""
+        """Write the journal anew when some of it is damaged, or most of it of no use."""
         live = sum(place[3] - place[0] for place in self._places.values())
         whole = sum(place[3] - place[0] for place in self.journal.places) + self.journal.lost
-        if whole > 2 * live + SPARE:
+        if self.journal.lost or whole > 2 * live + SPARE:
             keys = sorted(self._places, key=self._places.__getitem__)
             with suppress(OSError):  # no room: it stays as it is
                 self.journal.shorten([self._places[key] for key in keys])
@@ -293,12 +297,20 @@ class _Drawer:
 
 def _key(job: Any, shared: str) -> str:
     """What tells a job from others of its function."""
-    return _digest([job, shared])
+    try:
+        return _digest([job, shared])
+    except ValueError as error:
+        error.add_note(f"in job {job!r}")
+        raise
 
 
 def _fingerprint(shared: Mapping[str, Any] | None) -> str:
     """What tells arguments that are alike for all jobs from others."""
-    return _digest(_open({k: shared[k] for k in sorted(shared)})) if shared else ""
+    try:
+        return _digest(_open({k: shared[k] for k in sorted(shared)})) if shared else ""
+    except ValueError as error:
+        error.add_note("among what is shared, which is part of the key of kept results")
+        raise
 
 
 def _digest(value: Any) -> str:
@@ -327,7 +339,8 @@ def _open(value: Any) -> Any:
 def _name(function: Callable[..., Any]) -> tuple[str, str]:
     """Qualified name and module of a function."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
-    if not module or "<" in name or not getattr(sys.modules.get(module), "__file__", None):
+    file = getattr(sys.modules.get(str(module)), "__file__", None)
+    if not module or "<" in name or not str(file).endswith(".py"):
         raise ValueError(
             f"results of {function!r} cannot be kept: give a function of a module, so that its code can be told, and "
             "put what it depends on into the jobs"

@@ -148,7 +148,8 @@ class Journal:
             with suppress(OSError):
                 temporary.unlink()
         self._file.close()
-        self._file, self.places = open(self.path, "rb", buffering=0), moved  # noqa: SIM115
+        self._file = open(self.path, "rb", buffering=0)  # noqa: SIM115
+        self.places, self.lost = moved, 0
 
     def _writer(self) -> FileIO:
         """Return the file ready for writing, without a torn end."""
