@@ -512,7 +512,8 @@ def lonely(
     tie = 0.0 if published else 1e-9 * max(abs(x) for x in e)
 
     def potential(ram):
-        return sum(x * float(f) for x, f in zip(e, coding(ram[None])[0], strict=True) if f)
+        phi = coding(ram[None])[0]
+        return sum(e[i] * float(phi[i]) for i in np.flatnonzero(phi).tolist())
 
     def play(s, a):
         """Hold an action: the state after it, one record a frame, whether the roll-out ends, the potential."""
@@ -565,3 +566,9 @@ def lonely(
         if ended:
             break
     return actions, watched, stopped, score, len(actions), died
+
+
+def gains(e, coding, here, there):
+    """Rewards ``e . (phi(there) - phi(here))`` of one purpose, from whole vectors of features."""
+    phi, before = np.asarray(coding(there), float), np.asarray(coding(here[None]), float)[0]
+    return [sum(x * (f - b) for x, f, b in zip(e, row, before, strict=True)) for row in phi]

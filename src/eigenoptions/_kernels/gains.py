@@ -14,13 +14,21 @@ def gains(here, there, watched, table, place, direction, purposes, bounds, out):
     b-th watched byte is ``table[value, u]``, and feature ``place[b, u]``, or none of them (-1).
     """
     n_there, each = there.shape[1], table.shape[1]
-    feature = np.empty(len(watched) * each, dtype=np.int64)
-    change = np.empty((len(watched) * each, n_there))
+    feature = np.empty(len(watched) * each, dtype=np.int64)  # those that change on the way to some state
+    change = np.empty(len(watched) * each)  # on the way to the first
+    ends = np.zeros(len(watched) * each + 1, dtype=np.int64)
+    other = np.empty(
+        len(watched) * each * n_there, dtype=np.int64
+    )  # states where a feature is not as in the first
+    excess = np.empty(
+        len(watched) * each * n_there
+    )  # by how much: much of a memory moves by itself, so this is rare
+    weight = np.empty(len(watched) * each)
     for i in range(len(here)):
         count = 0
         for b in range(len(watched)):
             address = watched[b]
-            value = here[i, address]
+            value, first = here[i, address], there[i, 0, address]
             moved = False
             for j in range(n_there):
                 moved |= there[i, j, address] != value
@@ -29,16 +37,23 @@ def gains(here, there, watched, table, place, direction, purposes, bounds, out):
             for u in range(each):
                 if place[b, u] < 0:
                     continue
-                moved = False
-                for j in range(n_there):
-                    change[count, j] = table[there[i, j, address], u] - table[value, u]
-                    moved |= change[count, j] != 0.0
-                if moved:
+                end = ends[count]
+                for j in range(1, n_there):
+                    more = table[there[i, j, address], u] - table[first, u]
+                    if more != 0.0:
+                        other[end], excess[end] = j, more
+                        end += 1
+                change[count] = table[first, u] - table[value, u]
+                if change[count] != 0.0 or end > ends[count]:
                     feature[count] = place[b, u]
                     count += 1
+                    ends[count] = end
         for k in range(bounds[i], bounds[i + 1]):
-            out[k, :] = 0.0
+            base = 0.0
             for f in range(count):
-                weight = direction[purposes[k], feature[f]]
-                for j in range(n_there):
-                    out[k, j] += weight * change[f, j]
+                weight[f] = direction[purposes[k], feature[f]]
+                base += weight[f] * change[f]
+            out[k, :] = base
+            for f in range(count):
+                for m in range(ends[f], ends[f + 1]):
+                    out[k, other[m]] += weight[f] * excess[m]

@@ -164,6 +164,8 @@ def plan(
         for here in layers[-1]:
             for edge in here.edges:
                 ahead.setdefault(id(edge.to), (len(ahead), edge.to))
+        if not ahead:  # the roll-out is over whatever is done
+            break
         n_actions = len(node.edges)
         to = np.zeros((len(layers[-1]), n_actions), dtype=np.intp)
         goes_on = np.zeros((len(layers[-1]), n_actions), dtype=np.bool_)
