@@ -2,24 +2,47 @@
 
 The 1,024 bits of a game's RAM are the features; an emulator that can be saved and restored tries every action. This
 is the only door to ale-py, which comes with the games: ``pip install 'eigenoptions[atari]'``.
+`eigenoptions.atari.emulator.games` lists them.
 """
 
 from __future__ import annotations
 
-from eigenoptions.atari.emulator import Emulator, bits, game_name, games
+from eigenoptions.atari.emulator import Emulator, bits, game_name
 from eigenoptions.atari.games import Game, known, whereabouts
-from eigenoptions.atari.starts import Start, find_starts, load_starts, save_starts
+from eigenoptions.atari.protocol import (
+    active,
+    collect,
+    complete,
+    directions,
+    paper_order,
+    random_directions,
+    rank,
+    rows_of_v,
+)
+from eigenoptions.atari.skills import atari_options, bind
+from eigenoptions.atari.starts import Start, find_starts, influence, load_starts, player_bytes, save_starts
 
 __all__ = [
     "Emulator",
     "Game",
     "Start",
+    "active",
+    "atari_options",
+    "bind",
     "bits",
+    "collect",
+    "complete",
+    "directions",
     "find_starts",
     "game_name",
-    "games",
+    "influence",
     "known",
     "load_starts",
+    "paper_order",
+    "player_bytes",
+    "random_directions",
+    "rank",
+    "rows_of_v",
     "save_starts",
     "whereabouts",
 ]

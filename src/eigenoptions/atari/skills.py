@@ -1,0 +1,171 @@
+"""Directions in the memory of a game as options that look ahead in its emulator (paper, Section 5.2).
+
+The options are a `LinearOptionSet` as in any other feature space: save, load, and, bound to a Gymnasium environment of
+the same game, use as actions through `OptionsWrapper`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenoptions.acting import LinearOptionSet
+from eigenoptions.atari.emulator import Emulator, game_name
+from eigenoptions.atari.protocol import complete, rank
+from eigenoptions.features.ram import Ram
+from eigenoptions.spectra import Spectrum
+
+MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)'
+
+
+def atari_options(
+    spectrum: Spectrum | ArrayLike,
+    game: str,
+    both_signs: bool = True,
+    null: bool = False,
+    *,
+    coding: Ram | None = None,
+    provenance: dict[str, Any] | None = None,
+) -> LinearOptionSet:
+    """Options of a game from singular directions, the largest singular value first, + before - (Section 5.2).
+
+    They look ahead by one frame, gamma = 0, and stop where no action has a positive reward. `bind` them to an
+    environment to act.
+
+    Parameters
+    ----------
+    spectrum
+        From `directions`; or directions ``(n, d)`` themselves, such as `random_directions` or `rows_of_v`.
+    game
+        Its name, which goes into the file; options of another game are refused by `bind`.
+    both_signs
+        Also the negation of each direction.
+    null
+        Also those of the null space, whose singular value is zero: the paper's 1,024 options include them. In data like
+        that collected their reward is zero, so they stop at once.
+    coding
+        The features phi; None: those of the spectrum, else the paper's bits.
+    provenance
+        More to go into the file.
+
+    Returns
+    -------
+    LinearOptionSet
+        Labels count as the paper does, ``#445+`` for direction 445 from 0; ``eigenvalues`` are those of ``T'T / 2``.
+
+    Examples
+    --------
+    >>> from eigenoptions.atari import collect, directions, find_starts
+    >>> gram = collect("Freeway", find_starts("Freeway", n=2, bursts=10), n=500, longest=400)
+    >>> atari_options(directions(gram, sample=500), "Freeway")
+    LinearOptionSet(368 look-ahead options on 1024 features: #0+, #0-, #1+, #1-, #2+, #2-, ...)
+    """
+    name = game_name(game)
+    values: NDArray[np.float64]
+    if isinstance(spectrum, Spectrum):
+        rows = complete(spectrum).T
+        values = np.concatenate([spectrum.values[::-1], np.zeros(len(rows) - len(spectrum.values))])
+        rows, values = (rows, values) if null else (rows[: rank(spectrum)], values[: rank(spectrum)])
+        phi: Any = coding or spectrum.features or Ram()
+        kind = "singular"
+    else:
+        rows = np.asarray(spectrum, dtype=np.float64)
+        values = np.full(len(rows), np.nan)
+        phi = coding or Ram()
+        kind = "given"
+    if rows.ndim != 2 or not len(rows):
+        raise ValueError(f"directions must have shape (n, d) with n at least 1, got {rows.shape}")
+    if isinstance(phi, Ram) and phi.width != rows.shape[1]:
+        raise ValueError(
+            f"directions have {rows.shape[1]} entries, but the coding makes {phi.width} features"
+        )
+    signs = np.array([1.0, -1.0]) if both_signs else np.array([1.0])
+    marks = "+-" if both_signs else "+"
+    return LinearOptionSet(
+        (rows[:, None, :] * signs[:, None]).reshape(-1, rows.shape[1]) + 0.0,  # no -0.0: one option, one file
+        phi,
+        Emulator(name).n_actions,
+        labels=tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in marks),
+        eigenvalues=np.repeat(values, len(signs)),
+        provenance={"method": "atari", "game": name, "directions": kind, "gamma": 0.0, **(provenance or {})},
+    )
+
+
+def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
+    """The options in a Gymnasium environment of their game: they look ahead by saving and restoring its emulator.
+
+    The environment must be played as the options were found: memory as observation, frame skip 1, minimal action set
+    and no sticky actions. With sticky actions a look ahead would either see dice that the player cannot see, or
+    try something else than what happens, so they are refused. After a look ahead ``env.render()`` shows the last
+    action tried, until the next step.
+
+    Parameters
+    ----------
+    options
+        From `atari_options` or `load_linear_options`.
+    env
+        Such as ``gymnasium.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)``.
+        Wrapped in `OptionsWrapper` it takes options as actions.
+
+    Examples
+    --------
+    >>> import ale_py, gymnasium  # the first registers the environments of the second
+    >>> up = np.zeros((1, 1024))
+    >>> up[0, 8 * 4] = -1.0  # bit 0 of byte 4 is off while the joystick is pushed up
+    >>> options = atari_options(up, "Freeway", both_signs=False)
+    >>> env = gymnasium.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
+    >>> obs, info = env.reset(seed=0)
+    >>> bind(options, env)[0].act(obs)
+    1
+    """
+    game = options.provenance.get("game")
+    if game is None:
+        raise ValueError("these options do not say which game they are of: make them with atari_options")
+    base = getattr(env, "unwrapped", env)
+    if not (hasattr(base, "ale") and hasattr(base, "clone_state")):
+        raise ValueError(
+            f"options of {game} need an Atari environment, {MAKE.format(game)}, got {_title(env)}"
+        )
+    wrong = _differences(base, game)
+    if wrong:
+        raise ValueError(
+            f"options of {game} do not fit {_title(env)}: {'; '.join(wrong)}. Make it with {MAKE.format(game)}"
+        )
+    return options.look_ahead(env, save=_save, restore=_restore)
+
+
+def _differences(base: Any, game: str) -> list[str]:
+    """In what an environment is not the game that the options know; empty if in nothing."""
+    given = getattr(base, "_ezpickle_kwargs", {})
+    wrong = []
+    other = game_name(given.get("game", getattr(base, "_game", "")))
+    if other != game:
+        wrong.append(f"it is another game, {other}")
+    if given.get("obs_type") != "ram":
+        wrong.append(f"observations are {given.get('obs_type')}, not memory (ram)")
+    if given.get("frameskip") != 1:
+        wrong.append(f"frame skip is {given.get('frameskip')}, not 1")
+    sticky = base.ale.getFloat("repeat_action_probability")
+    if sticky:
+        wrong.append(f"actions are sticky ({sticky:g}), which a look ahead cannot foresee")
+    for what in ("mode", "difficulty"):
+        if given.get(what):
+            wrong.append(f"{what} is {given[what]}, not the game's own")
+    if given.get("full_action_space") or given.get("continuous"):
+        wrong.append("actions are not the game's minimal set")
+    return wrong
+
+
+def _title(env: Any) -> str:
+    spec = getattr(env, "spec", None)
+    return str(spec.id) if spec is not None else type(getattr(env, "unwrapped", env)).__name__
+
+
+def _save(base: Any) -> Any:
+    return base.clone_state()
+
+
+def _restore(base: Any, state: Any) -> None:
+    base.restore_state(state)
