@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 RAY = str(Path(sys.executable).with_name("ray"))
 PATIENCE = 120.0  # seconds; a busy machine takes its time
 
@@ -85,6 +87,13 @@ class Cluster:
     def node(self, environment: dict[str, str] | None = None) -> int:
         """Start another node; the process id of its daemon."""
         return self._start(f"--address={self.address}", environment=environment or {})
+
+    def enter(self, patch: pytest.MonkeyPatch) -> None:
+        """Give this process what a driver needs."""
+        patch.setenv("RAY_ADDRESS", self.address)
+        patch.setenv("EIGENOPTIONS_RAY_TIMEOUT", str(PATIENCE))
+        for name, value in self.environment.items():
+            patch.setenv(name, value)
 
     def _start(self, *how: str, environment: dict[str, str] | None = None) -> int:
         words = [*how, f"--num-cpus={self.cpus}", "--object-store-memory=100000000", "--disable-usage-stats"]

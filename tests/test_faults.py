@@ -1,0 +1,180 @@
+"""Faults for real: workers, nodes of a cluster and drivers are killed in mid-run, and the results do not care.
+
+Disks that are full or read-only are in ``test_keeping.py``. Only process ids that were written down are killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.clusters import PATIENCE, Cluster, end, members, wait_until
+
+from eigenoptions.keeping import Shelf
+from eigenoptions.parallel import cluster, pmap
+
+pytestmark = pytest.mark.faults
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Iterator[Cluster]:
+    with Cluster() as nodes:
+        nodes.node()
+        yield nodes
+
+
+@pytest.fixture(params=["processes", "ray"])
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "ray":
+        request.getfixturevalue("joined")
+    return str(request.param)
+
+
+@pytest.fixture
+def joined(two_nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """This process as a driver of the cluster."""
+    two_nodes.enter(monkeypatch)
+    yield two_nodes
+    cluster.left()
+
+
+def draw(job: dict[str, Any], scale: np.ndarray | float = 1.0) -> np.ndarray:
+    """Numbers of a seed, after some seconds; who begins it writes that down.
+
+    The job called ``hold`` waits to be killed when it is done for the first time.
+    """
+    folder = Path(job["folder"])
+    begun = list(folder.glob(f"{job['seed']}-*"))
+    mark = folder / f"{job['seed']}-{len(begun)}"
+    mark.with_suffix(".part").write_text(f"{os.getpid()} {os.getppid()}")
+    mark.with_suffix(".part").rename(mark)
+    time.sleep(PATIENCE if job.get("hold") and not begun else job.get("seconds", 0.2))
+    return np.random.default_rng(job["seed"]).normal(size=30_000) * scale  # large enough for Ray's store
+
+
+def die(job: dict[str, Any]) -> int:
+    time.sleep(0.3)
+    if job["x"] == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return int(job["x"])
+
+
+def started(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each start of a job: the process ids of the worker and of its parent."""
+    words = {mark.name: mark.read_text().split() for mark in folder.glob("*-*") if not mark.suffix}
+    return {name: (int(pid), int(parent)) for name, (pid, parent) in words.items()}
+
+
+def same(found: list[np.ndarray], jobs: list[dict[str, Any]], scale: Any = 1.0) -> bool:
+    quiet = [np.random.default_rng(job["seed"]).normal(size=30_000) * scale for job in jobs]
+    return [x.tobytes() for x in found] == [x.tobytes() for x in quiet]
+
+
+@contextmanager
+def killer(victim: Callable[[], int | None]) -> Iterator[list[int]]:
+    """Kill the process that `victim` names as soon as it does; the list then holds its id."""
+    killed: list[int] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            if pid := victim():
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path):
+    jobs = [{"folder": str(tmp_path), "seed": i, "hold": i == 2} for i in range(8)]
+    arrived: dict[int, np.ndarray] = {}
+    with killer(lambda: started(tmp_path).get("2-0", (None,))[0]) as killed:
+        found = pmap(draw, jobs, engine, arrived=arrived.__setitem__)
+    assert killed == [started(tmp_path)["2-0"][0]]
+    assert same(found, jobs)
+    assert sorted(arrived) == list(range(8))
+    assert "2-1" in started(tmp_path)  # it was begun again
+
+
+def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
+    kept: dict[int, int] = {}
+    with pytest.raises(RuntimeError, match="its worker was killed 3 times: if memory ran out") as caught:
+        pmap(die, [{"x": i} for i in range(6)], engine, arrived=kept.__setitem__)
+    assert caught.value.__notes__ == ["in job 2 of 6: {'x': 1}"]
+    assert kept == {0: 0, 2: 2, 3: 3, 4: 4, 5: 5}
+
+
+def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog):
+    extra = joined.node()
+    jobs = [{"folder": str(tmp_path), "seed": i, "seconds": 1.0} for i in range(16)]
+    scale = np.linspace(1.0, 2.0, 30_000)
+
+    def busy() -> int | None:
+        return extra if extra in {parent for _, parent in started(tmp_path).values()} else None
+
+    with killer(busy) as killed:
+        found = pmap(draw, jobs, "ray", shared={"scale": scale})
+    assert killed == [extra]
+    assert same(found, jobs, scale)
+    parents = [parent for _, parent in started(tmp_path).values()]
+    assert set(parents) == set(joined.raylets)
+    assert len(parents) > len(jobs)  # what the node had begun was begun again
+
+
+DRIVER = """
+import json, sys
+from eigenoptions.keeping import Shelf
+from tests.test_faults import draw
+folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+with Shelf(folder) as shelf:
+    shelf.pmap(draw, jobs, engine=engine, progress=lambda p: print(p.done, flush=True))
+"""
+
+
+def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    jobs = [{"folder": str(marks), "seed": i, "seconds": 0.5} for i in range(12)]
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(tmp_path / "shelf"), engine, json.dumps(jobs)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as driver:
+        try:
+            while driver.stdout.readline().strip() != "4":
+                assert driver.poll() is None
+            driver.kill()
+            driver.wait(PATIENCE)
+            wait_until(lambda: not members(driver.pid))
+        finally:
+            end(driver.pid)
+    workers = {pid for pid, _ in started(marks).values()}
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))  # nobody works for the dead
+    before = len(started(marks))
+    assert before < len(jobs)
+    with Shelf(tmp_path / "shelf") as shelf:
+        first: list[int] = []
+        found = shelf.pmap(draw, jobs, engine=engine, progress=lambda p: first.append(p.done))
+    assert first[0] >= 4
+    assert same(found, jobs)
+    assert len(started(marks)) == before + len(jobs) - first[0]
