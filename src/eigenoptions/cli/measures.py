@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional, arg
 
+from eigenoptions.cli.skills import ruled
 from eigenoptions.cli.terminal import Cell, Folder, Json, bar, make, writable
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Diffusion:
     Attributes
     ----------
     maze
-        Name of a built-in maze (see: eigenoptions mazes), or a path to a map.
+        Name of a built-in maze (see: eigenoptions mazes), a path to a map, or a map made by rule (rooms:3x3).
     n_options
         How many to add; both signs of an eigenvector count.
     method
@@ -47,6 +48,10 @@ class Diffusion:
         Leave out eigenvalue zero, which has no direction; the paper counts it.
     rng
         Seed, for methods that draw at random.
+    engine
+        Who does the work that takes long: this process, one a core, or a Ray cluster. The values are the same.
+    workers
+        How many processes or Ray tasks at a time, by default one a core.
     out
         Folder for diffusion.csv, diffusion.svg and reach.svg; made if it is not there.
     as_json
@@ -66,6 +71,8 @@ class Diffusion:
     ] = None
     skip_zero: bool = True
     rng: int = 0
+    engine: Literal["serial", "processes", "ray"] = "serial"
+    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
     out: Folder = None
     as_json: Json = False
 
@@ -77,11 +84,12 @@ class Diffusion:
             from eigenoptions.evaluation import diffusion_curve
             from eigenoptions.mdp import maze
 
-            mdp = maze(self.maze)
+            mdp = ruled(self.maze, self.rng) or maze(self.maze)
             status.say(f"looking for options on {mdp.n_states} states")
             options = _options(mdp, self.n_options, self)
             status.say("walking")
-            curve = diffusion_curve(mdp, options, progress=status.step)
+            far: dict[str, Any] = {"engine": self.engine, "workers": self.workers}
+            curve = diffusion_curve(mdp, options, progress=status.step, **far)
             rows: list[dict[str, Any]] = [
                 {"options": m, "added": options.labels[m - 1] if m else "", "diffusion_time": float(x)}
                 for m, x in enumerate(curve)
@@ -113,7 +121,9 @@ class Diffusion:
         axes = {"xlabel": "options", "ylabel": "diffusion time", "log": max(y) > 10 * min(y)}
         figures = {"diffusion.svg": plots.curves(range(len(y)), lines, levels=levels, **axes)}
         if mdp.coords is not None:
-            hard = hitting_times(mdp, options).sum(axis=0) / (mdp.n_states - 1)
+            hard = hitting_times(mdp, options, engine=self.engine, workers=self.workers).sum(axis=0) / (
+                mdp.n_states - 1
+            )
             figures["reach.svg"] = plots.heat(
                 hard, mdp.coords, f"mean steps to reach, {len(options)} options"
             )
@@ -131,7 +141,8 @@ class Learn:
     Attributes
     ----------
     maze
-        Name of a built-in maze, or a path to a map with S and G.
+        Name of a built-in maze, a path to a map with S and G, or a map made by rule (rooms:3x3), with --start and
+        --goal.
     n_options
         Numbers of options to compare; primitive actions alone are always shown.
     method
@@ -190,7 +201,7 @@ class Learn:
         with bar("reading the maze") as status:
             from eigenoptions.mdp import maze
 
-            mdp = maze(self.maze)
+            mdp = ruled(self.maze, self.rng) or maze(self.maze)
             mdp = mdp.task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
             counts = self._counts(mdp)
             self._run(
@@ -298,9 +309,11 @@ def _options(mdp: MDP, n: int | None, of: Diffusion | Learn) -> OptionSet:
 
     if n is None and of.method != "bottleneck":
         n = min(32, mdp.n_states - 1) or None
-    how = {"operator": of.operator, "skip_zero": of.skip_zero} if of.method == "eigen" else {}
+    eigen = {"operator": of.operator, "skip_zero": of.skip_zero}
+    how: dict[str, Any] = eigen if of.method == "eigen" else {}
     gamma = of.gamma if isinstance(of, Diffusion) else None
-    return discover(mdp, n, of.method, gamma=gamma, rng=of.rng, **how)
+    options: OptionSet = discover(mdp, n, of.method, gamma=gamma, rng=of.rng, **how)
+    return options
 
 
 def _settings(of: Diffusion | Learn, options: OptionSet | None) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from eigenoptions.options import OptionSet
 
 MAPS, PANELS = 32, 64  # most maps in the terminal and most panels in a figure
+LARGE = 4  # most maps in the terminal of a maze that is larger than they are
+LISTED = 1000  # most stops of an option that are listed
+CELLS = 50_000_000  # most cells of a map that is made by rule
+RULE = re.compile(r"(rooms|perfect|open):(?:(\d+)x(\d+))?.*")
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,9 @@ class Discover:
     Attributes
     ----------
     maze
-        Name of a built-in maze (see: eigenoptions mazes), a path to a map, or the id of a Gymnasium environment
-        (FrozenLake-v1, minigrid:MiniGrid-FourRooms-v0, MountainCar-v0).
+        Name of a built-in maze (see: eigenoptions mazes), a path to a map, the id of a Gymnasium environment
+        (FrozenLake-v1, minigrid:MiniGrid-FourRooms-v0, MountainCar-v0), or a map made by rule: rooms:100x100 (rooms of
+        10 x 10 cells), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), each with --rng as its seed.
     n_options
         How many; both signs of an eigenvector count.
     method
@@ -49,6 +55,10 @@ class Discover:
         Transitions to sample.
     rng
         Seed, for what is drawn at random.
+    engine
+        Who does the work that takes long: this process, one a core, or a Ray cluster. The options are the same.
+    workers
+        How many processes or Ray tasks at a time, by default one a core.
     out
         Folder for options.safetensors, options.svg and pvfs.svg; made if it is not there.
     as_json
@@ -72,6 +82,8 @@ class Discover:
     ] = "default"
     steps: Annotated[Optional[int], arg(metavar="N", help_behavior_hint="(default: 50000)")] = None  # noqa: UP045
     rng: int = 0
+    engine: Literal["serial", "processes", "ray"] = "serial"
+    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
     out: Folder = None
     as_json: Json = False
 
@@ -83,20 +95,22 @@ class Discover:
             from eigenoptions.cli.environments import Sampled, sample, source
             from eigenoptions.discovery import discover
 
-            mdp = source(
-                self.maze, sampled=self.steps is not None or self.features != "default", status=status
-            )
+            sampled = self.steps is not None or self.features != "default"
+            made = None if sampled else ruled(self.maze, self.rng)
+            mdp = made or source(self.maze, sampled=sampled, status=status)
             if isinstance(mdp, Sampled):
                 sample(mdp, self, status)
                 return
             many = 8 if self.n_options is None and self.method != "bottleneck" else self.n_options
-            how = {"operator": self.operator, "skip_zero": self.skip_zero} if self.method == "eigen" else {}
+            eigen = {"operator": self.operator, "skip_zero": self.skip_zero}
+            how: dict[str, Any] = eigen if self.method == "eigen" else {}
             status.say(f"looking for options on {mdp.n_states} states")
-            options = discover(mdp, many, self.method, gamma=self.gamma, rng=self.rng, **how)
+            far: dict[str, Any] = {"engine": self.engine, "workers": self.workers, "progress": status.step}
+            options = discover(mdp, many, self.method, gamma=self.gamma, rng=self.rng, **far, **how)
             files: list[Path] = []
             if self.out is not None:
                 status.say("drawing")
-                files = _write(self.out, mdp, options, self.operator)
+                files = _write(self.out, mdp, options, self.operator, status.step)
         settings = {"n_options": len(options), "gamma": options.provenance["gamma"], "rng": self.rng}
         settings |= {"method": self.method, **how}
         head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": settings}
@@ -170,7 +184,30 @@ class Mazes:
         side_by_side(Console(highlight=False), blocks)
 
 
-def _write(folder: Path, mdp: MDP | None, options: OptionSet, operator: str) -> list[Path]:
+def ruled(name: str, rng: int) -> MDP | None:
+    """The MDP of a map made by rule (rooms:100x100), or None for other names."""
+    rule = RULE.fullmatch(name)
+    if rule is None:
+        return None
+    if name != f"{rule[1]}:{rule[2]}x{rule[3]}":
+        raise ValueError(f"a map made by rule has rows and columns, like {rule[1]}:20x30, got {name!r}")
+    from eigenoptions import maps
+    from eigenoptions.mdp import maze
+
+    kind, rows, cols = rule[1], int(rule[2]), int(rule[3])
+    cells = rows * cols * {"rooms": 121, "perfect": 4, "open": 1}[kind]
+    if not 1 <= cells <= CELLS:
+        raise ValueError(f"a map has 1 to {CELLS:,} cells, {name} has {cells:,}: give other numbers")
+    if kind == "open":
+        text = maps.open_map(rows, cols)
+    else:
+        text = (maps.rooms_map if kind == "rooms" else maps.perfect_map)(rows, cols, rng=rng)
+    return replace(maze(text), name=name)
+
+
+def _write(
+    folder: Path, mdp: MDP | None, options: OptionSet, operator: str, progress: Any = None
+) -> list[Path]:
     """Options file and figures; all are made before the first is written."""
     from eigenoptions import plots
     from eigenoptions.mdp import graph
@@ -179,7 +216,9 @@ def _write(folder: Path, mdp: MDP | None, options: OptionSet, operator: str) -> 
     figures = {"options.svg": plots.options(options[:PANELS])} if options.coords is not None else {}
     numbers = [int(label[1:-1]) for label in options.labels if _sign(label)]
     if numbers and mdp is not None and options.coords is not None:
-        sp = spectrum(graph(mdp), k=max(numbers), operator=operator, coords=mdp.coords)
+        # As many as are drawn: a smaller k gives the first columns of a larger one.
+        k = max(numbers) if min(numbers) == 1 else min(max(numbers), min(numbers) + 7)
+        sp = spectrum(graph(mdp), k=k, operator=operator, coords=mdp.coords, progress=progress)
         figures["pvfs.svg"] = plots.pvfs(sp, options.coords)
     make(folder)
     options.save(folder / "options.safetensors")
@@ -198,18 +237,22 @@ def _show(options: OptionSet, head: dict[str, Any], files: list[Path], as_json: 
 
     console = Console(highlight=False)
     if options.coords is not None:
+        low, high = options.coords.min(axis=0), options.coords.max(axis=0)
+        step = -(-int((high - low).max() + 1) // sketch.CLIP)
+        seen = ((options.coords - low) % step == 0).all(axis=1)  # others would not be drawn
+        cells, maps = (options.coords[seen] - low) // step, MAPS if step == 1 else LARGE
         blocks = [
             [
                 o.label,
                 f"{o.mean_length:.1f} steps",
-                *sketch.text(options.coords, sketch.arrows(o.policy.astype(int))).split("\n"),
+                *sketch.text(cells, sketch.arrows(o.policy[seen].astype(int))).split("\n"),
             ]
-            for o in options[:MAPS]
+            for o in options[:maps]
         ]
-        side_by_side(console, blocks)
-        if len(options) > MAPS:
-            console.print(f"({len(options) - MAPS} more maps are not shown)")
-        step = -(-int((options.coords.max(axis=0) - options.coords.min(axis=0)).max() + 1) // sketch.CLIP)
+        if seen.any():
+            side_by_side(console, blocks)
+            if len(options) > maps:
+                console.print(f"({len(options) - maps} more maps are not shown)")
         if step > 1:
             console.print(f"(maps show one row and column in {step})")
     table = Table(box=None, pad_edge=False)
@@ -218,10 +261,10 @@ def _show(options: OptionSet, head: dict[str, Any], files: list[Path], as_json: 
             name, justify="right" if name in ("eigenvalue", "mean length", "may start in") else "left"
         )
     for row in rows:
-        cells = row["stops"] if row["stops"] is not None else row["stop_states"]
-        few = cells if len(cells) <= 3 else cells[:2]
+        places = row["stops"] if row["stops"] is not None else row["stop_states"]
+        few = places if row["n_stops"] <= 3 else places[:2]
         where = " ".join(str(tuple(c)) if isinstance(c, list) else str(c) for c in few)
-        more = f" +{len(cells) - 2} more" if len(cells) > 3 else ""
+        more = f" +{row['n_stops'] - 2} more" if row["n_stops"] > 3 else ""
         table.add_row(
             Text(row["label"]),
             "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
@@ -236,15 +279,16 @@ def _show(options: OptionSet, head: dict[str, Any], files: list[Path], as_json: 
 
 
 def _row(options: OptionSet, i: int) -> dict[str, Any]:
-    """Describe an option in plain JSON values."""
+    """Describe an option in plain JSON values; of very many stops the first are listed."""
     o = options[i]
-    states = [int(s) for s in options.stops[i]]
+    states = options.stops[i][:LISTED].tolist()
     return {
         "label": o.label,
         "eigenvalue": _finite(o.eigenvalue),
         "sign": _sign(o.label),
         "stops": None if options.coords is None else options.coords[states].tolist(),
         "stop_states": states,
+        "n_stops": len(options.stops[i]),
         "mean_length": _finite(o.mean_length),
         "start_share": float(o.initiation.mean()),
     }
