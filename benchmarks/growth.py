@@ -88,7 +88,8 @@ def states() -> None:
                     record.point(f"spectrum, {kind}, {peer}", found["n"], found[peer])
             for step in ("reading", "graph", "spectrum", "options"):
                 record.point(f"{step}, {kind}, ours", found["n"], found[step])
-            record.point(f"memory, {kind}", found["n"], max(found["GB"], 1e-3), "GB")
+            for what, peak in (("spectrum", found["GB spectrum"]), ("options", found["GB"])):
+                record.point(f"peak memory after the {what}, {kind}", found["n"], max(peak, 1e-3), "GB")
             record.point(f"factor, {kind}", found["n"], found["fill"], "entries")
             sizes.append(found)
         fit(kind, sizes)
@@ -108,17 +109,23 @@ def fit(kind: str, sizes: list[dict[str, Any]]) -> None:
 
 
 def options() -> None:
+    """1 to 1,024 options of one tiling of rooms; the eigenvectors for the most of them also by SciPy."""
     mdp = eo.maze(text("rooms", 2 if record.QUICK else 10))
+    W = eo.graph(mdp)
     eo.discover(mdp, 2)
-    counts = (1, 4, 16) if record.QUICK else (1, 4, 16, 64, 256, 1024)
-    for count in counts:
-        best, found = record.seconds(lambda count=count: eo.discover(mdp, count), 3 if count <= 64 else 1)
-        assert len(found) == count
-        record.point(f"discover, rooms, {mdp.n_states:,} states", count, best)
-    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(mdp), counts[-1] // 2 + 1))
-    for count in counts:
-        best, _ = record.seconds(lambda count=count: eo.solve(mdp, purposes[:count]), 3)
-        record.point(f"solve, rooms, {mdp.n_states:,} states", count, best)
+    name = f"rooms, {mdp.n_states:,} states"
+    for count in (1, 4, 16) if record.QUICK else (1, 4, 16, 64, 256, 1024):
+        k = (count + 1) // 2 + 1
+        repeat = 3 if count <= 64 else 1
+        finding, sp = record.seconds(lambda k=k: eo.spectrum(W, k), repeat)
+        record.point(f"spectrum by options, {name}", count, finding)
+        purposes = eo.eigenpurposes(sp)[:count]
+        solving, solved = record.seconds(lambda purposes=purposes: eo.solve(mdp, purposes), 3)
+        assert len(solved) == count
+        record.point(f"solve by options, {name}", count, solving)
+    theirs, (values, _) = record.clock(lambda: eigsh(eo.laplacian(W), k=k, sigma=-1e-3))
+    record.agree(f"{k} eigenvalues, {name}, scipy", float(np.abs(np.sort(values) - sp.values).max()), 1e-11)
+    record.row(f"spectrum k={k}, {name}", finding, theirs, "SciPy eigsh(sigma=-1e-3)")
 
 
 def diffusion() -> None:
