@@ -63,10 +63,13 @@ class Potentials:
 
     def __init__(self, direction: ArrayLike, coding: Ram) -> None:
         self.coding = coding
-        self.direction = np.ascontiguousarray(on_a_grid(direction, coding))
+        self.direction = on_a_grid(direction, coding)
         self._table = coding.table.astype(np.float64)
+        used = np.flatnonzero(self.direction.any(axis=0))  # features that never changed have no weight
+        self._weights = np.ascontiguousarray(self.direction[:, used])
+        columns = np.arange(coding.width) if coding.columns is None else np.array(coding.columns)
         self._place = np.full(len(coding.watched) * coding.each, -1, dtype=np.intp)
-        self._place[slice(None) if coding.columns is None else list(coding.columns)] = np.arange(coding.width)
+        self._place[columns[used]] = np.arange(len(used))
         self._place = self._place.reshape(-1, coding.each)
 
     def __len__(self) -> int:
@@ -96,7 +99,7 @@ class Potentials:
             self.coding.watched,
             self._table,
             self._place,
-            self.direction,
+            self._weights,
             purposes,
             np.asarray(bounds, dtype=np.intp),
             found,

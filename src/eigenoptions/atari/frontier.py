@@ -31,15 +31,15 @@ class Node:
     edges
         One for each action; empty before the state was tried.
     after
-        ``(A, 128)`` the memory that each action leads to.
+        ``(A, 128)`` the memory that each action leads to, once it was tried.
     """
 
     __slots__ = ("after", "edges", "key", "lives", "ram", "state")
 
     def __init__(self, state: Any, ram: Bytes, lives: int) -> None:
         self.state, self.ram, self.lives = state, ram, lives
-        self.edges: list[Edge] = []
-        self.after: Bytes = ram[None]
+        self.edges: tuple[Edge, ...] = ()
+        self.after: Bytes
         self.key: bytes | None = None
 
 
@@ -62,8 +62,8 @@ class Edge:
     """
 
     to: Node
-    rewards: list[float]
-    rams: list[Bytes]
+    rewards: tuple[float, ...]
+    rams: tuple[Bytes, ...]
     ended: bool
     lost: int
 
@@ -124,22 +124,24 @@ class Frontier:
         return node.key
 
     def _try(self, node: Node) -> None:
-        emulator, one_life = self.emulator, self.one_life
+        emulator, one_life, hold = self.emulator, self.one_life, self.hold
         node.after = np.empty((emulator.n_actions, len(node.ram)), dtype=np.uint8)
+        edges = []
         for action in range(emulator.n_actions):
             emulator.restore(node.state)
-            rewards, rams, lost, ended = [], [], -1, False
-            for frame in range(self.hold):
-                rewards.append(emulator.act(action))
-                rams.append(emulator.ram())
+            rewards: tuple[float, ...] = ()
+            rams: tuple[Bytes, ...] = ()
+            lost, ended = -1, False
+            while len(rams) < hold and not ended:
+                rewards += (emulator.act(action),)
+                rams += (emulator.ram(),)
                 lives = emulator.lives
-                if lost < 0 and lives < node.lives:
-                    lost = frame
+                if lives < node.lives and lost < 0:
+                    lost = len(rams) - 1
                 ended = emulator.over or (one_life and lost >= 0)
-                if ended:
-                    break
             node.after[action] = rams[-1]
-            node.edges.append(Edge(Node(emulator.save(), rams[-1], lives), rewards, rams, ended, lost))
+            edges.append(Edge(Node(emulator.save(), rams[-1], lives), rewards, rams, ended, lost))
+        node.edges = tuple(edges)
 
 
 def myopic(

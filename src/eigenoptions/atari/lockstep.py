@@ -168,7 +168,7 @@ def lockstep(
                 q = np.empty((len(live), n_actions))
                 for node, low, high in zip(frontier.nodes, bounds[:-1], bounds[1:], strict=True):
                     q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
-            worth = q - offset[live, None]
+            worth = q - offset[live, None] if published else q
             best = worth.max(axis=1)
             chosen = (worth >= (best - tie[live])[:, None]).argmax(axis=1)  # the first of equal actions
             none = ~(best > tie[live])
@@ -184,8 +184,12 @@ def lockstep(
                 offset[live] = q[:, -1] - q[np.arange(len(live)), chosen]
 
             # Every pair of a state and an action that somebody takes, once.
-            pairs, which = np.unique(at * n_actions + chosen, return_inverse=True)
-            taken = [frontier.nodes[p // n_actions].edges[p % n_actions] for p in pairs.tolist()]
+            pair = at * n_actions + chosen
+            somebody = np.bincount(pair, minlength=n_actions * len(frontier)) > 0
+            which = (np.cumsum(somebody) - 1)[pair]
+            taken = [
+                frontier.nodes[p // n_actions].edges[p % n_actions] for p in np.flatnonzero(somebody).tolist()
+            ]
             _keep(log, taken, which, live, chosen, t, end, watching)
             goes_on = np.array([not edge.ended for edge in taken], dtype=np.bool_)
             place = np.empty(len(taken), dtype=np.intp)
