@@ -322,6 +322,10 @@ def test_wrong_collections_are_told(starts: list[Start]) -> None:
         ValueError, match=r"of 900 new transitions were seen in 1 rounds of 1 episodes of Freeway"
     ):
         collect("Freeway", starts[:1], n=900, longest=10, rounds=1)
+    with pytest.raises(
+        ValueError, match=r"in \d rounds of .* the last three without anything new: ask for fewer"
+    ):
+        collect("Freeway", starts[:1], longest=1, coding=Ram(addresses=(14,)))
     with pytest.raises(ValueError, match="start states of Freeway do not fit Pong"):
         collect("Pong", starts)
     with pytest.raises(ValueError, match="there are no start states"):

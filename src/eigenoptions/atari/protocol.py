@@ -26,7 +26,8 @@ from eigenoptions.spectra import Spectrum
 
 ROWS = 25_000  # new transitions to see, and rows of T to draw (Appendix E)
 LONGEST = 10_000  # frames of a random episode: a game of Freeway takes 8,192, others might never end
-ROUNDS = 100  # of episodes, before a game is given up that shows nothing new
+ROUNDS = 100  # of episodes, before a game is given up that shows too little
+IDLE = 3  # rounds in which nothing is new, after which it is given up as well
 TOL = 1e-11  # of the largest eigenvalue of T'T: below it one is zero; see `directions`
 
 Array = NDArray[np.float64]
@@ -63,7 +64,7 @@ def collect(
     longest
         Frames after which an episode is cut, not counting the way to its start.
     rounds
-        Most rounds; if they are not enough there is an error.
+        Most rounds; if they are not enough there is an error, and so there is after three rounds without anything new.
     engine, workers
         Of `parallel.pmap`: episodes of a round may run side by side.
     progress
@@ -93,15 +94,19 @@ def collect(
             progress(Progress(min(len(gram), n), n, time.perf_counter() - begin))
 
     tell()
-    for turn in range(rounds):
+    idle = turn = 0
+    while len(gram) < n and turn < rounds and idle < IDLE:
+        before = len(gram)
         jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
         _play(gram, jobs, settings, engine, workers, tell)
-        if len(gram) >= n:
-            return gram
-    raise ValueError(
-        f"{len(gram)} of {n} new transitions were seen in {rounds} rounds of {len(starts)} episodes of {name}: "
-        "ask for fewer (n), or raise rounds or longest"
-    )
+        turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
+    if len(gram) < n:
+        last = ", the last three without anything new" if idle == IDLE else ""
+        raise ValueError(
+            f"{len(gram)} of {n} new transitions were seen in {turn} rounds of {len(starts)} episodes of {name}{last}: "
+            "ask for fewer (n), or raise longest or rounds"
+        )
+    return gram
 
 
 def _play(

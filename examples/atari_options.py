@@ -1,0 +1,38 @@
+"""Skills from the memory of an Atari game (paper, Section 5.2): find, save, load, and choose them as actions.
+
+Needs ``pip install 'eigenoptions[atari]'``. The paper collects 25,000 new transitions from six start states; so does
+``python examples/atari_options.py 25000``, in half a minute.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import ale_py  # registers the environments
+import gymnasium as gym
+import numpy as np
+
+import eigenoptions as eo
+from eigenoptions.atari import atari_options, bind, collect, directions, find_starts, rank
+
+rows = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+starts = find_starts("Freeway", n=6 if rows > 2_000 else 2, bursts=max(rows // 60, 20))
+gram = collect("Freeway", starts, rows, longest=rows)
+spectrum = directions(gram, sample=rows)
+print(f"{gram}: rank {rank(spectrum)} with ale-py {ale_py.__version__}")
+options = atari_options(spectrum, "Freeway")
+print(options)
+
+with tempfile.TemporaryDirectory() as folder:
+    options.save(Path(folder) / "freeway.safetensors")
+    options = eo.load_linear_options(Path(folder) / "freeway.safetensors", only=slice(40))
+
+env = gym.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
+agent = eo.OptionsWrapper(env, bind(options, env), max_duration=100)
+obs, info = agent.reset(seed=0)
+dice = np.random.default_rng(0)
+for _ in range(20):
+    action = int(dice.choice(np.flatnonzero(info["action_mask"])))
+    obs, reward, terminated, truncated, info = agent.step(action)
+    name = options.labels[info["option"]] if info["option"] >= 0 else f"action {action}"
+    print(f"{name:9} {info['duration']:3} frames, chicken at height {obs[14]}")
