@@ -22,7 +22,7 @@ from eigenoptions.atari.starts import Start
 from eigenoptions.features.ram import Ram
 from eigenoptions.gram import Gram
 from eigenoptions.parallel import Progress, pmap
-from eigenoptions.spectra import Spectrum
+from eigenoptions.spectra import MOST_DENSE, Spectrum
 
 ROWS = 25_000  # new transitions to see, and rows of T to draw (Appendix E)
 LONGEST = 10_000  # frames of a random episode: a game of Freeway takes 8,192, others might never end
@@ -227,8 +227,13 @@ def complete(spectrum: Spectrum) -> Array:
     >>> complete(spectrum).tolist()
     [[0.8, 0.6, 0.0], [0.0, 0.0, 1.0], [-0.6, 0.8, 0.0]]
     """
+    d = len(spectrum.vectors)
+    if d > MOST_DENSE:
+        raise ValueError(
+            f"{d} directions of {d} features are too many, the limit is {MOST_DENSE}: narrow the coding"
+        )
     still = np.flatnonzero(~active(spectrum))
-    units = np.zeros((len(spectrum.vectors), len(still)))
+    units = np.zeros((d, len(still)))
     units[still, np.arange(len(still))] = 1.0
     return np.concatenate([spectrum.vectors[:, ::-1], units], axis=1)
 

@@ -65,9 +65,9 @@ def atari_options(
     name = game_name(game)
     values: NDArray[np.float64]
     if isinstance(spectrum, Spectrum):
-        rows = complete(spectrum).T
-        values = np.concatenate([spectrum.values[::-1], np.zeros(len(rows) - len(spectrum.values))])
-        rows, values = (rows, values) if null else (rows[: rank(spectrum)], values[: rank(spectrum)])
+        rows = complete(spectrum).T if null else spectrum.vectors[:, spectrum.n_zero :].T[::-1]
+        values = np.zeros(len(rows))
+        values[: rank(spectrum)] = spectrum.values[spectrum.n_zero :][::-1]
         phi: Any = coding or spectrum.features or Ram()
         kind = "singular"
     else:
