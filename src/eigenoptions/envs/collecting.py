@@ -224,7 +224,7 @@ def _walker(env: Source, steps: int, settings: Settings) -> tuple[Walker, _Far |
     engine, workers = given.pop("engine", "serial"), given.pop("workers", None)
     if engine == "serial":
         return Walker(env, steps, **given), None, progress
-    if hasattr(env, "step"):
+    if hasattr(env, "step") and not isinstance(env, type):
         raise ValueError(
             f"an environment that is given as an object cannot be walked by engine {engine!r}: "
             "give its id, or a function that makes it"

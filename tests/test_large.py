@@ -1,0 +1,360 @@
+"""Large problems: workers change nothing, memory stays bounded, and one sees how far things are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import eigenoptions as eo
+from eigenoptions import evaluation, maps, planning, plots, sampling
+from eigenoptions.cli import Diffusion, Discover, main
+from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
+from eigenoptions.evaluation import estimating
+from eigenoptions.gram import Gram
+from eigenoptions.parallel import ENGINES
+from eigenoptions.plots.panels import PIXELS, policy_panel
+from eigenoptions.sampling import gather
+from eigenoptions.spectra import laplacian
+from eigenoptions.walks import walk
+
+FAR: dict[str, Any] = {"engine": "processes", "workers": 2}
+
+
+def told() -> tuple[list[tuple[int, int]], Any]:
+    """What a progress callback was called with, and the callback."""
+    calls: list[tuple[int, int]] = []
+    return calls, lambda done, total: calls.append((done, total))
+
+
+def bytes_of(options: eo.OptionSet) -> tuple[bytes, ...]:
+    return options.policy.tobytes(), options.value.tobytes(), options.mean_length.tobytes()
+
+
+class Fragile(MazeEnv):
+    """A maze that breaks after so many steps."""
+
+    def __init__(self, most: int = 700) -> None:
+        super().__init__("four-rooms")
+        self.left = most
+
+    def step(self, action: int) -> Any:
+        self.left -= 1
+        if not self.left:
+            raise OSError("the robot fell over")
+        return super().step(action)
+
+
+# A maze of a hundred thousand states, from map to picture
+
+
+def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
+    mdp = eo.maze(maps.perfect_map(224, 224))
+    assert mdp.n_states > 100_000
+    calls, progress = told()
+    options = eo.discover(mdp, n_options=12, progress=progress)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert calls[-1] == (100, 100)
+    assert len(calls) > 10
+    assert np.isfinite(options.mean_length).all()
+    options.save(tmp_path / "skills.safetensors")
+    assert bytes_of(eo.load_options(tmp_path / "skills.safetensors", mdp)) == bytes_of(options)
+    plots.save(plots.options(options[:4]), tmp_path / "options.png")
+    picture = imread(tmp_path / "options.png")
+    red, green = picture[..., 0], picture[..., 1]
+    assert ((red > 0.7) & (green < 0.4)).mean() > 0.05
+    W = eo.graph(mdp)
+    sp = eo.spectrum(W, 7)
+    residual = laplacian(W) @ sp.vectors - sp.vectors * sp.values
+    assert np.abs(residual).max() < 1e-14
+
+
+def test_the_spectrum_says_how_far_it_is() -> None:
+    for side, least in ((5, 1), (20, 20)):  # dense, and sparse
+        calls, progress = told()
+        W = eo.graph(eo.maze(maps.perfect_map(side, side)))
+        found = eo.spectrum(W, 8, progress=progress)
+        assert len(calls) >= least
+        assert all(0 < done <= total for done, total in calls)
+        assert calls[-1] == (1, 1)
+        assert np.array_equal(found.vectors, eo.spectrum(W, 8).vectors)
+
+
+def test_discover_tells_of_other_methods_too(four_rooms: eo.MDP) -> None:
+    for method in ("bottleneck", "random"):
+        calls, progress = told()
+        eo.discover(four_rooms, 4, method, progress=progress)
+        assert calls[-1] == (100, 100)
+
+
+def test_enough_rooms_are_enough() -> None:
+    mdp = eo.maze(maps.rooms_map(4, 4, size=4))
+    some, every = eo.discover(mdp, 3, "bottleneck"), eo.discover(mdp, None, "bottleneck")
+    assert len(every) == 16
+    assert bytes_of(some) == bytes_of(every[:3])
+    with pytest.raises(ValueError, match=r"n_options must be in 1\.\.16"):
+        eo.discover(mdp, 17, "bottleneck")
+
+
+# Workers give the same bytes
+
+
+def test_workers_solve_the_same_options(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
+    slippery = 0.9 * four_rooms.transition.toarray() + 0.1 * np.roll(
+        four_rooms.transition.toarray().reshape(104, 4, 104), 1, axis=1
+    ).reshape(416, 104)
+    inside = np.arange(104) < 60
+    for mdp in (four_rooms, eo.MDP(slippery)):
+        purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), 11))
+        purposes.append(eo.Purpose(np.eye(104)[7], "goal", initiation=inside))
+        alone = eo.solve(mdp, purposes)
+        assert bytes_of(eo.solve(mdp, purposes, **FAR)) == bytes_of(alone)  # small: computed here
+        monkeypatch.setattr(planning, "WORTH", 0)
+        calls, progress = told()
+        assert bytes_of(eo.solve(mdp, purposes, progress=progress, **FAR)) == bytes_of(alone)
+        assert sorted(done for done, _ in calls)[-1] == len(purposes) == 21
+        assert bytes_of(eo.discover(mdp, 20, **FAR)) == bytes_of(eo.discover(mdp, 20))
+        monkeypatch.undo()
+
+
+def test_an_engine_that_is_not_known_is_refused(four_rooms: eo.MDP) -> None:
+    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), 20))
+    for work in (
+        lambda: eo.solve(four_rooms, purposes, engine="cloud"),
+        lambda: eo.diffusion_curve(four_rooms, eo.discover(four_rooms, 2), engine="cloud"),
+        lambda: eo.diffusion_estimate(four_rooms, engine="cloud"),
+        lambda: collect(four_rooms, 10, engine="cloud"),
+        lambda: gather([(np.array([0]), np.array([1]))] * 3, engine="cloud"),
+    ):
+        with pytest.raises(ValueError, match=f"engine must be one of {', '.join(ENGINES)}, got 'cloud'"):
+            work()
+
+
+def test_workers_serve_the_same_goals(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
+    options = eo.discover(four_rooms, 5)
+    curve, pairs = eo.diffusion_curve(four_rooms, options), evaluation.hitting_times(four_rooms, options)
+    monkeypatch.setattr(evaluation, "WORTH", 0)
+    calls, progress = told()
+    assert eo.diffusion_curve(four_rooms, options, progress=progress, **FAR).tobytes() == curve.tobytes()
+    assert calls[-1] == (6, 6)
+    monkeypatch.setattr(evaluation, "TRUST", -1.0)  # nothing is proved: every goal by elimination
+    monkeypatch.setattr(evaluation, "GROUP", 30)
+    exact = evaluation.hitting_times(four_rooms, options)
+    np.testing.assert_allclose(exact, pairs, rtol=1e-8)
+    calls, progress = told()
+    far = evaluation.hitting_times(four_rooms, options, progress=progress, **FAR)
+    assert far.tobytes() == exact.tobytes()
+    assert calls[-1] == (104, 104)
+    assert eo.diffusion_time(four_rooms, options, **FAR) == eo.diffusion_time(four_rooms, options)
+
+
+def test_workers_walk_the_same_walks(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
+    alone = eo.diffusion_estimate(four_rooms, walks=30, rng=3)
+    assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, **FAR) == alone  # short: walked here
+    monkeypatch.setattr(estimating, "WORTH", 0)
+    calls, progress = told()
+    assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, progress=progress, **FAR) == alone
+    assert calls[-1] == (30, 30)
+
+
+def test_workers_collect_the_same_transitions(tmp_path: Path, four_rooms: eo.MDP) -> None:
+    how: dict[str, Any] = {"n_envs": 4, "chunk": 100, "rng": 5, "policy": eo.discover(four_rooms, 4)}
+    alone = collect(four_rooms, 2050, **how)
+    calls, progress = told()
+    far = collect(four_rooms, 2050, progress=progress, **how, **FAR)
+    for part in ("obs", "action", "next_obs", "terminated"):
+        assert getattr(far, part).tobytes() == getattr(alone, part).tobytes()
+    assert calls[-1] == (2050, 2050)
+    collect(four_rooms, 2050, out=tmp_path / "one", **how)
+    collect(four_rooms, 900, out=tmp_path / "two", **how)
+    collect(four_rooms, 2050, out=tmp_path / "two", **how, **FAR)  # goes on where the other stopped
+    one, two = (
+        {file.name: hashlib.sha256(file.read_bytes()).digest() for file in (tmp_path / name).iterdir()}
+        for name in ("one", "two")
+    )
+    assert one == two
+    rng = np.random.default_rng(1)
+    assert len(list(stream("CartPole-v1", 500, chunk=100, rng=rng, **FAR))) == 5
+
+
+def test_workers_that_break_off_lose_nothing(tmp_path: Path) -> None:
+    for how in ({}, FAR):
+        with pytest.raises(CollectionStopped, match=r"after \d+ of 3000 transitions: .*fell over") as stopped:
+            collect(Fragile, 3000, chunk=1000, **how)
+        assert stopped.value.transitions is not None
+        assert len(stopped.value.transitions) > 600
+    with pytest.raises(CollectionStopped, match="the same call goes on from there"):
+        collect(Fragile, 3000, chunk=1000, out=tmp_path, **FAR)
+    assert len(load_transitions(tmp_path)) == len(stopped.value.transitions)
+    with pytest.raises(ValueError, match="given as an object cannot be walked by engine 'processes'"):
+        collect(gym.make("CartPole-v1"), 100, **FAR)
+
+
+def test_sampled_options_are_the_same_from_workers() -> None:
+    alone = eo.discover("FrozenLake-v1", 4, steps=3000)
+    far = eo.discover("FrozenLake-v1", 4, steps=3000, **FAR)
+    assert bytes_of(far) == bytes_of(alone)
+
+
+# One stream out of many parts
+
+
+def test_a_gathered_stream_is_the_single_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shards on disk, of which the middle one is read in pieces, by one process and by two: all transitions once."""
+    monkeypatch.setattr(sampling, "ROWS", 700)
+    mdp = eo.maze(maps.rooms_map(3, 3, size=5))
+    paths = [walk(mdp, 4000, begin=29 * i, rng=i) for i in range(7)]
+    single = Gram(mdp.n_states)
+    for i, path in enumerate(paths):
+        single.add(path.obs, path.next_obs)
+        np.save(tmp_path / f"{i}.npy", np.stack([path.obs, path.next_obs], axis=1).astype(np.int32))
+    for how in ({}, FAR):
+        calls, progress = told()
+        gram = gather(tmp_path, mdp.n_states, progress=progress, **how)
+        assert calls[-1][0] == calls[-1][1]
+        gram.save(tmp_path / "gram")
+        single.save(tmp_path / "single")
+        assert (tmp_path / "gram").read_bytes() == (tmp_path / "single").read_bytes()
+        twice = 2 * laplacian(eo.graph(mdp), "combinatorial")
+        assert abs(gram.matrix - twice).max() == 0.0
+        assert gram.sample(10).matrix.toarray().tolist() == single.sample(10).matrix.toarray().tolist()
+
+
+def test_parts_may_be_files_records_batches_and_functions(tmp_path: Path, four_rooms: eo.MDP) -> None:
+    table = eo.MDP(four_rooms.transition)
+    record = collect(table, 1200, chunk=300, out=tmp_path / "record")
+    batch = walk(table, 500, rng=1)
+    np.savez(tmp_path / "batch.npz", obs=batch.obs, next_obs=batch.next_obs)
+    parts = [tmp_path / "record", tmp_path / "batch.npz", batch, (batch.obs, batch.next_obs)]
+    made = partial(walk, table, 500, rng=2)
+    wanted = Gram(104)
+    for part in (*record, batch, batch, batch, made()):
+        wanted.add(part.obs, part.next_obs)
+    for how in ({}, FAR):
+        gram = gather([*parts, made], 104, **how)
+        assert np.array_equal(gram._rows.words, wanted._rows.words)
+        assert gram.n_transitions == wanted.n_transitions
+    again = gather(record, 104)
+    assert again.n_transitions == 1200
+    short = collect(table, 1000, chunk=300, out=tmp_path / "record")  # the last chunk counts in part
+    assert gather(short, 104, **FAR).n_transitions == 1000
+    many = gather([lambda: (path for path in (batch, tmp_path / "batch.npz"))])
+    assert many.n_transitions == 1000
+
+
+@pytest.mark.parametrize("dedupe", [True, False])
+def test_features_are_gathered_to_the_same_bytes_on_every_engine(tmp_path: Path, dedupe: bool) -> None:
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((9, 6))
+    for i in range(5):
+        np.save(tmp_path / f"{i}.npy", few[rng.integers(9, size=(50, 2))])
+    alone, far = gather(tmp_path, dedupe=dedupe), gather(tmp_path, dedupe=dedupe, **FAR)
+    assert alone.matrix.tobytes() == far.matrix.tobytes()
+    assert len(alone) == len(far)
+    single = Gram(dedupe=dedupe)
+    for i in range(5):
+        single.add(*np.moveaxis(np.load(tmp_path / f"{i}.npy"), 1, 0))
+    np.testing.assert_allclose(single.matrix, far.matrix, rtol=1e-13)
+
+
+def test_counts_are_gathered_exactly(four_rooms: eo.MDP) -> None:
+    paths = [walk(four_rooms, 900, rng=i) for i in range(4)]
+    single = Gram(dedupe=False)
+    for path in paths:
+        single.add(path.obs, path.next_obs)
+    assert abs(gather(paths, dedupe=False, **FAR).matrix - single.matrix).max() == 0.0
+
+
+def test_what_cannot_be_gathered_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is nothing to gather"):
+        gather([])
+    with pytest.raises(FileNotFoundError, match=r"there is no \.npy"):
+        gather(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no file .*gone\.npy"):
+        gather([tmp_path / "gone.npy"])
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(ValueError, match=r"read from \.npy, \.npz, \.safetensors files, got .*notes\.txt"):
+        gather(tmp_path / "notes.txt")
+    np.save(tmp_path / "wide.npy", np.zeros((4, 3)))
+    with pytest.raises(ValueError, match=r"must hold \(N, 2\) states .* it holds \(4, 3\)"):
+        gather(tmp_path / "wide.npy")
+    np.savez(tmp_path / "odd.npz", x=np.zeros(3))
+    with pytest.raises(ValueError, match="must hold obs and next_obs, it holds x"):
+        gather(tmp_path / "odd.npz")
+    np.save(tmp_path / "far.npy", np.array([[0, 9]]))
+    with pytest.raises(ValueError, match=r"states must be in 0\.\.4, got 9"):
+        gather(tmp_path / "far.npy", 5)
+
+
+# Pictures and the command line
+
+
+def test_a_single_stop_and_many_are_both_seen_in_a_large_maze() -> None:
+    mdp = eo.maze(maps.open_map(220, 220))
+    assert mdp.coords is not None
+    row = np.zeros(mdp.n_states, dtype=int)
+    for stops, full in ((np.array([220 * 219 + 1]), 1), (np.arange(mdp.n_states // 2), None)):
+        row[:] = 0
+        row[stops] = -1
+        ax = plots.figure([policy_panel(mdp.coords, row)]).axes[0]
+        alpha = np.asarray(ax.images[-1].get_array())[..., 3]
+        assert max(alpha.shape) <= PIXELS // 4
+        assert alpha.max() == 1.0
+        assert (alpha[: len(alpha) // 2 - 1] == 1.0).all() == (full is None)
+        if full is not None:
+            assert (alpha > 0).sum() == full
+            assert alpha[-1, 0] == 1.0  # where the stop is: last row, second column
+
+
+def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["discover", "rooms:6x6", "-n", "6", "--json", "--out", str(tmp_path), "--rng", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    mdp = eo.maze(maps.rooms_map(6, 6, rng=3))
+    assert (found["maze"], found["states"]) == ("rooms:6x6", mdp.n_states)
+    options = eo.discover(mdp, 6, rng=3)
+    assert [o["n_stops"] for o in found["options"]] == [len(s) for s in options.stops]
+    assert bytes_of(eo.load_options(tmp_path / "options.safetensors", mdp)) == bytes_of(options)
+    assert main(["discover", "perfect:40x40", "-n", "6", "--engine", "processes"]) == 0
+    out = capsys.readouterr().out
+    assert "(2 more maps are not shown)" in out
+    assert "(maps show one row and column in 2)" in out
+    assert main(["diffusion", "open:2x2", "-n", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["states"] == 4
+
+
+def test_many_stops_are_counted_and_the_first_listed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eigenoptions.cli.skills.LISTED", 3)
+    main(["discover", "open:20x20", "-n", "1", "--gamma", "0", "--json"])
+    row = json.loads(capsys.readouterr().out)["options"][0]
+    options = eo.discover(eo.maze(maps.open_map(20, 20)), 1, gamma=0.0)
+    assert row["n_stops"] == len(options.stops[0])
+    assert row["stop_states"] == options.stops[0][:3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rooms:6", "a map made by rule has rows and columns, like rooms:20x30, got 'rooms:6'"),
+        ("open:0x5", "a map has 1 to 50,000,000 cells, open:0x5 has 0: give other numbers"),
+        ("perfect:90000x90000", "a map has 1 to 50,000,000 cells"),
+    ],
+)
+def test_maps_that_cannot_be_made_are_refused(
+    name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", name]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_commands_offer_every_engine() -> None:
+    for command in (Discover, Diffusion):
+        assert get_args(get_type_hints(command)["engine"]) == ENGINES
