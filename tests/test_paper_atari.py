@@ -44,11 +44,11 @@ def rolls(paths, stopped=None, actions=None, length=None, score=None):
 
 
 def test_measures_of_a_path_by_hand():
-    path = [[0], [8], [16], [40], [41], [42], [43], [60]]
+    path = [[0], [8], [16], [40], [41], [42], [42], [60]]
     found = measure(
         rolls([path], stopped=[[0, 0, 1, 0, 0, 0, 1, 1]], actions=[[1, 1, 1, 1, 0, 0, 2, 1]]), (0,), LANES
     )
-    assert found["dwell"] == 0.75  # 41, 42 and 43 are one place: 40..43
+    assert found["dwell"] == 0.75  # 41 and 42 are one place: 40..43
     assert (found["settles"], found["arrives"], found["x"], found["away"]) == (1, 1, 42, 42)
     assert list(LANES)[int(found["region"][0])] == "lane 1"
     assert (found["places"], found["farthest"], found["height"]) == (5, 60, np.mean(path))
@@ -239,6 +239,7 @@ def made_up(table, game="Breakout", regions=None):
         "columns": list(table),
         "rollouts": np.stack(list(table.values()), axis=1),
         "regions": regions or {},
+        "actions": ["NOOP", "UP", "DOWN"],
         "frames": 200,
         "acts": 1,
         "starts": [{"collection": c, "start": 0, "frames": 1, "position": "0"} for c in range(3)],
@@ -286,7 +287,7 @@ def test_montezuma_and_pacman_are_judged_by_their_places(rng):
     table["region"] = np.where(table["region"] == 3, 3, -1)  # the rope alone
     places, similar = atari_claims.claims(made_up(table, "MontezumaRevenge", goals))[:2]
     assert (places.verdict, similar.verdict) == ("partly", "does not hold")
-    corners = {"corner upper left": [[0, 9], [0, 9]], "intersection": [[20, 29], [20, 29]]}
+    corners = {"corner upper left": [[0, 9], [0, 9]], "junction 24,24": [[20, 29], [20, 29]]}
     table["region"] = np.where(table["region"] == 3, 1, -1)
     assert atari_claims.claims(made_up(table, "MsPacman", corners))[0].verdict == "partly"
 

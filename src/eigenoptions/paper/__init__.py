@@ -5,6 +5,7 @@ here.
 """
 
 from eigenoptions.paper import (
+    atari,
     bottlenecks,
     figure1,
     figure2,
@@ -36,4 +37,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     tasks.EXPERIMENT,
     goals.EXPERIMENT,
     variants.EXPERIMENT,
+    *atari.EXPERIMENTS,
 )

@@ -28,7 +28,7 @@ LANE = 16.0  # units of height: a lane of Freeway
 ROAD = 170.0  # units of height from pavement to pavement, about
 SEVERAL = 3  # lanes that options differ by, at least
 SIMILAR = 0.8  # "very similar": share of Kulkarni's goals that options settle at
-GOALS = ("middle ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
+GOALS = ("central ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
 KNOWN = (
     "Of the Atari games, one collection and start of each had been looked at by another program (with "
     "other measures) "
@@ -238,7 +238,7 @@ def _montezuma(results: Results) -> list[Claim]:
 
 
 def _pacman(results: Results) -> list[Claim]:
-    words = {"corners": "corner", "intersections": "intersection"}
+    words = {"corners": "corner", "intersections": "junction"}
     shares = {name: _arriving(results, "singular", word) for name, word in words.items()}
     random = {name: _arriving(results, "random", word) for name, word in words.items()}
     walk = {name: _arriving(results, "walk", word, settled=False) for name, word in words.items()}
@@ -347,7 +347,9 @@ def _goals_of(results: Results, kind: str, k: int) -> float:
 
 
 def _names(results: Results, table: Table) -> NDArray[Any]:
-    return np.array(["", *results["regions"]])[table["region"].astype(int) + 1]
+    names: NDArray[Any] = np.array(["", *results["regions"]])
+    found: NDArray[Any] = names[table["region"].astype(int) + 1]
+    return found
 
 
 def _whole(results: Results) -> Table:
@@ -356,7 +358,7 @@ def _whole(results: Results) -> Table:
 
 
 def _frames(results: Results) -> int:
-    return int(results.get("long_frames", results["frames"]))
+    return int(results.get("long_frames") or results["frames"])
 
 
 def _best(table: Table) -> list[float]:

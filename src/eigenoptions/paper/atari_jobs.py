@@ -2,17 +2,18 @@
 
 What is followed in a roll-out has a *kind*:
 
-========= ====================================================================================================
+========= ============================================================================================================
 singular  right singular vectors of T, non-zero values only, both signs; `many` evenly spaced ones, or all (None)
-random    the same number of `bases`, `many` directions of each, both signs: orthonormal, on the features that
-          ever changed in the collection
-rows      rows of V instead of its columns, as the published program takes them; all features, one sign
+random    `bases` of random orthonormal directions on the features that ever changed, `many` of each, both signs
+rotated   the same, but within the span of the singular vectors: another basis of where transitions went
+rows      rows of V instead of its columns, as the published program takes them; `many` of all features, one sign
 published the same with its other fault, rewards against what the last action tried led to, and no tolerance
 constant  each action held all the time
 walk      `many` uniformly random walks
-========= ====================================================================================================
+========= ============================================================================================================
 
-A *variant* says what is coded and how it is followed; `PAPER` is the paper's way. Collections are made again in each
+A *variant* says what is coded and how it is followed; `PAPER` is the paper's way, with the published program's answer
+to what follows when no action is positive: nothing is done for a frame. Collections are made again in each
 worker that needs them (they are a pure function of settings, and cost seconds), so that jobs stay plain.
 """
 
@@ -30,7 +31,8 @@ from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import Rollouts, lockstep
 from eigenoptions.atari.starts import Start, find_starts
-from eigenoptions.paper.atari_collections import Collection, collection, start_of
+from eigenoptions.paper.atari_collections import Collection, collection
+from eigenoptions.paper.atari_collections import start_of as start_of
 from eigenoptions.paper.atari_measures import KINDS, OPTION, histogram, joined, measure
 
 Job = Mapping[str, Any]
@@ -53,8 +55,8 @@ def rollouts(job: Job) -> dict[str, Any]:
     ----------
     job
         ``game``, ``seed`` (of the collection), ``starts`` (plain, all of them), ``start`` (number of the one),
-        ``transitions``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``, and ``heights`` (whether to
-        keep histograms).
+        ``transitions``, ``longest``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``, and ``heights``
+        (whether to keep histograms).
 
     Returns
     -------
@@ -177,8 +179,8 @@ def _collection(job: Job) -> Collection | None:
     kinds = {option["kind"] for option in job["options"]} if "options" in job else {*job["kinds"]}
     if kinds <= {*BLIND}:
         return None
-    given = {name: job[name] for name in ("game", "seed", "starts", "transitions")}
-    given |= {name: job["variant"].get(name) for name in ("coding", "bytes", "whiten")}
+    given = {name: job[name] for name in ("game", "seed", "starts", "transitions", "longest")}
+    given |= {name: job["variant"].get(name) for name in ("coding", "hold", "bytes", "slow")}
     return collection(json.dumps(given, sort_keys=True))
 
 
@@ -190,7 +192,7 @@ def _options(kinds: Job, n_actions: int, held: Collection | None) -> list[Option
             found += [_option(kind, 0, i, 1) for i in range(n_actions if kind == "constant" else how["many"])]
             continue
         assert held is not None
-        signs = (1, -1) if kind in ("singular", "random") else (1,)
+        signs = (1,) if kind in ("rows", "published") else (1, -1)
         for basis in range(how.get("bases", 1)):
             found += [
                 _option(kind, basis, i, sign) for i in held.numbers(kind, how["many"]) for sign in signs
@@ -209,6 +211,6 @@ def _name(option: Option) -> tuple[Any, ...]:
 def _blindly(option: Option, job: Job, n_actions: int) -> NDArray[np.int8]:
     """``(frames,)`` actions of a constant or a walk."""
     if option["kind"] == "constant":
-        return np.full(job["frames"], option["direction"], dtype=np.int8)
+        return np.full(int(job["frames"]), option["direction"], dtype=np.int8)
     rng = np.random.default_rng([job["seed"], job["start"], option["direction"]])
-    return rng.integers(n_actions, size=job["frames"]).astype(np.int8)
+    return rng.integers(n_actions, size=int(job["frames"])).astype(np.int8)

@@ -35,14 +35,7 @@ MEASURES = {
     "height": "mean of the last coordinate of the position (in Freeway: how far the chicken is up the road)",
 }
 PLACED = ("dwell", "settles", "away", "arrives", "places", "farthest", "height")  # need a known position
-KINDS = (
-    "singular",
-    "random",
-    "rows",
-    "published",
-    "constant",
-    "walk",
-)  # what a roll-out followed; see `atari_jobs`
+KINDS = ("singular", "random", "rotated", "rows", "published", "constant", "walk")  # see `atari_jobs`
 OPTION = ("kind", "basis", "direction", "sign")  # an option's name within a collection
 
 Array = NDArray[np.float64]
@@ -65,7 +58,7 @@ def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None =
     Returns
     -------
     dict
-        Arrays ``(n,)``: the measures, ``x``, ``y``, ... as many as p (mean position of the frames at the modal place)
+        Arrays ``(n,)``: the measures, ``x``, ``y``, ... as many as p (the most frequent position at the modal place)
         and ``region`` (number of the first region that holds it, -1 if none). The *modal place* is where most frames
         of the second half, ``F // 2`` on, are spent; of equal ones, the first that is met. After its end (a lost life)
         an option is nowhere, so dying early is no dwelling; with nothing in the second half, dwell is 0 and the modal
@@ -116,7 +109,7 @@ def _placed(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
         return row
     kinds, first, counts = np.unique(late, return_index=True, return_counts=True)
     best = min(range(len(kinds)), key=lambda i: (-counts[i], first[i]))
-    place = path[frames // 2 :][late == kinds[best]].mean(axis=0)
+    place = _mode(path[frames // 2 :][late == kinds[best]])
     dwell, away = counts[best] / (frames - frames // 2), float(np.linalg.norm(place - start))
     return {
         **row,
@@ -126,6 +119,13 @@ def _placed(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
         "arrives": float(dwell >= SETTLED and away >= FAR),
         **dict(zip(axes, place.tolist(), strict=True)),
     }
+
+
+def _mode(points: Array) -> Array:
+    """The most frequent of points ``(n, p)``; of equal ones, the first."""
+    kinds, first, counts = np.unique(points, axis=0, return_index=True, return_counts=True)
+    mode: Array = kinds[min(range(len(kinds)), key=lambda i: (-counts[i], first[i]))]
+    return mode
 
 
 def points_of(table: Table) -> Array:
@@ -252,7 +252,7 @@ def rarefied(counts: Sequence[int], n: int, k: int) -> float:
     1.5
     """
     missed = [np.prod(1 - c / np.arange(n - k + 1, n + 1)) if n - c >= k else 0.0 for c in counts]
-    return float(len(counts) - np.sum(missed))
+    return float(len(counts) - sum(map(float, missed)))
 
 
 def joined(tables: Sequence[Table]) -> Table:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.paper.atari_collections import start_of
 from eigenoptions.paper.atari_jobs import PAPER, rollouts, starts, trace
@@ -25,7 +26,7 @@ from eigenoptions.paper.atari_measures import (
     joined,
     points_of,
 )
-from eigenoptions.paper.atari_statistics import AGREEMENT, REACH, chosen, effect, level
+from eigenoptions.paper.atari_statistics import AGREEMENT, REACH, by_group, chosen, effect, level
 from eigenoptions.paper.experiment import Pmap, Results, Settings
 
 COMPARED = (  # with random directions; the first two decide, see `atari_claims`
@@ -62,10 +63,10 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
     game
         Its name.
     settings
-        ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``frames``, ``until``, ``kinds``,
-        ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``seeds`` or ``frames``), ``from`` (how
-        many of the starts are rolled out from; all) and ``long`` (more roll-outs from the first start: a list of
-        ``{"frames", "kinds"}``).
+        ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``, ``until``,
+        ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``seeds`` or ``frames``),
+        ``from`` (how many of the starts are rolled out from; all) and ``long`` (more roll-outs from the first start: a
+        list of ``{"frames", "kinds"}``).
     pmap
         Map over jobs.
 
@@ -93,6 +94,7 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
         "columns": list(table),
         "rollouts": np.stack(list(table.values()), axis=1),
         "regions": {name: [list(ends) for ends in box] for name, box in known(game).regions.items()},
+        "actions": list(Emulator(game).actions),
         "frames": settings["frames"],
         "acts": int(sum(result["acts"] for result in done)),
         "starts": [
@@ -109,7 +111,9 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
     results |= summaries(results)
     rows = highlight(results)
     results["highlights"] = rows
-    results |= _traces(game, settings, found, rows, results.get("long_frames", settings["frames"]), pmap)
+    results |= _traces(
+        game, settings, found, rows, int(results.get("long_frames") or settings["frames"]), pmap
+    )
     return results
 
 
@@ -118,6 +122,7 @@ def summaries(results: Results) -> Results:
     means: list[dict[str, Any]] = []
     effects: list[dict[str, Any]] = []
     levels: list[dict[str, Any]] = []
+    groups: list[dict[str, Any]] = []
     for number, variant in enumerate(results["variants"]):
         table = rolled(results, variant=number)
         placed = "x" in table
@@ -125,16 +130,13 @@ def summaries(results: Results) -> Results:
             part = chosen(table, kind=kind)
             if len(part["kind"]):
                 means.append({"variant": variant, "kind": kind, **_means(part)})
-        for measure in COMPARED:
-            if placed or measure not in (*PLACED, AGREEMENT, REACH):
-                found = effect(table, measure, among=2)
-                effects.append({"variant": variant, "against": "random", "measure": measure, **found.row()})
-        if len(chosen(table, kind="walk")["kind"]):
-            for measure in AGAINST_WALKS:
-                if placed or measure not in PLACED:
-                    found = effect(table, measure, other="walk", among=2)
-                    effects.append({"variant": variant, "against": "walk", "measure": measure, **found.row()})
-        for kind in ("singular", "random", "published", "constant"):
+        for other, measures in (("random", COMPARED), ("rotated", COMPARED[:5]), ("walk", AGAINST_WALKS)):
+            if len(chosen(table, kind=other)["kind"]):
+                for measure in measures:
+                    if placed or measure not in (*PLACED, AGREEMENT, REACH):
+                        row = effect(table, measure, other=other, among=2).row()
+                        effects.append({"variant": variant, "against": other, "measure": measure, **row})
+        for kind in ("singular", "random", "rotated", "published", "constant"):
             part = chosen(table, kind=kind)
             if placed and len(part["kind"]):
                 of = level(table, AGREEMENT, kind)
@@ -149,7 +151,11 @@ def summaries(results: Results) -> Results:
                         **share,
                     }
                 )
-    return {"means": means, "effects": effects, "levels": levels}
+        if placed:
+            groups += [
+                {"variant": variant, **row} for row in by_group(table, ("arrives", AGREEMENT, "dwell", REACH))
+            ]
+    return {"means": means, "effects": effects, "levels": levels, "groups": groups}
 
 
 def rolled(results: Results, name: str = "rollouts", **values: float | str) -> Table:
@@ -261,7 +267,8 @@ def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
     kind = KINDS[int(table["kind"][i])]
     number, sign = int(table["direction"][i]), int(table["sign"][i])
     region = int(table["region"][i]) if "region" in table else -1
-    words = {"singular": f"e{number + 1}{'+' if sign > 0 else '-'}", "published": f"row {number}"}
+    words = {"singular": f"#{number}{'+' if sign > 0 else '-'}", "published": f"row {number}"}
+    words["constant"] = f"always {results['actions'][number]}" if kind == "constant" else ""
     return {
         "kind": kind,
         "basis": int(table["basis"][i]),
@@ -279,7 +286,7 @@ def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
 
 def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
     """Roll-outs to do, the longest first."""
-    base = {"game": game, "transitions": settings["transitions"], "until": settings["until"]}
+    base = {"game": game, **{key: settings[key] for key in ("transitions", "longest", "until")}}
     jobs = []
     for extra in settings.get("long", []):
         for seed, its in zip(settings["seeds"], found, strict=True):
@@ -357,12 +364,7 @@ def _traces(
     pmap: Pmap,
 ) -> Results:
     """What the highlighted options did, in the order of their rows."""
-    base = {
-        "game": game,
-        "transitions": settings["transitions"],
-        "until": settings["until"],
-        "frames": frames,
-    }
+    base = {"game": game, "frames": frames, **{k: settings[k] for k in ("transitions", "longest", "until")}}
     at = sorted({row["start"] for row in rows})
     jobs = [
         {
