@@ -373,6 +373,8 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
         reproduce(tmp_path / "a", "slow")
     with pytest.raises(ValueError, match=f"engine must be one of {', '.join(ENGINES)}, got 'cloud'"):
         reproduce(tmp_path / "a", "quick", engine="cloud")
+    with pytest.raises(ValueError, match="workers must be a whole number from 1, got 0"):
+        reproduce(tmp_path / "a", "quick", workers=0)
     assert not (tmp_path / "a").exists()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").write_text("years of work")

@@ -26,7 +26,7 @@ from eigenoptions.keeping import Shelf
 from eigenoptions.paper import EXPERIMENTS, rules
 from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
 from eigenoptions.paper.results import Outcome, keep, kept, tables
-from eigenoptions.parallel import ENGINES, Progress
+from eigenoptions.parallel import Progress, pmap
 
 MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
 
@@ -72,8 +72,7 @@ def reproduce(
     """
     out = Path(folder)
     chosen = _chosen(only, settings)
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    pmap(abs, [], engine, workers=workers)  # refuses what it must before anything is written
     _claim(out)
     start_over = fresh and len(chosen) == len(EXPERIMENTS)
     with Shelf(out / "jobs", {"settings": settings}, fresh=start_over) as shelf:
@@ -86,8 +85,8 @@ def reproduce(
             if outcome is None and experiment in chosen:
                 tell(experiment.title)
                 start, spared = time.perf_counter(), shelf.spared
-                how = {"engine": engine, "workers": workers, "progress": progress, "fresh": again}
-                results = experiment.run(given, partial(shelf.pmap, **how))
+                over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
+                results = experiment.run(given, over)
                 seconds = time.perf_counter() - start + shelf.spared - spared
                 outcome = Outcome(experiment, given, results, seconds, _made(engine))
                 keep(shelf, outcome)
