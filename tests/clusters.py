@@ -12,8 +12,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 RAY = str(Path(sys.executable).with_name("ray"))
 PATIENCE = 120.0  # seconds; a busy machine takes its time
