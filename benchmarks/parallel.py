@@ -1,9 +1,9 @@
 """What several workers are worth, and what they cost: ``python benchmarks/parallel.py``.
 
-Learning experiments of a second or longer, one after the other, on worker processes (from a cold start, and once they are
-up), on a Ray cluster of this machine, and on two Ray nodes with one CPU each. Then the costs: to start, of a job that
-does nothing, of an array that all jobs share. These are wall times, so the aim holds only on an idle machine, and a busy
-one is said to be busy; what the busiest worker spent in CPU seconds says how fast it would be alone.
+Learning experiments of a second or longer, one after the other, on worker processes (from a cold start, and once they
+are up), on a Ray cluster of this machine, and on two Ray nodes with one CPU each. Then the costs: to start, of a job
+that does nothing, of an array that all jobs share. These are wall times, so the aim holds only on an idle machine, and
+a busy one is said to be busy; what the busiest worker spent in CPU seconds says how fast it would be alone.
 """
 
 from __future__ import annotations
