@@ -68,9 +68,9 @@ class Potentials:
         used = np.flatnonzero(self.direction.any(axis=0))  # features that never changed have no weight
         self._weights = np.ascontiguousarray(self.direction[:, used])
         columns = np.arange(coding.width) if coding.columns is None else np.array(coding.columns)
-        self._place = np.full(len(coding.watched) * coding.each, -1, dtype=np.intp)
-        self._place[columns[used]] = np.arange(len(used))
-        self._place = self._place.reshape(-1, coding.each)
+        place = np.full(len(coding.watched) * coding.each, -1, dtype=np.intp)
+        place[columns[used]] = np.arange(len(used))
+        self._place = place.reshape(-1, coding.each)
 
     def __len__(self) -> int:
         """Number of purposes n."""

@@ -34,13 +34,12 @@ class Node:
         ``(A, 128)`` the memory that each action leads to, once it was tried.
     """
 
-    __slots__ = ("after", "edges", "key", "lives", "ram", "state")
+    __slots__ = ("after", "edges", "lives", "ram", "state")
 
     def __init__(self, state: Any, ram: Bytes, lives: int) -> None:
         self.state, self.ram, self.lives = state, ram, lives
         self.edges: tuple[Edge, ...] = ()
         self.after: Bytes
-        self.key: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -86,14 +85,14 @@ class Frontier:
         layer: Iterable[Node] = self.nodes
         held = 0
         for ahead in range(self.depth):
-            known: dict[bytes, Node] = {}
+            known: dict[int, list[Node]] = {}
             reached: dict[int, Node] = {}
             for node in layer:
                 if not node.edges:
                     self._try(node)
                     if self.depth > 1:  # one step ahead only states that are taken need to be told apart
                         for edge in node.edges:
-                            edge.to = known.setdefault(self._key(edge.to), edge.to)
+                            edge.to = self._merged(edge.to, known)
                 if ahead < self.depth - 1:
                     reached.update((id(edge.to), edge.to) for edge in node.edges if not edge.ended)
                 held += 1
@@ -106,22 +105,30 @@ class Frontier:
 
     def advance(self, edges: list[Edge]) -> NDArray[np.intp]:
         """Go along these edges; the number of the state, in the new frontier, that each leads to."""
-        known: dict[bytes, int] = {}
-        nodes: list[Node] = []
+        known: dict[int, list[Node]] = {}
+        place: dict[int, int] = {}
         number = np.empty(len(edges), dtype=np.intp)
+        nodes: list[Node] = []
         for i, edge in enumerate(edges):
-            key = self._key(edge.to)
-            if key not in known:
-                known[key] = len(nodes)
-                nodes.append(edge.to)
-            number[i] = known[key]
+            node = self._merged(edge.to, known)
+            number[i] = place.setdefault(id(node), len(nodes))
+            if number[i] == len(nodes):
+                nodes.append(node)
         self.nodes = nodes
         return number
 
-    def _key(self, node: Node) -> bytes:
-        if node.key is None:
-            node.key = self.emulator.key(node.state)
-        return node.key
+    def _merged(self, node: Node, known: dict[int, list[Node]]) -> Node:
+        """The first node seen in this state; `known` are those seen, by a hash of their bytes.
+
+        The bytes of a state are as large as the state, so they are made again to compare and not kept.
+        """
+        key = self.emulator.key(node.state)
+        alike = known.setdefault(hash(key), [])
+        for other in alike:
+            if other is node or self.emulator.key(other.state) == key:
+                return other
+        alike.append(node)
+        return node
 
     def _try(self, node: Node) -> None:
         emulator, one_life, hold = self.emulator, self.one_life, self.hold

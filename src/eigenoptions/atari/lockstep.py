@@ -68,13 +68,14 @@ class Rollouts:
         n, frames = self.actions.shape
         return f"Rollouts({n} options, {frames} frames: score {self.score.mean():g}, {self.acts} acts)"
 
-    def alone(self, n_actions: int, hold: int = 1) -> int:
-        """Frames that roll-outs one by one would emulate, keeping what they tried (depth 1).
+    def alone(self, n_actions: int, hold: int = 1, depth: int = 1) -> int:
+        """Frames that roll-outs one by one would emulate, merging nothing.
 
-        Every decision of every option tries `n_actions` actions for `hold` frames.
+        Every decision of every option tries `n_actions` actions, `hold` frames each, in each state `depth` - 1 steps
+        ahead; what lies nearer was tried by the decisions before.
         """
-        decisions = -(-self.length // hold)
-        return int(decisions.sum()) * n_actions * hold
+        decisions = int((-(-self.length // hold)).sum())
+        return int(decisions * n_actions**depth * hold)
 
 
 def lockstep(
