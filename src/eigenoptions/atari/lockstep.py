@@ -2,7 +2,7 @@
 
 Every option tries all actions in the emulator and takes ``argmax_a e . (phi(s') - phi(s))``. Options that stand in the
 same state try the same things, so all of them advance together, and each distinct state is tried once: the work grows
-with the number of states, not of options. Only the states of the present frame are kept.
+with the number of states, not of options. Only the states of the present frame, and those one step ahead, are kept.
 
 TERMINATE is worth 0. The paper does not say what follows when no action is positive, and in these games that is so
 every second frame; `after` is that choice.
@@ -48,7 +48,7 @@ class Rollouts:
     acts
         Frames that were emulated, looking ahead included.
     frontier
-        ``(frames,)`` distinct states of each frame, as far as they were expanded; 0 when no option was left.
+        ``(frames,)`` distinct states that options stood in; 0 when no option was left.
     """
 
     actions: NDArray[np.int8]
