@@ -284,6 +284,22 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
     assert data(folder, "figure7") == data(report[0], "figure7") != {}
 
 
+def test_starting_over_with_one_experiment_outlives_a_kill(tmp_path):
+    """What was to be made fresh is not taken from the old results after an interruption."""
+    folder = tmp_path / "report"
+    reproduce(folder, "quick", ["figure6"], engine="serial")
+
+    def stop(p):
+        if p.done == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(folder, "quick", ["figure6"], fresh=True, engine="serial", progress=stop)
+    seen = []
+    reproduce(folder, "quick", ["figure6"], engine="serial", progress=seen.append)
+    assert seen[0].done == 1 < seen[0].total
+
+
 def test_two_runs_on_one_report_do_not_meet(report, capsys, tmp_path):
     folder, _ = report
     page_before = (folder / "index.html").read_bytes()

@@ -177,6 +177,11 @@ class Shelf:
         self._refuse_read_only(1, 1)
         self._drawer(function).add(_key(job, _fingerprint(None)), job, result, 0.0)
 
+    def forget(self, function: Callable[..., Any], job: Any) -> None:
+        """Make sure that a job is done again."""
+        self._refuse_read_only(1, 1)
+        self._drawer(function).forget({_key(job, _fingerprint(None))})
+
     def _drawer(self, function: Callable[..., Any]) -> _Drawer:
         name, module = _name(function)
         path = self.folder / f"{name}-{code(module)}.jobs"

@@ -83,6 +83,8 @@ def reproduce(
             again = fresh and experiment in chosen
             outcome = None if again else kept(shelf, experiment, given)
             if outcome is None and experiment in chosen:
+                if again:
+                    shelf.forget(experiment.run, dict(given))
                 tell(experiment.title)
                 start, spared = time.perf_counter(), shelf.spared
                 over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
@@ -165,7 +167,8 @@ def _claim(out: Path) -> None:
     """Make the folder and mark it as ours, or refuse."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"cannot write the report into {out}: it is a file; give a folder")
-    if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
+    others = (p for p in out.iterdir() if not p.name.startswith(f".{MARK}.")) if out.is_dir() else ()
+    if any(others) and not (out / MARK).exists():  # a killed run may have left the mark half written
         raise FileExistsError(
             f"{out} has other things in it than a report of ours: give a new or empty folder"
         )
