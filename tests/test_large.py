@@ -15,6 +15,7 @@ from matplotlib.image import imread
 
 import eigenoptions as eo
 from eigenoptions import evaluation, maps, planning, plots, sampling
+from eigenoptions._kernels.planning import LANES
 from eigenoptions.cli import Diffusion, Discover, main
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
 from eigenoptions.evaluation import estimating
@@ -107,6 +108,7 @@ def test_enough_rooms_are_enough() -> None:
 
 
 def test_workers_solve_the_same_options(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
+    assert planning.GROUP == LANES  # a job is what the kernel advances together
     slippery = 0.9 * four_rooms.transition.toarray() + 0.1 * np.roll(
         four_rooms.transition.toarray().reshape(104, 4, 104), 1, axis=1
     ).reshape(416, 104)

@@ -22,11 +22,8 @@ from eigenoptions.parallel import ENGINES, pmap
 
 TIE = 1e-12  # of max|f|: below this a q-value is noise of the eigenvector, and goes to TERMINATE
 GROUP = 8  # options that the kernel advances together, and so those of a job
-WORTH, STOCHASTIC = (
-    20_000_000,
-    20,
-)  # states times options, about two seconds, from which workers pay; and how much
-# longer a stochastic table takes
+WORTH = 20_000_000  # states times options, about two seconds, from which workers pay
+STOCHASTIC = 20  # times longer that a stochastic table takes
 
 
 def solve(
@@ -55,8 +52,8 @@ def solve(
     provenance
         What to record in the set beside gamma.
     engine, workers
-        Where to compute, as in `parallel.pmap`; the options are the same. What takes less than about a second is
-        computed here in any case.
+        Where to compute, as in `parallel.pmap`; the options are the same. What takes less than about two seconds
+        is computed here in any case.
     progress
         Called with options done and options in all.
 
