@@ -20,7 +20,8 @@ from eigenoptions.cli import main
 from eigenoptions.keeping import Shelf, makers
 from eigenoptions.paper import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
 from eigenoptions.paper.experiment import VERDICTS, verdict
-from eigenoptions.paper.report import inline, page, reproduce
+from eigenoptions.paper.page import inline
+from eigenoptions.paper.report import page, reproduce
 from eigenoptions.paper.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import ENGINES
 from eigenoptions.storage import Journal

@@ -6,25 +6,19 @@ from results, which lie beside it as CSV.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import platform
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
-from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from eigenoptions import __version__, plots
+from eigenoptions import plots
 from eigenoptions.keeping import Shelf
 from eigenoptions.paper import EXPERIMENTS, rules
-from eigenoptions.paper.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
+from eigenoptions.paper.experiment import Experiment
+from eigenoptions.paper.page import Shown, made, section, sheet, taken, verdicts
 from eigenoptions.paper.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import Progress, pmap
 
@@ -90,7 +84,7 @@ def reproduce(
                 over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
                 results = experiment.run(given, over)
                 seconds = time.perf_counter() - start + shelf.spared - spared
-                outcome = Outcome(experiment, given, results, seconds, _made(engine))
+                outcome = Outcome(experiment, given, results, seconds, made(engine))
                 keep(shelf, outcome)
             if outcome is not None:
                 outcomes.append(outcome)
@@ -106,50 +100,30 @@ def reproduce(
     return outcomes
 
 
-def page(shown: Sequence[tuple[Outcome, list[Claim]]], settings: str) -> str:
-    """HTML of the report, from outcomes and their claims."""
-    claims = [claim for _, its in shown for claim in its]
+def page(shown: Shown, settings: str, more: Mapping[str, str] | None = None) -> str:
+    """HTML of the report, from outcomes and their claims, with `more` for some of the sections."""
     missing = [e.title for e in EXPERIMENTS if e.name not in {o.experiment.name for o, _ in shown}]
-    counts = " ".join(
-        f'<span class="chip {_class(v)}">{sum(c.verdict == v for c in claims)} {text}</span>'
-        for v, text in zip(VERDICTS, ("hold", "partly", "do not hold"), strict=True)
-    )
-    style = (files("eigenoptions.paper") / "report.css").read_text()
     absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
-    rows = "".join(_row(c, o.experiment) for o, its in shown for c in its)
     contents = "".join(
         f'<li><a href="#{o.experiment.name}">{escape(o.experiment.title)}</a></li>' for o, _ in shown
     )
     body = f"""<header>
 <h1>Eigenoptions, made again</h1>
-<p>A reproduction of the tabular part of <cite>A Laplacian Framework for Option Discovery in Reinforcement
+<p>A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement
 Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Claims are
 judged by <a href="#rules">rules</a>, most of which were fixed before the experiments were run; the exceptions are named
 there. Every number is computed from the results, which lie beside this page as CSV.</p>
-<p class="facts">Settings: <b>{escape(settings)}</b>. {_time(shown)}</p>
+<p class="facts">Settings: <b>{escape(settings)}</b>. {taken(shown)}</p>
 </header>
 <main>
-<section id="claims">
-<h2>Claims</h2>
-<p>{counts}</p>{absent}
-<table class="claims"><thead>
-<tr><th>The paper says</th><th>Section</th><th>Measured here</th><th>Verdict</th></tr></thead>
-<tbody>{rows}</tbody></table>
-</section>
+{verdicts(shown, absent)}
 <nav><h2>Figures</h2><ul>{contents}</ul></nav>
-{"".join(_section(o, its) for o, its in shown)}
+{"".join(section(o, its, (more or {}).get(o.experiment.name, "")) for o, its in shown)}
 <section id="rules"><h2>Rules</h2>
 {_rules()}
 </section>
-</main>
-<footer><p>{escape(_versions())}. Page made on {time.strftime("%Y-%m-%d")}.</p></footer>"""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<title>Eigenoptions, made again</title>\n"
-        f"<style>\n{style}</style></head>\n"
-        f"<body>\n{body}\n</body></html>\n"
-    )
+</main>"""
+    return sheet("Eigenoptions, made again", body)
 
 
 def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
@@ -213,80 +187,6 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     plots.write(out / "index.html", html)
 
 
-def _section(outcome: Outcome, claims: list[Claim]) -> str:
-    e = outcome.experiment
-    links = ", ".join(
-        f'<a href="data/{e.name}-{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
-    )
-    evidence = "".join(
-        f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <em>{escape(c.sentence)}</em> '
-        f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
-        for c in claims
-    )
-    told = "".join(f"<p>{escape(note)}</p>" for note in e.notes(outcome.results))
-    notes = f'<div class="notes"><h3>Looking into it</h3>{told}</div>\n' if told else ""
-    given = "".join(
-        f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
-        for k, v in outcome.settings.items()
-    )
-    return f"""<section id="{e.name}">
-<h2>{escape(e.title)}</h2>
-<p><b>The paper ({escape(e.section if e.section[0].isalpha() else f"Section {e.section}")}):</b> {escape(e.shows)}</p>
-<figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>
-<ul class="evidence">{evidence}</ul>
-{notes}<details><summary>Settings, data and time</summary><dl>{given}
-<div><dt>made</dt><dd>{escape(_where(outcome))}</dd></div>
-<div><dt>data</dt><dd>{links}</dd></div></dl></details>
-</section>
-"""
-
-
-def _row(claim: Claim, experiment: Experiment) -> str:
-    return (
-        f'<tr><td><a href="#{experiment.name}">{escape(claim.sentence)}</a></td>'
-        f'<td data-head="Section">{escape(claim.section)}</td>'
-        f'<td data-head="Measured here">{escape(claim.measured)}</td>'
-        f'<td><span class="chip {_class(claim.verdict)}">{claim.verdict}</span></td></tr>\n'
-    )
-
-
-def inline(svg: str, prefix: str, label: str) -> str:
-    """Make an SVG file part of a page: no prolog, no metadata, a label, and ids no other picture has."""
-    drawing = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", drawing)
-    head, rest = drawing.split(">", 1)
-    width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
-    head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
-    size = f"width:{1.9 * width:.0f}px;min-width:{1.1 * width:.0f}px"  # as wide as is there, never unreadable
-    return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
-
-
-def _class(verdict: str) -> str:
-    return {HOLDS: "yes", PARTLY: "part", FAILS: "no"}[verdict]
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
-
-
-def _where(outcome: Outcome) -> str:
-    """How long it took, with what, and when."""
-    made = outcome.made
-    if not made:
-        return f"in {_duration(outcome.seconds)}"
-    cores = f"{made['cores']} core{'s' * (made['cores'] != 1)}"
-    return (
-        f"in {_duration(outcome.seconds)} by {made['engine']} on {cores}, {made['date']}, {made['versions']}"
-    )
-
-
-def _time(shown: Sequence[tuple[Outcome, list[Claim]]]) -> str:
-    """How long all took, and on how many cores."""
-    cores = sorted({o.made["cores"] for o, _ in shown if o.made})
-    on = f" on {' or '.join(map(str, cores))} core{'s' * (cores != [1])}" if cores else ""
-    return f"Time taken by the experiments: <b>{_duration(sum(o.seconds for o, _ in shown))}</b>{on}."
-
-
 def _rules() -> str:
     """What the judgements mean, as `rules` says it."""
     words = [
@@ -317,24 +217,6 @@ def _rules() -> str:
     )
 
 
-def _claims_csv(shown: Sequence[tuple[Outcome, list[Claim]]]) -> bytes:
+def _claims_csv(shown: Shown) -> bytes:
     rows = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
     return tables({"claims": rows}).get("claims", "").encode()
-
-
-def _made(engine: str) -> dict[str, Any]:
-    """Where results come from: engine, cores, versions and day."""
-    return {
-        "engine": engine,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "versions": _versions(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
-
-
-def _versions() -> str:
-    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib"))
-    return (
-        f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, "
-        f"{platform.system()} {platform.machine()}"
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -278,8 +279,8 @@ def write(path: str | Path, data: bytes) -> None:
         temporary.write_bytes(data)
         os.replace(temporary, target)
     except OSError as error:
-        if temporary.parent.is_dir():
-            temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a file system that cannot be written has nothing to clean up
+            temporary.unlink()
         why = error.strerror or str(error)
         raise type(error)(
             f"cannot write {target}: {why}; choose a folder that exists and can be written"
