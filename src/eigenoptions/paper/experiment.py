@@ -75,6 +75,8 @@ class Experiment:
         Results to claims.
     notes
         Results to paragraphs: what was looked into, and what explains a difference.
+    extra
+        Part of the library that must be installed for it, as in ``pip install 'eigenoptions[atari]'``.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Experiment:
     figure: Callable[[Results], Any]
     claims: Callable[[Results], list[Claim]]
     notes: Callable[[Results], list[str]] = lambda results: []
+    extra: str = ""
 
 
 def verdict(*tests: bool) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions import plots
@@ -22,6 +23,7 @@ from eigenoptions.paper.page import Shown, made, section, sheet, taken, verdicts
 from eigenoptions.paper.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import Progress, pmap
 
+EXTRAS = {"atari": "ale_py"}  # of experiments, and the package that tells whether they are installed
 MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
 
 log = logging.getLogger("eigenoptions")
@@ -68,7 +70,7 @@ def reproduce(
     chosen = _chosen(only, settings)
     pmap(abs, [], engine, workers=workers)  # refuses what it must before anything is written
     _claim(out)
-    start_over = fresh and len(chosen) == len(EXPERIMENTS)
+    start_over = fresh and not only
     with Shelf(out / "jobs", {"settings": settings}, fresh=start_over) as shelf:
         _clear(out, start_over)
         outcomes = []
@@ -134,7 +136,14 @@ def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
     offered = sorted(set.intersection(*(set(e.settings) for e in EXPERIMENTS)))
     if settings not in offered:
         raise ValueError(f"settings must be one of {', '.join(offered)}, got {settings!r}")
-    return [e for e in EXPERIMENTS if not only or e.name in only]
+    chosen = [e for e in EXPERIMENTS if not only or e.name in only]
+    absent = [e for e in chosen if e.extra and find_spec(EXTRAS[e.extra]) is None]
+    for e in absent:
+        remedy = f"needs more than is installed: pip install 'eigenoptions[{e.extra}]'"
+        if e.name in only:
+            raise ImportError(f"{e.name} {remedy}")
+        log.warning("%s is left out: it %s", e.title, remedy)
+    return [e for e in chosen if e not in absent]
 
 
 def _claim(out: Path) -> None:
