@@ -277,6 +277,8 @@ def test_counts_are_gathered_exactly(four_rooms: eo.MDP) -> None:
 def test_what_cannot_be_gathered_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is nothing to gather"):
         gather([])
+    with pytest.raises(TypeError, match=r"a pair \(before, after\) or a function, got ndarray"):
+        gather([np.array([0, 1]), np.array([1, 2])])
     with pytest.raises(FileNotFoundError, match=r"there is no \.npy"):
         gather(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no file .*gone\.npy"):

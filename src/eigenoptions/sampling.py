@@ -276,6 +276,11 @@ def _spans(parts: Any) -> list[Any]:
     if not isinstance(parts, str | Path):
         if _is_pair(parts):
             return [parts]
+        if isinstance(parts, np.ndarray) or not hasattr(parts, "__iter__"):
+            kind = type(parts).__name__
+            raise TypeError(
+                f"a part is a path, Transitions, a pair (before, after) or a function, got {kind}"
+            )
         return [span for part in parts for span in _spans(part)]
     path = Path(parts)
     if path.is_dir():
