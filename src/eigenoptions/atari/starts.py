@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -29,11 +29,12 @@ HELD = 8  # frames that an action is held to see what it does
 BURST = 120  # frames of a burst of exploration
 STICKY = 0.9  # chance that the next frame's action is the last one's
 REST = 60  # frames without a button, which a start state must survive
-CELL = 8  # values of a position byte that count as one place
+CELL = 8  # values of a position byte that count as one place, at first
 PROBES = 32  # states in which bytes of the player are looked for
 SURE = 0.25  # of the surest byte's score: below it a byte is not the player's
 SAME = 0.98  # cosine of what actions do to two bytes: above it they say the same
 MOST_BYTES = 4  # of the player, where they are not known
+MOST_VIEW = 12  # bytes that tell places apart when the player's do not
 MOST_CELLS = 4_096  # places that an archive keeps, of 8 kB each
 MOST_TRIES = 512  # places that are tried as start states
 
@@ -112,7 +113,9 @@ def find_starts(
     rng
         Of the exploration.
     bursts
-        Of exploration, 120 frames each.
+        Of exploration, 120 frames each. In games whose position bytes are not known, where they show too few places,
+        there are as many again with places told apart by single values of the player's bytes, and once more by all
+        bytes that depend on the action.
     progress
         Called with a `Progress` of the bursts.
 
@@ -134,34 +137,47 @@ def find_starts(
     rng = np.random.default_rng(rng)
     emulator.begin()
     intro = skip_intro(emulator)
-    watch = known(emulator.game).position or player_bytes(emulator, rng)
-    archive = _explore(emulator, watch, (0,) * intro, int(bursts), rng, progress)
-    found = _farthest(emulator, archive, watch, n)
-    if len(found) < n:
-        raise ValueError(
-            f"{len(found)} of {n} start states were found in {emulator.game} among {len(archive)} places in {bursts} "
-            "bursts: raise bursts, or ask for fewer (n)"
-        )
-    return found
+    here, best, places = emulator.save(), 0, 0
+    for watch, width in _views(emulator, rng):
+        emulator.restore(here)
+        archive = _explore(emulator, watch, width, (0,) * intro, int(bursts), rng, progress)
+        found = _farthest(emulator, archive, watch, width, n)
+        if len(found) == n:
+            return found
+        best, places = max(best, len(found)), max(places, len(archive))
+    raise ValueError(
+        f"{best} of {n} start states were found in {emulator.game} among {places} places in {bursts} bursts: "
+        "raise bursts, or ask for fewer (n)"
+    )
 
 
 def skip_intro(emulator: Emulator) -> int:
     """Advance to the first frame where the player is in control; the number of frames without a button until there.
 
     In control: what is on the screen after holding a button for 8 frames depends on which one it is. Memory would not
-    do, since it mirrors the joystick also while nobody listens. Frames are tried in steps of 8.
+    do, since it mirrors the joystick also while nobody listens. A frame is passed over from which a life is lost within
+    a second without a button, if there is another: some games begin by taking one. Frames are tried in steps of 8.
     """
+    first: tuple[int, Any] | None = None
     for frame in range(0, INTRO, HELD):
         here = emulator.save()
         if _screens_differ(emulator, here):
             emulator.restore(here)
-            return frame
+            first = first or (frame, here)
+            if _rests(emulator):
+                emulator.restore(here)
+                return frame
         emulator.restore(here)
         for _ in range(HELD):
             emulator.act(0)
-    raise ValueError(
-        f"no action changes the picture of {emulator.game} in its first {INTRO} frames: it cannot be played so"
-    )
+        if emulator.over:
+            break
+    if first is None:
+        raise ValueError(
+            f"no action changes the picture of {emulator.game} in its first {INTRO} frames: it cannot be played so"
+        )
+    emulator.restore(first[1])
+    return first[0]
 
 
 def influence(emulator: Emulator, states: Iterable[Any], hold: int = HELD) -> NDArray[np.float64]:
@@ -273,9 +289,32 @@ class _Cell:
     visits: int = 0
 
 
+def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Ways to tell places apart, from coarse to fine: bytes, and how many of their values are one place."""
+    place = known(emulator.game).position
+    if place:
+        yield place, CELL
+        return
+    here, states = emulator.save(), []
+    watch = player_bytes(emulator, rng)
+    yield watch, CELL
+    yield watch, 1
+    emulator.restore(here)
+    for _ in range(PROBES):
+        for action in rng.integers(emulator.n_actions, size=HELD).tolist():
+            emulator.act(action)
+        states.append(emulator.save())
+        if emulator.over:
+            emulator.restore(here)
+    share = influence(emulator, states)
+    order = np.argsort(-share, kind="stable")[:MOST_VIEW]
+    yield tuple(sorted(int(b) for b in order if share[b] > 0)), 1
+
+
 def _explore(
     emulator: Emulator,
     watch: tuple[int, ...],
+    width: int,
     intro: tuple[int, ...],
     bursts: int,
     rng: np.random.Generator,
@@ -284,7 +323,7 @@ def _explore(
     """Go back to a place seldom visited, and on from there with sticky random actions: new places are kept."""
     begin = time.perf_counter()
     position = _place(emulator.ram(), watch)
-    cells = {_cell(position): _Cell(bytes(intro), emulator.save(), position)}
+    cells = {_cell(position, width): _Cell(bytes(intro), emulator.save(), position)}
     archive = list(cells.values())
     for burst in range(bursts):
         if progress is not None:
@@ -304,18 +343,20 @@ def _explore(
             if emulator.over or emulator.lives < lives:
                 break
             position = _place(emulator.ram(), watch)
-            here = cells.get(_cell(position))
+            here = cells.get(_cell(position, width))
             if here is not None:
                 here.visits += 1
             elif len(archive) < MOST_CELLS:
-                cells[_cell(position)] = _Cell(base.actions + bytes(taken), emulator.save(), position)
-                archive.append(cells[_cell(position)])
+                cells[_cell(position, width)] = _Cell(base.actions + bytes(taken), emulator.save(), position)
+                archive.append(cells[_cell(position, width)])
     if progress is not None:
         progress(Progress(bursts, bursts, time.perf_counter() - begin))
     return archive
 
 
-def _farthest(emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], n: int) -> list[Start]:
+def _farthest(
+    emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], width: int, n: int
+) -> list[Start]:
     """Of places where the player survives a rest, one by one the farthest from those chosen before."""
     where = np.array([cell.position for cell in archive], dtype=np.float64)
     found: list[Start] = []
@@ -325,12 +366,10 @@ def _farthest(emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], 
         i = int(np.where(untried, apart, -1.0).argmax())  # the first of equals: where the player got control
         untried[i] = False
         emulator.restore(archive[i].state)
-        lives = emulator.lives
-        for _ in range(REST):
-            emulator.act(0)
+        survives = _rests(emulator)
         position = _place(emulator.ram(), watch)
-        new = all(_cell(position) != _cell(start.position) for start in found)
-        if not new or emulator.over or emulator.lives < lives:
+        new = all(_cell(position, width) != _cell(start.position, width) for start in found)
+        if not (survives and new):
             continue
         actions = tuple(archive[i].actions) + (0,) * REST
         found.append(Start(emulator.game, actions, watch, position))
@@ -340,12 +379,22 @@ def _farthest(emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], 
     return found
 
 
+def _rests(emulator: Emulator) -> bool:
+    """Let a second pass without a button; whether no life was lost."""
+    lives = emulator.lives
+    for _ in range(REST):
+        emulator.act(0)
+        if emulator.over or emulator.lives < lives:
+            return False
+    return True
+
+
 def _place(ram: Bytes, watch: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(ram[list(watch)].tolist())
 
 
-def _cell(position: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(value // CELL for value in position)
+def _cell(position: tuple[int, ...], width: int) -> tuple[int, ...]:
+    return tuple(value // width for value in position)
 
 
 def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...]) -> list[Bytes]:
