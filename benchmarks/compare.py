@@ -225,7 +225,7 @@ def markdown(results: dict[str, Any]) -> str:
     if agreed:
         worst = max(e["gap"] for e in agreed)
         text += (
-            f"\nBefore the clocks started, {len(agreed)} answers were compared; "
+            f"\nAnswers first: {len(agreed)} were compared with theirs; "
             f"the largest difference was {worst:.0e}.\n"
         )
     text += (

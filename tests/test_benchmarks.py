@@ -69,7 +69,7 @@ def test_the_table_has_all_that_was_said(made_up: Path, tmp_path: Path) -> None:
     assert re.search(r"\| curve, s \| 10,000: .* \| 1\.20 \|", text)
     assert "| constant | 3.14 m |" in text
     assert "* moon: too far" in text
-    assert "1 answers were compared" in text
+    assert "Answers first: 1 were compared with theirs" in text
     assert "load average before the start" in text
     assert (out / "chart.png").stat().st_size > 1000
     assert "<svg" in (out / "chart.svg").read_text(encoding="utf-8")
