@@ -68,7 +68,7 @@ def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
     """
     n = len(indptr) - 1
     if kind == STATES:
-        columns = np.stack([words >> _32, words & _LOW], axis=1).astype(np.int64).ravel()
+        columns = np.stack(states_of(words), axis=1).ravel()
         return csr_array((np.tile([-1.0, 1.0], n), columns, 2 * np.arange(n + 1)), shape=(n, d))
     if kind == SPARSE:
         pairs = words.reshape(-1, 2)
@@ -79,6 +79,15 @@ def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
         return rows.view(np.float64)
     up, down = (_unpacked(half, d) for half in np.split(rows, 2, axis=1))
     return up.astype(np.float32) - down.astype(np.float32)
+
+
+def states_of(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The states before and after, of rows of one-hot states.
+
+    >>> [side.tolist() for side in states_of(encoded(STATES, np.array([3, 5]), np.array([4, 6]))[1])]
+    [[3, 5], [4, 6]]
+    """
+    return (words >> _32).astype(np.int64), (words & _LOW).astype(np.int64)
 
 
 def moving(rows: Any) -> int:

@@ -17,7 +17,18 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions import storage
-from eigenoptions.differences import BITS, BLOCK, NUMBERS, SPARSE, STATES, RowSet, difference, encoded, moving
+from eigenoptions.differences import (
+    BITS,
+    BLOCK,
+    NUMBERS,
+    SPARSE,
+    STATES,
+    RowSet,
+    difference,
+    encoded,
+    moving,
+    states_of,
+)
 from eigenoptions.features import OneHot, recalled, record, rows_of
 from eigenoptions.spectra import MOST_DENSE, Spectrum, canonical, spectrum
 
@@ -250,6 +261,9 @@ class Gram:
             self._sum = other._sum.copy() if self._sum is None else self._sum + other._sum
             self._added += other._added
             return
+        if self.kind == STATES and self.dedupe:
+            self._rows.insert_pairs(*states_of(other._rows.words))
+            return
         slots = self._rows.insert(other._rows.indptr, other._rows.words)
         if not self.dedupe:
             counts = np.zeros(self._rows.count, dtype=np.int64)
@@ -347,9 +361,8 @@ class Gram:
         if self._sum is not None:
             return self._sum.copy()
         if self.kind == STATES:
-            pairs = self._rows.words
-            s, t = (pairs >> np.uint64(32)).astype(np.int64), (pairs & np.uint64(2**32 - 1)).astype(np.int64)
-            weight = np.ones(len(pairs)) if self.dedupe else self._counts.astype(np.float64)
+            s, t = states_of(self._rows.words)
+            weight = np.ones(len(s)) if self.dedupe else self._counts.astype(np.float64)
             data = np.concatenate([weight, weight, -weight, -weight])
             G = csr_array((data, (np.concatenate([s, t, s, t]), np.concatenate([s, t, t, s]))), shape=(d, d))
             G.sum_duplicates()

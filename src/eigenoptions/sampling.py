@@ -31,7 +31,7 @@ from eigenoptions.walks import walk
 
 MANY = 8  # copies of an environment that are sampled together
 ROWS = 1 << 20  # most transitions of a file that are in memory at a time
-JOBS = 8  # least shares into which the parts of a stream are cut for workers
+JOBS = 8  # shares into which the parts of a stream are cut where that shows in the last bits
 SUFFIXES = (".npy", ".npz", ".safetensors")
 
 
@@ -242,7 +242,7 @@ def gather(
 
     # Sums without dedupe depend on how they were cut, so that must not depend on workers. The more shares, the more
     # often a difference travels: few are best, but not fewer than workers.
-    many = max(JOBS, 2 * (workers or os.cpu_count() or 1)) if dedupe else JOBS
+    many = 2 * (workers or os.cpu_count() or 1) if dedupe else JOBS
     bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
     pmap(
         _gathered,
