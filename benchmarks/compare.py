@@ -25,6 +25,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import chart
 import record
 from record import number
 
@@ -126,7 +127,7 @@ def said_aim(part: str, found: re.Match[str]) -> dict[str, Any]:
 
 
 def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[str, Any]:
-    """Run everything; the results, also as JSON and CSV."""
+    """Run everything; the results."""
     out.mkdir(parents=True, exist_ok=True)
     about = machine() | {"quick": quick}
     files = benchmarks(folder, only)
@@ -139,7 +140,14 @@ def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[s
             f"[{i + 1}/{len(files)}] {path.name}: {parts[-1]['seconds']:.0f} s, {spent:.0f} s in all",
             flush=True,
         )
-    results = {"about": about, "parts": parts}
+        write(
+            {"about": about, "parts": parts}, out
+        )  # after each part, so that a killed run leaves what it has
+    return {"about": about, "parts": parts}
+
+
+def write(results: dict[str, Any], out: Path) -> None:
+    """Results as JSON and CSV, the table and the chart."""
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     heads = (
         "part",
@@ -159,7 +167,8 @@ def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[s
         table = csv.DictWriter(file, (*heads, "series", "x", "y", "value", "gap", "most", "why"))
         table.writeheader()
         table.writerows(entries(results))
-    return results
+    (out / "table.md").write_text(f"# Benchmarks\n\n{markdown(results)}", encoding="utf-8")
+    chart.draw(results, out)
 
 
 def entries(results: dict[str, Any], kind: str = "") -> list[dict[str, Any]]:
@@ -288,13 +297,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     only = [name for name in given.only.split(",") if name]
     results = measure(given.folder, given.out, only, given.quick)
-    text = markdown(results)
-    (given.out / "table.md").write_text(f"# Benchmarks\n\n{text}", encoding="utf-8")
-
-    import chart
-
-    chart.draw(results, given.out)
-    print("\n" + text)
+    print("\n" + markdown(results))
     missed = [what for what, _, _, met in aims(results) if not met]
     print(f"{given.out / 'table.md'}: {len(aims(results)) - len(missed)} of {len(aims(results))} aims met")
     for what in missed:
