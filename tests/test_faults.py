@@ -103,7 +103,7 @@ def killer(victim: Callable[[], int | None]) -> Iterator[list[int]]:
         thread.join()
 
 
-def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path):
+def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path, caplog, capfd):
     jobs = [{"folder": str(tmp_path), "seed": i, "hold": i == 2} for i in range(8)]
     arrived: dict[int, np.ndarray] = {}
     with killer(lambda: started(tmp_path).get("2-0", (None,))[0]) as killed:
@@ -112,6 +112,8 @@ def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path):
     assert same(found, jobs)
     assert sorted(arrived) == list(range(8))
     assert "2-1" in started(tmp_path)  # it was begun again
+    assert "handed out again" in caplog.text
+    assert capfd.readouterr().out == ""  # Ray would print of it
 
 
 def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
@@ -122,7 +124,7 @@ def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
     assert kept == {0: 0, 2: 2, 3: 3, 4: 4, 5: 5}
 
 
-def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog):
+def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog, capfd):
     extra = joined.node()
     jobs = [{"folder": str(tmp_path), "seed": i, "seconds": 1.0} for i in range(16)]
     scale = np.linspace(1.0, 2.0, 30_000)
@@ -137,6 +139,8 @@ def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog):
     parents = [parent for _, parent in started(tmp_path).values()]
     assert set(parents) == set(joined.raylets)
     assert len(parents) > len(jobs)  # what the node had begun was begun again
+    assert "handed out again" in caplog.text
+    assert capfd.readouterr().out == ""
 
 
 DRIVER = """

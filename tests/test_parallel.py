@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,7 +156,7 @@ def test_shared_arguments_are_one_file_and_it_is_gone_afterwards(tmp_path):
     }
     for found in pmap(keep, range(3), "processes", shared={"table": table}):
         assert found == (42.0, [False] * 3 + [True], 1)  # strided arrays are small copies
-    assert list(processes.Path(processes.SHARED_MEMORY).glob("eigenoptions-*")) == []
+    assert list(Path(processes.SHARED_MEMORY).glob("eigenoptions-*")) == []
 
 
 def test_shared_arguments_lie_where_there_is_room(tmp_path, monkeypatch):
@@ -165,6 +168,16 @@ def test_shared_arguments_lie_where_there_is_room(tmp_path, monkeypatch):
     assert list(tmp_path.glob("eigenoptions-*")) == []
     monkeypatch.undo()
     assert processes._roomy(2**60) != processes.SHARED_MEMORY
+
+
+def test_a_local_ray_cluster_makes_room_for_what_is_shared(monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert pmap(abs, [-1], "ray") == [1]
+    small, table = cluster._session, np.ones(cluster.STORE // 8)
+    monkeypatch.setattr(cluster, "_free", lambda folder: 0)  # no room in shared memory: a file will do
+    assert pmap(total, [range(9)], "ray", shared={"table": table}) == [(9.0, False)]
+    assert cluster._session.store > 2 * table.nbytes > small.store
+    assert not os.path.exists(small.folder)
 
 
 @pytest.mark.parametrize("engine", WORKERS)
@@ -219,6 +232,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("engine", WORKERS)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_outlives_its_parent(sign, engine):
+    folders = set(Path(tempfile.gettempdir()).glob("eo-ray-*"))
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, engine],
@@ -230,8 +244,16 @@ def test_no_worker_outlives_its_parent(sign, engine):
     ) as process:
         while process.stdout.readline().strip() != "2":
             assert process.poll() is None
-        process.send_signal(sign)
+        if sign == signal.SIGINT:
+            os.killpg(process.pid, sign)  # as a terminal does: everybody hears it
+        else:
+            process.kill()
         assert process.wait(timeout=60) == (130 if sign == signal.SIGINT else -signal.SIGKILL)
     # Two agents of a Ray cluster whose head is gone, which run no jobs, take a minute to notice.
     wait_until(lambda: not [words for words in members(process.pid).values() if "Agent" not in words], 60)
     end(process.pid)
+    for folder in set(Path(tempfile.gettempdir()).glob("eo-ray-*")) - folders:
+        assert not (
+            folder / "session_latest" / "sockets"
+        ).exists()  # at most what an agent still wrote is left
+        shutil.rmtree(folder)

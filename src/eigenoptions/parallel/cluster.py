@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,7 @@ def on_ray(
             for i in (i for _, i in zip(range(room), waiting, strict=False)):
                 flying[task.remote(pack(function, jobs[i]), box, __version__, ONE_THREAD)] = i
             if not flying:
+                _cpus(ray, cpus, workers, first=False)
                 return
             done, _ = ray.wait(list(flying), timeout=LOOK)
             if done and len(flying) > 1:
@@ -168,6 +170,7 @@ def joined(size: int = 0) -> Any:
         _session = _join(ray, address)
     else:
         _session = _start(ray, size)
+    _quiet(True)
     return ray
 
 
@@ -181,8 +184,9 @@ def left() -> None:
 
     ray.shutdown()
     _restore(ended.environment)
+    _quiet(False)
     if ended.folder:
-        shutil.rmtree(ended.folder, ignore_errors=True)
+        _remove(ended.folder)
 
 
 atexit.register(left)
@@ -191,6 +195,7 @@ atexit.register(left)
 def _start(ray: Any, size: int) -> _Session:
     """A quiet cluster of this machine; its token is made for it alone, and is nowhere on the disk."""
     from joblib import cpu_count
+    from joblib.externals.loky.backend import resource_tracker
 
     before = _set(
         RAY_USAGE_STATS_ENABLED="0",
@@ -201,6 +206,7 @@ def _start(ray: Any, size: int) -> _Session:
         _read_again()
     store = max(STORE, 2 * size + STORE // 2)
     folder = tempfile.mkdtemp(prefix="eo-ray-", dir=None if len(tempfile.gettempdir()) < 24 else "/tmp")
+    resource_tracker.register(folder, "folder")  # removed also when this process is killed
     roomy = _free("/dev/shm") > 1.1 * store
     try:
         ray.init(
@@ -215,9 +221,16 @@ def _start(ray: Any, size: int) -> _Session:
         )
     except Exception as error:
         _restore(before)
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         raise ValueError(f"a local Ray cluster did not start: {_line(error)}") from error
     return _Session("", folder, store, before)
+
+
+def _remove(folder: str) -> None:
+    from joblib.externals.loky.backend import resource_tracker
+
+    shutil.rmtree(folder, ignore_errors=True)
+    resource_tracker.unregister(folder, "folder")
 
 
 def _join(ray: Any, address: str) -> _Session:
@@ -330,6 +343,22 @@ def _read_again() -> None:
         inside = import_module("ray._raylet")
         inside.Config.initialize("")
         inside.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _quiet(on: bool) -> None:
+    """Take what Ray says of lost workers as notes: it would print pages of its logs among our output."""
+    with suppress(ImportError, AttributeError):  # other releases have other names, and stay loud
+        inside: Any = import_module("ray._private.worker")
+        loud = getattr(inside.print_to_stdstream, "__wrapped__", inside.print_to_stdstream)
+
+        @wraps(loud)
+        def note(data: dict[str, Any], *_: object, **__: object) -> None:
+            words = " ".join(map(str, data.get("lines", ())))
+            log.debug("Ray: %s", words)
+            if "will be retried" in words:
+                log.warning("a Ray worker or node was lost: its job is handed out again")
+
+        inside.print_to_stdstream = note if on else loud
 
 
 def _set(**variables: str) -> dict[str, str | None]:
