@@ -128,11 +128,9 @@ def collection(text: str) -> Collection:
             given["game"], starts, given["transitions"], rng=seed, coding=coding, longest=given["longest"]
         )
         return Collection(coding, directions(gram, min(ROWS, len(gram)), rng=seed), len(gram), seed)
-    emulator, rng = Emulator(given["game"]), np.random.default_rng([seed, hold])
     decisions = max(given["transitions"] * DECISIONS // ROWS, 2 * EPISODE)
-    episodes, states = held_play(emulator, starts, hold, decisions, rng)
-    some = states[:: max(1, len(states) // PROBES)]
-    addresses = lasting_bytes(emulator, some) if given.get("bytes") == "lasting" else None
+    episodes, lasting = _played(given["game"], seed, hold, decisions, json.dumps(given["starts"]))
+    addresses = lasting if given.get("bytes") == "lasting" else None
     coding = Ram(**given["coding"], addresses=addresses)
     gram = Gram(features=coding)
     for ram in episodes:
@@ -141,6 +139,17 @@ def collection(text: str) -> Collection:
     if given.get("slow"):
         metric = np.cov(coding(np.concatenate(episodes)).astype(float), rowvar=False)
     return Collection(coding, gram.spectrum(tol=TOL, metric=metric), len(gram), seed, slow=metric is not None)
+
+
+@lru_cache(maxsize=3)
+def _played(
+    game: str, seed: int, hold: int, decisions: int, starts: str
+) -> tuple[list[NDArray[np.uint8]], tuple[int, ...]]:
+    """Episodes of random play, and bytes of lasting influence: they serve several variants of one seed."""
+    emulator, rng = Emulator(game), np.random.default_rng([seed, hold])
+    begun = [start_of(game, plain) for plain in json.loads(starts)]
+    episodes, states = held_play(emulator, begun, hold, decisions, rng)
+    return episodes, lasting_bytes(emulator, states[:: max(1, len(states) // PROBES)])
 
 
 def held_play(

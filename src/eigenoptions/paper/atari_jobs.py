@@ -34,6 +34,7 @@ from eigenoptions.atari.starts import Start, find_starts
 from eigenoptions.paper.atari_collections import Collection, collection
 from eigenoptions.paper.atari_collections import start_of as start_of
 from eigenoptions.paper.atari_measures import KINDS, OPTION, histogram, joined, measure
+from eigenoptions.paper.atari_planning import Graph, explore, follow, plan
 
 Job = Mapping[str, Any]
 Option = dict[str, Any]
@@ -54,9 +55,9 @@ def rollouts(job: Job) -> dict[str, Any]:
     Parameters
     ----------
     job
-        ``game``, ``seed`` (of the collection), ``starts`` (plain, all of them), ``start`` (number of the one),
-        ``transitions``, ``longest``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``, and ``heights``
-        (whether to keep histograms).
+        ``game``, ``seed`` (of the collection), ``starts`` (plain, all of them), ``start`` (the number of one, or a
+        list of numbers), ``transitions``, ``longest``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``,
+        and ``heights`` (whether to keep histograms).
 
     Returns
     -------
@@ -67,14 +68,17 @@ def rollouts(job: Job) -> dict[str, Any]:
     held = _collection(job)
     options = _options(job["kinds"], _emulator(job["game"]).n_actions, held)
     tables, heights, acts = [], [], 0
-    for part, rolled, start in _roll(job, options, held):
-        keys = {name: np.array([option[name] for option in part], dtype=float) for name in OPTION[1:]}
-        kind = np.array([KINDS.index(option["kind"]) for option in part], dtype=float)
-        tables.append({"kind": kind, **keys, **measure(rolled, start.position, known(job["game"]).regions)})
-        acts += rolled.acts
-        if job.get("heights"):
-            counts = histogram(rolled, axis=-1)
-            heights.append(counts.reshape(len(counts), -1, BIN).sum(axis=2).astype(np.int32))
+    several = job["start"] if isinstance(job["start"], list) else [job["start"]]
+    for number in several:
+        for part, rolled, start in _roll({**job, "start": number}, options, held):
+            keys = {name: np.array([option[name] for option in part], dtype=float) for name in OPTION[1:]}
+            keys["kind"] = np.array([KINDS.index(option["kind"]) for option in part], dtype=float)
+            keys["start"] = np.full(len(part), float(number))
+            tables.append({**keys, **measure(rolled, start.position, known(job["game"]).regions)})
+            acts += rolled.acts
+            if job.get("heights"):
+                counts = histogram(rolled, axis=-1)
+                heights.append(counts.reshape(len(counts), -1, BIN).sum(axis=2).astype(np.int32))
     return {
         "table": joined(tables),
         "heights": np.concatenate(heights) if heights else None,
@@ -120,7 +124,16 @@ def _roll(
         yield blind, play(emulator, state, actions, job["until"], start.watch), start
     for published in (False, True):
         part = [o for o in options if o["kind"] not in BLIND and (o["kind"] == "published") == published]
-        if part:
+        if part and variant.get("plan"):
+            assert held is not None
+            graph = _graph(json.dumps([job["game"], job["starts"], variant["hold"], variant["plan"]]))
+            vectors = np.stack(
+                [o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part]
+            )
+            policy = plan(held.coding(graph.ram).astype(float) @ vectors.T, graph.step, variant["gamma"])
+            how = {"hold": variant["hold"], "until": job["until"], "watch": start.watch}
+            yield part, follow(emulator, state, graph, policy, job["frames"], **how), start
+        elif part:
             assert held is not None
             yield (
                 part,
@@ -172,6 +185,17 @@ def play(
 @lru_cache(maxsize=1)
 def _emulator(game: str) -> Emulator:
     return Emulator(game)
+
+
+@lru_cache(maxsize=2)
+def _graph(text: str) -> Graph:
+    """The graph of merged states that a variant plans on."""
+    game, starts, hold, how = json.loads(text)
+    emulator, states = _emulator(game), []
+    for plain in starts:
+        start_of(game, plain).reach(emulator)
+        states.append(emulator.save())
+    return explore(emulator, states, how["key"], hold, how["actions"], how["nodes"])
 
 
 def _collection(job: Job) -> Collection | None:

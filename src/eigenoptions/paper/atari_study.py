@@ -64,9 +64,9 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
         Its name.
     settings
         ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``, ``until``,
-        ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``seeds`` or ``frames``),
-        ``from`` (how many of the starts are rolled out from; all) and ``long`` (more roll-outs from the first start: a
-        list of ``{"frames", "kinds"}``).
+        ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``, ``seeds`` and
+        ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list of
+        ``{"frames", "kinds"}``).
     pmap
         Map over jobs.
 
@@ -295,9 +295,12 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
             )
     for variant in [PAPER, *settings.get("variants", [])]:
         given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
-        only = {key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds")}
+        only = {
+            key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")
+        }
         for seed, its in zip(settings["seeds"], found, strict=True):
             if seed in variant.get("seeds", settings["seeds"]):
+                numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
                 jobs += [
                     {
                         **base,
@@ -308,7 +311,7 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
                         "starts": its,
                         "start": s,
                     }
-                    for s in range(min(len(its), settings.get("from", len(its))))
+                    for s in ([numbers] if variant.get("plan") else numbers)  # one graph serves all starts
                 ]
     return jobs
 
@@ -319,8 +322,8 @@ def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Tabl
     for job, result in pairs:
         columns = result["table"]
         size = len(columns["kind"])
-        at = (names.index(job["variant"]["name"]), job["seed"], job["start"])
-        head = {key: np.full(size, float(x)) for key, x in zip(KEYS[:3], at, strict=True)}
+        at = (names.index(job["variant"]["name"]), job["seed"])
+        head = {key: np.full(size, float(x)) for key, x in zip(KEYS[:2], at, strict=True)}
         tables.append({**head, **columns})
     return joined(tables)
 
