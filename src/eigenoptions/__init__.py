@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from eigenoptions.options import eigenpurposes as eigenpurposes
     from eigenoptions.options import load_options as load_options
     from eigenoptions.planning import solve as solve
+    from eigenoptions.sampling import gather as gather
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
@@ -57,6 +58,7 @@ _HOME = {
     "discovery": ("discover",),
     "envs": ("from_env", "collect", "OptionsWrapper", "run_options"),
     "gram": ("Gram",),
+    "sampling": ("gather",),
     "acting": ("LinearOption", "LinearOptionSet", "load_linear_options"),
     "online": ("cycle",),
     "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
