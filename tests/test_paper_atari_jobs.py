@@ -1,0 +1,206 @@
+"""Jobs of the Atari experiments in the real emulator: the same settings, the same bytes; parts agree."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.atari.emulator import Emulator
+from eigenoptions.options import Purpose
+from eigenoptions.paper import atari
+from eigenoptions.paper.atari_collections import collection, held_play, lasting_bytes, start_of
+from eigenoptions.paper.atari_jobs import PAPER, play, rollouts, starts, trace
+from eigenoptions.paper.atari_measures import KINDS, MEASURES
+from eigenoptions.paper.atari_planning import LOST, UNKNOWN, explore, follow, plan
+
+pytest.importorskip("ale_py")
+
+FEW = {"singular": {"many": 3}, "random": {"bases": 2, "many": 1}, "published": {"many": 2}, "constant": {}}
+
+
+@pytest.fixture(scope="module")
+def begun():
+    return starts({"game": "Freeway", "starts": 2, "seed": 0, "bursts": 20})
+
+
+@pytest.fixture
+def job(begun):
+    return {
+        "game": "Freeway",
+        "seed": 0,
+        "starts": begun,
+        "start": 1,
+        "transitions": 300,
+        "longest": 300,
+        "variant": PAPER,
+        "frames": 30,
+        "until": "game",
+        "kinds": {**FEW, "walk": {"many": 2}, "rows": {"many": 2}, "rotated": {"bases": 1, "many": 1}},
+    }
+
+
+def test_a_job_gives_keys_and_measures_of_every_kind(job):
+    found = rollouts(job)
+    table = found["table"]
+    kinds = [KINDS[int(k)] for k in table["kind"]]
+    assert {kind: kinds.count(kind) for kind in KINDS} == {
+        "singular": 6,
+        "random": 4,
+        "rotated": 2,
+        "rows": 2,
+        "published": 2,
+        "constant": 3,
+        "walk": 2,
+    }
+    assert set(MEASURES) <= set(table)
+    assert set(table["start"]) == {1.0}
+    assert found["facts"]["rank"] <= found["facts"]["active"] <= 1024
+    again = rollouts(json.loads(json.dumps(job)))
+    for name, column in table.items():
+        np.testing.assert_array_equal(column, again["table"][name])
+
+
+def test_several_starts_in_one_job_are_those_starts_alone(job):
+    both = rollouts({**job, "start": [0, 1], "kinds": FEW})["table"]
+    for number in (0, 1):
+        alone = rollouts({**job, "start": number, "kinds": FEW})["table"]
+        for name, column in alone.items():
+            np.testing.assert_array_equal(column, both[name][both["start"] == number])
+
+
+def test_a_trace_is_what_was_measured(job):
+    table = rollouts({**job, "heights": True})
+    rows = [
+        {"kind": KINDS[int(k)], "basis": int(b), "direction": int(d), "sign": int(s)}
+        for k, b, d, s in zip(
+            *(table["table"][n] for n in ("kind", "basis", "direction", "sign")), strict=True
+        )
+    ]
+    some = rows[::4]
+    found = trace({**job, "options": some})
+    assert found["actions"].shape == (len(some), 30)
+    np.testing.assert_allclose(found["positions"][:, :, 0].mean(axis=1), table["table"]["height"][::4])
+    counts = np.stack([np.bincount(p // 8, minlength=32) for p in found["positions"][:, :, 0]])
+    np.testing.assert_array_equal(counts, table["heights"][::4])
+
+
+def test_constants_and_walks_need_no_collection(job):
+    found = rollouts({**job, "kinds": {"constant": {}, "walk": {"many": 1}}})
+    assert found["facts"] is None
+    up = found["table"]["direction"] == 1
+    assert found["table"]["steady"][up & (found["table"]["kind"] == KINDS.index("constant"))] == 1
+
+
+def test_given_actions_are_played_from_the_start(begun):
+    emulator = Emulator("Freeway")
+    start = start_of("Freeway", begun[0])
+    start.reach(emulator)
+    state = emulator.save()
+    actions = np.array([[1] * 20, [2] * 20], dtype=np.int8)
+    found = play(emulator, state, actions, "game", (14,))
+    start.reach(emulator)
+    seen = []
+    for _ in range(20):
+        emulator.act(1)
+        seen.append(int(emulator.ram()[14]))
+    assert found.watched[0, :, 0].tolist() == seen
+    assert found.length.tolist() == [20, 20]
+
+
+def test_kinds_of_directions_are_what_they_say(job):
+    given = {"game": "Freeway", "seed": 0, "starts": job["starts"], "transitions": 300, "longest": 300}
+    held = collection(json.dumps({**given, "coding": {"code": "bits"}, "hold": 1}, sort_keys=True))
+    many = held.facts()["rank"]
+    V = np.stack([held.direction("singular", 0, i) for i in range(many)])
+    np.testing.assert_allclose(V @ V.T, np.eye(many), atol=1e-9)
+    for kind in ("random", "rotated"):
+        B = np.stack([held.direction(kind, 1, i) for i in range(many)])
+        np.testing.assert_allclose(B @ B.T, np.eye(many), atol=1e-9)
+        inside = np.linalg.norm(
+            B @ V.T, axis=1
+        )  # of each direction, the part in the span of the singular ones
+        assert (inside.min() > 1 - 1e-9) == (kind == "rotated")
+    assert held.numbers("singular", 4) == [0, *held.numbers("singular", 4)[1:3], many - 1]
+    assert held.numbers("singular", 2, "small") == [many - 2, many - 1]
+    assert held.numbers("published") == list(range(1024))
+
+
+def test_slow_features_have_variance_one(job):
+    variant = {"coding": {"code": "bits"}, "hold": 8, "bytes": "lasting", "slow": True}
+    given = {
+        "game": "Freeway",
+        "seed": 0,
+        "starts": job["starts"],
+        "transitions": 300,
+        "longest": 300,
+        **variant,
+    }
+    held = collection(json.dumps(given, sort_keys=True))
+    assert 14 in held.coding.addresses  # the chicken's height keeps a trace of what was done
+    emulator, rng = Emulator("Freeway"), np.random.default_rng([0, 8])
+    episodes, _ = held_play(emulator, [start_of("Freeway", p) for p in job["starts"]], 8, 200, rng)
+    phi = held.coding(np.concatenate(episodes)).astype(float)
+    for kind in ("singular", "random"):
+        e = np.stack([held.direction(kind, 0, i) for i in range(3)])
+        np.testing.assert_allclose((phi @ e.T).var(axis=0, ddof=1), 1.0, rtol=1e-6)
+
+
+def test_bytes_without_a_trace_are_left_out():
+    emulator = Emulator("Freeway")
+    emulator.begin()
+    found = lasting_bytes(emulator, [emulator.save()])
+    assert 14 in found
+    assert 4 not in found  # the joystick's echo
+
+
+def test_plans_are_those_of_the_tabular_solver(four_rooms, rng):
+    S, A = four_rooms.n_states, four_rooms.n_actions
+    step = np.asarray(four_rooms.transition.argmax(axis=1)).reshape(S, A)
+    f = rng.standard_normal((S, 5))
+    policy = plan(f, step, 0.9)
+    for k in range(5):
+        options = eo.solve(four_rooms, [Purpose(f[:, k], "f")], gamma=0.9)
+        same = policy[:, k] == options.policy[0]
+        assert same.mean() > 0.98  # up to ties
+
+
+def test_plans_avoid_lost_lives_and_what_nobody_has_tried():
+    f = np.array([[0.0], [9.0], [1.0]])
+    step = np.array([[LOST, 2], [1, 1], [UNKNOWN, 0]])
+    assert plan(f, step, 0.9)[:, 0].tolist() == [1, -1, -1]
+
+
+def test_a_planned_policy_is_followed_in_the_emulator(begun):
+    emulator = Emulator("Freeway")
+    start_of("Freeway", begun[0]).reach(emulator)
+    state = emulator.save()
+    graph = explore(emulator, [state], (14,), 8, ["NOOP", "UP", "DOWN"], 30)
+    height = graph.ram[:, 14].astype(float)
+    policy = plan(np.stack([height, -height], axis=1), graph.step, 0.9)
+    up, down = follow(emulator, state, graph, policy, 60, hold=8, until="game", watch=(14,)).watched[:, :, 0]
+    assert up[-1] > up[0] + 20
+    assert down[-1] <= down[0]
+    assert (emulator.ram()[14],) == start_of("Freeway", begun[0]).position  # left as it was found
+
+
+def test_sizes_and_games():
+    for game in (*atari.GAMES, "Breakout"):
+        for size in atari.SIZES:
+            given = atari.settings(game, size)
+            assert json.loads(json.dumps(given)) == given
+    assert len(atari.settings("Freeway")["seeds"]) >= 3
+    assert atari.settings("MsPacman")["kinds"]["random"]["bases"] >= 10
+    with pytest.raises(ValueError, match="size must be one of quick, paper, full, got 'huge'"):
+        atari.settings("Freeway", "huge")
+
+
+def test_a_game_about_which_nothing_is_known_is_studied_too():
+    given = {**atari.settings("Breakout", "quick"), "until": "life"}
+    results = atari.study("Breakout", given, lambda function, jobs: [function(job) for job in jobs])
+    assert results["regions"] == {}
+    assert [claim.section for claim in atari.claims(results)] == ["5.2", "ours", "ours"]
+    assert atari.notes(results)
+    assert len(results["trace_actions"]) == len(results["highlights"])
