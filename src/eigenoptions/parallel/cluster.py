@@ -129,7 +129,7 @@ def _cpus(ray: Any, before: int, workers: int | None, *, first: bool) -> int:
         log.warning("%d workers on a Ray cluster of %d CPUs: only %d jobs run at a time", workers, cpus, cpus)
     if not first and cpus < before:
         log.warning(
-            "the Ray cluster has lost a node: %d of %d CPUs are left, lost jobs run again", cpus, before
+            "the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before
         )
     if not first and cpus > before:
         log.info("the Ray cluster has grown to %d CPUs", cpus)
@@ -355,8 +355,8 @@ def _quiet(on: bool) -> None:
         def note(data: dict[str, Any], *_: object, **__: object) -> None:
             words = " ".join(map(str, data.get("lines", ())))
             log.debug("Ray: %s", words)
-            if "will be retried" in words:
-                log.warning("a Ray worker or node was lost: its job is handed out again")
+            if "will be retried" in words or "Raylet is terminated" in words:
+                log.warning("a Ray worker or node was lost: its jobs are handed out again")
 
         inside.print_to_stdstream = note if on else loud
 
