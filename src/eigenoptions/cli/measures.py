@@ -15,7 +15,7 @@ from rich.text import Text
 from tyro.conf import Positional, arg
 
 from eigenoptions.cli.skills import ruled
-from eigenoptions.cli.terminal import Cell, Folder, Json, bar, make, writable
+from eigenoptions.cli.terminal import Cell, Folder, Json, Workers, bar, make, writable
 
 if TYPE_CHECKING:
     from eigenoptions.learning import LearningRecord
@@ -72,7 +72,7 @@ class Diffusion:
     skip_zero: bool = True
     rng: int = 0
     engine: Literal["serial", "processes", "ray"] = "serial"
-    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
+    workers: Workers = None
     out: Folder = None
     as_json: Json = False
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Literal
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from tyro.conf import arg
 
-from eigenoptions.cli.terminal import Flag, Json, Names, bar
+from eigenoptions.cli.terminal import Flag, Json, Names, Workers, bar, verdicts
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Reproduce:
     settings: Literal["paper", "quick"] = "paper"
     fresh: Flag = False
     engine: Literal["processes", "serial", "ray"] = "processes"
-    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
+    workers: Workers = None
     as_json: Json = False
 
     def __call__(self) -> None:
@@ -71,17 +69,6 @@ class Reproduce:
             found = {"settings": self.settings, "claims": rows, "seconds": seconds, "files": [str(page)]}
             print(json.dumps(found))
             return
-        table = Table(box=None, pad_edge=False)
-        table.add_column("experiment", no_wrap=True)
-        table.add_column("the paper says", overflow="fold")
-        table.add_column("verdict", no_wrap=True)
-        colors = {"holds": "green", "partly": "yellow", "does not hold": "red"}
-        for name, claim in claims:
-            table.add_row(name, Text(claim.sentence), Text(claim.verdict, style=colors[claim.verdict]))
-        counts = ", ".join(f"{sum(c.verdict == v for _, c in claims)} {v}" for v in colors)
         console = Console(highlight=False)
-        console.print(table)
-        console.print(
-            f"{len(claims)} claims: {counts}; {sum(o.seconds for o in outcomes):.0f} s of experiments"
-        )
+        verdicts(console, claims, f"{sum(o.seconds for o in outcomes):.0f} s of experiments")
         console.print(f"report: {page}", soft_wrap=True, markup=False)

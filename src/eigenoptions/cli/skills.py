@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from eigenoptions.cli.terminal import Folder, Json, Number, bar, make, side_by_side, writable
+from eigenoptions.cli.terminal import Folder, Json, Number, Workers, bar, make, side_by_side, writable
 
 if TYPE_CHECKING:
     from eigenoptions.mdp import MDP
@@ -83,7 +83,7 @@ class Discover:
     steps: Annotated[Optional[int], arg(metavar="N", help_behavior_hint="(default: 50000)")] = None  # noqa: UP045
     rng: int = 0
     engine: Literal["serial", "processes", "ray"] = "serial"
-    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
+    workers: Workers = None
     out: Folder = None
     as_json: Json = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -20,6 +20,7 @@ Json = Annotated[FlagCreatePairsOff[bool], arg(name="json", help="Print one JSON
 Folder = Annotated[Optional[Path], arg(metavar="DIR")]  # noqa: UP045
 Number = Annotated[Optional[int], arg(metavar="I")]  # noqa: UP045
 Names = Annotated[Optional[str], arg(metavar="NAME,...")]  # noqa: UP045
+Workers = Annotated[Optional[int], arg(metavar="N")]  # noqa: UP045
 Cell = Annotated[Optional[str], arg(metavar="ROW,COL")]  # noqa: UP045
 
 
@@ -81,6 +82,22 @@ def bar(text: str) -> Iterator[Bar]:
         line = Bar(shown)
         line.say(text)
         yield line
+
+
+def verdicts(console: Console, claims: Sequence[tuple[str, Any]], cost: str) -> None:
+    """Print claims, each with where it belongs, how many hold, and what that cost."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("experiment", no_wrap=True)
+    table.add_column("the paper says", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    colors = {"holds": "green", "partly": "yellow", "does not hold": "red"}
+    for name, claim in claims:
+        table.add_row(name, Text(claim.sentence), Text(claim.verdict, style=colors[claim.verdict]))
+    counts = ", ".join(f"{sum(c.verdict == v for _, c in claims)} {v}" for v in colors)
+    console.print(table)
+    console.print(f"{len(claims)} claims: {counts}; {cost}")
 
 
 def writable(folder: Path) -> None:
