@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import record
+from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 
 import eigenoptions as eo
@@ -115,7 +116,7 @@ def start(engine: str) -> None:
 
 
 def main() -> int:
-    cores = len(os.sched_getaffinity(0))
+    cores = cpu_count()
     before = idle()
     jobs = experiments()
     began = time.process_time()

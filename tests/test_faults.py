@@ -118,7 +118,7 @@ def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path, caplog, capfd)
 
 def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
     kept: dict[int, int] = {}
-    with pytest.raises(RuntimeError, match="its worker was killed 3 times: if memory ran out") as caught:
+    with pytest.raises(ChildProcessError, match="its worker was killed 3 times: if memory ran out") as caught:
         pmap(die, [{"x": i} for i in range(6)], engine, arrived=kept.__setitem__)
     assert caught.value.__notes__ == ["in job 2 of 6: {'x': 1}"]
     assert kept == {0: 0, 2: 2, 3: 3, 4: 4, 5: 5}
@@ -141,6 +141,20 @@ def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog, capfd):
     assert len(parents) > len(jobs)  # what the node had begun was begun again
     assert "handed out again" in caplog.text
     assert capfd.readouterr().out == ""
+
+
+def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkeypatch):
+    jobs = [{"folder": str(tmp_path), "seed": i, "seconds": 0.5} for i in range(40)]
+    kept: dict[int, np.ndarray] = {}
+    with Cluster() as alone:
+        alone.enter(monkeypatch)
+        with (
+            killer(lambda: alone.raylets[0] if "3-0" in started(tmp_path) else None),
+            pytest.raises(ConnectionError, match="node of this machine was killed: start it again"),
+        ):
+            pmap(draw, jobs, "ray", arrived=kept.__setitem__)
+        assert same(list(kept.values()), [jobs[i] for i in kept])
+        assert 0 < len(kept) < 40
 
 
 DRIVER = """

@@ -45,6 +45,8 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )
 
+LOST = "the Ray node of this machine was killed: start it again (ray start), and then this; what is finished is kept"
+
 log = logging.getLogger("eigenoptions")
 
 
@@ -53,7 +55,7 @@ def on_ray(
 ) -> Generator[tuple[int, Any], None, None]:
     """Results of Ray tasks as they come; what is still under way when nobody waits any more is cancelled."""
     ray = joined(_size(shared))
-    from ray.exceptions import RayError
+    from ray.exceptions import LocalRayletDiedError, RayError
 
     task = ray.remote(num_cpus=1, max_retries=LIVES - 1)(_travelling())
     box = (
@@ -79,14 +81,19 @@ def on_ray(
                 i = flying.pop(ref)
                 try:
                     outcome = ray.get(ref)
+                except LocalRayletDiedError as error:
+                    raise ConnectionError(LOST) from error
                 except RayError as error:
                     yield i, killed(error)
                     continue
                 if isinstance(outcome, str):
                     raise ValueError(outcome)
                 yield i, unpack(outcome)
+    except ConnectionError:
+        left()  # so that the next run joins again
+        raise
     finally:
-        for ref in flying:
+        for ref in flying if ray.is_initialized() else ():
             ray.cancel(ref, force=True)
 
 
@@ -128,9 +135,7 @@ def _cpus(ray: Any, before: int, workers: int | None, *, first: bool) -> int:
     if first and workers is not None and workers > cpus:
         log.warning("%d workers on a Ray cluster of %d CPUs: only %d jobs run at a time", workers, cpus, cpus)
     if not first and cpus < before:
-        log.warning(
-            "the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before
-        )
+        log.warning("the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before)
     if not first and cpus > before:
         log.info("the Ray cluster has grown to %d CPUs", cpus)
     return cpus

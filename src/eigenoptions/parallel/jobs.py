@@ -88,4 +88,4 @@ def unpack(outcome: bytes) -> Any:
 
 def killed(cause: BaseException) -> Failure:
     """What is said of a job that has cost its workers their lives."""
-    return Failure(RuntimeError(f"its worker was killed {LIVES} times: {REMEDY}"), cause)
+    return Failure(ChildProcessError(f"its worker was killed {LIVES} times: {REMEDY}"), cause)
