@@ -572,3 +572,26 @@ def gains(e, coding, here, there):
     """Rewards ``e . (phi(there) - phi(here))`` of one purpose, from whole vectors of features."""
     phi, before = np.asarray(coding(there), float), np.asarray(coding(here[None]), float)[0]
     return [sum(x * (f - b) for x, f, b in zip(e, row, before, strict=True)) for row in phi]
+
+
+def followed(emulator, state, chart, places, row, frames, *, until="life", watch=(), after="noop"):
+    """One option of a chart, of policy `row`, followed alone; as `lonely`, whose outcome it gives in the same order."""
+    rest, keys = sorted(set(chart.watch) - set(places)), chart.ram.astype(int).tolist()
+    emulator.restore(state)
+    actions, watched, stopped, score, died, over = [], [], [], 0.0, False, False
+    while len(actions) < frames and not over:
+        ram, lives = emulator.ram().astype(int).tolist(), emulator.lives
+        apart = [(sum(k[b] != ram[b] for b in rest), max(abs(k[b] - ram[b]) for b in places)) for k in keys]
+        action, steps = int(row[apart.index(min(apart))]), min(chart.hold, frames - len(actions))
+        stopped += [action < 0] * steps
+        if action < 0 and after == "stop":
+            break
+        for _ in range(steps):
+            score += emulator.act(max(action, 0))  # 0 is no button
+            actions.append(max(action, 0))
+            watched.append([int(emulator.ram()[b]) for b in watch])
+            died |= emulator.lives < lives
+            over = emulator.over or (until == "life" and emulator.lives < lives)
+            if over:
+                break
+    return actions, watched, stopped, score, len(actions), died
