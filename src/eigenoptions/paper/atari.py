@@ -43,15 +43,15 @@ def _kinds(
 
 # Fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge they are rare.
 FULL: dict[str, Settings] = {
-    "Freeway": {"frames": 500, "until": "game", "kinds": _kinds(None, 10, 16, 64, 16, 10)},
-    "MontezumaRevenge": {"frames": 200, "until": "life", "kinds": _kinds(32, 10, 5, 16, 32)},
-    "MsPacman": {"frames": 230, "until": "life", "kinds": _kinds(64, 10, 8, 32, 32)},
+    "Freeway": {"frames": 500, "until": "game", "kinds": _kinds(None, 10, 10, 48, 16, 5)},
+    "MontezumaRevenge": {"frames": 200, "until": "life", "kinds": _kinds(32, 10, 4, 16, 32)},
+    "MsPacman": {"frames": 230, "until": "life", "kinds": _kinds(36, 10, 4, 16, 32)},
 }
 OTHER: Settings = {"frames": 230, "until": "life", "kinds": _kinds(32, 10, 5, 16, 32)}
 SMALL: dict[str, Kinds] = {
     "Freeway": _kinds(48, 5, 6, 32, 8),
-    "MontezumaRevenge": _kinds(10, 5, 2, 8, 16),
-    "MsPacman": _kinds(16, 5, 3, 8, 16),
+    "MontezumaRevenge": _kinds(8, 5, 1, 6, 12),
+    "MsPacman": _kinds(12, 5, 2, 6, 12),
 }
 TINY = _kinds(3, 2, 1, 2, 2)
 LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
@@ -134,14 +134,13 @@ VARIANTS: dict[str, list[Settings]] = {
         _variant("best action, also if none is positive", 512, after="best"),
         _variant("hold 8", 512, hold=8),
         _variant("hold 8, one-hot bytes", 512, hold=8, coding={"code": "onehot", "steps": 32}),
-        _variant(f"hold 8, {SLOW}", 1_000, "small", each=4, starts=6, **HELD),
+        _variant(f"hold 8, {SLOW}", 800, "small", each=3, starts=6, **HELD),
     ],
     "MontezumaRevenge": [
-        _variant(f"hold 8, {SLOW}", 240, "small", starts=3, **HELD),
+        _variant(f"hold 8, {SLOW}", 240, "small", each=1, starts=3, **HELD),
         *_planning("MontezumaRevenge"),
     ],
     "MsPacman": [
-        _variant("hold 8", 240, hold=8),
         _variant(f"hold 8, {SLOW}", 240, "small", **HELD),
         *_planning("MsPacman"),
     ],
@@ -170,7 +169,7 @@ def settings(game: str, size: str = "full") -> Settings:
         given |= {"frames": 40, "kinds": TINY}
     elif size == "paper":
         given |= {"kinds": SMALL.get(game, SMALL["MsPacman"])}
-        given |= {"frames": min(int(most["frames"]), 300)}
+        given |= {"frames": min(int(most["frames"]), 200)}
     if game == "Freeway":
         given["long"] = LONG[size]
     if size == "full":

@@ -132,13 +132,14 @@ def collection(text: str) -> Collection:
     episodes, lasting = _played(given["game"], seed, hold, decisions, json.dumps(given["starts"]))
     addresses = lasting if given.get("bytes") == "lasting" else None
     coding = Ram(**given["coding"], addresses=addresses)
-    gram = Gram(features=coding)
+    slow = bool(given.get("slow"))
+    gram = Gram(
+        features=coding, dedupe=not slow
+    )  # slowness is a mean over time, so there every transition counts
     for ram in episodes:
         gram.add(ram[:-1], ram[1:])
-    metric = None
-    if given.get("slow"):
-        metric = np.cov(coding(np.concatenate(episodes)).astype(float), rowvar=False)
-    return Collection(coding, gram.spectrum(tol=TOL, metric=metric), len(gram), seed, slow=metric is not None)
+    metric = np.cov(coding(np.concatenate(episodes)).astype(float), rowvar=False) if slow else None
+    return Collection(coding, gram.spectrum(tol=TOL, metric=metric), len(gram), seed, slow=slow)
 
 
 @lru_cache(maxsize=3)

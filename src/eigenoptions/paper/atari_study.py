@@ -207,8 +207,8 @@ def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
     """The options that figures and clips show, by rule: of the first collection, the paper's variant.
 
     Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from
-    which they settle near that place, then of dwell, then of their number; one whose place is nearer than APART to
-    that of one taken before is passed over. If they are fewer than `many`, the options of largest dwell times distance
+    which they settle near that place, then of dwell, then of their number; one that was taken from another start, or
+    whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the options of largest dwell times distance
     follow, by the same rule of distance. Beside them, for comparison, come the best-scoring row of V by the
     published program and the best-scoring constant action (of the long roll-outs, where there are any), and a
     random walk.
@@ -250,9 +250,13 @@ def _greedy(table: Table, results: Results, many: int) -> list[dict[str, Any]]:
     rest = rest[~np.isnan(table["away"][rest]) & (table["away"][rest] >= FAR)]
     rows: list[dict[str, Any]] = []
     taken: list[Array] = []
+    names = list(zip(table["direction"].tolist(), table["sign"].tolist(), strict=True))
+    used = set[tuple[float, float]]()
     for number, i in enumerate([*sure.tolist(), *rest.tolist()]):
-        if len(taken) < many and all(np.linalg.norm(points[i] - p) >= APART for p in taken):
+        new = len(taken) < many and names[i] not in used
+        if new and all(np.linalg.norm(points[i] - p) >= APART for p in taken):
             taken.append(points[i])
+            used.add(names[i])
             settled = number < len(sure)
             why = (
                 f"settles here from {support[i]} of {len(np.unique(table['start']))} starts"
