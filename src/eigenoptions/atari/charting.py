@@ -431,11 +431,9 @@ def _key(
 
 def _table(game: str, ram: Bytes, successors: NDArray[np.int32], start: int) -> MDP:
     n = successors.size
-    transition = csr_array(
-        (np.ones(n), successors.ravel(), np.arange(n + 1, dtype=np.int32)), shape=(n, len(ram))
-    )
-    here = known(game)
-    coords = None
+    rows = np.arange(n + 1, dtype=np.int32)
+    transition = csr_array((np.ones(n), successors.ravel(), rows), shape=(n, len(ram)))
+    here, coords = known(game), None
     if here.position:
         coords = np.rint(here.to_screen(ram[:, list(here.position)])).astype(np.int64)[:, ::-1]
     return MDP(transition, coords=coords, start=start, name=game)
