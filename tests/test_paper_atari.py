@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eigenoptions.paper import atari_claims
-from eigenoptions.paper.atari_measures import (
+from eigenoptions.paper.atari.claims import GOALS, claims, notes
+from eigenoptions.paper.atari.measures import (
     FAR,
     KINDS,
     MEASURES,
@@ -21,8 +21,8 @@ from eigenoptions.paper.atari_measures import (
     rarefied,
     reach,
 )
-from eigenoptions.paper.atari_statistics import cliff, effect, effect_of, level
-from eigenoptions.paper.atari_study import highlight, reliable, rolled, summaries
+from eigenoptions.paper.atari.statistics import cliff, effect, effect_of, level
+from eigenoptions.paper.atari.study import highlight, reliable, rolled, summaries
 
 LANES = {f"lane {i}": [[14 + 16 * i, 29 + 16 * i]] for i in range(10)}
 
@@ -255,7 +255,7 @@ def made_up(table, game="Breakout", regions=None):
 def test_verdicts_follow_from_what_is_in_the_table(rng):
     said = {}
     for name, given in (("good", {"own": 0.8, "shift": 0.3}), ("none", {"own": 0.0})):
-        intent, ours = atari_claims.claims(made_up(options(rng, **given)))
+        intent, ours = claims(made_up(options(rng, **given)))
         said[name] = intent.verdict, ours.verdict
         assert ours.section == "ours"
     assert said == {"good": ("holds", "holds"), "none": ("does not hold", "does not hold")}
@@ -269,27 +269,27 @@ def test_freeway_is_judged_by_lanes_heights_and_points(rng):
     singular = table["kind"] == 0
     table["height"] = np.where(singular, table["x"], 10.0)
     results = made_up(table, "Freeway", LANES)
-    verdicts = [claim.verdict for claim in atari_claims.claims(results)]
+    verdicts = [claim.verdict for claim in claims(results)]
     assert verdicts == ["holds", "holds", "holds", "does not hold", "does not hold", "holds", "holds"]
     table["score"][singular & (table["start"] == 0) & (table["direction"] == 3)] = 28.0
     results = made_up(table, "Freeway", LANES)
-    assert [claim.verdict for claim in atari_claims.claims(results)][3:5] == ["holds", "holds"]
-    assert all(atari_claims.notes(results))
+    assert [claim.verdict for claim in claims(results)][3:5] == ["holds", "holds"]
+    assert all(notes(results))
 
 
 def test_montezuma_and_pacman_are_judged_by_their_places(rng):
     table = options(rng, own=1.0, shift=1.0)
-    goals = {name: [[0, 255], [i, i]] for i, name in enumerate(atari_claims.GOALS)}
+    goals = {name: [[0, 255], [i, i]] for i, name in enumerate(GOALS)}
     table["region"] = np.where(table["kind"] == 0, table["direction"] % len(goals), -1)
-    places, similar = atari_claims.claims(made_up(table, "MontezumaRevenge", goals))[:2]
+    places, similar = claims(made_up(table, "MontezumaRevenge", goals))[:2]
     assert (places.verdict, similar.verdict) == ("holds", "holds")
     assert "7.0 goals" in similar.evidence or "random ones at 0.0" in similar.evidence
     table["region"] = np.where(table["region"] == 3, 3, -1)  # the rope alone
-    places, similar = atari_claims.claims(made_up(table, "MontezumaRevenge", goals))[:2]
+    places, similar = claims(made_up(table, "MontezumaRevenge", goals))[:2]
     assert (places.verdict, similar.verdict) == ("partly", "does not hold")
     corners = {"corner upper left": [[0, 9], [0, 9]], "junction 24,24": [[20, 29], [20, 29]]}
     table["region"] = np.where(table["region"] == 3, 1, -1)
-    assert atari_claims.claims(made_up(table, "MsPacman", corners))[0].verdict == "partly"
+    assert claims(made_up(table, "MsPacman", corners))[0].verdict == "partly"
 
 
 def test_highlighted_options_lie_apart_and_have_reasons(rng):

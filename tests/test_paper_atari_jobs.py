@@ -7,14 +7,12 @@ import json
 import numpy as np
 import pytest
 
-import eigenoptions as eo
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.options import Purpose
 from eigenoptions.paper import atari
-from eigenoptions.paper.atari_collections import collection, held_play, lasting_bytes, start_of
-from eigenoptions.paper.atari_jobs import PAPER, play, rollouts, starts, trace
-from eigenoptions.paper.atari_measures import KINDS, MEASURES
-from eigenoptions.paper.atari_planning import LOST, UNKNOWN, explore, follow, plan
+from eigenoptions.paper.atari.collections import collection, held_play, lasting_bytes, start_of
+from eigenoptions.paper.atari.jobs import PAPER, play, rollouts, starts, trace
+from eigenoptions.paper.atari.measures import KINDS, MEASURES
+from eigenoptions.paper.atari.study import study
 
 pytest.importorskip("ale_py")
 
@@ -156,34 +154,14 @@ def test_bytes_without_a_trace_are_left_out():
     assert 4 not in found  # the joystick's echo
 
 
-def test_plans_are_those_of_the_tabular_solver(four_rooms, rng):
-    S, A = four_rooms.n_states, four_rooms.n_actions
-    step = np.asarray(four_rooms.transition.argmax(axis=1)).reshape(S, A)
-    f = rng.standard_normal((S, 5))
-    policy = plan(f, step, 0.9)
-    for k in range(5):
-        options = eo.solve(four_rooms, [Purpose(f[:, k], "f")], gamma=0.9)
-        same = policy[:, k] == options.policy[0]
-        assert same.mean() > 0.98  # up to ties
-
-
-def test_plans_avoid_lost_lives_and_what_nobody_has_tried():
-    f = np.array([[0.0], [9.0], [1.0]])
-    step = np.array([[LOST, 2], [1, 1], [UNKNOWN, 0]])
-    assert plan(f, step, 0.9)[:, 0].tolist() == [1, -1, -1]
-
-
-def test_a_planned_policy_is_followed_in_the_emulator(begun):
-    emulator = Emulator("Freeway")
-    start_of("Freeway", begun[0]).reach(emulator)
-    state = emulator.save()
-    graph = explore(emulator, [state], (14,), 8, ["NOOP", "UP", "DOWN"], 30)
-    height = graph.ram[:, 14].astype(float)
-    policy = plan(np.stack([height, -height], axis=1), graph.step, 0.9)
-    up, down = follow(emulator, state, graph, policy, 60, hold=8, until="game", watch=(14,)).watched[:, :, 0]
-    assert up[-1] > up[0] + 20
-    assert down[-1] <= down[0]
-    assert (emulator.ram()[14],) == start_of("Freeway", begun[0]).position  # left as it was found
+def test_planned_options_are_rolled_out_too(job):
+    variant = {**PAPER, "name": "planned", "hold": 8, "gamma": 0.9, "plan": 20}
+    kinds = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 1, "many": 1}}
+    found = rollouts({**job, "start": [0, 1], "variant": variant, "kinds": kinds})
+    assert len(found["table"]["kind"]) == 2 * (4 + 2)
+    options = [{"kind": "singular", "basis": 0, "direction": 0, "sign": 1}]
+    again = trace({**job, "variant": variant, "options": options})
+    assert again["actions"].shape == (1, 30)
 
 
 def test_sizes_and_games():
@@ -199,7 +177,7 @@ def test_sizes_and_games():
 
 def test_a_game_about_which_nothing_is_known_is_studied_too():
     given = {**atari.settings("Breakout", "quick"), "until": "life"}
-    results = atari.study("Breakout", given, lambda function, jobs: [function(job) for job in jobs])
+    results = study("Breakout", given, lambda function, jobs: [function(job) for job in jobs])
     assert results["regions"] == {}
     assert [claim.section for claim in atari.claims(results)] == ["5.2", "ours", "ours"]
     assert atari.notes(results)

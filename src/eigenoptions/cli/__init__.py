@@ -14,13 +14,14 @@ from typing import Annotated, Any, Union
 from tyro import cli
 from tyro.conf import subcommand
 
+from eigenoptions.cli.atari import Atari
 from eigenoptions.cli.measures import Diffusion, Learn
 from eigenoptions.cli.report import Reproduce
 from eigenoptions.cli.skills import Discover, Mazes, Show
 from eigenoptions.cli.studio import Studio
 from eigenoptions.cli.terminal import complain, hear_notes
 
-COMMANDS = (Discover, Show, Mazes, Diffusion, Learn, Reproduce, Studio)
+COMMANDS = (Discover, Show, Mazes, Diffusion, Learn, Atari, Reproduce, Studio)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -51,11 +51,12 @@ def verdicts(shown: Shown, note: str = "") -> str:
 </section>"""
 
 
-def section(outcome: Outcome, claims: list[Claim], more: str = "") -> str:
-    """One experiment: its figure, `more` pictures, the evidence, and how it was made."""
+def section(outcome: Outcome, claims: list[Claim], more: str = "", data: str | None = None) -> str:
+    """One experiment: its figure, `more` pictures, the evidence, and how it was made; `data` begins names of tables."""
     e = outcome.experiment
+    begin = f"data/{e.name}-" if data is None else data
     links = ", ".join(
-        f'<a href="data/{e.name}-{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
+        f'<a href="{begin}{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
     )
     evidence = "".join(
         f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <em>{escape(c.sentence)}</em> '

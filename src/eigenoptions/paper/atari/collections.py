@@ -87,7 +87,7 @@ class Collection:
         return [int(i) for i in np.linspace(0, last - 1, many).round()]
 
     def direction(self, kind: str, basis: int, number: int) -> Array:
-        """``(d,)`` one direction; see `atari_jobs` for the kinds."""
+        """``(d,)`` one direction; see `jobs` for the kinds."""
         key = ("rows" if kind == "published" else kind, basis)
         if key not in self._bases:
             self._bases[key] = self._basis(*key)

@@ -1,7 +1,7 @@
 """Pictures and clips of one game's highlighted options (paper, Figures 8 to 10 and the appendix's start states).
 
-Everything is played again from what a study kept: actions to each start state, and those of each option. What is shown is
-chosen by the rule of `atari_study.highlight`.
+Everything is played again from what a study kept: actions to each start state, and those of each option. What is
+shown is chosen by the rule of `highlight`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.atari import Emulator, known, whereabouts
-from eigenoptions.paper.atari_jobs import start_of
-from eigenoptions.paper.atari_measures import KINDS
-from eigenoptions.paper.atari_study import rolled
+from eigenoptions.paper.atari.collections import start_of
 from eigenoptions.paper.experiment import Results
 
 CLIP, EVERY = 600, 3  # frames of a clip, and how many of them make one of its pictures
@@ -102,8 +100,6 @@ def gallery(
         samples = {r["label"]: p[:, -1] for r, _, p in films}
         plots.save(_histogram(samples, game, width=plots.COLUMN), folder / "heights.png")
         figures["heights.png"] = "How high the player is: share of the time under the highlighted options."
-    plots.save(_scores(results), folder / "scores.png")
-    figures["scores.png"] = "Score of each option, by the number of its direction."
     return {"name": game, "options": shown, "figures": figures}
 
 
@@ -116,7 +112,7 @@ def _film(
     """Screens of the first frames, and the player's pixel (x, y) in all of them, or as often as one looks."""
     game = known(emulator.game)
     film = [emulator.screen()]
-    places = []
+    places: Any = []
     each = max(1, len(actions) // LOOKS)
     for t, action in enumerate(actions.tolist()):
         if t >= CLIP and game.position:
@@ -127,8 +123,8 @@ def _film(
         if not game.position and t % each == 0:
             places.append(whereabouts(emulator) or (np.nan, np.nan))
     if game.position:
-        places = [game.to_screen(tuple(p)) for p in positions.tolist()]
-    return np.stack(film), np.array(places, dtype=float).reshape(-1, 2)
+        places = game.to_screen(positions)
+    return np.stack(film), np.asarray(places, dtype=float).reshape(-1, 2)
 
 
 def _histogram(samples: Mapping[str, NDArray[np.uint8]], game: str, width: float | None = None) -> Any:
@@ -136,17 +132,3 @@ def _histogram(samples: Mapping[str, NDArray[np.uint8]], game: str, width: float
     bins = np.arange(0, most + 2 * TALL, TALL).tolist()
     byte = known(game).position[-1]
     return plots.figure([plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")], width=width)
-
-
-def _scores(results: Results) -> Any:
-    """Score against the number of the direction, one mark an option, by kind."""
-    name = "long" if "long" in results else "rollouts"
-    table = rolled(results, name, variant=0)
-    frames = results["long_frames"] if name == "long" else results["frames"]
-    groups = {}
-    for kind in ("random", "singular", "rows", "published", "constant"):
-        chosen = table["kind"] == KINDS.index(kind)
-        if chosen.any():
-            groups[kind] = np.stack([table["direction"][chosen], table["score"][chosen]], axis=1)
-    panel = plots.point_panel(groups, xlabel="direction", ylabel=f"score in {frames:,} frames")
-    return plots.figure([panel], width=plots.COLUMN)

@@ -13,8 +13,9 @@ walk      `many` uniformly random walks
 ========= ============================================================================================================
 
 A *variant* says what is coded and how it is followed; `PAPER` is the paper's way, with the published program's answer
-to what follows when no action is positive: nothing is done for a frame. Collections are made again in each
-worker that needs them (they are a pure function of settings, and cost seconds), so that jobs stay plain.
+to what follows when no action is positive: nothing is done for a frame. With ``plan``, a number of states, options are
+solved on a chart of the game (`atari.charting`) with ``gamma``, and followed in the emulator. Collections are made
+again in each worker that needs them (they are a pure function of settings, and cost seconds), so that jobs stay plain.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions.atari.charting import Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import Rollouts, lockstep
 from eigenoptions.atari.starts import Start, find_starts
-from eigenoptions.paper.atari_collections import Collection, collection
-from eigenoptions.paper.atari_collections import start_of as start_of
-from eigenoptions.paper.atari_measures import KINDS, OPTION, histogram, joined, measure
-from eigenoptions.paper.atari_planning import Graph, explore, follow, plan
+from eigenoptions.paper.atari.collections import Collection, collection
+from eigenoptions.paper.atari.collections import start_of as start_of
+from eigenoptions.paper.atari.measures import KINDS, OPTION, histogram, joined, measure
 
 Job = Mapping[str, Any]
 Option = dict[str, Any]
@@ -65,7 +66,7 @@ def rollouts(job: Job) -> dict[str, Any]:
         ``table``: columns of keys and measures; ``heights``: ``(n, 32)`` frames at each value of the last coordinate,
         in bins of 8 units, or None; ``acts``: frames emulated; ``facts``: of the collection, or None.
     """
-    held = _collection(job)
+    held = collection_of(job)
     options = _options(job["kinds"], _emulator(job["game"]).n_actions, held)
     tables, heights, acts = [], [], 0
     several = job["start"] if isinstance(job["start"], list) else [job["start"]]
@@ -101,7 +102,7 @@ def trace(job: Job) -> dict[str, Any]:
         ``actions (n, frames)`` int8 and ``positions (n, frames, p)`` uint8; -1 and 0 after the end.
     """
     options, found = list(job["options"]), {}
-    for part, rolled, _ in _roll(job, options, _collection(job)):
+    for part, rolled, _ in _roll(job, options, collection_of(job)):
         for i, option in enumerate(part):
             found[_name(option)] = rolled.actions[i], rolled.watched[i]
     return {
@@ -126,13 +127,13 @@ def _roll(
         part = [o for o in options if o["kind"] not in BLIND and (o["kind"] == "published") == published]
         if part and variant.get("plan"):
             assert held is not None
-            graph = _graph(json.dumps([job["game"], job["starts"], variant["hold"], variant["plan"]]))
+            charted = _chart(json.dumps([job["game"], job["starts"], variant["hold"], variant["plan"]]))
             vectors = np.stack(
                 [o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part]
             )
-            policy = plan(held.coding(graph.ram).astype(float) @ vectors.T, graph.step, variant["gamma"])
-            how = {"hold": variant["hold"], "until": job["until"], "watch": start.watch}
-            yield part, follow(emulator, state, graph, policy, job["frames"], **how), start
+            planned = plan(charted, vectors, held.coding, variant["gamma"])
+            how = {"until": job["until"], "watch": start.watch}
+            yield part, follow(emulator, state, charted, planned, job["frames"], **how), start
         elif part:
             assert held is not None
             yield (
@@ -188,17 +189,13 @@ def _emulator(game: str) -> Emulator:
 
 
 @lru_cache(maxsize=2)
-def _graph(text: str) -> Graph:
-    """The graph of merged states that a variant plans on."""
-    game, starts, hold, how = json.loads(text)
-    emulator, states = _emulator(game), []
-    for plain in starts:
-        start_of(game, plain).reach(emulator)
-        states.append(emulator.save())
-    return explore(emulator, states, how["key"], hold, how["actions"], how["nodes"])
+def _chart(text: str) -> Chart:
+    """The chart that a variant plans on."""
+    game, starts, hold, limit = json.loads(text)
+    return chart(game, [start_of(game, plain) for plain in starts], hold=hold, limit=limit)
 
 
-def _collection(job: Job) -> Collection | None:
+def collection_of(job: Job) -> Collection | None:
     """The collection that a job's options come from, if they come from one."""
     kinds = {option["kind"] for option in job["options"]} if "options" in job else {*job["kinds"]}
     if kinds <= {*BLIND}:

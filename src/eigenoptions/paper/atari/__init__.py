@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.paper.atari_claims import claims, notes
-from eigenoptions.paper.atari_jobs import BIN, PAPER
-from eigenoptions.paper.atari_measures import KINDS
-from eigenoptions.paper.atari_study import highlight as highlight
-from eigenoptions.paper.atari_study import rolled, run
-from eigenoptions.paper.atari_study import study as study
+from eigenoptions.paper.atari.claims import claims, notes
+from eigenoptions.paper.atari.jobs import BIN, PAPER
+from eigenoptions.paper.atari.measures import KINDS
+from eigenoptions.paper.atari.study import rolled, run
 from eigenoptions.paper.experiment import Experiment, Results, Settings
 
 GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
@@ -101,24 +99,17 @@ def _variant(
 # singular values (the tabular rule), or 12 evenly spaced ones where no end is named. They were chosen after a trial on
 # one other collection a game, with other starts, measures and program; the seeds of the full size are fresh.
 HELD: Settings = {"hold": 8, "bytes": "lasting", "slow": True}
-JOYSTICK = ["NOOP", "UP", "RIGHT", "LEFT", "DOWN"]
-GRAPHS: dict[
-    str, Settings
-] = {  # key bytes: Ms. Pac-Man's place and direction; the room, and what Panama Joe is at
-    "MsPacman": {"key": [10, 16, 56], "actions": JOYSTICK, "nodes": 4_000},
-    "MontezumaRevenge": {
-        "key": [3, 30, 32, 42, 43, 52, 53, 103, 107],
-        "actions": [*JOYSTICK, "FIRE", "RIGHTFIRE", "LEFTFIRE"],
-        "nodes": 4_000,
-    },
-}
+CHARTED = {
+    "MsPacman": 4_000,
+    "MontezumaRevenge": 2_000,
+}  # states of a chart; Freeway's cars cannot be charted
 PLANNED = "hold 8, planned with gamma 0.9"
 SLOW = "lasting bytes, slow features"
 
 
 def _planned(game: str, name: str, end: str, **how: Any) -> Settings:
-    graph = {"hold": 8, "gamma": 0.9, "plan": GRAPHS[game], **how}
-    return _variant(name, 320, end, each=6, starts=6, **graph)
+    how = {"hold": 8, "gamma": 0.9, "plan": CHARTED[game], **how}
+    return _variant(name, 320, end, each=6, starts=6, **how)
 
 
 def _planning(game: str) -> list[Settings]:
@@ -178,8 +169,8 @@ def settings(game: str, size: str = "full") -> Settings:
         few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}}
         short = {**PAPER, "kinds": few, "frames": 40}
         given["variants"] = [{**short, "name": f"hold 8, {SLOW}", **HELD}]
-        if game in GRAPHS:
-            tiny = {"plan": {**GRAPHS[game], "nodes": 60}, "gamma": 0.9, "hold": 8}
+        if game in CHARTED:
+            tiny = {"plan": 60, "gamma": 0.9, "hold": 8}
             given["variants"] = [{**short, "name": PLANNED, **tiny}]
     return given
 
@@ -283,17 +274,17 @@ TITLES = {
         "Options with the intent of reaching corners and intersections.",
     ),
 }
-EXPERIMENTS = tuple(
-    Experiment(
-        game.lower(),
-        title,
-        section,
-        shows,
-        {size: settings(game, size) for size in SIZES},
-        run,
-        figure,
-        claims,
-        notes,
-    )
-    for game, (title, section, shows) in TITLES.items()
-)
+
+
+def experiment(game: str) -> Experiment:
+    """The experiment of any game, at all `SIZES`.
+
+    >>> experiment("Breakout").title
+    'Breakout'
+    """
+    title, part, shows = TITLES.get(game, (game, "5.2", "Nothing: the paper does not look at this game."))
+    sizes = {size: settings(game, size) for size in SIZES}
+    return Experiment(game.lower(), title, part, shows, sizes, run, figure, claims, notes, "atari")
+
+
+EXPERIMENTS = tuple(map(experiment, GAMES))

@@ -1,6 +1,6 @@
 """One game from start states to tables: collections, roll-outs, effects and the options to be shown (Section 5.2).
 
-`study` is all there is to run; it knows nothing of verdicts (see `atari_claims`), so results do not depend on them. Its
+`study` is all there is to run; it knows nothing of verdicts (see `claims`), so results do not depend on them. Its
 results are plain: tables as lists of rows, and the roll-outs as one array with named columns.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
-from eigenoptions.paper.atari_collections import start_of
-from eigenoptions.paper.atari_jobs import PAPER, rollouts, starts, trace
-from eigenoptions.paper.atari_measures import (
+from eigenoptions.paper.atari.collections import start_of
+from eigenoptions.paper.atari.jobs import PAPER, rollouts, starts, trace
+from eigenoptions.paper.atari.measures import (
     FAR,
     KINDS,
     OPTION,
@@ -26,10 +26,10 @@ from eigenoptions.paper.atari_measures import (
     joined,
     points_of,
 )
-from eigenoptions.paper.atari_statistics import AGREEMENT, REACH, by_group, chosen, effect, level
+from eigenoptions.paper.atari.statistics import AGREEMENT, REACH, by_group, chosen, effect, level
 from eigenoptions.paper.experiment import Pmap, Results, Settings
 
-COMPARED = (  # with random directions; the first two decide, see `atari_claims`
+COMPARED = (  # with random directions; the first two decide, see `claims`
     "arrives",
     AGREEMENT,
     "dwell",
@@ -208,10 +208,10 @@ def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
 
     Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from
     which they settle near that place, then of dwell, then of their number; one that was taken from another start, or
-    whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the options of largest dwell times distance
-    follow, by the same rule of distance. Beside them, for comparison, come the best-scoring row of V by the
-    published program and the best-scoring constant action (of the long roll-outs, where there are any), and a
-    random walk.
+    whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the
+    options of largest dwell times distance follow, by the same rule. Beside them, for comparison, come the best-scoring
+    row of V by the published program and the best-scoring constant action (of the long roll-outs, where there are
+    any), and a random walk.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
                         "starts": its,
                         "start": s,
                     }
-                    for s in ([numbers] if variant.get("plan") else numbers)  # one graph serves all starts
+                    for s in ([numbers] if variant.get("plan") else numbers)  # one chart serves all starts
                 ]
     return jobs
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.paper.atari_measures import KINDS, Table, meetings, own_agreement, points_of, reach
+from eigenoptions.paper.atari.measures import KINDS, Table, meetings, own_agreement, points_of, reach
 from eigenoptions.paper.rules import CONFIDENCE, Difference
 
 AGREEMENT, REACH = "agreement", "reach"  # of a group: see `own_agreement` and `reach`

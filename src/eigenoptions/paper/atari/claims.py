@@ -3,9 +3,9 @@
 The limits below were written down before any roll-out of this library was looked at; what was known then is `KNOWN`.
 Words mean: an option *settles* if it spends at least half of the second half of its frames at one place, it *arrives*
 if that place is not where it started, and it is *reliable* if it settles near one place from more than half of the
-starts and arrives there from at least one (see `atari_measures` and `atari_study.reliable`). A claim that options do
+starts and arrives there from at least one (see `measures` and `study.reliable`). A claim that options do
 something is tested by whether some do, in every collection; that random directions do it too is said beside it, and
-judged in a claim of our own. Differences are judged by intervals, see `atari_statistics`.
+judged in a claim of our own. Differences are judged by intervals, see `statistics`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.paper.atari_measures import OPTION, Table, rarefied, region
-from eigenoptions.paper.atari_statistics import Effect, chosen, effect_of
-from eigenoptions.paper.atari_study import reliable, rolled
+from eigenoptions.paper.atari.measures import OPTION, Table, rarefied, region
+from eigenoptions.paper.atari.statistics import Effect, chosen, effect_of
+from eigenoptions.paper.atari.study import reliable, rolled
 from eigenoptions.paper.experiment import Claim, Results, verdict
 
 PAPER_SCORE = 28.0  # points of option #445 in Freeway

@@ -35,7 +35,7 @@ MEASURES = {
     "height": "mean of the last coordinate of the position (in Freeway: how far the chicken is up the road)",
 }
 PLACED = ("dwell", "settles", "away", "arrives", "places", "farthest", "height")  # need a known position
-KINDS = ("singular", "random", "rotated", "rows", "published", "constant", "walk")  # see `atari_jobs`
+KINDS = ("singular", "random", "rotated", "rows", "published", "constant", "walk")  # see `jobs`
 OPTION = ("kind", "basis", "direction", "sign")  # an option's name within a collection
 
 Array = NDArray[np.float64]
