@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 RAY = str(Path(sys.executable).with_name("ray"))
 PATIENCE = 120.0  # seconds; a busy machine takes its time
+SOON = {  # a node whose port is closed is dead after three seconds, not fifteen; one that is slow has as long as ever
+    "RAY_health_check_initial_delay_ms": "2000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_failure_threshold": "3",
+}
 
 
 def free_port() -> int:
@@ -104,7 +109,7 @@ class Cluster:
         with said.open("w") as file:
             process = subprocess.Popen(
                 [RAY, "start", *words],
-                env=inherited | self.environment | (environment or {}),
+                env=inherited | SOON | self.environment | (environment or {}),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

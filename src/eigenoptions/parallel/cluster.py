@@ -22,11 +22,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from eigenoptions import __version__
-from eigenoptions.parallel.jobs import LIVES, killed, pack, pickled, unpack
+from eigenoptions.parallel.jobs import LIVES, Failure, killed, pack, pickled, unpack
 
 ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"  # seconds that a cluster has to answer
@@ -55,12 +56,10 @@ def on_ray(
 ) -> Generator[tuple[int, Any], None, None]:
     """Results of Ray tasks as they come; what is still under way when nobody waits any more is cancelled."""
     ray = joined(_size(shared))
-    from ray.exceptions import LocalRayletDiedError, RayError
+    from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
     task = ray.remote(num_cpus=1, max_retries=LIVES - 1)(_travelling())
-    box = (
-        [ray.put(shared)] if shared else []
-    )  # in a list, as the worker opens it after it has set its threads
+    box = [ray.put(shared)] if shared else []  # in a list: workers open it when their threads are set
     flying: dict[Any, int] = {}
     waiting = iter(range(len(jobs)))
     looked, cpus = -LOOK, 0
@@ -69,7 +68,7 @@ def on_ray(
             if time.monotonic() - looked >= LOOK:
                 cpus, looked = _cpus(ray, cpus, workers, first=looked < 0), time.monotonic()
             room = (workers or max(2 * cpus, 2)) - len(flying)
-            for i in (i for _, i in zip(range(room), waiting, strict=False)):
+            for i in islice(waiting, max(room, 0)):
                 flying[task.remote(pack(function, jobs[i]), box, __version__, ONE_THREAD)] = i
             if not flying:
                 _cpus(ray, cpus, workers, first=False)
@@ -84,7 +83,7 @@ def on_ray(
                 except LocalRayletDiedError as error:
                     raise ConnectionError(LOST) from error
                 except RayError as error:
-                    yield i, killed(error)
+                    yield i, Failure(error) if isinstance(error, RayTaskError) else killed(error)
                     continue
                 if isinstance(outcome, str):
                     raise ValueError(outcome)
@@ -166,10 +165,11 @@ def joined(size: int = 0) -> Any:
         raise ValueError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
     address = os.environ.get(ADDRESS, "").strip()
     address = "" if address == "local" else address
-    if ray.is_initialized():
-        if _session is None or (_session.address == address and (address or size <= _session.store // 2)):
-            return ray
-        left()
+    if ray.is_initialized() and (
+        _session is None or (_session.address == address and (address or size <= _session.store // 2))
+    ):
+        return ray
+    left()
     if address:
         _check(address)
         _session = _join(ray, address)
