@@ -160,7 +160,7 @@ def settings(game: str, size: str = "full") -> Settings:
         given |= {"frames": 40, "kinds": TINY}
     elif size == "paper":
         given |= {"kinds": SMALL.get(game, SMALL["MsPacman"])}
-        given |= {"frames": min(int(most["frames"]), 200)}
+        given |= {"frames": min(int(most["frames"]), 300 if game == "Freeway" else 200)}
     if game == "Freeway":
         given["long"] = LONG[size]
     if size == "full":
