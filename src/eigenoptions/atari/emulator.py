@@ -165,7 +165,11 @@ def game_name(game: str) -> str:
     if plain in known:
         return known[plain]
     near = get_close_matches(plain, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(known[name] for name in near)}?" if near else "atari.emulator.games() lists them"
+    hint = (
+        f"did you mean {' or '.join(known[name] for name in near)}?"
+        if near
+        else "atari.emulator.games() lists them"
+    )
     alone = " that can be played alone" if plain in {name.replace("_", "") for name in FOR_TWO} else ""
     raise ValueError(f"there is no game {game!r}{alone} among the {len(known)} of ale-py: {hint}")
 

@@ -175,8 +175,8 @@ Discovery in Reinforcement Learning</cite>), by <code>eigenoptions atari {escape
 {verdicts([(outcome, claims)])}
 <section><h2>Highlighted options</h2>
 <p>Chosen by rule (see <code>highlight</code>), not by taste: options that settle somewhere, away from where they
-started and from each other. Beside them stand the best option of the published program, the best single action and a random
-walk.</p>
+started and from each other. Beside them stand the best option of the published program, the best single action and a
+random walk.</p>
 {cards(options)}</section>
 <section><h2>All of them</h2>{figures}</section>
 {section(outcome, claims, data="")}

@@ -45,7 +45,7 @@ COMPARED = (  # with random directions; the first two decide, see `claims`
     "steady",
 )
 AGAINST_WALKS = ("dwell", "settles", "arrives", "away", "places", "farthest", "died", "score")
-SHOWN = 6  # options that are highlighted
+SHOWN, FURTHER = 6, 4  # options that are highlighted: of the paper's variant, and of the last one
 APART = 24.0  # units: places of highlighted options are at least so far from each other
 KEYS = ("variant", "collection", "start", *OPTION)
 
@@ -204,26 +204,29 @@ def reliable_share(table: Table) -> dict[str, float]:
 
 
 def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
-    """The options that figures and clips show, by rule: of the first collection, the paper's variant.
+    """The options that figures and clips show, by rule: of the first collection.
 
     Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from
     which they settle near that place, then of dwell, then of their number; one that was taken from another start, or
     whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the
-    options of largest dwell times distance follow, by the same rule. Beside them, for comparison, come the best-scoring
-    row of V by the published program and the best-scoring constant action (of the long roll-outs, where there are
-    any), and a random walk.
+    options of largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER of the
+    last variant, if there are others, are chosen alike. Beside them, for comparison, come the best-scoring row of V
+    by the published program and the best-scoring constant action (of the long roll-outs, where there are any), and a
+    random walk.
 
     Returns
     -------
     list of dict
-        ``kind``, ``basis``, ``direction``, ``sign``, ``start``, ``dwell``, ``away``, ``region``, ``score``,
-        ``label`` and ``reason``.
+        ``variant``, ``kind``, ``basis``, ``direction``, ``sign``, ``start``, ``dwell``, ``away``, ``region``,
+        ``score``, ``label`` and ``reason``.
     """
     first = float(rolled(results)["collection"][0])
-    table = rolled(results, variant=0, collection=first)
     rows: list[dict[str, Any]] = []
-    if "x" in table:
-        rows = _greedy(chosen(table, kind="singular"), results, many)
+    if "x" in results["columns"]:
+        last = len(results["variants"]) - 1
+        for variant, number in {0: many, last: FURTHER if last else many}.items():
+            part = rolled(results, variant=variant, collection=first, kind="singular")
+            rows += _greedy(part, results, number)
     name = "long" if "long" in results else "rollouts"
     others = rolled(results, name, variant=0, collection=first, start=0)
     for kind, why in (
@@ -271,9 +274,12 @@ def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
     kind = KINDS[int(table["kind"][i])]
     number, sign = int(table["direction"][i]), int(table["sign"][i])
     region = int(table["region"][i]) if "region" in table else -1
+    variant = int(table["variant"][i])
     words = {"singular": f"#{number}{'+' if sign > 0 else '-'}", "published": f"row {number}"}
+    words["singular"] += " further" if variant else ""
     words["constant"] = f"always {results['actions'][number]}" if kind == "constant" else ""
     return {
+        "variant": results["variants"][variant],
         "kind": kind,
         "basis": int(table["basis"][i]),
         "direction": number,
@@ -284,7 +290,7 @@ def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
         "region": list(results["regions"])[region] if region >= 0 else "",
         "score": float(table["score"][i]),
         "label": words.get(kind, f"{kind} {number}"),
-        "reason": why,
+        "reason": f"{results['variants'][variant]}: {why}" if variant else why,
     }
 
 
@@ -299,9 +305,6 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
             )
     for variant in [PAPER, *settings.get("variants", [])]:
         given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
-        only = {
-            key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")
-        }
         for seed, its in zip(settings["seeds"], found, strict=True):
             if seed in variant.get("seeds", settings["seeds"]):
                 numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
@@ -310,7 +313,7 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
                         **base,
                         **given,
                         "heights": False,
-                        "variant": only,
+                        "variant": _way(variant),
                         "seed": seed,
                         "starts": its,
                         "start": s,
@@ -370,26 +373,41 @@ def _traces(
     frames: int,
     pmap: Pmap,
 ) -> Results:
-    """What the highlighted options did, in the order of their rows."""
-    base = {"game": game, "frames": frames, **{k: settings[k] for k in ("transitions", "longest", "until")}}
-    at = sorted({row["start"] for row in rows})
+    """What the highlighted options did, in the order of their rows; as long as the longest, -1 and 0 after the end."""
+    base = {"game": game, **{k: settings[k] for k in ("transitions", "longest", "until")}}
+    ways = {variant["name"]: variant for variant in [PAPER, *settings.get("variants", [])]}
+    at = sorted({(row["variant"], row["start"]) for row in rows})
     jobs = [
         {
             **base,
-            "variant": PAPER,
+            "frames": ways[variant].get("frames", frames),
+            "variant": _way(ways[variant]),
             "seed": settings["seeds"][0],
             "starts": found[0],
             "start": start,
-            "options": [{key: row[key] for key in OPTION} for row in rows if row["start"] == start],
+            "options": [
+                {key: row[key] for key in OPTION}
+                for row in rows
+                if (row["variant"], row["start"]) == (variant, start)
+            ],
         }
-        for start in at
+        for variant, start in at
     ]
     parts = dict(zip(at, pmap(trace, jobs), strict=True))
     seen = dict.fromkeys(at, 0)
-    actions, positions = [], []
-    for row in rows:
-        i, part = seen[row["start"]], parts[row["start"]]
-        actions.append(part["actions"][i])
-        positions.append(part["positions"][i])
-        seen[row["start"]] += 1
-    return {"trace_actions": np.array(actions), "trace_positions": np.array(positions)}
+    most = max((part["actions"].shape[1] for part in parts.values()), default=0)
+    wide = max((part["positions"].shape[2] for part in parts.values()), default=0)
+    actions = np.full((len(rows), most), -1, dtype=np.int8)
+    positions = np.zeros((len(rows), most, wide), dtype=np.uint8)
+    for number, row in enumerate(rows):
+        key = row["variant"], row["start"]
+        part, i = parts[key], seen[key]
+        length = part["actions"].shape[1]
+        actions[number, :length], positions[number, :length] = part["actions"][i], part["positions"][i]
+        seen[key] += 1
+    return {"trace_actions": actions, "trace_positions": positions}
+
+
+def _way(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """What a variant says of a single roll-out."""
+    return {key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")}
