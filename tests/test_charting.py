@@ -131,7 +131,7 @@ def test_frames_are_counted(games: Charted) -> None:
 
 
 def test_a_large_limit_closes_the_chart() -> None:
-    """Eight pixels a step up from the bottom, when the step is one frame: the states are heights, and cars."""
+    """With a step of one frame the chicken reaches every height up to the top, and there are no other states."""
     start = starts_of("Freeway")[:1]
     drawn = chart("Freeway", start, hold=1, limit=400)
     assert not drawn.beyond.any()
