@@ -46,7 +46,7 @@ def in_turn(
 
 def pickled(value: Any, aside: list[pickle.PickleBuffer] | None = None) -> bytes:
     """Anything as bytes, also functions of a script or a notebook; arrays are not copied but put aside if asked."""
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
 
     text: bytes = cloudpickle.dumps(
         value, protocol=5, buffer_callback=None if aside is None else aside.append
