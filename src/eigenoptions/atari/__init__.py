@@ -7,6 +7,7 @@ is the only door to ale-py, which comes with the games: ``pip install 'eigenopti
 
 from __future__ import annotations
 
+from eigenoptions.atari.charting import Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator, bits, game_name
 from eigenoptions.atari.games import Game, known, whereabouts
 from eigenoptions.atari.protocol import (
@@ -23,6 +24,7 @@ from eigenoptions.atari.skills import atari_options, bind
 from eigenoptions.atari.starts import Start, find_starts, influence, load_starts, player_bytes, save_starts
 
 __all__ = [
+    "Chart",
     "Emulator",
     "Game",
     "Start",
@@ -30,15 +32,18 @@ __all__ = [
     "atari_options",
     "bind",
     "bits",
+    "chart",
     "collect",
     "complete",
     "directions",
     "find_starts",
+    "follow",
     "game_name",
     "influence",
     "known",
     "load_starts",
     "paper_order",
+    "plan",
     "player_bytes",
     "random_directions",
     "rank",
