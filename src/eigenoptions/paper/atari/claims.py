@@ -101,14 +101,14 @@ def _lanes(results: Results) -> Claim:
     each = [sum(row["collection"] == c for row in mine) for c in seeds]
     different = {row["region"] for row in mine}
     parked = chosen(table, kind="singular")
-    inside = np.isin(parked["region"], lanes) & (parked["settles"] > 0)
+    inside = np.isin(parked["region"], lanes) & (parked["arrives"] > 0)
     return Claim(
         "In Freeway we observe options in which the agent clearly wants to reach a specific lane in the "
         "street.",
         "5.2",
         f"{_list(each)} of {_each(parked)} singular options a collection go to a lane reliably, to "
         f"{len(different)} "
-        f"different lanes; from single starts {inside.mean():.1%} settle in a lane",
+        f"different lanes; from single starts {inside.mean():.1%} arrive in a lane",
         verdict(min(each) > 0, len(different) >= SEVERAL),
         "Two tests: a reliable option with its place in a lane in every collection, and at least "
         f"{SEVERAL} different lanes. "
