@@ -75,7 +75,7 @@ class Atari:
             table.add_row(row["label"], f"start {row['start']}", Text(row["reason"]), f"{row['score']:g}")
         console.print(table)
         console.print()
-        speed = f"{found.frames:,} frames emulated, {found.frames / found.seconds:,.0f} a second"
-        verdicts(console, [(found.game, claim) for claim in found.claims], speed)
+        cost = f"{found.frames:,} frames of roll-outs in {found.seconds:.0f} s"
+        verdicts(console, [(found.game, claim) for claim in found.claims], cost)
         for path in found.files:
             console.print(str(path), soft_wrap=True, markup=False)

@@ -6,7 +6,9 @@ from results, which lie beside it as CSV.
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +26,7 @@ from eigenoptions.paper.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import Progress, pmap
 
 EXTRAS = {"atari": "ale_py"}  # of experiments, and the package that tells whether they are installed
+FULL = Path("out/atari")  # where `eigenoptions atari` leaves its results
 MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
 
 log = logging.getLogger("eigenoptions")
@@ -183,7 +186,7 @@ def _clear(out: Path, start_over: bool) -> None:
 def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     """Write the page, and the tables behind it."""
     shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
-    html = page(shown, settings).encode()
+    html = page(shown, settings, {o.experiment.name: _pictures(out, o) for o in outcomes}).encode()
     data = out / "data"
     try:
         data.mkdir(exist_ok=True)
@@ -223,6 +226,37 @@ def _rules() -> str:
         f"<p>{escape(' '.join(prose.split()))}</p>\n<p>A claim with several tests holds if all of them are "
         f'passed, and partly if some are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>\n'
         f"<p>Not fixed before the results were seen:</p>\n<ul>{later}</ul>"
+    )
+
+
+def _pictures(out: Path, outcome: Outcome) -> str:
+    """HTML of pictures and clips of an Atari game, drawn unless they are there, and of the way to a full run."""
+    if outcome.experiment.extra != "atari":
+        return ""
+    from eigenoptions.paper.atari.gallery import cards, gallery, sheets
+
+    name = outcome.experiment.name
+    folder = out / "atari" / name
+    record = folder / "gallery.json"
+    of = {"made": outcome.made, "seconds": outcome.seconds}
+    try:
+        found = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = {}
+    if found.get("of") != of:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = {"of": of, **gallery(outcome.results, folder)}
+        plots.write(record, json.dumps(found).encode())
+    large = FULL / name / "index.html"
+    where = (
+        f'a <a href="{escape(os.path.relpath(large, out))}">run of its own</a> is here, and '
+        if large.is_file()
+        else ""
+    )
+    return (
+        f"<p>This is a small run; {where}<code>eigenoptions atari {escape(found['name'])} --full</code> makes "
+        "a large one. The results of one are kept in docs/atari.md.</p>\n"
+        f"{cards(found['options'], 'atari/')}{sheets(found['figures'], f'atari/{name}/')}"
     )
 
 

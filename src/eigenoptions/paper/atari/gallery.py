@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,13 @@ from eigenoptions.paper.experiment import Results
 
 CLIP, EVERY = 600, 3  # frames of a clip, and how many of them make one of its pictures
 LOOKS = 200  # times that the screen is searched for the player, in games whose positions are not known
+CARD = 1.6  # inches: width of one option's pictures
+LINES = 7  # of a histogram, which has as many colours
 TALL = 8  # units of a coordinate in a histogram
 
 
 def gallery(
-    results: Results,
-    starts: Sequence[Mapping[str, Any]],
-    folder: Path,
-    tell: Callable[[str], object] = lambda news: None,
+    results: Results, folder: Path, tell: Callable[[str], object] = lambda news: None
 ) -> dict[str, Any]:
     """Draw a game's figures into a folder, and one picture, histogram and clip for each highlighted option.
 
@@ -36,8 +36,6 @@ def gallery(
     ----------
     results
         Of `study`.
-    starts
-        The start states of its first collection, as plain data.
     folder
         That is there; files in it are written over.
     tell
@@ -49,7 +47,7 @@ def gallery(
         The game as the studio's ``index.json`` has it; names of files are relative to the folder's parent. Under
         ``"figures"`` the files that belong to all options, with their captions.
     """
-    game = results["game"]
+    game, starts = results["game"], results["reached"]["starts"]
     emulator = Emulator(game)
     screens = []
     for plain in starts:
@@ -59,26 +57,27 @@ def gallery(
     plots.save(plots.figure(panels, columns=3), folder / "starts.png")
     figures = {"starts.png": "Start states, reached by stored actions (Appendix E)."}
     placed = bool(known(game).position)
-    walks = [i for i, row in enumerate(results["highlights"]) if row["kind"] == "walk"]
-    walk = results["trace_positions"][walks[0]] if walks else None
+    lengths = (results["trace_actions"] >= 0).sum(axis=1).tolist()
+    walks = [
+        positions[:length, -1]
+        for row, length, positions in zip(
+            results["highlights"], lengths, results["trace_positions"], strict=True
+        )
+        if row["kind"] == "walk" and placed
+    ]
     shown, films = [], []
-    for row, actions, positions in zip(
-        results["highlights"], results["trace_actions"], results["trace_positions"], strict=True
+    for row, played, actions, positions in zip(
+        results["highlights"], lengths, results["trace_actions"], results["trace_positions"], strict=True
     ):
         tell(f"{game}: playing {row['label']}")
-        played = int((actions >= 0).sum())
         emulator.replay(start_of(game, starts[row["start"]]).actions)
         film, places = _film(emulator, actions[:played], positions[:played])
-        name = re.sub(
-            r"[^a-z0-9]+", "-", f"{row['label']}".replace("+", " plus").replace("-", " minus").lower()
-        )
+        plain = row["label"].lower().replace("+", " plus").replace("-", " minus")
+        name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
         files = {what: f"{name}-{what}.{kind}" for what, kind in _FILES.items()}
         films.append((row, places, positions[:played]))
-        title = f"{row['label']}, start {row['start']}"
-        plots.save(
-            plots.figure([plots.screen_panel(screens[row["start"]], places, title)]),
-            folder / files["heatmap"],
-        )
+        heat = plots.screen_panel(screens[row["start"]], places)
+        plots.save(plots.figure([heat], width=CARD), folder / files["heatmap"])
         plots.clip(folder / files["clip"], film, every=EVERY)
         entry = {
             "label": f"{row['label']} (start {row['start']})",
@@ -88,22 +87,49 @@ def gallery(
         }
         if placed:
             samples = {row["label"]: positions[:played, -1]}
-            if walk is not None and row["kind"] != "walk":
-                samples["random walk"] = walk[:, -1]
-            plots.save(_histogram(samples, game), folder / files["histogram"])
+            if walks and row["kind"] != "walk":
+                samples["random walk"] = walks[0]
+            plots.save(_histogram(samples, game, CARD * 1.3), folder / files["histogram"])
             entry["histogram"] = f"{folder.name}/{files['histogram']}"
         shown.append(entry)
     panels = [plots.screen_panel(screens[r["start"]], at, r["label"]) for r, at, _ in films]
     plots.save(plots.figure(panels, columns=4), folder / "where.png")
     figures["where.png"] = "Where the player spends its time under the highlighted options."
     if placed:
-        samples = {r["label"]: p[:, -1] for r, _, p in films}
-        plots.save(_histogram(samples, game, width=plots.COLUMN), folder / "heights.png")
-        figures["heights.png"] = "How high the player is: share of the time under the highlighted options."
+        samples = {r["label"]: p[:, -1] for r, _, p in films[: LINES - 1]}
+        if walks:
+            samples["rand"] = walks[0]
+        plots.save(_histogram(samples, game, plots.COLUMN), folder / "heights.png")
+        figures["heights.png"] = (
+            "How high the player is under highlighted options, and under a random walk (rand)."
+        )
     return {"name": game, "options": shown, "figures": figures}
 
 
 _FILES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
+
+
+def cards(options: Sequence[Mapping[str, str]], root: str = "") -> str:
+    """HTML of highlighted options side by side: clip, where the player was, and how high."""
+    figures = []
+    for option in options:
+        pictures = "".join(
+            f'<img src="{escape(root + option[what])}" alt="{what} of {escape(option["label"])}" loading="lazy">'
+            for what in ("clip", "heatmap", "histogram")
+            if what in option
+        )
+        text = f"<b>{escape(option['label'])}</b> {escape(option['note'])}"
+        figures.append(f'<figure class="card">{pictures}<figcaption>{text}</figcaption></figure>')
+    return f'<div class="cards">{"".join(figures)}</div>'
+
+
+def sheets(figures: Mapping[str, str], root: str = "") -> str:
+    """HTML of the figures that belong to all options."""
+    return "".join(
+        f'<figure class="card wide"><img src="{escape(root + name)}" alt="{escape(text)}" loading="lazy">'
+        f"<figcaption>{escape(text)}</figcaption></figure>"
+        for name, text in figures.items()
+    )
 
 
 def _film(
@@ -127,7 +153,7 @@ def _film(
     return np.stack(film), np.asarray(places, dtype=float).reshape(-1, 2)
 
 
-def _histogram(samples: Mapping[str, NDArray[np.uint8]], game: str, width: float | None = None) -> Any:
+def _histogram(samples: Mapping[str, NDArray[np.uint8]], game: str, width: float) -> Any:
     most = max(float(v.max(initial=0)) for v in samples.values())
     bins = np.arange(0, most + 2 * TALL, TALL).tolist()
     byte = known(game).position[-1]

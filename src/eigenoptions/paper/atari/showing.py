@@ -21,8 +21,8 @@ from eigenoptions.atari import atari_options, game_name, save_starts
 from eigenoptions.keeping import Shelf
 from eigenoptions.paper.atari import experiment
 from eigenoptions.paper.atari.collections import start_of
-from eigenoptions.paper.atari.gallery import gallery
-from eigenoptions.paper.atari.jobs import PAPER, collection_of, starts
+from eigenoptions.paper.atari.gallery import cards, gallery, sheets
+from eigenoptions.paper.atari.jobs import PAPER, collection_of
 from eigenoptions.paper.experiment import Claim, Settings
 from eigenoptions.paper.page import duration, made, section, sheet, verdicts
 from eigenoptions.paper.results import Outcome, tables
@@ -88,12 +88,10 @@ def show(
         tell(f"{name}: start states, collections, roll-outs")
         results = study.run(settings, over)
         seconds = time.perf_counter() - start + shelf.spared
-        asked = {"game": name, "starts": settings["starts"], "bursts": settings["bursts"]}
-        (plain,) = shelf.pmap(starts, [{**asked, "seed": settings["seeds"][0]}])
     outcome = Outcome(study, settings, results, seconds, made(engine))
     tell(f"{name}: options")
-    _keep_options(here, name, settings, plain)
-    shown = gallery(results, plain, here, tell)
+    _keep_options(here, name, settings, results["reached"]["starts"])
+    shown = gallery(results, here, tell)
     for table, text in tables(results).items():
         plots.write(here / f"{table}.csv", text.encode())
     plots.write(here / "rollouts.csv", _csv(results["columns"], results["rollouts"]))
@@ -102,20 +100,6 @@ def show(
     _enter(Path(folder) / INDEX, shown)
     files = [here / "index.html", here / "options.safetensors", here / "starts.json"]
     return Shown(name, claims, results["highlights"], files, results["acts"], seconds)
-
-
-def cards(options: Sequence[Mapping[str, str]], root: str = "") -> str:
-    """Highlighted options side by side: clip, where the player was, and how high."""
-    figures = []
-    for option in options:
-        pictures = "".join(
-            f'<img src="{escape(root + option[what])}" alt="{what} of {escape(option["label"])}" loading="lazy">'
-            for what in ("clip", "heatmap", "histogram")
-            if what in option
-        )
-        text = f"<b>{escape(option['label'])}</b> {escape(option['note'])}"
-        figures.append(f'<figure class="card">{pictures}<figcaption>{text}</figcaption></figure>')
-    return f'<div class="cards">{"".join(figures)}</div>'
 
 
 def _refuse_others(here: Path, size: str, settings: Settings, fresh: bool) -> None:
@@ -157,11 +141,6 @@ def _csv(columns: Sequence[str], rows: np.ndarray[Any, Any]) -> bytes:
 
 def _page(outcome: Outcome, claims: list[Claim], shown: Mapping[str, Any]) -> str:
     game = shown["name"]
-    figures = "".join(
-        f'<figure class="card wide"><img src="{escape(name)}" alt="{escape(text)}">'
-        f"<figcaption>{escape(text)}</figcaption></figure>"
-        for name, text in shown["figures"].items()
-    )
     options = [{k: v.removeprefix(f"{game.lower()}/") for k, v in o.items()} for o in shown["options"]]
     body = f"""<header>
 <h1>{escape(outcome.experiment.title)}</h1>
@@ -178,7 +157,7 @@ Discovery in Reinforcement Learning</cite>), by <code>eigenoptions atari {escape
 started and from each other. Beside them stand the best option of the published program, the best single action and a
 random walk.</p>
 {cards(options)}</section>
-<section><h2>All of them</h2>{figures}</section>
+<section><h2>All of them</h2>{sheets(shown["figures"])}</section>
 {section(outcome, claims, data="")}
 </main>"""
     return sheet(f"Eigenoptions of {game}", body)

@@ -75,7 +75,8 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
     dict
         ``rollouts (N, C)`` with names of ``columns``, and ``variants``, to which its column variant points; ``long``
         and ``heights`` the same of long roll-outs; tables ``starts``, ``collections``, ``means``, ``effects``,
-        ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the highlighted options.
+        ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the highlighted options; and the
+        start states of the first collection, from which they were followed.
     """
     seeds = settings["seeds"]
     asked = {"game": game, "starts": settings["starts"], "bursts": settings["bursts"]}
@@ -103,6 +104,7 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
             for s, plain in enumerate(its)
         ],
         "collections": _collections(jobs, done),
+        "reached": {"starts": found[0]},
     }
     if long:
         results["long"] = np.stack(list(_table(long).values()), axis=1)
