@@ -1,0 +1,91 @@
+"""One game from its name to a folder: the command, its pictures, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eigenoptions import load_linear_options
+from eigenoptions.atari import load_starts
+from eigenoptions.cli import main
+from eigenoptions.paper.atari import settings
+from eigenoptions.paper.atari.showing import show
+from eigenoptions.studio.gallery import Gallery
+
+SERIAL = ["--quick", "--engine", "serial"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("atari")
+    assert main(["atari", "freeway", "--out", str(out), *SERIAL]) == 0
+    return out
+
+
+def test_all_that_a_game_leaves(folder: Path) -> None:
+    here = folder / "freeway"
+    page = (here / "index.html").read_text(encoding="utf-8")
+    assert "Freeway" in page and "Highlighted options" in page and "http" not in page.split("<svg")[0]
+    for name in ("starts.png", "where.png", "heights.png"):
+        assert (here / name).read_bytes()[:4] == b"\x89PNG" and name in page
+    for name in ("rollouts", "effects", "levels", "means", "starts", "highlights"):
+        assert f"{name}.csv" in page and len((here / f"{name}.csv").read_text().splitlines()) > 1
+    options = load_linear_options(here / "options.safetensors")
+    assert options.provenance["game"] == "Freeway" and options.labels[:2] == ("#0+", "#0-")
+    assert len(load_starts(here / "starts.json", "Freeway")) == settings("Freeway", "quick")["starts"]
+
+
+def test_studio_reads_the_folder(folder: Path) -> None:
+    (game,) = Gallery(folder).index()["games"]
+    assert game["name"] == "Freeway" and game["options"]
+    for option in game["options"]:
+        clip = folder / option["clip"]
+        assert clip.read_bytes()[:6] == b"GIF89a" and clip.stat().st_size < 1_000_000
+        assert option["heatmap"] and option["histogram"] and option["note"]
+
+
+def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
+    done: list[int] = []
+    again = show("Freeway", folder, "quick", engine="serial", progress=lambda p: done.append(p.done))
+    assert done and 0 not in done  # every job counted as done from the start
+    assert again.frames > 0
+    assert before == {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
+
+
+def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["atari", "Freeway", "--out", str(folder), "--engine", "serial"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "holds results of other settings (--quick)" in told and "--fresh" in told
+    (folder / "freeway" / "settings.json").write_text("{")
+    with pytest.raises(ValueError, match=r"cannot read .*settings\.json"):
+        show("Freeway", folder, "quick", engine="serial")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["Freewy"], "did you mean Freeway"),
+        (["Freeway", "--quick", "--full"], "not both"),
+        (["Combat"], "no game 'Combat' that can be played alone"),
+    ],
+)
+def test_what_is_refused(
+    given: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["atari", *given, "--out", str(tmp_path / "out")]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["game"] == "Pong"
+    (game,) = Gallery(tmp_path).index()["games"]
+    assert all(option["histogram"] is None and option["heatmap"] for option in game["options"])
+    rows = np.genfromtxt(tmp_path / "pong" / "rollouts.csv", delimiter=",", names=True)
+    assert rows.size and "score" in (rows.dtype.names or ())
