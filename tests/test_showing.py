@@ -28,30 +28,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_that_a_game_leaves(folder: Path) -> None:
     here = folder / "freeway"
     page = (here / "index.html").read_text(encoding="utf-8")
-    assert "Freeway" in page and "Highlighted options" in page and "http" not in page.split("<svg")[0]
+    assert "Freeway" in page
+    assert "Highlighted options" in page
+    assert "http" not in page.split("<svg")[0]
     for name in ("starts.png", "where.png", "heights.png"):
-        assert (here / name).read_bytes()[:4] == b"\x89PNG" and name in page
+        assert (here / name).read_bytes()[:4] == b"\x89PNG"
+        assert name in page
     for name in ("rollouts", "effects", "levels", "means", "starts", "highlights"):
-        assert f"{name}.csv" in page and len((here / f"{name}.csv").read_text().splitlines()) > 1
+        assert f"{name}.csv" in page
+        assert len((here / f"{name}.csv").read_text().splitlines()) > 1
     options = load_linear_options(here / "options.safetensors")
-    assert options.provenance["game"] == "Freeway" and options.labels[:2] == ("#0+", "#0-")
+    assert options.provenance["game"] == "Freeway"
+    assert options.labels[:2] == ("#0+", "#0-")
     assert len(load_starts(here / "starts.json", "Freeway")) == settings("Freeway", "quick")["starts"]
 
 
 def test_studio_reads_the_folder(folder: Path) -> None:
     (game,) = Gallery(folder).index()["games"]
-    assert game["name"] == "Freeway" and game["options"]
+    assert game["name"] == "Freeway"
+    assert game["options"]
     for option in game["options"]:
         clip = folder / option["clip"]
-        assert clip.read_bytes()[:6] == b"GIF89a" and clip.stat().st_size < 1_000_000
-        assert option["heatmap"] and option["histogram"] and option["note"]
+        assert clip.read_bytes()[:6] == b"GIF89a"
+        assert clip.stat().st_size < 1_000_000
+        assert option["heatmap"]
+        assert option["histogram"]
+        assert option["note"]
 
 
 def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
     done: list[int] = []
     again = show("Freeway", folder, "quick", engine="serial", progress=lambda p: done.append(p.done))
-    assert done and 0 not in done  # every job counted as done from the start
+    assert done
+    assert 0 not in done
     assert again.frames > 0
     assert before == {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
 
@@ -59,7 +69,8 @@ def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.Monk
 def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["atari", "Freeway", "--out", str(folder), "--engine", "serial"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "holds results of other settings (--quick)" in told and "--fresh" in told
+    assert "holds results of other settings (--quick)" in told
+    assert "--fresh" in told
     (folder / "freeway" / "settings.json").write_text("{")
     with pytest.raises(ValueError, match=r"cannot read .*settings\.json"):
         show("Freeway", folder, "quick", engine="serial")
@@ -88,4 +99,5 @@ def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixtu
     (game,) = Gallery(tmp_path).index()["games"]
     assert all(option["histogram"] is None and option["heatmap"] for option in game["options"])
     rows = np.genfromtxt(tmp_path / "pong" / "rollouts.csv", delimiter=",", names=True)
-    assert rows.size and "score" in (rows.dtype.names or ())
+    assert rows.size
+    assert "score" in (rows.dtype.names or ())
