@@ -54,7 +54,11 @@ SMALL: dict[str, Kinds] = {
 TINY = _kinds(3, 2, 1, 2, 2)
 LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
     "full": [
-        {"frames": EPISODE, "kinds": {"published": {"many": None}}},
+        {
+            "frames": EPISODE,
+            "kinds": {"published": {"many": None}},
+            "seeds": [1],
+        },  # all 1,024 rows, of one collection
         {
             "frames": EPISODE,
             "kinds": {

@@ -66,7 +66,7 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
         ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``, ``until``,
         ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``, ``seeds`` and
         ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list of
-        ``{"frames", "kinds"}``).
+        ``{"frames", "kinds"}``, perhaps with ``seeds``).
     pmap
         Map over jobs.
 
@@ -301,10 +301,12 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
     base = {"game": game, **{key: settings[key] for key in ("transitions", "longest", "until")}}
     jobs = []
     for extra in settings.get("long", []):
-        for seed, its in zip(settings["seeds"], found, strict=True):
-            jobs.append(
-                {**base, "heights": True, "variant": PAPER, "seed": seed, "starts": its, "start": 0, **extra}
-            )
+        given = {key: extra[key] for key in ("frames", "kinds")}
+        jobs += [
+            {**base, "heights": True, "variant": PAPER, "seed": seed, "starts": its, "start": 0, **given}
+            for seed, its in zip(settings["seeds"], found, strict=True)
+            if seed in extra.get("seeds", settings["seeds"])
+        ]
     for variant in [PAPER, *settings.get("variants", [])]:
         given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
         for seed, its in zip(settings["seeds"], found, strict=True):
