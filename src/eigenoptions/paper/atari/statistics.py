@@ -5,9 +5,9 @@ Options of one roll-out are not independent: they share a collection of transiti
 over its options, or their `agreement` across starts. The effect is the mean over collections of ``singular - mean of
 the random bases``. Its interval is a bootstrap that draws collections, in each its starts (the same for both sides)
 and the random bases, and that gives the one kind the deviation of a random basis too: the singular vectors are one
-basis a collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies of
-three collections in which there was no effect, intervals of 95% found one in 22% without that, and in 1% with it: they
-are wide rather than narrow.) Everything is seeded.
+basis a collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies
+of three collections in which there was no effect, intervals of 95% found one in 22% without that, and in 1% with it:
+they are wide rather than narrow.) Everything is seeded.
 """
 
 from __future__ import annotations
