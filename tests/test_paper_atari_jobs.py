@@ -10,7 +10,7 @@ import pytest
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.paper import atari
 from eigenoptions.paper.atari.collections import collection, held_play, lasting_bytes, start_of
-from eigenoptions.paper.atari.jobs import PAPER, play, rollouts, starts, trace
+from eigenoptions.paper.atari.jobs import PAPER, _options, collection_of, play, rollouts, starts, trace
 from eigenoptions.paper.atari.measures import KINDS, MEASURES
 from eigenoptions.paper.atari.study import study
 
@@ -182,3 +182,23 @@ def test_a_game_about_which_nothing_is_known_is_studied_too():
     assert [claim.section for claim in atari.claims(results)] == ["5.2", "ours", "ours"]
     assert atari.notes(results)
     assert len(results["trace_actions"]) == len(results["highlights"])
+
+
+def test_ends_of_the_spectrum_are_different_directions() -> None:
+    plain = starts({"game": "Freeway", "starts": 1, "seed": 0, "bursts": 10})
+    job = {
+        "game": "Freeway",
+        "seed": 0,
+        "starts": plain,
+        "transitions": 300,
+        "longest": 300,
+        "variant": PAPER,
+    }
+    held = collection_of({**job, "kinds": {"singular": {}}})
+    assert held is not None
+    small, large, spread = (
+        [o["direction"] for o in _options({"singular": {"many": 2, "end": end}}, 3, held)][::2]
+        for end in ("small", "large", None)
+    )
+    last = len(held.numbers("singular")) - 1
+    assert (small, large, spread) == ([last - 1, last], [0, 1], [0, last])

@@ -216,7 +216,9 @@ def _options(kinds: Job, n_actions: int, held: Collection | None) -> list[Option
         signs = (1,) if kind in ("rows", "published") else (1, -1)
         for basis in range(how.get("bases", 1)):
             found += [
-                _option(kind, basis, i, sign) for i in held.numbers(kind, how["many"]) for sign in signs
+                _option(kind, basis, i, sign)
+                for i in held.numbers(kind, how["many"], how.get("end"))
+                for sign in signs
             ]
     return found
 
