@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from tests.test_spectra import complete, path, product, star
 
 import eigenoptions as eo
+from eigenoptions import lanczos as module
 from eigenoptions.lanczos import elimination_order, lanczos
 
 
@@ -37,7 +38,9 @@ def off(found, rows):
 
 @given(st.integers(0, 10**6), st.data())
 def test_leading_vectors_of_any_operator(seed, data):
-    """Also of one with few different eigenvalues, with a null space, with locked vectors, and up to all of it."""
+    """Also of one with few different eigenvalues, with a null space, with locked vectors, and up to all of it;
+    with and without a look at the slowest vector before each test.
+    """
     rng = np.random.default_rng(seed)
     rank = data.draw(st.integers(1, 14))
     null = data.draw(st.integers(0, 4))
@@ -48,7 +51,9 @@ def test_leading_vectors_of_any_operator(seed, data):
     rows, apply, project = operator(theta, seed, null)
     taken = data.draw(st.integers(0, rank - 1))
     want = data.draw(st.integers(1, rank - taken))
-    found = lanczos(apply, project, rank, want, rows[:taken].copy(), np.random.default_rng(seed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "GLANCE", data.draw(st.sampled_from([0, module.GLANCE])))
+        found = lanczos(apply, project, rank, want, rows[:taken].copy(), np.random.default_rng(seed))
     assert found.shape == (want, rank + null)
     np.testing.assert_allclose(found @ found.T, np.eye(want), atol=1e-10)
     assert np.abs(found @ rows[:taken].T).max(initial=0.0) < 1e-10
@@ -62,6 +67,45 @@ def test_leading_vectors_of_any_operator(seed, data):
     assert (np.diff(quotients) <= 1e-9).all()
     if len(set(theta)) == rank:
         np.testing.assert_allclose(quotients, theta[taken : taken + want], atol=1e-9)
+
+
+def leading(patch, glance, settled=None):
+    """The 40 leading vectors of an operator of rank 300, and the sizes of the basis when all were computed."""
+    rows, apply, project = operator(np.linspace(1.0, 1e-3, 300) ** 3, 1, null=2)
+    sizes = []
+    eigh = np.linalg.eigh
+    patch.setattr(module, "GLANCE", glance)
+    patch.setattr(np.linalg, "eigh", lambda T: sizes.append(len(T)) or eigh(T))
+    if settled is not None:
+        patch.setattr(module, "_settled", lambda *_: settled)
+    found = lanczos(apply, project, 300, 40, np.zeros((0, 302)), np.random.default_rng(0))
+    assert off(found, rows[:40]) < 1e-10
+    return found, sizes
+
+
+def test_a_look_at_the_slowest_vector_spares_tests_and_changes_nothing(monkeypatch):
+    with monkeypatch.context() as patch:
+        plain, often = leading(patch, 10**9)
+    with monkeypatch.context() as patch:
+        found, seldom = leading(patch, 0)
+    assert found.tobytes() == plain.tobytes()
+    assert seldom[-1] == often[-1]
+    assert len(often) > 20
+    assert len(seldom) < len(often) / 3
+
+
+def test_the_look_is_only_a_guess(monkeypatch):
+    """If it says yes at once, all tests are made; if it never does, the basis grows by a quarter at most."""
+    with monkeypatch.context() as patch:
+        plain, often = leading(patch, 10**9)
+    with monkeypatch.context() as patch:
+        found, sizes = leading(patch, 0, settled=True)
+    assert found.tobytes() == plain.tobytes()
+    assert sizes == often
+    with monkeypatch.context() as patch:
+        found, sizes = leading(patch, 0, settled=False)
+    assert often[-1] <= sizes[-1] <= 1.25 * often[-1] + 4
+    np.testing.assert_allclose(np.abs(np.sum(found * plain, axis=1)), 1.0, atol=1e-12)
 
 
 def test_what_drowns_beside_a_huge_eigenvalue_is_left_for_the_next_call():

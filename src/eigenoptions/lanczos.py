@@ -10,10 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigvals_banded, solve_banded
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import spilu
 
 BLOCK = 2  # vectors of a block: a solve for two costs little more than a solve for one, and pairs are found at once
+WIDE = 2 * BLOCK  # diagonals of the projected matrix that can be other than zero, from the main one down
+GLANCE = 200  # basis vectors from which a look at one Ritz vector is worth it before all are computed
 
 Array = NDArray[np.float64]
 
@@ -42,7 +45,8 @@ def lanczos(
     apply(begin)
     Q, _ = basis.extend(begin.T.copy(), 0.0)
     before = Q[:0]
-    T = np.zeros((0, 0))
+    T = np.zeros((WIDE, 0))  # by diagonals: entry (j + d, j) at T[d, j]
+    tested, least = 0, 0.0  # size of the basis at the last test, and what was too small then
     scale = 0.0  # of the operator: what is far smaller is rounding
     while True:
         m, b = basis.size, len(Q)
@@ -53,20 +57,56 @@ def lanczos(
         near = np.concatenate([before, Q])
         H = near @ W.T
         W -= H.T @ near
-        T = np.pad(T, ((0, b), (0, b)))
-        T[m - len(near) :, m - b :] = H
+        T = np.pad(T, ((0, 0), (0, b)))
+        for c in range(b):
+            for j in range(m - len(near), m - b + c + 1):
+                T[m - b + c - j, j] = H[j - m + len(near), c]
         full, narrow = m == most, most - m < b  # at the very end the basis spans all there is
         if not full:
             before = Q
             Q, R = basis.extend(W[: most - m], scale)
         if full or (not narrow and m >= 1.5 * want and m // b % 2 == 0):
-            upper = np.triu(T) + np.triu(T, 1).T
-            theta, S = np.linalg.eigh(upper)
+            # All Ritz vectors take m^3 steps, so they wait for the slowest one; not for ever, as that is a guess.
+            if GLANCE <= m < 1.25 * tested and not full and not _settled(T, want, R, least):
+                continue
+            tested = m
+            theta, S = np.linalg.eigh(_full(T))
             theta, S = theta[::-1][:want], S[:, ::-1][:, :want]
-            clear = theta >= 1e-5 * theta[0]
+            least = 1e-5 * float(theta[0])
+            clear = theta >= least
             error = np.linalg.norm(R @ S[-b:], axis=0) if not full else np.zeros(want)
             if (error <= 1e-14 * theta)[clear].all():
                 return basis.combine(S[:, clear])
+
+
+def _full(T: Array) -> Array:
+    """The lower half of the symmetric matrix (m, m) with diagonals T."""
+    m = T.shape[1]
+    out = np.zeros((m, m))
+    for d in range(min(WIDE, m)):
+        np.fill_diagonal(out[d:], T[d, : m - d])
+    return out
+
+
+def _settled(T: Array, want: int, R: Array, least: float) -> bool:
+    """Whether the last of the wanted Ritz vectors (not below `least`) has converged: m^2 steps in all."""
+    m = T.shape[1]
+    at = m - want, m - want
+    last = eigvals_banded(T, lower=True, select="i", select_range=at, check_finite=False)
+    theta = max(float(last[0]), least)
+    band = np.zeros((2 * WIDE - 1, m))
+    for d in range(WIDE):
+        band[WIDE - 1 + d] = T[d]
+        band[WIDE - 1 - d, d:] = T[d, : m - d]
+    band[WIDE - 1] -= theta
+    x = np.ones(m)
+    try:
+        for _ in range(3):
+            x = solve_banded((WIDE - 1, WIDE - 1), band, x, check_finite=False)
+            x /= np.linalg.norm(x)
+    except np.linalg.LinAlgError:  # a pivot is zero
+        return True
+    return bool(np.linalg.norm(R @ x[-len(R) :]) <= 1e-14 * theta)
 
 
 class _Basis:
