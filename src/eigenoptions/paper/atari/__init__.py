@@ -41,7 +41,7 @@ def _kinds(
 
 # Fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge they are rare.
 FULL: dict[str, Settings] = {
-    "Freeway": {"frames": 500, "until": "game", "kinds": _kinds(None, 10, 10, 48, 16, 5)},
+    "Freeway": {"frames": 500, "until": "game", "kinds": _kinds(96, 10, 8, 32, 16, 5)},
     "MontezumaRevenge": {"frames": 200, "until": "life", "kinds": _kinds(32, 10, 4, 16, 32)},
     "MsPacman": {"frames": 230, "until": "life", "kinds": _kinds(36, 10, 4, 16, 32)},
 }
@@ -63,11 +63,12 @@ LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
             "frames": EPISODE,
             "kinds": {
                 "singular": {"many": None},
-                "random": {"bases": 10, "many": 8},
-                "rows": {"many": 128},
+                "random": {"bases": 10, "many": 4},
+                "rows": {"many": 64},
                 "constant": {},
                 "walk": {"many": 8},
             },
+            "seeds": [1, 2],
         },
     ],
     "paper": [
@@ -92,7 +93,7 @@ LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
 
 
 def _variant(
-    name: str, frames: int, end: str | None = None, *, each: int = 2, starts: int = 4, **how: Any
+    name: str, frames: int, end: str | None = None, *, each: int = 2, starts: int = 3, **how: Any
 ) -> Settings:
     """Another way to code, choose or follow directions, judged against random directions followed in the same way."""
     kinds = {"singular": {"many": 12, "end": end}, "random": {"bases": 10, "many": each}}
@@ -136,7 +137,7 @@ VARIANTS: dict[str, list[Settings]] = {
         *_planning("MontezumaRevenge"),
     ],
     "MsPacman": [
-        _variant(f"hold 8, {SLOW}", 240, "small", **HELD),
+        _variant(f"hold 8, {SLOW}", 240, "small", starts=4, **HELD),
         *_planning("MsPacman"),
     ],
 }
