@@ -59,7 +59,16 @@ def test_studio_reads_the_folder(folder: Path) -> None:
 def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
     done: list[int] = []
-    again = show("Freeway", folder, "quick", engine="serial", progress=lambda p: done.append(p.done))
+    speeds: list[float] = []
+    again = show(
+        "Freeway",
+        folder,
+        "quick",
+        engine="serial",
+        progress=lambda p: done.append(p.done),
+        speed=speeds.append,
+    )
+    assert not speeds
     assert done
     assert 0 not in done
     assert again.frames > 0

@@ -121,6 +121,7 @@ class Shelf:
         shared: Mapping[str, Any] | None = None,
         workers: int | None = None,
         progress: Callable[[Progress], object] | None = None,
+        arrived: Callable[[int, R], object] | None = None,
         fresh: bool = False,
     ) -> list[R]:
         """``[function(job, **shared) for job in jobs]`` by `parallel.pmap`, without the jobs that are here.
@@ -132,8 +133,8 @@ class Shelf:
             `fresh`. Its result is plain: arrays, numbers, text, None, and dicts, lists and tuples of these.
         jobs
             Plain data: all that a result depends on, its seed too.
-        engine, workers, progress
-            As in `parallel.pmap`; jobs that are here count as done.
+        engine, workers, progress, arrived
+            As in `parallel.pmap`; jobs that are here count as done, and do not arrive.
         shared
             As in `parallel.pmap`; part of the key, so plain data, arrays, or dataclasses of these.
         fresh
@@ -151,18 +152,20 @@ class Shelf:
             self._refuse_read_only(len(missing), len(work))
         ready, last = len(work) - len(missing), time.perf_counter()
 
-        def arrived(i: int, result: R) -> None:
+        def came(i: int, result: R) -> None:
             nonlocal last
             now = time.perf_counter()
             drawer.add(keys[missing[i]], work[missing[i]], result, now - last)
             last = now
+            if arrived is not None:
+                arrived(missing[i], result)
 
         def tell(p: Progress) -> None:
             if progress is not None:
                 progress(_Resumed(ready + p.done, len(work), p.seconds, ready))
 
         left = [work[i] for i in missing]
-        pmap(function, left, engine, shared=shared, workers=workers, progress=tell, arrived=arrived)
+        pmap(function, left, engine, shared=shared, workers=workers, progress=tell, arrived=came)
         self.spared += sum(drawer.seconds(key) for key in here)
         # New results are read back too: a run that went on and one that did not then hold the same bytes.
         return [drawer.result(key) for key in keys]

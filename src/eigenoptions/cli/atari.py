@@ -64,6 +64,7 @@ class Atari:
                 workers=self.workers,
                 tell=status.say,
                 progress=lambda p: status.step(p.done, p.total),
+                speed=lambda frames: status.name(f"roll-outs, {frames:,.0f} frames/s"),
             )
         if self.as_json:
             rows = [vars(claim) for claim in found.claims]

@@ -57,6 +57,10 @@ class Bar:
         """Begin something new, of unknown length."""
         self._shown.reset(self._task, description=text, total=None)
 
+    def name(self, text: str) -> None:
+        """Say more of what is going on."""
+        self._shown.update(self._task, description=text)
+
     def step(self, done: int, total: int) -> None:
         """Say how far it is."""
         self._shown.update(self._task, completed=done, total=total)

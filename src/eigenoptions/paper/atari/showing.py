@@ -55,6 +55,7 @@ def show(
     workers: int | None = None,
     tell: Callable[[str], object] = lambda news: None,
     progress: Callable[[Progress], object] | None = None,
+    speed: Callable[[float], object] = lambda frames: None,
 ) -> Shown:
     """Study a game and leave everything about it in a folder of its name; a killed run goes on.
 
@@ -70,6 +71,8 @@ def show(
         Start over; else a folder with results of another size is refused.
     engine, workers, tell, progress
         As in `reproduce`.
+    speed
+        Called with the frames of roll-outs that were emulated a second, as roll-outs arrive.
 
     Returns
     -------
@@ -84,7 +87,15 @@ def show(
     start = time.perf_counter()
     with Shelf(here / "jobs", {"game": name, "size": size}, fresh=fresh) as shelf:
         plots.write(here / MADE, json.dumps({"size": size, "settings": settings}, indent=1).encode())
-        over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress)
+        frames = 0
+
+        def arrived(i: int, result: Any) -> None:
+            nonlocal frames
+            if isinstance(result, dict) and "acts" in result:
+                frames += result["acts"]
+                speed(frames / (time.perf_counter() - start))
+
+        over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, arrived=arrived)
         tell(f"{name}: start states, collections, roll-outs")
         results = study.run(settings, over)
         seconds = time.perf_counter() - start + shelf.spared
