@@ -21,7 +21,7 @@ reproduce: .venv/.core ## make the paper's figures again, into report/index.html
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
 test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 studio: .venv/.studio ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)
