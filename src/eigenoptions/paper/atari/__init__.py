@@ -127,9 +127,7 @@ def _planning(game: str) -> list[Settings]:
 
 VARIANTS: dict[str, list[Settings]] = {
     "Freeway": [
-        _variant("best action, also if none is positive", 512, after="best", seeds=[1]),
-        _variant("hold 8", 512, hold=8),
-        _variant("hold 8, one-hot bytes", 512, hold=8, coding={"code": "onehot", "steps": 32}, seeds=[1]),
+        _variant("hold 8", 512, hold=8, seeds=[1]),
         _variant(f"hold 8, {SLOW}", 800, "small", each=3, starts=6, **HELD),
     ],
     "MontezumaRevenge": [
