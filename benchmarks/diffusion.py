@@ -14,7 +14,7 @@ from numba import njit
 
 import eigenoptions as eo
 from eigenoptions import evaluation
-from eigenoptions.maps import rooms_map
+from eigenoptions.mdp.maps import rooms_map
 
 TARGET_RATIO, TARGET_ERROR = 10.0, 1e-8
 

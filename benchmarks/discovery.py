@@ -18,7 +18,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 import eigenoptions as eo
-from eigenoptions import maps
+from eigenoptions.mdp import maps
 
 GAMMA, N, K = 0.9, 64, 32
 SHIFT = -1e-6

@@ -16,7 +16,7 @@ import record
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, collect, stream
-from eigenoptions.gram import Gram
+from eigenoptions.spectra.gram import Gram
 
 STEPS, TARGET = 25_000, 20.0
 

@@ -17,7 +17,7 @@ import record
 from scipy.sparse.linalg import eigsh
 
 import eigenoptions as eo
-from eigenoptions import maps
+from eigenoptions.mdp import maps
 
 K = 32
 MOST = 1.3  # the exponent that is promised
@@ -39,7 +39,7 @@ def text(kind: str, side: int) -> str:
 def measure(kind: str, side: int) -> dict[str, Any]:
     """Every step at one size: seconds, memory, and entries of the sparse factor."""
     from eigenoptions._kernels.factor import symbolic
-    from eigenoptions.lanczos import elimination_order
+    from eigenoptions.spectra.lanczos import elimination_order
 
     eo.discover(eo.maze(maps.rooms_map(3, 3)), 4)  # compiled before the clock starts, both ways to a spectrum
     eo.discover(eo.maze(maps.perfect_map(20, 20)), 4)

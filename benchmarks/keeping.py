@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import record
 
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.parallel import pmap
 
 SIZES = {10: 50} if record.QUICK else {10: 1_000, 1_000: 1_000, 100_000: 50}  # numbers in a result: jobs

@@ -18,7 +18,7 @@ import record
 from numba import njit
 
 import eigenoptions as eo
-from eigenoptions.maps import rooms_map
+from eigenoptions.mdp.maps import rooms_map
 
 ELEMENTS = 1_000_000 if record.QUICK else 25_000_000
 FRAMES = 500 if record.QUICK else 6_000  # less than a game lasts: when it is over, nothing is emulated

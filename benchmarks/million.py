@@ -18,8 +18,9 @@ import numpy as np
 import record
 
 import eigenoptions as eo
-from eigenoptions import maps, plots
-from eigenoptions.sampling import gather
+from eigenoptions import plots
+from eigenoptions.discovery.samples import gather
+from eigenoptions.mdp import maps
 
 OPTIONS, MOST = 8 if record.QUICK else 64, 6.0  # options of a map, and GB that everything may take
 MAPS = {

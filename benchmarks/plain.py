@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import eigsh
 
 import eigenoptions as eo
-from eigenoptions.maps import rooms_map
+from eigenoptions.mdp.maps import rooms_map
 
 GAMMA = 0.9
 CLOSE = 1e-10  # change of a value at which plain value iteration stops, in units of max|e|

@@ -29,7 +29,7 @@ import record
 from scipy.sparse import csr_array, diags_array
 
 import eigenoptions as eo
-from eigenoptions.maps import open_map
+from eigenoptions.mdp.maps import open_map
 
 GAMMA = 0.9
 MENDED = (

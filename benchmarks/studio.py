@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import record
 
-from eigenoptions.maps import open_map, perfect_map, rooms_map
+from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
 
 LIMITS = {"15 x 15": 100, "50 x 50": 1000}  # milliseconds of server time
 MOST_LOADED = 300  # kB

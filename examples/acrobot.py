@@ -10,8 +10,8 @@ import gymnasium as gym
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.acting import load_linear_options
 from eigenoptions.envs import run_options
+from eigenoptions.options.linear import load_linear_options
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ import sys
 
 import eigenoptions as eo
 from eigenoptions import plots
-from eigenoptions.maps import rooms_map
-from eigenoptions.online import exploration
+from eigenoptions.discovery.online import exploration
+from eigenoptions.mdp.maps import rooms_map
 
 
 def main(runs: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import eigenoptions as eo
 from eigenoptions import plots
-from eigenoptions.sampling import approach
+from eigenoptions.discovery.samples import approach
 
 
 def main() -> None:

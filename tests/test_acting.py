@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.acting import LinearOptionSet, linear_options, load_linear_options
-from eigenoptions.cloning import Clones
 from eigenoptions.discovery import cycle
 from eigenoptions.envs import OptionsWrapper, collect
 from eigenoptions.features import Fourier, OneHot, Raw, Tiles
-from eigenoptions.fitting import fit
-from eigenoptions.gram import Gram
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
-from eigenoptions.planning import solve
+from eigenoptions.options.fitted import fit
+from eigenoptions.options.linear import LinearOptionSet, linear_options, load_linear_options
+from eigenoptions.options.lookahead import Clones
+from eigenoptions.options.solver import solve
+from eigenoptions.spectra.gram import Gram
 
 CONTROL = ["MountainCar-v0", "CartPole-v1", "Acrobot-v1"]
 

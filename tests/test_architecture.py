@@ -23,18 +23,15 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "eigenoptions"
 
 LAYERS = [  # from the ground up
-    {"_kernels", "parallel", "sketch", "storage", "maps", "registration"},
-    {"mdp", "lanczos", "features", "differences", "cloning", "keeping"},
+    {"_kernels", "parallel", "files", "_sketch", "_registration"},
+    {"mdp"},
+    {"features"},
     {"spectra"},
-    {"gram"},
-    {"options", "deep"},
-    {"planning", "acting"},
-    {"envs", "atari", "fitting"},
-    {"learning", "evaluation", "experience", "walks"},
-    {"sampling", "online"},
+    {"options"},
+    {"evaluation", "learning", "envs", "atari", "deep"},
     {"discovery"},
     {"plots"},
-    {"paper"},
+    {"experiments"},
     {"studio"},
     {"cli"},
 ]
@@ -42,7 +39,7 @@ ROW = {module: i for i, layer in enumerate(LAYERS) for module in layer}
 
 DOORS = {  # a heavy dependency, and the modules that may import it
     "numba": {"_kernels"},
-    "gymnasium": {"envs", "registration"},
+    "gymnasium": {"envs", "_registration"},
     "minigrid": {"envs"},
     "stable_baselines3": {"envs"},
     "sb3_contrib": {"envs"},
@@ -53,7 +50,7 @@ DOORS = {  # a heavy dependency, and the modules that may import it
     "matplotlib": {"plots"},
     "mpl_toolkits": {"plots"},
     "PIL": {"plots"},
-    "safetensors": {"storage"},
+    "safetensors": {"files"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},
     "tyro": {"cli"},
@@ -134,13 +131,13 @@ def test_imports_point_down_and_go_through_the_doors() -> None:
             "envs may not import plots",
         ),
         ("learning.py", "from eigenoptions.evaluation import coverage", "learning may not import evaluation"),
-        ("sketch.py", "from eigenoptions.storage import write", "sketch may not import storage"),
+        ("_sketch.py", "from eigenoptions.files import write", "_sketch may not import files"),
         (
-            "paper/figures.py",
+            "experiments/figures.py",
             "import matplotlib.pyplot",
-            "paper may not import matplotlib: its door",
+            "experiments may not import matplotlib: its door",
         ),
-        ("paper/figures.py", "from eigenoptions.cli import main", "paper may not import cli"),
+        ("experiments/figures.py", "from eigenoptions.cli import main", "experiments may not import cli"),
         ("options.py", "try:\n    import numba\nexcept ImportError:\n    pass", "its door is _kernels"),
         ("options.py", "from importlib import import_module\nimport_module('ray')", "its door is parallel"),
         ("cli.py", "import eigenoptions as eo", "imports the package itself"),
@@ -163,7 +160,7 @@ def test_what_is_allowed_is_let_through(tmp_path: Path) -> None:
     (package / "_kernels").mkdir(parents=True)
     (package / "__init__.py").write_text("if TYPE_CHECKING:\n    from eigenoptions.mdp import MDP as MDP")
     (package / "_kernels" / "a.py").write_text("import numba\nfrom eigenoptions._kernels.b import f")
-    (package / "mdp.py").write_text("import numpy\nfrom eigenoptions import __version__, sketch")
+    (package / "mdp.py").write_text("import numpy\nfrom eigenoptions import __version__, _sketch")
     (package / "cli.py").write_text("import tyro\ndef f():\n    from eigenoptions.plots import draw")
     assert list(violations(package)) == []
 

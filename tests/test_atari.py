@@ -36,9 +36,9 @@ from eigenoptions.atari import (
 from eigenoptions.atari.emulator import games
 from eigenoptions.atari.starts import skip_intro
 from eigenoptions.features.ram import Ram
-from eigenoptions.gram import Gram
 from eigenoptions.parallel import Progress
 from eigenoptions.spectra import Spectrum
+from eigenoptions.spectra.gram import Gram
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from eigenoptions.atari.starts import Start
 from eigenoptions.discovery import discover
 from eigenoptions.features.ram import Ram
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.planning import solve
+from eigenoptions.options.solver import solve
 
 WAYS = {  # actions that lead to where the player can move
     "Freeway": ((0,) * 60, (1,) * 100),

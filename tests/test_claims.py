@@ -11,23 +11,17 @@ from scipy.stats import ttest_ind
 
 import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
+from eigenoptions.experiments import rules
+from eigenoptions.experiments.paper import bottlenecks, figure6, figure7, tasks, theorem31
+from eigenoptions.experiments.paper import every_goal as goals
+from eigenoptions.experiments.paper import random_options as randoms
+from eigenoptions.experiments.paper import readings as variants
+from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
+from eigenoptions.experiments.paper.tables import curve_rows, run_rows
+from eigenoptions.experiments.results import tables
 from eigenoptions.learning import q_learning
-from eigenoptions.paper import (
-    bottlenecks,
-    figure6,
-    figure7,
-    goals,
-    randoms,
-    rules,
-    tasks,
-    theorem31,
-    variants,
-)
-from eigenoptions.paper.learned import curve_rows, run_rows
-from eigenoptions.paper.results import tables
-from eigenoptions.paper.work import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
+from eigenoptions.options.solver import lengths
 from eigenoptions.parallel import pmap
-from eigenoptions.planning import lengths
 
 ROOMS = eo.maze("four-rooms")
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.acting import load_linear_options
 from eigenoptions.cli import main
 from eigenoptions.envs import run_options
+from eigenoptions.options.linear import load_linear_options
 
 
 def said(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.reference import gains
 from eigenoptions.atari.coding import Potentials, on_a_grid
 from eigenoptions.features import Bits, recalled, record
 from eigenoptions.features.ram import Ram
-from eigenoptions.gram import Gram
+from eigenoptions.spectra.gram import Gram
 
 CODINGS = [
     Ram(),

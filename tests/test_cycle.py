@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.acting import LinearOptionSet
 from eigenoptions.discovery import cycle
-from eigenoptions.maps import rooms_map
+from eigenoptions.discovery.online import Snapshot, exploration
 from eigenoptions.mdp import Transitions
-from eigenoptions.online import Snapshot, exploration
+from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options.linear import LinearOptionSet
 
 
 def rounds(*args: Any, **settings: Any) -> list[Snapshot]:

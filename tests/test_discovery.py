@@ -16,7 +16,7 @@ from tests.test_planning import slippery as astray
 
 import eigenoptions as eo
 from eigenoptions.discovery import METHODS, PIVOTS, discover, rooms
-from eigenoptions.maps import perfect_map, rooms_map
+from eigenoptions.mdp.maps import perfect_map, rooms_map
 
 # Eigenoptions -----------------------------------------------------------------------------------------------
 

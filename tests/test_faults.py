@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from tests.clusters import PATIENCE, Cluster, end, members, wait_until
 
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.parallel import cluster, pmap
 
 pytestmark = pytest.mark.faults
@@ -159,7 +159,7 @@ def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkey
 
 DRIVER = """
 import json, sys
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 from tests.test_faults import draw
 folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 with Shelf(folder) as shelf:

@@ -15,10 +15,10 @@ from scipy.sparse import csr_array, issparse
 from tests.reference import incidence
 
 import eigenoptions as eo
-from eigenoptions.differences import BITS, NUMBERS, SPARSE, STATES, RowSet, decoded, difference, encoded
 from eigenoptions.features import Bits, Fourier, OneHot, Tiles
-from eigenoptions.gram import Gram, load_gram
 from eigenoptions.spectra import laplacian
+from eigenoptions.spectra.gram import Gram, load_gram
+from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, RowSet, decoded, difference, encoded
 
 
 def every_transition(mdp: eo.MDP) -> tuple[np.ndarray, np.ndarray]:

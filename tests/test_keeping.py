@@ -23,10 +23,12 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
 from scipy.sparse import csr_array
 
-from eigenoptions import keeping, storage
-from eigenoptions.keeping import Shelf, makers
-from eigenoptions.storage import Journal, Lock
-from eigenoptions.storage import lock as locking
+from eigenoptions.experiments import keeping
+from eigenoptions.experiments import lock as locking
+from eigenoptions.experiments.journal import Journal
+from eigenoptions.experiments.keeping import Shelf, makers
+from eigenoptions.experiments.lock import Lock
+from eigenoptions.experiments.plain import decode, encode
 
 ROOT = Path(__file__).parent.parent
 
@@ -121,9 +123,9 @@ plain = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(plain)
 def test_plain_data_come_back_as_they_were(value):
-    tree, parts = storage.encode(value)
+    tree, parts = encode(value)
     text = json.dumps(tree, allow_nan=False)
-    assert flat(storage.decode(json.loads(text), b"".join(parts))) == flat(value)
+    assert flat(decode(json.loads(text), b"".join(parts))) == flat(value)
 
 
 def test_numpy_scalars_orders_and_odd_keys_come_back_too():
@@ -137,8 +139,8 @@ def test_numpy_scalars_orders_and_odd_keys_come_back_too():
         3: {(1, 2): b"\0\xff"},
         "empty": [(), [], {}, np.zeros((0, 3), dtype=bool)],
     }
-    tree, parts = storage.encode(value)
-    back = storage.decode(json.loads(json.dumps(tree)), b"".join(parts))
+    tree, parts = encode(value)
+    back = decode(json.loads(json.dumps(tree)), b"".join(parts))
     assert flat(back) == flat(value)
     back["f"][0, 0] = 5  # a copy, to do with as one likes
 
@@ -156,7 +158,7 @@ def test_numpy_scalars_orders_and_odd_keys_come_back_too():
 )
 def test_what_is_not_plain_is_refused(value):
     with pytest.raises(ValueError, match="cannot be kept: give"):
-        storage.encode(value)
+        encode(value)
 
 
 # What is done again, and what is not ------------------------------------------------------------------------
@@ -379,7 +381,7 @@ def test_data_that_look_like_records_are_no_records(tmp_path):
 
 HOLD = """
 import sys, time
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 with Shelf(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
@@ -446,7 +448,7 @@ def test_without_locks_of_the_system_a_file_stands_for_one(tmp_path, monkeypatch
 RUN = """
 import sys
 from tests.test_keeping import jobs, roll
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 with Shelf(sys.argv[1]) as shelf:
     shelf.pmap(roll, jobs(12, sleep=0.1), "processes", workers=2, progress=lambda p: print(p.done, flush=True))
 """
@@ -472,7 +474,7 @@ def test_a_killed_driver_goes_on_with_what_is_missing(tmp_path, rolled):
 LIMITED = """
 import resource, sys
 from tests.test_keeping import jobs, roll
-from eigenoptions.keeping import Shelf
+from eigenoptions.experiments.keeping import Shelf
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 with Shelf(sys.argv[1]) as shelf:
     try:

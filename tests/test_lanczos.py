@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from tests.test_spectra import complete, path, product, star
 
 import eigenoptions as eo
-from eigenoptions import lanczos as module
-from eigenoptions.lanczos import elimination_order, lanczos
+from eigenoptions.spectra import lanczos as module
+from eigenoptions.spectra.lanczos import elimination_order, lanczos
 
 
 def operator(theta, seed, null=0):

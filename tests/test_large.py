@@ -14,17 +14,20 @@ import pytest
 from matplotlib.image import imread
 
 import eigenoptions as eo
-from eigenoptions import evaluation, maps, planning, plots, sampling
+from eigenoptions import evaluation, plots
 from eigenoptions._kernels.planning import LANES
 from eigenoptions.cli import Diffusion, Discover, main
+from eigenoptions.discovery import samples as sampling
+from eigenoptions.discovery.samples import gather
+from eigenoptions.discovery.walks import walk
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
 from eigenoptions.evaluation import estimating
-from eigenoptions.gram import Gram
+from eigenoptions.mdp import maps
+from eigenoptions.options import solver as planning
 from eigenoptions.parallel import ENGINES
 from eigenoptions.plots.panels import PIXELS, policy_panel
-from eigenoptions.sampling import gather
 from eigenoptions.spectra import laplacian
-from eigenoptions.walks import walk
+from eigenoptions.spectra.gram import Gram
 
 FAR: dict[str, Any] = {"engine": "processes", "workers": 2}
 

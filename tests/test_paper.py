@@ -17,14 +17,14 @@ from matplotlib.figure import Figure
 
 from eigenoptions import plots
 from eigenoptions.cli import main
-from eigenoptions.keeping import Shelf, makers
-from eigenoptions.paper import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
-from eigenoptions.paper.experiment import VERDICTS, verdict
-from eigenoptions.paper.page import inline
-from eigenoptions.paper.report import page, reproduce
-from eigenoptions.paper.results import Outcome, keep, kept, tables
+from eigenoptions.experiments import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
+from eigenoptions.experiments.experiment import VERDICTS, verdict
+from eigenoptions.experiments.journal import Journal
+from eigenoptions.experiments.keeping import Shelf, makers
+from eigenoptions.experiments.page import inline
+from eigenoptions.experiments.report import page, reproduce
+from eigenoptions.experiments.results import Outcome, keep, kept, tables
 from eigenoptions.parallel import ENGINES
-from eigenoptions.storage import Journal
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +95,12 @@ def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
 
 
 def test_results_are_made_again_only_when_their_code_changes():
-    simple, learning = (makers(f"eigenoptions.paper.{name}") for name in ("figure1", "figure7"))
-    assert {"eigenoptions.mdp", "eigenoptions.sketch", "eigenoptions.paper.experiment"} <= simple
+    simple, learning = (makers(f"eigenoptions.experiments.{name}") for name in ("figure1", "figure7"))
+    assert {"eigenoptions.mdp", "eigenoptions._sketch", "eigenoptions.experiments.experiment"} <= simple
     assert {
         "eigenoptions._kernels.learning",
-        "eigenoptions.paper.rules",
-        "eigenoptions.paper.work",
+        "eigenoptions.experiments.rules",
+        "eigenoptions.experiments.paper.jobs",
     } <= learning
     assert "eigenoptions.learning" not in simple
     assert not {name for name in simple | learning if "plots" in name or "report" in name or "cli" in name}
@@ -261,7 +261,7 @@ def data(folder, name):
 
 KILLED = """
 import os, signal, sys
-from eigenoptions.paper.report import reproduce
+from eigenoptions.experiments.report import reproduce
 def progress(p):
     if p.done == 5:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -274,7 +274,7 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
     command = [sys.executable, "-c", KILLED, str(folder), "processes"]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
     assert not (folder / "index.html").exists()
-    (journal,) = (folder / "jobs").glob("eigenoptions.paper.work.learn-*.jobs")
+    (journal,) = (folder / "jobs").glob("eigenoptions.experiments.paper.jobs.learn-*.jobs")
     before = journal.read_bytes()
     assert before.count(b'{"key": ') == 5
     seen = []

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eigenoptions.paper.atari.claims import GOALS, claims, notes
-from eigenoptions.paper.atari.measures import (
+from eigenoptions.experiments.atari.claims import GOALS, claims, notes
+from eigenoptions.experiments.atari.measures import (
     FAR,
     KINDS,
     MEASURES,
@@ -21,8 +21,8 @@ from eigenoptions.paper.atari.measures import (
     rarefied,
     reach,
 )
-from eigenoptions.paper.atari.statistics import cliff, effect, effect_of, level
-from eigenoptions.paper.atari.study import highlight, reliable, rolled, summaries
+from eigenoptions.experiments.atari.statistics import cliff, effect, effect_of, level
+from eigenoptions.experiments.atari.study import highlight, reliable, rolled, summaries
 
 LANES = {f"lane {i}": [[14 + 16 * i, 29 + 16 * i]] for i in range(10)}
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.paper import atari
-from eigenoptions.paper.atari.collections import collection, held_play, lasting_bytes, start_of
-from eigenoptions.paper.atari.jobs import PAPER, _options, collection_of, play, rollouts, starts, trace
-from eigenoptions.paper.atari.measures import KINDS, MEASURES
-from eigenoptions.paper.atari.study import study
+from eigenoptions.experiments import atari
+from eigenoptions.experiments.atari.collections import collection, held_play, lasting_bytes, start_of
+from eigenoptions.experiments.atari.jobs import PAPER, _options, collection_of, play, rollouts, starts, trace
+from eigenoptions.experiments.atari.measures import KINDS, MEASURES
+from eigenoptions.experiments.atari.study import study
 
 pytest.importorskip("ale_py")
 

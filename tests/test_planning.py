@@ -10,8 +10,8 @@ from tests import reference
 from tests.test_mdp import refused
 
 import eigenoptions as eo
-from eigenoptions.maps import rooms_map
-from eigenoptions.planning import lengths
+from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options.solver import lengths
 
 GAMMAS = [0.0, 0.5, 0.9, 0.99, 0.999]
 

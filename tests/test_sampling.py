@@ -11,13 +11,13 @@ import pytest
 from tests import reference
 
 import eigenoptions as eo
-from eigenoptions.acting import LinearOptionSet
+from eigenoptions.discovery.experience import FeatureExperience, TableExperience, experience
+from eigenoptions.discovery.samples import approach, from_samples, from_transitions
+from eigenoptions.discovery.walks import walk
 from eigenoptions.envs import CollectionStopped, collect
-from eigenoptions.experience import FeatureExperience, TableExperience, experience
 from eigenoptions.features import Fourier, OneHot, Tiles
 from eigenoptions.mdp import Transitions
-from eigenoptions.sampling import approach, from_samples, from_transitions
-from eigenoptions.walks import walk
+from eigenoptions.options.linear import LinearOptionSet
 
 
 def every_transition(mdp: eo.MDP) -> Transitions:

@@ -11,8 +11,8 @@ import pytest
 from eigenoptions import load_linear_options
 from eigenoptions.atari import load_starts
 from eigenoptions.cli import main
-from eigenoptions.paper.atari import settings
-from eigenoptions.paper.atari.showing import show
+from eigenoptions.experiments.atari import settings
+from eigenoptions.experiments.atari.run import show
 from eigenoptions.studio.gallery import Gallery
 
 SERIAL = ["--quick", "--engine", "serial"]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from eigenoptions import sketch
+from eigenoptions import _sketch as sketch
 
 
 def cells(high, wide):

@@ -15,7 +15,7 @@ from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions import spectra
-from eigenoptions.maps import rooms_map
+from eigenoptions.mdp.maps import rooms_map
 
 OPERATORS = ["normalized", "combinatorial", "random-walk"]
 

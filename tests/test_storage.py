@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from tests.test_mdp import refused
 
 import eigenoptions as eo
-from eigenoptions import storage
+from eigenoptions import files
 from eigenoptions.options import OptionSet
 
 
@@ -239,14 +239,14 @@ def test_empty_sets_are_sealed_too(tmp_path):
 def test_other_kinds_versions_and_programs(options, tmp_path):
     path = tmp_path / "other"
     rows = {"policy": options.policy, "value": options.value}
-    storage.write(path, {"kind": "options", "format": 2}, rows)
+    files.write(path, {"kind": "options", "format": 2}, rows)
     refused(
         ValueError,
         lambda: eo.load_options(path),
         "has format 2, this version reads 1",
         "make the file again, or install the version that wrote it",
     )
-    storage.write(path, {"kind": "results", "format": 1}, rows)
+    files.write(path, {"kind": "results", "format": 1}, rows)
     refused(ValueError, lambda: eo.load_options(path), "holds 'results', not 'options'")
     save_file(rows, path)
     refused(ValueError, lambda: eo.load_options(path), "is a safetensors file, but not one of eigenoptions")
@@ -346,7 +346,7 @@ def test_a_file_has_the_usual_permissions(options, tmp_path):
 
 def test_a_header_is_plain_json(file):
     with safe_open(file, framework="np") as opened:
-        text = opened.metadata()[storage.KEY].split(" ", 1)[1]
+        text = opened.metadata()[files.KEY].split(" ", 1)[1]
     header = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert header["kind"] == "options"
     assert header["format"] == 1

@@ -27,10 +27,10 @@ import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
-from eigenoptions.maps import open_map
+from eigenoptions.mdp.maps import open_map
 from eigenoptions.studio import answers, app, streams
-from eigenoptions.studio.asking import MOST_BYTES
-from eigenoptions.studio.manners import MANNERS, Manners
+from eigenoptions.studio.requests import MOST_BYTES
+from eigenoptions.studio.security import MANNERS, Manners
 from eigenoptions.studio.server import PAGE, listen
 
 ROOMS = "\n".join(next(m["map"] for m in answers.built_in() if m["name"] == "four-rooms"))

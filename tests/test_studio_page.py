@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions._sketch import arrows
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.maps import open_map, rooms_map
-from eigenoptions.sketch import arrows
+from eigenoptions.mdp.maps import open_map, rooms_map
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if BROWSER is None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eigenoptions.registration import register_when_possible
+from eigenoptions._registration import register_when_possible
 
 if TYPE_CHECKING:
-    from eigenoptions.acting import LinearOption as LinearOption
-    from eigenoptions.acting import LinearOptionSet as LinearOptionSet
-    from eigenoptions.acting import load_linear_options as load_linear_options
     from eigenoptions.discovery import discover as discover
+    from eigenoptions.discovery.online import cycle as cycle
+    from eigenoptions.discovery.samples import gather as gather
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
     from eigenoptions.evaluation import diffusion_time as diffusion_time
     from eigenoptions.evaluation import hitting_times as hitting_times
-    from eigenoptions.gram import Gram as Gram
     from eigenoptions.learning import LearningRecord as LearningRecord
     from eigenoptions.learning import intra_option_q_learning as intra_option_q_learning
     from eigenoptions.learning import q_learning as q_learning
@@ -37,30 +35,32 @@ if TYPE_CHECKING:
     from eigenoptions.mdp import graph as graph
     from eigenoptions.mdp import maze as maze
     from eigenoptions.mdp import mazes as mazes
-    from eigenoptions.online import cycle as cycle
     from eigenoptions.options import TERMINATE as TERMINATE
     from eigenoptions.options import Option as Option
     from eigenoptions.options import OptionSet as OptionSet
     from eigenoptions.options import Purpose as Purpose
     from eigenoptions.options import eigenpurposes as eigenpurposes
     from eigenoptions.options import load_options as load_options
-    from eigenoptions.planning import solve as solve
-    from eigenoptions.sampling import gather as gather
+    from eigenoptions.options.linear import LinearOption as LinearOption
+    from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
+    from eigenoptions.options.linear import load_linear_options as load_linear_options
+    from eigenoptions.options.solver import solve as solve
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
+    from eigenoptions.spectra.gram import Gram as Gram
 
 _HOME = {
     "mdp": ("MDP", "Transitions", "maze", "mazes", "graph"),
     "spectra": ("Spectrum", "laplacian", "spectrum"),
     "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "load_options"),
-    "planning": ("solve",),
+    "options.solver": ("solve",),
     "discovery": ("discover",),
     "envs": ("from_env", "collect", "OptionsWrapper", "run_options"),
-    "gram": ("Gram",),
-    "sampling": ("gather",),
-    "acting": ("LinearOption", "LinearOptionSet", "load_linear_options"),
-    "online": ("cycle",),
+    "spectra.gram": ("Gram",),
+    "discovery.samples": ("gather",),
+    "options.linear": ("LinearOption", "LinearOptionSet", "load_linear_options"),
+    "discovery.online": ("cycle",),
     "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
     "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }

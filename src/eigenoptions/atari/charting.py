@@ -33,7 +33,7 @@ from eigenoptions.atari.starts import Start, player_bytes
 from eigenoptions.features.ram import Ram
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.planning import solve
+from eigenoptions.options.solver import solve
 
 HOLD = 8  # frames
 KEYS = {"MontezumaRevenge": (3,), "MsPacman": (56,)}  # beside the player's place: room; direction

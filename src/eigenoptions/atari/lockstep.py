@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.acting import TIE
 from eigenoptions.atari.coding import Potentials
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.frontier import Edge, Frontier, myopic, plan
 from eigenoptions.features.ram import Ram
+from eigenoptions.options.linear import TIE
 
 After = Literal["best", "noop", "random", "stop"]
 Until = Literal["life", "game"]

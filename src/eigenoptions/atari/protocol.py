@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from eigenoptions.atari.emulator import BYTES, Emulator, game_name
 from eigenoptions.atari.starts import Start
 from eigenoptions.features.ram import Ram
-from eigenoptions.gram import Gram
 from eigenoptions.parallel import Progress, pmap
 from eigenoptions.spectra import MOST_DENSE, Spectrum
+from eigenoptions.spectra.gram import Gram
 
 ROWS = 25_000  # new transitions to see, and rows of T to draw (Appendix E)
 LONGEST = 10_000  # frames of a random episode: a game of Freeway takes 8,192, others might never end

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.acting import LinearOptionSet
 from eigenoptions.atari.emulator import Emulator, game_name
 from eigenoptions.atari.protocol import complete, rank
 from eigenoptions.features.ram import Ram
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
 MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)'

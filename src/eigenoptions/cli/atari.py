@@ -53,7 +53,7 @@ class Atari:
         if self.full and self.quick:
             raise ValueError("give --full or --quick, not both")
         with bar("loading the game") as status:
-            from eigenoptions.paper.atari.showing import show
+            from eigenoptions.experiments.atari.run import show
 
             found = show(
                 self.game,

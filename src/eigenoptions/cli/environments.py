@@ -14,9 +14,9 @@ from rich.table import Table
 from eigenoptions.cli.terminal import Bar, make
 
 if TYPE_CHECKING:
-    from eigenoptions.acting import LinearOptionSet
     from eigenoptions.cli.skills import Discover
     from eigenoptions.mdp import MDP
+    from eigenoptions.options.linear import LinearOptionSet
 
 ID = re.compile(r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+")
 
@@ -58,10 +58,10 @@ def source(text: str, *, sampled: bool, status: Bar) -> MDP | Sampled:
 
 def sample(environment: Sampled, asked: Discover, status: Bar) -> None:
     """Discover options from a random walk, run each, and show where they lead."""
-    from eigenoptions.acting import LinearOptionSet
     from eigenoptions.cli.skills import _show, _write
     from eigenoptions.discovery import discover
     from eigenoptions.envs import run_options
+    from eigenoptions.options.linear import LinearOptionSet
 
     status.say(f"sampling {environment.name}")
     how: dict[str, Any] = {"steps": 50_000 if asked.steps is None else asked.steps}
@@ -117,7 +117,7 @@ def sample(environment: Sampled, asked: Discover, status: Bar) -> None:
 
 def show_file(file: Path, only: int | None, as_json: bool) -> None:
     """Show the options of a feature space that a file holds; where they lead is known only in their environment."""
-    from eigenoptions.acting import load_linear_options
+    from eigenoptions.options.linear import load_linear_options
 
     options = load_linear_options(file)
     if only is not None:

@@ -47,7 +47,7 @@ class Reproduce:
     def __call__(self) -> None:
         """Run the command."""
         with bar("reading the paper") as status:
-            from eigenoptions.paper.report import reproduce
+            from eigenoptions.experiments.report import reproduce
 
             outcomes = reproduce(
                 self.out,

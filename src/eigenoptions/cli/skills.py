@@ -191,8 +191,7 @@ def ruled(name: str, rng: int) -> MDP | None:
         return None
     if name != f"{rule[1]}:{rule[2]}x{rule[3]}":
         raise ValueError(f"a map made by rule has rows and columns, like {rule[1]}:20x30, got {name!r}")
-    from eigenoptions import maps
-    from eigenoptions.mdp import maze
+    from eigenoptions.mdp import maps, maze
 
     kind, rows, cols = rule[1], int(rule[2]), int(rule[3])
     cells = rows * cols * {"rooms": 121, "perfect": 4, "open": 1}[kind]
@@ -233,7 +232,7 @@ def _show(options: OptionSet, head: dict[str, Any], files: list[Path], as_json: 
     if as_json:
         print(json.dumps({**head, "options": rows, "files": [str(f) for f in files]}))
         return
-    from eigenoptions import sketch
+    from eigenoptions import _sketch as sketch
 
     console = Console(highlight=False)
     if options.coords is not None:

@@ -8,13 +8,13 @@ map, as text, path or `MDP`) are registered as soon as both packages are importe
 
 from __future__ import annotations
 
+from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.exploring import StateLimitReached
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
 from eigenoptions.envs.running import run_options
 from eigenoptions.envs.tables import Numbered, from_env
 from eigenoptions.envs.wrapper import OptionsWrapper
-from eigenoptions.registration import register
 
 __all__ = [
     "MazeEnv",

@@ -15,7 +15,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import storage
+from eigenoptions import files
 from eigenoptions.envs.exploring import Progress
 from eigenoptions.envs.walking import Halt, Policy, Source, Walker
 from eigenoptions.mdp import Transitions
@@ -360,7 +360,7 @@ def _file(folder: Path, i: int) -> Path:
 def _write(folder: Path, i: int, batch: Transitions, settings: dict[str, Any]) -> None:
     header = {"kind": "transitions", "format": FORMAT, "settings": settings}
     arrays = {name: getattr(batch, name)[None] for name in ("obs", "action", "next_obs", "terminated")}
-    storage.write(_file(folder, i), header, arrays)  # one item, so one seal: a chunk is read whole
+    files.write(_file(folder, i), header, arrays)  # one item, so one seal: a chunk is read whole
 
 
 def _read(folder: Path, i: int) -> tuple[dict[str, Any], Transitions]:
@@ -369,7 +369,7 @@ def _read(folder: Path, i: int) -> tuple[dict[str, Any], Transitions]:
 
 def read_chunk(path: str | Path) -> tuple[dict[str, Any], Transitions]:
     """Header and transitions of one file that `collect` wrote."""
-    header, arrays = storage.read(path, "transitions", FORMAT)
+    header, arrays = files.read(path, "transitions", FORMAT)
     return header, Transitions(*(arrays[name][0] for name in ("obs", "action", "next_obs", "terminated")))
 
 

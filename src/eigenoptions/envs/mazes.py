@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from eigenoptions import sketch
+from eigenoptions import _sketch as sketch
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.acting import LinearOptionSet
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.plots.figures import caption, figure
 from eigenoptions.plots.panels import INK, SIGNED, STOP, Panel
 

@@ -21,12 +21,12 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions.discovery import discover
 from eigenoptions.evaluation import hitting_times
-from eigenoptions.maps import open_map, perfect_map, rooms_map
 from eigenoptions.mdp import MDP, graph, maze, mazes
+from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
 from eigenoptions.options import OptionSet, eigenpurposes
-from eigenoptions.planning import solve
+from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum, spectrum
-from eigenoptions.studio.asking import MOST_CELLS, MOST_MEASURED, Ask
+from eigenoptions.studio.requests import MOST_CELLS, MOST_MEASURED, Ask
 
 Answer = dict[str, Any]
 Alive = Callable[[], None]  # raises when nobody waits for the answer any more

@@ -29,7 +29,8 @@ from starlette.routing import Route
 
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.studio import answers, streams
-from eigenoptions.studio.asking import (
+from eigenoptions.studio.gallery import Gallery
+from eigenoptions.studio.requests import (
     MOST_BYTES,
     MOST_CELLS,
     MOST_MEASURED,
@@ -38,8 +39,7 @@ from eigenoptions.studio.asking import (
     Ask,
     read,
 )
-from eigenoptions.studio.gallery import Gallery
-from eigenoptions.studio.manners import EVERYWHERE, Manners
+from eigenoptions.studio.security import EVERYWHERE, Manners
 
 log = logging.getLogger("eigenoptions")
 

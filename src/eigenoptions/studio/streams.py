@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from eigenoptions.discovery import discover
 from eigenoptions.evaluation import diffusion_time, hitting_times
-from eigenoptions.gram import Gram
 from eigenoptions.learning import LearningRecord, q_learning
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.planning import lengths, solve
+from eigenoptions.options.solver import lengths, solve
 from eigenoptions.spectra import clusters, spectrum
+from eigenoptions.spectra.gram import Gram
 from eigenoptions.studio.answers import Alive, Answer, options_of, packed, read_maze, task_of
-from eigenoptions.studio.asking import MOST_MEASURED, MOST_SAMPLED, Ask
+from eigenoptions.studio.requests import MOST_MEASURED, MOST_SAMPLED, Ask
 
 SHOWN = 6  # eigenvectors whose convergence is shown
 BLOCKS, BLOCK = 10, 4  # learning: so many times so many runs

@@ -1,0 +1,293 @@
+"""Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man, each an experiment.
+
+Sizes: ``"quick"`` (seconds, for tests), ``"paper"`` (part of `reproduce`: about a minute a game on two cores, one
+collection) and ``"full"`` (`eigenoptions atari GAME --full`: three collections, six starts, ten random bases; the one
+to judge by). Everything is data; `settings` makes the same for any game.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenoptions import plots
+from eigenoptions.experiments.atari.claims import claims, notes
+from eigenoptions.experiments.atari.jobs import BIN, PAPER
+from eigenoptions.experiments.atari.measures import KINDS
+from eigenoptions.experiments.atari.study import rolled, run
+from eigenoptions.experiments.experiment import Experiment, Results, Settings
+
+GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
+SIZES = ("quick", "paper", "full")
+EPISODE = 8_192  # frames of a game of Freeway
+
+Kinds = dict[str, dict[str, int | None]]
+
+
+def _kinds(
+    singular: int | None, bases: int, each: int, published: int, walks: int, rotated: int = 0
+) -> Kinds:
+    """How many of each kind are rolled out from every start: directions, not counting signs."""
+    kinds: Kinds = {
+        "singular": {"many": singular},
+        "random": {"bases": bases, "many": each},
+        "published": {"many": published},
+        "constant": {},
+        "walk": {"many": walks},
+    }
+    return kinds | ({"rotated": {"bases": rotated, "many": each}} if rotated else {})
+
+
+# Fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge they are rare.
+FULL: dict[str, Settings] = {
+    "Freeway": {"frames": 500, "until": "game", "kinds": _kinds(96, 10, 8, 32, 16, 5)},
+    "MontezumaRevenge": {"frames": 200, "until": "life", "kinds": _kinds(32, 10, 4, 16, 32)},
+    "MsPacman": {"frames": 230, "until": "life", "kinds": _kinds(36, 10, 4, 16, 32)},
+}
+OTHER: Settings = {"frames": 230, "until": "life", "kinds": _kinds(32, 10, 5, 16, 32)}
+SMALL: dict[str, Kinds] = {
+    "Freeway": _kinds(48, 5, 6, 32, 8),
+    "MontezumaRevenge": _kinds(8, 5, 1, 6, 12),
+    "MsPacman": _kinds(12, 5, 2, 6, 12),
+}
+TINY = _kinds(3, 2, 1, 2, 2)
+LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
+    "full": [
+        {
+            "frames": EPISODE,
+            "kinds": {"published": {"many": None}},
+            "seeds": [1],
+        },  # all 1,024 rows, of one collection
+        {
+            "frames": EPISODE,
+            "kinds": {
+                "singular": {"many": None},
+                "random": {"bases": 10, "many": 4},
+                "rows": {"many": 64},
+                "constant": {},
+                "walk": {"many": 8},
+            },
+            "seeds": [1, 2],
+        },
+    ],
+    "paper": [
+        {
+            "frames": 2_048,
+            "kinds": {
+                "singular": {"many": 48},
+                "random": {"bases": 5, "many": 4},
+                "published": {"many": 128},
+                "constant": {},
+                "walk": {"many": 4},
+            },
+        }
+    ],
+    "quick": [
+        {
+            "frames": 60,
+            "kinds": {"singular": {"many": 2}, "published": {"many": 2}, "constant": {}, "walk": {"many": 2}},
+        }
+    ],
+}
+
+
+def _variant(
+    name: str, frames: int, end: str | None = None, *, each: int = 2, starts: int = 3, **how: Any
+) -> Settings:
+    """Another way to code, choose or follow directions, judged against random directions followed in the same way."""
+    kinds = {"singular": {"many": 12, "end": end}, "random": {"bases": 10, "many": each}}
+    return {"name": name, "frames": frames, "from": starts, "kinds": kinds, **how}
+
+
+# What might make options more purposeful, and what was expected not to. Singular directions are the 12 of the smallest
+# singular values (the tabular rule), or 12 evenly spaced ones where no end is named. They were chosen after a trial on
+# one other collection a game, with other starts, measures and program; the seeds of the full size are fresh.
+HELD: Settings = {"hold": 8, "bytes": "lasting", "slow": True}
+CHARTED = {
+    "MsPacman": 4_000,
+    "MontezumaRevenge": 2_000,
+}  # states of a chart; Freeway's cars cannot be charted
+PLANNED = "hold 8, planned with gamma 0.9"
+SLOW = "lasting bytes, slow features"
+
+
+def _planned(game: str, name: str, end: str, **how: Any) -> Settings:
+    how = {"hold": 8, "gamma": 0.9, "plan": CHARTED[game], **how}
+    return _variant(name, 320, end, each=6, starts=6, **how)
+
+
+def _planning(game: str) -> list[Settings]:
+    return [
+        _planned(game, f"{PLANNED}, smallest singular values", "small"),
+        _planned(game, f"{PLANNED}, largest singular values", "large"),
+        _planned(game, f"{PLANNED}, {SLOW}", "small", bytes="lasting", slow=True),
+    ]
+
+
+VARIANTS: dict[str, list[Settings]] = {
+    "Freeway": [
+        _variant("hold 8", 512, hold=8, seeds=[1]),
+        _variant(f"hold 8, {SLOW}", 800, "small", each=3, starts=6, **HELD),
+    ],
+    "MontezumaRevenge": [
+        _variant(f"hold 8, {SLOW}", 240, "small", each=1, starts=3, **HELD),
+        *_planning("MontezumaRevenge"),
+    ],
+    "MsPacman": [
+        _variant(f"hold 8, {SLOW}", 240, "small", starts=4, **HELD),
+        *_planning("MsPacman"),
+    ],
+}
+
+
+def settings(game: str, size: str = "full") -> Settings:
+    """The experiment of one game, any of `atari.games`, at one of `SIZES`.
+
+    >>> settings("Freeway", "quick")["starts"], settings("Breakout")["seeds"]
+    (2, [1, 2, 3])
+    """
+    if size not in SIZES:
+        raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size!r}")
+    most = FULL.get(game, OTHER)
+    given = {
+        "game": game,
+        "seeds": [1, 2, 3] if size == "full" else [0],
+        "starts": 2 if size == "quick" else 6,
+        "bursts": 40 if size == "quick" else 400,
+        "transitions": 300 if size == "quick" else 25_000,
+        "longest": 300 if size == "quick" else 10_000,
+        **most,
+    }
+    if size == "quick":
+        given |= {"frames": 40, "kinds": TINY}
+    elif size == "paper":
+        given |= {"kinds": SMALL.get(game, SMALL["MsPacman"])}
+        given |= {"frames": min(int(most["frames"]), 300 if game == "Freeway" else 200)}
+    if game == "Freeway":
+        given["long"] = LONG[size]
+    if size == "full":
+        given["variants"] = [{**PAPER, **variant} for variant in VARIANTS.get(game, [])]
+    elif size == "quick" and game != "MontezumaRevenge":
+        few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}}
+        short = {**PAPER, "kinds": few, "frames": 40}
+        given["variants"] = [{**short, "name": f"hold 8, {SLOW}", **HELD}]
+        if game in CHARTED:
+            tiny = {"plan": 60, "gamma": 0.9, "hold": 8}
+            given["variants"] = [{**short, "name": PLANNED, **tiny}]
+    return given
+
+
+def figure(results: Results) -> Any:
+    """Each group of options in two measures, modal places, and scores."""
+    panels = []
+    if "x" in results["columns"]:
+        panels += [_groups(results), _places(results)]
+    if "heights" in results and "x" in results["columns"]:
+        panels.append(_heights(results))
+    panels.append(_scores(results))
+    return plots.figure(panels, columns=2, width=plots.PAGE)
+
+
+def _groups(results: Results) -> plots.Panel:
+    rows = [row for row in results["groups"] if row["variant"] == results["variants"][0]]
+    kinds = [
+        kind
+        for kind in ("random", "rotated", "published", "constant", "singular")
+        if any(r["kind"] == kind for r in rows)
+    ]
+    return plots.point_panel(
+        {kind: [[r["arrives"], r["agreement"]] for r in rows if r["kind"] == kind] for kind in kinds},
+        "Sets of options (one basis of one collection each)",
+        xlabel="share that arrives somewhere",
+        ylabel="agreement across starts",
+    )
+
+
+def _places(results: Results) -> plots.Panel:
+    """Where options arrive; of Freeway, with the start on the horizontal axis."""
+    table = rolled(results, variant=0)
+    flat = "y" not in table
+    groups = {}
+    for kind in ("random", "singular"):
+        at = (table["kind"] == KINDS.index(kind)) & (table["arrives"] > 0)
+        x, y = (table["start"], table["x"]) if flat else (table["x"], table["y"])
+        groups[kind] = np.stack([x[at], y[at]], axis=1)
+    return plots.point_panel(
+        groups,
+        "Places where options arrive",
+        xlabel="start" if flat else "x (memory)",
+        ylabel="height (memory)" if flat else "y (memory)",
+    )
+
+
+def _heights(results: Results) -> plots.Panel:
+    """Share of the time at each height: options in the middle and at the ends, and random walks (Figure 8)."""
+    table = rolled(results, "long")
+    share = results["heights"] / np.maximum(results["heights"].sum(axis=1, keepdims=True), 1)
+    lines = {}
+    for kind in ("singular", "random", "published", "walk"):
+        at = np.flatnonzero(table["kind"] == KINDS.index(kind))
+        if len(at):
+            lines[kind] = share[at].mean(axis=0)
+    best = np.flatnonzero(table["kind"] == KINDS.index("singular"))
+    top = best[np.argsort(table["height"][best])[-3:]]
+    return plots.curve_panel(
+        BIN * np.arange(share.shape[1]),
+        lines,
+        f"The chicken's height in {results['long_frames']:,} frames",
+        xlabel="height (memory)",
+        ylabel="share of the time, mean",
+        threads={"the three highest singular options": share[top]},
+    )
+
+
+def _scores(results: Results) -> plots.Panel:
+    name = "long" if "long" in results else "rollouts"
+    table = rolled(results, name, variant=0)
+    frames = results["long_frames"] if name == "long" else results["frames"]
+    groups = {}
+    for kind in ("random", "rows", "published", "constant", "singular"):
+        at = table["kind"] == KINDS.index(kind)
+        if at.any():
+            groups[kind] = np.stack([table["direction"][at], table["score"][at]], axis=1)
+    return plots.point_panel(
+        groups,
+        "Score of each option",
+        xlabel="number of its direction",
+        ylabel=f"points in {frames:,} frames",
+    )
+
+
+TITLES = {
+    "Freeway": (
+        "Figure 8: Freeway",
+        "5.2",
+        "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
+        "scores 28 points.",
+    ),
+    "MontezumaRevenge": (
+        "Figure 9: Montezuma's Revenge",
+        "5.2",
+        "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
+    ),
+    "MsPacman": (
+        "Appendix E: Ms. Pac-Man",
+        "Appendix E",
+        "Options with the intent of reaching corners and intersections.",
+    ),
+}
+
+
+def experiment(game: str) -> Experiment:
+    """The experiment of any game, at all `SIZES`.
+
+    >>> experiment("Breakout").title
+    'Breakout'
+    """
+    title, part, shows = TITLES.get(game, (game, "5.2", "Nothing: the paper does not look at this game."))
+    sizes = {size: settings(game, size) for size in SIZES}
+    return Experiment(game.lower(), title, part, shows, sizes, run, figure, claims, notes, "atari")
+
+
+EXPERIMENTS = tuple(map(experiment, GAMES))

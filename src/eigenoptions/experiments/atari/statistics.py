@@ -1,0 +1,352 @@
+"""How singular directions differ from others: effect sizes and their intervals, which Section 5.2 does not give.
+
+Options of one roll-out are not independent: they share a collection of transitions and a start. So the unit is the
+*group*: all options of one kind, of one collection and one basis. Its statistic is the mean over starts of the mean
+over its options, or their `agreement` across starts. The effect is the mean over collections of ``singular - mean of
+the random bases``. Its interval is a bootstrap that draws collections, in each its starts (the same for both sides)
+and the random bases, and that gives the one kind the deviation of a random basis too: the singular vectors are one
+basis a collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies
+of three collections in which there was no effect, intervals of 95% found one in 22% without that, and in 1% with it:
+they are wide rather than narrow.) Everything is seeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenoptions.experiments.atari.measures import KINDS, Table, meetings, own_agreement, points_of, reach
+from eigenoptions.experiments.rules import CONFIDENCE, Difference
+
+AGREEMENT, REACH = "agreement", "reach"  # of a group: see `own_agreement` and `reach`
+DRAWS = 4000
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], Array]  # weights of starts (draws, starts) to values (draws,)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How one kind of direction differs from another in one measure.
+
+    Attributes
+    ----------
+    one, other
+        Means of the two kinds.
+    difference
+        Of the two, with its interval.
+    spread
+        Standard deviation of the other kind's bases within a collection; NaN with fewer than two.
+    delta
+        Cliff's delta: P(an option of the one kind has more) - P(has less), within collections and starts.
+    above, groups
+        In how many of the comparisons with one basis of one collection the one kind has more.
+    collections
+        Differences by collection.
+
+    Examples
+    --------
+    >>> e = Effect(0.5, 0.3, Difference(0.2, 0.1, 0.3), 0.05, 0.4, 28, 30, (0.2, 0.1, 0.3))
+    >>> e.spreads, e.better
+    (4.0, True)
+    """
+
+    one: float
+    other: float
+    difference: Difference
+    spread: float
+    delta: float
+    above: int
+    groups: int
+    collections: tuple[float, ...]
+
+    @property
+    def spreads(self) -> float:
+        """The difference in units of the spread across bases; NaN where there is none."""
+        return self.difference.mean / self.spread if self.spread > 0 else float("nan")
+
+    @property
+    def better(self) -> bool:
+        """The one kind has more: all of the interval is above zero, and every collection says so."""
+        return self.difference.better and min(self.collections) > 0
+
+    @property
+    def worse(self) -> bool:
+        """The one kind has less: all of the interval is below zero, and every collection says so."""
+        return self.difference.worse and max(self.collections) < 0
+
+    def __str__(self) -> str:
+        """The difference, its interval and sizes, in words."""
+        units = f", {self.spreads:+.1f} spreads of a basis" if self.spread > 0 else ""
+        delta = "" if math.isnan(self.delta) else f", Cliff's delta {self.delta:+.2f}"
+        return f"{self.one:.3f} against {self.other:.3f}: {self.difference}{units}{delta}"
+
+    def row(self) -> dict[str, float]:
+        """As columns of a table."""
+        return {
+            "one": self.one,
+            "other": self.other,
+            "difference": self.difference.mean,
+            "low": self.difference.low,
+            "high": self.difference.high,
+            "spread": self.spread,
+            "spreads": self.spreads,
+            "delta": self.delta,
+            "above": self.above,
+            "groups": self.groups,
+            "least": min(self.collections),
+            "most": max(self.collections),
+        }
+
+
+def effect_of(row: Mapping[str, Any]) -> Effect:
+    """The effect of a row of a table; of the collections only the ends are kept."""
+    return Effect(
+        row["one"],
+        row["other"],
+        Difference(row["difference"], row["low"], row["high"]),
+        row["spread"],
+        row["delta"],
+        int(row["above"]),
+        int(row["groups"]),
+        (row["least"], row["most"]),
+    )
+
+
+def chosen(table: Table, **values: float | str) -> Table:
+    """Rows with given values of some columns; a kind by its name.
+
+    >>> chosen({"kind": np.array([0.0, 1.0]), "dwell": np.array([0.5, 0.9])}, kind="random")["dwell"].tolist()
+    [0.9]
+    """
+    keep = np.ones(len(table["kind"]), dtype=bool)
+    for name, value in values.items():
+        keep &= table[name] == (KINDS.index(value) if isinstance(value, str) else value)
+    return {name: column[keep] for name, column in table.items()}
+
+
+def places(table: Table, starts: Sequence[float]) -> Array:
+    """``(options, starts, p)`` modal places of one group, NaN where an option was not rolled out."""
+    names, number = np.unique(
+        np.stack([table["direction"], table["sign"]], axis=1), axis=0, return_inverse=True
+    )
+    points = points_of(table)
+    found = np.full((len(names), len(starts), points.shape[1]), np.nan)
+    for s, start in enumerate(starts):
+        at = table["start"] == start
+        found[number.ravel()[at], s] = points[at]
+    return found
+
+
+def cliff(a: ArrayLike, b: ArrayLike) -> float:
+    """Cliff's delta: P(a > b) - P(a < b); NaN if either is empty.
+
+    >>> cliff([1.0, 2.0], [1.0, 1.0])
+    0.5
+    """
+    x, y = (np.asarray(v, dtype=float) for v in (a, b))
+    x, y = x[~np.isnan(x)], np.sort(y[~np.isnan(y)])
+    if not (len(x) and len(y)):
+        return float("nan")
+    less, most = np.searchsorted(y, x, "left"), np.searchsorted(y, x, "right")
+    return float((less - (len(y) - most)).mean() / len(y))
+
+
+def effect(
+    table: Table,
+    measure: str,
+    one: str = "singular",
+    other: str = "random",
+    *,
+    among: int = 1,
+    draws: int = DRAWS,
+    rng: int = 0,
+) -> Effect:
+    """How `one` kind differs from the `other` in a measure of options, or of groups; see the module.
+
+    Parameters
+    ----------
+    table
+        Roll-outs: collection, start, kind, basis, direction, sign, and measures.
+    measure
+        A column, or ``"agreement"``, or ``"reach"`` (of sets as large as the smallest group).
+    one, other
+        Of `KINDS`.
+    among
+        How many intervals of one claim hold together (each is widened, Bonferroni).
+    draws
+        Of the bootstrap.
+    rng
+        Seed.
+
+    Examples
+    --------
+    >>> at = np.arange(8.0)
+    >>> keys = {"collection": at // 4, "start": at % 2, "kind": at // 2 % 2, "basis": 0 * at, "direction": 0 * at}
+    >>> found = effect({**keys, "sign": 0 * at, "dwell": 1 - at // 2 % 2}, "dwell", draws=100)
+    >>> print(found.difference, found.delta)
+    +1.000 (+1.000 to +1.000) 1.0
+    """
+    collections = np.unique(table["collection"]).tolist()
+    starts = np.unique(table["start"]).tolist()
+    table = {name: column[_of(table, one) | _of(table, other)] for name, column in table.items()}
+    k = _size(table)
+    mine: list[Statistic] = []
+    bases: list[list[Statistic]] = []
+    deltas: list[float] = []
+    for c in collections:
+        left, right = (chosen(table, collection=c, kind=kind) for kind in (one, other))
+        if not (len(left["kind"]) and len(right["kind"])):
+            raise ValueError(f"collection {c:g} has no roll-outs of {one!r} or of {other!r} to compare")
+        groups = [_rows(right, "basis", b) for b in np.unique(right["basis"])]
+        mine.append(_statistic(left, measure, starts, k))
+        bases.append([_statistic(group, measure, starts, k) for group in groups])
+        deltas += _deltas(left, groups, measure, starts)
+    even = np.ones((1, len(starts)))
+    ours = np.array([f(even)[0] for f in mine])
+    theirs = [np.array([f(even)[0] for f in group]) for group in bases]
+    by = np.array([x - y.mean() for x, y in zip(ours, theirs, strict=True)])
+    low, high = _interval(mine, bases, len(starts), CONFIDENCE, among, draws, rng)
+    spread = [y.var(ddof=1) for y in theirs if len(y) > 1]
+    return Effect(
+        float(ours.mean()),
+        float(np.mean([y.mean() for y in theirs])),
+        Difference(float(by.mean()), low, high),
+        float(np.sqrt(np.mean(spread))) if spread else float("nan"),
+        float(np.nanmean(deltas)) if not np.isnan(deltas).all() else float("nan"),
+        int(sum((x > y).sum() for x, y in zip(ours, theirs, strict=True))),
+        int(sum(map(len, theirs))),
+        tuple(by.tolist()),
+    )
+
+
+def level(table: Table, measure: str, kind: str, *, draws: int = DRAWS, rng: int = 0) -> Difference:
+    """Mean of a measure, or of agreement, of one kind, with the interval of the same bootstrap."""
+    table = chosen(table, kind=kind)
+    starts, k = np.unique(table["start"]).tolist(), _size(table)
+    parts = [_rows(table, "collection", c) for c in np.unique(table["collection"])]
+    groups = [
+        [_statistic(_rows(part, "basis", b), measure, starts, k) for b in np.unique(part["basis"])]
+        for part in parts
+    ]
+    even = np.ones((1, len(starts)))
+    mean = float(np.mean([np.mean([f(even)[0] for f in group]) for group in groups]))
+    low, high = _interval([_zero] * len(groups), groups, len(starts), CONFIDENCE, 1, draws, rng)
+    return Difference(mean, 0.0 - high, 0.0 - low)
+
+
+def by_group(table: Table, measures: Sequence[str]) -> list[dict[str, Any]]:
+    """One row a group, but for walks: its kind, collection and basis, and its statistics, all starts alike."""
+    table = {name: column[table["kind"] != KINDS.index("walk")] for name, column in table.items()}
+    starts = np.unique(table["start"]).tolist()
+    names = np.unique(np.stack([table[key] for key in ("kind", "collection", "basis")], axis=1), axis=0)
+    rows = []
+    k = _size(table)
+    for kind, c, b in names.tolist():
+        part = _rows(_rows(_rows(table, "kind", kind), "collection", c), "basis", b)
+        row: dict[str, Any] = {"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b)}
+        for measure in measures:
+            row[measure] = float(_statistic(part, measure, starts, k)(np.ones((1, len(starts))))[0])
+        rows.append(row)
+    return rows
+
+
+def _of(table: Table, kind: str) -> NDArray[np.bool_]:
+    return np.asarray(table["kind"] == KINDS.index(kind))
+
+
+def _zero(weights: Array) -> Array:
+    return np.zeros(len(weights))
+
+
+def _rows(table: Table, name: str, value: float) -> Table:
+    keep = table[name] == value
+    return {key: column[keep] for key, column in table.items()}
+
+
+def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> Statistic:
+    """The statistic of one group as a function of how often each start counts; of `reach`, for sets of k options."""
+    if measure == AGREEMENT:
+        own, others = meetings(places(table, starts))
+        pairs = 1.0 - np.eye(len(starts))
+
+        def meet(w: Array) -> Array:
+            total, excess = (np.einsum("ds,st,dt->d", w, m, w) for m in (pairs, pairs * (own - others)))
+            return np.where(total > 0, excess / np.where(total > 0, total, 1.0), np.nan)
+
+        return meet
+    parts = [_rows(table, "start", s) for s in starts]
+    if measure == REACH:
+        means = np.array([reach(points_of(p), p["arrives"], k) if len(p["kind"]) else np.nan for p in parts])
+    else:
+        values = [p[measure][~np.isnan(p[measure])] for p in parts]
+        means = np.array([v.mean() if len(v) else np.nan for v in values])
+    there = ~np.isnan(means)
+
+    def average(w: Array) -> Array:
+        total = w @ there
+        return np.where(
+            total > 0, (w @ np.where(there, means, 0.0)) / np.where(total > 0, total, 1.0), np.nan
+        )
+
+    return average
+
+
+def _size(table: Table) -> int:
+    """The least number of options of a start, of any kind's group that is compared."""
+    _, counts = np.unique(
+        np.stack([table[k] for k in ("collection", "start", "kind", "basis")]), axis=1, return_counts=True
+    )
+    return int(counts.min())
+
+
+def _deltas(left: Table, groups: Sequence[Table], measure: str, starts: Sequence[float]) -> list[float]:
+    if measure == REACH:
+        return [float("nan")]
+    if measure == AGREEMENT:
+        mine = own_agreement(places(left, starts))
+        return [cliff(mine, np.concatenate([own_agreement(places(g, starts)) for g in groups]))]
+    return [
+        cliff(
+            left[measure][left["start"] == s], np.concatenate([g[measure][g["start"] == s] for g in groups])
+        )
+        for s in starts
+    ]
+
+
+def _interval(
+    mine: Sequence[Statistic],
+    bases: Sequence[Sequence[Statistic]],
+    starts: int,
+    confidence: float,
+    among: int,
+    draws: int,
+    rng: int,
+) -> tuple[float, float]:
+    """Percentiles of the difference when collections, starts and bases are drawn again."""
+    random = np.random.default_rng(rng)
+    many = len(mine)
+    drawn = random.integers(many, size=(draws, many))
+    weights = random.multinomial(starts, np.full(starts, 1 / starts), size=(draws, many)).astype(float)
+    found = np.empty((draws, many))
+    for c in range(many):
+        at = drawn == c
+        theirs = np.stack([f(weights[at]) for f in bases[c]], axis=1)
+        many_bases = theirs.shape[1]
+        pick = random.integers(many_bases, size=theirs.shape)
+        found[at] = mine[c](weights[at]) - np.take_along_axis(theirs, pick, axis=1).mean(axis=1)
+        if many_bases > 1:  # what one basis differs from the others by, by chance, the one kind may too
+            one = np.take_along_axis(theirs, random.integers(many_bases, size=(len(theirs), 1)), axis=1)[:, 0]
+            found[at] += (one - theirs.mean(axis=1)) * np.sqrt(many_bases / (many_bases - 1))
+    means = found.mean(axis=1)
+    means = means[~np.isnan(means)]
+    if not len(means):
+        return float("-inf"), float("inf")
+    tail = (1 - confidence) / (2 * among)
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return float(low), float(high)

@@ -1,0 +1,417 @@
+"""One game from start states to tables: collections, roll-outs, effects and the options to be shown (Section 5.2).
+
+`study` is all there is to run; it knows nothing of verdicts (see `claims`), so results do not depend on them. Its
+results are plain: tables as lists of rows, and the roll-outs as one array with named columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.games import known
+from eigenoptions.experiments.atari.collections import start_of
+from eigenoptions.experiments.atari.jobs import PAPER, rollouts, starts, trace
+from eigenoptions.experiments.atari.measures import (
+    FAR,
+    KINDS,
+    OPTION,
+    PLACED,
+    SETTLED,
+    Array,
+    Table,
+    joined,
+    points_of,
+)
+from eigenoptions.experiments.atari.statistics import AGREEMENT, REACH, by_group, chosen, effect, level
+from eigenoptions.experiments.experiment import Pmap, Results, Settings
+
+COMPARED = (  # with random directions; the first two decide, see `claims`
+    "arrives",
+    AGREEMENT,
+    "dwell",
+    "settles",
+    REACH,
+    "away",
+    "places",
+    "farthest",
+    "died",
+    "score",
+    "first_stop",
+    "stopped",
+    "steady",
+)
+AGAINST_WALKS = ("dwell", "settles", "arrives", "away", "places", "farthest", "died", "score")
+SHOWN, FURTHER = 6, 4  # options that are highlighted: of the paper's variant, and of the last one
+APART = 24.0  # units: places of highlighted options are at least so far from each other
+KEYS = ("variant", "collection", "start", *OPTION)
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """The game that the settings name."""
+    return study(settings["game"], settings, pmap)
+
+
+def study(game: str, settings: Settings, pmap: Pmap) -> Results:
+    """Find starts, collect, roll out, compare: everything about one game that comes from the emulator.
+
+    Parameters
+    ----------
+    game
+        Its name.
+    settings
+        ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``, ``until``,
+        ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``, ``seeds`` and
+        ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list of
+        ``{"frames", "kinds"}``, perhaps with ``seeds``).
+    pmap
+        Map over jobs.
+
+    Returns
+    -------
+    dict
+        ``rollouts (N, C)`` with names of ``columns``, and ``variants``, to which its column variant points; ``long``
+        and ``heights`` the same of long roll-outs; tables ``starts``, ``collections``, ``means``, ``effects``,
+        ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the highlighted options; and the
+        start states of the first collection, from which they were followed.
+    """
+    seeds = settings["seeds"]
+    asked = {"game": game, "starts": settings["starts"], "bursts": settings["bursts"]}
+    found = pmap(starts, [{**asked, "seed": seed} for seed in seeds])
+    jobs = _jobs(game, settings, found)
+    done = pmap(rollouts, jobs)
+    variants = [PAPER, *settings.get("variants", [])]
+    short, long = (
+        [(job, result) for job, result in zip(jobs, done, strict=True) if bool(job["heights"]) == is_long]
+        for is_long in (False, True)
+    )
+    table = _table(short)
+    results: Results = {
+        "game": game,
+        "variants": [variant["name"] for variant in variants],
+        "columns": list(table),
+        "rollouts": np.stack(list(table.values()), axis=1),
+        "regions": {name: [list(ends) for ends in box] for name, box in known(game).regions.items()},
+        "actions": list(Emulator(game).actions),
+        "frames": settings["frames"],
+        "acts": int(sum(result["acts"] for result in done)),
+        "starts": [
+            _start_row(game, c, s, plain)
+            for c, its in zip(seeds, found, strict=True)
+            for s, plain in enumerate(its)
+        ],
+        "collections": _collections(jobs, done),
+        "reached": {"starts": found[0]},
+    }
+    if long:
+        results["long"] = np.stack(list(_table(long).values()), axis=1)
+        results["heights"] = np.concatenate([result["heights"] for _, result in long])
+        results["long_frames"] = max(job["frames"] for job, _ in long)
+    results |= summaries(results)
+    rows = highlight(results)
+    results["highlights"] = rows
+    results |= _traces(
+        game, settings, found, rows, int(results.get("long_frames") or settings["frames"]), pmap
+    )
+    return results
+
+
+def summaries(results: Results) -> Results:
+    """Tables of means, levels and effects from the roll-outs."""
+    means: list[dict[str, Any]] = []
+    effects: list[dict[str, Any]] = []
+    levels: list[dict[str, Any]] = []
+    groups: list[dict[str, Any]] = []
+    for number, variant in enumerate(results["variants"]):
+        table = rolled(results, variant=number)
+        placed = "x" in table
+        for kind in KINDS:
+            part = chosen(table, kind=kind)
+            if len(part["kind"]):
+                means.append({"variant": variant, "kind": kind, **_means(part)})
+        for other, measures in (("random", COMPARED), ("rotated", COMPARED[:5]), ("walk", AGAINST_WALKS)):
+            if len(chosen(table, kind=other)["kind"]):
+                for measure in measures:
+                    if placed or measure not in (*PLACED, AGREEMENT, REACH):
+                        row = effect(table, measure, other=other, among=2).row()
+                        effects.append({"variant": variant, "against": other, "measure": measure, **row})
+        for kind in ("singular", "random", "rotated", "published", "constant"):
+            part = chosen(table, kind=kind)
+            if placed and len(part["kind"]):
+                of = level(table, AGREEMENT, kind)
+                share = reliable_share(part)
+                levels.append(
+                    {
+                        "variant": variant,
+                        "kind": kind,
+                        "agreement": of.mean,
+                        "low": of.low,
+                        "high": of.high,
+                        **share,
+                    }
+                )
+        if placed:
+            groups += [
+                {"variant": variant, **row} for row in by_group(table, ("arrives", AGREEMENT, "dwell", REACH))
+            ]
+    return {"means": means, "effects": effects, "levels": levels, "groups": groups}
+
+
+def rolled(results: Results, name: str = "rollouts", **values: float | str) -> Table:
+    """Roll-outs as a table, or some of them.
+
+    >>> results = {"columns": ["kind", "dwell"], "rollouts": np.array([[0, 0.5], [1, 0.25]])}
+    >>> rolled(results, kind="random")["dwell"].tolist()
+    [0.25]
+    """
+    table = dict(zip(results["columns"], results[name].T, strict=True))
+    return chosen(table, **values)
+
+
+def reliable(table: Table) -> list[dict[str, Any]]:
+    """Options that go to one place whatever the start: from more than half of the starts, and not by staying there.
+
+    Such an option settles near one place (less than FAR from its modal place from one of the starts) from more than
+    half of all starts, and arrives there (see `measure`) from at least one of them.
+
+    Returns
+    -------
+    list of dict
+        Keys of the option, ``starts`` (from how many), and ``place``.
+    """
+    many = len(np.unique(table["start"]))
+    names = np.stack([table[key] for key in ("collection", *OPTION)], axis=1)
+    found = []
+    order = np.lexsort(names.T[::-1])
+    bounds = np.flatnonzero(np.any(np.diff(names[order], axis=0) != 0, axis=1)) + 1
+    for rows in np.split(order, bounds):
+        part = {key: column[rows] for key, column in table.items()}
+        points, settles = points_of(part), part["settles"] > 0
+        near = np.linalg.norm(points[:, None] - points[None], axis=2) < FAR
+        near &= settles[:, None] & settles[None]
+        best = int(near.sum(axis=1).argmax())
+        if near[best].sum() > many / 2 and (part["arrives"][near[best]] > 0).any():
+            key = {k: float(part[k][0]) for k in ("collection", *OPTION)}
+            found.append({**key, "starts": int(near[best].sum()), "place": points[best].tolist()})
+    return found
+
+
+def reliable_share(table: Table) -> dict[str, float]:
+    """How many options there are, and the share that is reliable."""
+    names = np.unique(np.stack([table[key] for key in ("collection", *OPTION)], axis=1), axis=0)
+    return {"options": len(names), "reliable": len(reliable(table)) / len(names)}
+
+
+def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
+    """The options that figures and clips show, by rule: of the first collection.
+
+    Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from
+    which they settle near that place, then of dwell, then of their number; one that was taken from another start, or
+    whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the
+    options of largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER of the
+    last variant, if there are others, are chosen alike. Beside them, for comparison, come the best-scoring row of V
+    by the published program and the best-scoring constant action (of the long roll-outs, where there are any), and a
+    random walk.
+
+    Returns
+    -------
+    list of dict
+        ``variant``, ``kind``, ``basis``, ``direction``, ``sign``, ``start``, ``dwell``, ``away``, ``region``,
+        ``score``, ``label`` and ``reason``.
+    """
+    first = float(rolled(results)["collection"][0])
+    rows: list[dict[str, Any]] = []
+    if "x" in results["columns"]:
+        last = len(results["variants"]) - 1
+        for variant, number in {0: many, last: FURTHER if last else many}.items():
+            part = rolled(results, variant=variant, collection=first, kind="singular")
+            rows += _greedy(part, results, number)
+    name = "long" if "long" in results else "rollouts"
+    others = rolled(results, name, variant=0, collection=first, start=0)
+    for kind, why in (
+        ("published", "best score of the published program"),
+        ("constant", "best score of one action"),
+    ):
+        part = chosen(others, kind=kind)
+        if len(part["kind"]):
+            rows.append(_shown(part, int(part["score"].argmax()), results, why))
+    walk = chosen(others, kind="walk")
+    if len(walk["kind"]):
+        rows.append(_shown(walk, 0, results, "a random walk"))
+    return rows
+
+
+def _greedy(table: Table, results: Results, many: int) -> list[dict[str, Any]]:
+    points = points_of(table)
+    same = (table["direction"][:, None] == table["direction"]) & (table["sign"][:, None] == table["sign"])
+    near = np.linalg.norm(points[:, None] - points[None], axis=2) < FAR
+    support = (same & near & (table["settles"] > 0)).sum(axis=1)
+    sure = np.lexsort((table["direction"], -table["dwell"], -support))
+    sure = sure[table["arrives"][sure] > 0]
+    rest = np.lexsort((table["direction"], -np.nan_to_num(table["dwell"] * table["away"])))
+    rest = rest[~np.isnan(table["away"][rest]) & (table["away"][rest] >= FAR)]
+    rows: list[dict[str, Any]] = []
+    taken: list[Array] = []
+    names = list(zip(table["direction"].tolist(), table["sign"].tolist(), strict=True))
+    used = set[tuple[float, float]]()
+    for number, i in enumerate([*sure.tolist(), *rest.tolist()]):
+        new = len(taken) < many and names[i] not in used
+        if new and all(np.linalg.norm(points[i] - p) >= APART for p in taken):
+            taken.append(points[i])
+            used.add(names[i])
+            settled = number < len(sure)
+            why = (
+                f"settles here from {support[i]} of {len(np.unique(table['start']))} starts"
+                if settled
+                else f"does not settle ({SETTLED:.0%} of the time at one place); large dwell times distance"
+            )
+            rows.append(_shown(table, i, results, why))
+    return rows
+
+
+def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
+    kind = KINDS[int(table["kind"][i])]
+    number, sign = int(table["direction"][i]), int(table["sign"][i])
+    region = int(table["region"][i]) if "region" in table else -1
+    variant = int(table["variant"][i])
+    words = {"singular": f"#{number}{'+' if sign > 0 else '-'}", "published": f"row {number}"}
+    words["singular"] += " further" if variant else ""
+    words["constant"] = f"always {results['actions'][number]}" if kind == "constant" else ""
+    return {
+        "variant": results["variants"][variant],
+        "kind": kind,
+        "basis": int(table["basis"][i]),
+        "direction": number,
+        "sign": sign,
+        "start": int(table["start"][i]),
+        "dwell": float(table["dwell"][i]) if "dwell" in table else float("nan"),
+        "away": float(table["away"][i]) if "away" in table else float("nan"),
+        "region": list(results["regions"])[region] if region >= 0 else "",
+        "score": float(table["score"][i]),
+        "label": words.get(kind, f"{kind} {number}"),
+        "reason": f"{results['variants'][variant]}: {why}" if variant else why,
+    }
+
+
+def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
+    """Roll-outs to do, the longest first."""
+    base = {"game": game, **{key: settings[key] for key in ("transitions", "longest", "until")}}
+    jobs = []
+    for extra in settings.get("long", []):
+        given = {key: extra[key] for key in ("frames", "kinds")}
+        jobs += [
+            {**base, "heights": True, "variant": PAPER, "seed": seed, "starts": its, "start": 0, **given}
+            for seed, its in zip(settings["seeds"], found, strict=True)
+            if seed in extra.get("seeds", settings["seeds"])
+        ]
+    for variant in [PAPER, *settings.get("variants", [])]:
+        given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
+        for seed, its in zip(settings["seeds"], found, strict=True):
+            if seed in variant.get("seeds", settings["seeds"]):
+                numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
+                jobs += [
+                    {
+                        **base,
+                        **given,
+                        "heights": False,
+                        "variant": _way(variant),
+                        "seed": seed,
+                        "starts": its,
+                        "start": s,
+                    }
+                    for s in ([numbers] if variant.get("plan") else numbers)  # one chart serves all starts
+                ]
+    return jobs
+
+
+def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Table:
+    names = list(dict.fromkeys(job["variant"]["name"] for job, _ in pairs))
+    tables = []
+    for job, result in pairs:
+        columns = result["table"]
+        size = len(columns["kind"])
+        at = (names.index(job["variant"]["name"]), job["seed"])
+        head = {key: np.full(size, float(x)) for key, x in zip(KEYS[:2], at, strict=True)}
+        tables.append({**head, **columns})
+    return joined(tables)
+
+
+def _collections(
+    jobs: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    rows = {
+        (job["variant"]["name"], job["seed"]): {
+            "variant": job["variant"]["name"],
+            "collection": job["seed"],
+            **result["facts"],
+        }
+        for job, result in zip(jobs, done, strict=True)
+        if result["facts"] is not None
+    }
+    return list(rows.values())
+
+
+def _start_row(game: str, collection: int, number: int, plain: Mapping[str, Any]) -> dict[str, Any]:
+    start = start_of(game, plain)
+    place = " ".join(map(str, start.position))
+    return {"collection": collection, "start": number, "frames": start.frames, "position": place}
+
+
+def _means(part: Table) -> dict[str, float]:
+    means: dict[str, float] = {"options": len(part["kind"])}
+    for name, column in part.items():
+        if name not in (*KEYS, "region", *"xyzw"):
+            known_ones = column[~np.isnan(column)]
+            means[name] = float(known_ones.mean()) if len(known_ones) else float("nan")
+    return means
+
+
+def _traces(
+    game: str,
+    settings: Settings,
+    found: Sequence[Any],
+    rows: Sequence[Mapping[str, Any]],
+    frames: int,
+    pmap: Pmap,
+) -> Results:
+    """What the highlighted options did, in the order of their rows; as long as the longest, -1 and 0 after the end."""
+    base = {"game": game, **{k: settings[k] for k in ("transitions", "longest", "until")}}
+    ways = {variant["name"]: variant for variant in [PAPER, *settings.get("variants", [])]}
+    at = sorted({(row["variant"], row["start"]) for row in rows})
+    jobs = [
+        {
+            **base,
+            "frames": ways[variant].get("frames", frames),
+            "variant": _way(ways[variant]),
+            "seed": settings["seeds"][0],
+            "starts": found[0],
+            "start": start,
+            "options": [
+                {key: row[key] for key in OPTION}
+                for row in rows
+                if (row["variant"], row["start"]) == (variant, start)
+            ],
+        }
+        for variant, start in at
+    ]
+    parts = dict(zip(at, pmap(trace, jobs), strict=True))
+    seen = dict.fromkeys(at, 0)
+    most = max((part["actions"].shape[1] for part in parts.values()), default=0)
+    wide = max((part["positions"].shape[2] for part in parts.values()), default=0)
+    actions = np.full((len(rows), most), -1, dtype=np.int8)
+    positions = np.zeros((len(rows), most, wide), dtype=np.uint8)
+    for number, row in enumerate(rows):
+        key = row["variant"], row["start"]
+        part, i = parts[key], seen[key]
+        length = part["actions"].shape[1]
+        actions[number, :length], positions[number, :length] = part["actions"][i], part["positions"][i]
+        seen[key] += 1
+    return {"trace_actions": actions, "trace_positions": positions}
+
+
+def _way(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """What a variant says of a single roll-out."""
+    return {key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")}

@@ -1,0 +1,205 @@
+"""Looking closer: learning to reach every state of the 4-room domain, not only the corner of Figure 7."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from eigenoptions import plots
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.paper.jobs import eigen, learn_all
+from eigenoptions.experiments.paper.tables import column, distinct, where
+from eigenoptions.experiments.rules import CONFIDENCE, Difference, difference
+from eigenoptions.mdp import maze
+
+SETTINGS: dict[str, Settings] = {
+    "paper": {
+        "maze": "four-rooms",
+        "options": [0, 2, 4, 8, 16, 32, 64, 128, 208],
+        "many": 64,
+        "runs": 20,
+        "sets": 24,
+        "set_runs": 10,
+        "episodes": 250,
+        "max_steps": 100,
+        "seed": 2019,
+    },
+    "quick": {
+        "maze": "i-maze",
+        "options": [0, 4, 16],
+        "many": 16,
+        "runs": 3,
+        "sets": 3,
+        "set_runs": 2,
+        "episodes": 10,
+        "max_steps": 100,
+        "seed": 2019,
+    },
+}
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
+    mdp = maze(settings["maze"])
+    assert mdp.coords is not None
+    goals = [g for g in range(mdp.n_states) if g != mdp.start]
+    task = {"maze": settings["maze"], "episodes": settings["episodes"], "max_steps": settings["max_steps"]}
+    ways: list[tuple[dict[str, Any], Any]] = [
+        ({"kind": "eigenoptions", "set": 0, "options": n}, eigen(n)) for n in settings["options"]
+    ]
+    many = settings["many"]
+    sets = [
+        ({"kind": "random", "set": i, "options": many}, {"method": "random", "n": many, "rng": i})
+        for i in range(settings["sets"])
+    ]
+    rows = []
+    for group, runs, seed in ((ways, settings["runs"], 0), (sets, settings["set_runs"], 1)):
+        scenarios = [{**task, "options": how, "goal": g} for _, how in group for g in goals]
+        found = learn_all(pmap, scenarios, runs, runs, settings["seed"] + seed)
+        keys = [{**key, "goal": g} for key, _ in group for g in goals]
+        rows += [
+            {
+                **key,
+                "row": int(mdp.coords[key["goal"], 0]),
+                "column": int(mdp.coords[key["goal"], 1]),
+                "mean_return": float(returns[0].mean()),
+                "standard_error": float(returns[0].mean(axis=1).std(ddof=1) / np.sqrt(runs)),
+            }
+            for key, returns in zip(keys, found, strict=True)
+        ]
+    return {"goals": rows, "many": many, "coords": np.array(mdp.coords), "corner": mdp.goal}
+
+
+def figure(results: Results) -> Any:
+    """Average and worst goal by number of options, and maps of the goals for three numbers."""
+    counts = _counts(results)
+    by = {n: _returns(results, n) for n in counts}
+    shown = [n for n in (4, 8, results["many"]) if n in counts]
+    panels = [
+        plots.curve_panel(
+            range(len(counts)),
+            {
+                "mean of all goals": [by[n].mean() for n in counts],
+                "worst tenth of goals": [np.quantile(by[n], 0.1) for n in counts],
+                "worst goal": [by[n].min() for n in counts],
+            },
+            "",
+            xlabel="eigenoptions",
+            ylabel="mean return",
+            ticks=[str(n) for n in counts],
+            limits=(-0.02, 1.02),
+        )
+    ]
+    for n in shown:
+        values = np.full(len(results["coords"]), np.nan)
+        values[column(_rows(results, n), "goal").astype(int)] = by[n]
+        last = n == shown[-1]
+        panels.append(
+            plots.value_panel(
+                results["coords"],
+                values,
+                f"each goal, {n} options",
+                signed=False,
+                limits=(0.0, 1.0),
+                label="mean return" if last else None,
+            )
+        )
+    return plots.figure(panels, columns=len(panels), width=plots.PAGE, ratios=(1.7, *[1] * len(shown)))
+
+
+def claims(results: Results) -> list[Claim]:
+    """Say whether one set of options serves many tasks."""
+    n = results["many"]
+    ours, bare = _returns(results, n), _returns(results, 0)
+    gap = difference(ours - bare, np.zeros_like(bare))
+    better = int((ours > bare).sum())
+    return [
+        Claim(
+            "The same set of eigenoptions is able to speed-up learning in different tasks.",
+            "4.3",
+            f"with {n} eigenoptions the mean return is higher than with primitive actions for {better} of "
+            f"{len(ours)} goals; on average {ours.mean():.3f} against {bare.mean():.3f}",
+            verdict(gap.better, better > len(ours) / 2),
+            f"Every state but the start is the goal once. The average difference is {gap}; it must be above "
+            "zero, and most goals must gain.",
+        )
+    ]
+
+
+def notes(results: Results) -> list[str]:
+    """Which number is best over all goals, and how random options do."""
+    counts = [m for m in _counts(results) if m]
+    by = {m: _returns(results, m) for m in counts}
+    mean = {m: by[m].mean() for m in counts}
+    worst = {m: by[m].min() for m in counts}
+    usual = {
+        m: next(r["mean_return"] for r in _rows(results, m) if r["goal"] == results["corner"]) for m in counts
+    }
+    n = results["many"]
+    sets = np.array([_returns(results, n, "random", i).mean() for i in _sets(results)])
+    lowest = np.array([_returns(results, n, "random", i).min() for i in _sets(results)])
+    gaps = {m: _gap(results, n, (m, "eigenoptions", 0), len(counts) - 1) for m in counts if m != n}
+    alike = [m for m, d in gaps.items() if not (d.better or d.worse)]
+    below = sum(_gap(results, n, (n, "random", i), len(sets)).better for i in _sets(results))
+    return [
+        f"Mean return averaged over all goals: {_list(mean)}. {n} differs by the rule from "
+        f"{_names([m for m in gaps if m not in alike])}, and not from {_names(alike)}. For the goal of "
+        f"Figure 7 alone, a corner: {_list(usual)}. For the worst goal: {_list(worst)}. The first options "
+        "end in or beside corners, which suits that goal; the maps show goals that they leave out.",
+        f"{len(sets)} sets of {n} random options reach {sets.mean():.3f} on average over all goals "
+        f"({sets.min():.3f} to {sets.max():.3f}), {n} eigenoptions {mean[n]:.3f}: eigenoptions are better "
+        f"than {below} sets by the rule. For the worst goal it is {np.median(lowest):.3f} in the median set "
+        f"({lowest.min():.3f} to {lowest.max():.3f}) and {worst[n]:.3f} with eigenoptions; the lowest of "
+        "many noisy means is biased downwards, the more so with fewer runs a goal, and random sets have "
+        "fewer.",
+    ]
+
+
+def _gap(results: Results, n: int, other: tuple[int, str, int], among: int) -> Difference:
+    """Difference over all goals between n eigenoptions and others, with the interval of the runs' noise."""
+    a, b = _rows(results, n), _rows(results, *other)
+    mean = float(column(a, "mean_return").mean() - column(b, "mean_return").mean())
+    squares = (column(a, "standard_error") ** 2).sum() + (column(b, "standard_error") ** 2).sum()
+    half = float(ndtri(1 - (1 - CONFIDENCE) / (2 * among)) * np.sqrt(squares) / len(a))
+    return Difference(mean, mean - half, mean + half)
+
+
+def _names(counts: list[int]) -> str:
+    return ", ".join(map(str, counts)) or "none"
+
+
+def _list(of: dict[int, float]) -> str:
+    return ", ".join(f"{x:.3f} with {m}" for m, x in of.items())
+
+
+def _rows(results: Results, n: int, kind: str = "eigenoptions", i: int = 0) -> list[dict[str, Any]]:
+    return where(results["goals"], kind=kind, set=i, options=n)
+
+
+def _returns(results: Results, n: int, kind: str = "eigenoptions", i: int = 0) -> NDArray[np.float64]:
+    return column(_rows(results, n, kind, i), "mean_return")
+
+
+def _counts(results: Results) -> list[int]:
+    return distinct(where(results["goals"], kind="eigenoptions"), "options")
+
+
+def _sets(results: Results) -> list[int]:
+    return distinct(where(results["goals"], kind="random"), "set")
+
+
+EXPERIMENT = Experiment(
+    "goals",
+    "Looking closer: every goal",
+    "4.3",
+    "One task a domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal "
+    "once, to see what the number of options and random options are worth when the goal may be anywhere.",
+    SETTINGS,
+    run,
+    figure,
+    claims,
+    notes,
+)

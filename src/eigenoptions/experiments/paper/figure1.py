@@ -1,0 +1,74 @@
+"""Figure 1: the three domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenoptions import plots
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.mdp import maze
+
+SETTINGS: dict[str, Settings] = {
+    "paper": {"mazes": ["open-room", "i-maze", "four-rooms"]},
+    "quick": {"mazes": ["open-room", "i-maze", "four-rooms"]},
+}
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """Read the maps."""
+    results: Results = {"domains": [], "cells": []}
+    for name in settings["mazes"]:
+        mdp = maze(name)
+        assert mdp.coords is not None
+        results["domains"].append(
+            {
+                "domain": name,
+                "states": mdp.n_states,
+                "actions": mdp.n_actions,
+                "deterministic": mdp.successors is not None,
+                "start": mdp.start,
+                "goal": mdp.goal,
+            }
+        )
+        results["cells"] += [
+            {"domain": name, "state": s, "row": row, "column": col}
+            for s, (row, col) in enumerate(mdp.coords.tolist())
+        ]
+    return results
+
+
+def figure(results: Results) -> Any:
+    """Walls grey, S the start and G the goal of Section 4.3."""
+    panels = []
+    for domain in results["domains"]:
+        cells = [(r["row"], r["column"]) for r in results["cells"] if r["domain"] == domain["domain"]]
+        title = f"{domain['domain']}, {domain['states']} states"
+        panels.append(plots.maze_panel(cells, {domain["start"]: "S", domain["goal"]: "G"}, title))
+    return plots.figure(panels)
+
+
+def claims(results: Results) -> list[Claim]:
+    """Say whether the domains are what Section 4 describes."""
+    domains = results["domains"]
+    return [
+        Claim(
+            "Their transitions are deterministic. Agents have access to four actions: up, down, right, and "
+            "left.",
+            "4",
+            ", ".join(f"{d['domain']}: {d['states']} states, {d['actions']} actions" for d in domains),
+            verdict(all(d["deterministic"] and d["actions"] == 4 for d in domains)),
+            "Read off the transition tables. The paper has its maps as pictures only; these follow its text.",
+        )
+    ]
+
+
+EXPERIMENT = Experiment(
+    "figure1",
+    "Figure 1: the domains",
+    "4",
+    "An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.",
+    SETTINGS,
+    run,
+    figure,
+    claims,
+)

@@ -1,0 +1,112 @@
+"""Figure 2: the second PVF of the 4-room domain as a surface, and its option."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenoptions import plots
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.paper import first_options as discovered
+from eigenoptions.experiments.paper.first_options import Cell, corners, doorways, names, room_of, steps, stops
+
+SETTINGS: dict[str, Settings] = {
+    name: {
+        "maze": "four-rooms",
+        "gamma": 0.9,
+        "eigenvectors": 2,
+        "shown": 2,
+        "operators": ["normalized", "combinatorial"],
+    }
+    for name in ("paper", "quick")
+}
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """First two eigenvectors and the options of both signs."""
+    return discovered.run(settings)
+
+
+def figure(results: Results) -> Any:
+    """Draw the PVF with the sign that is high at the top right, as in the paper, and its option."""
+    e, coords = results["vectors"][:, 1], results["coords"]
+    sign = _sign(results)
+    label = "e2" + ("+" if sign > 0 else "-")
+    policy = results["policy"][results["labels"].index(label)]
+    return plots.figure(
+        [
+            plots.surface_panel(coords, sign * e, "Second PVF"),
+            plots.policy_panel(coords, policy, f"Its option ({label})"),
+        ]
+    )
+
+
+def claims(results: Results) -> list[Claim]:
+    """Where the options of the second PVF end."""
+    up, down = ("e2+", "e2-") if _sign(results) > 0 else ("e2-", "e2+")
+    high, low = stops(results, up), stops(results, down)
+    room = room_of(results)
+    apart = _opposite(results, room)
+    single = len(high) == len(low) == 1
+    corner = corners(results)[1]
+    away = [steps(cell, corner) for cell in high]
+    other = stops(results, up, "combinatorial") + stops(results, down, "combinatorial")
+    exact = min(other, key=lambda cell: steps(cell, corner))
+    return [
+        Claim(
+            "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest "
+            "point, corresponding to the opposite room.",
+            "3",
+            f"{up} stops at {names(high)} and {down} at {names(low)}, in rooms "
+            + (
+                "that share no doorway"
+                if single and (room[high[0]], room[low[0]]) in apart
+                else "next to each other"
+            ),
+            verdict(single and (room[high[0]], room[low[0]]) in apart),
+            "Rooms are what is left in one piece when the doorways are closed; opposite rooms share none.",
+        ),
+        Claim(
+            "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
+            "Figure 2",
+            f"{up} stops at {names(high)}, {max(away)} steps from the corner {corner}",
+            verdict(max(away) == 0, len(high) == 1 and room[high[0]] == room[corner] and max(away) <= 2),
+            "The normalized Laplacian weighs states by the root of their degree, so its peak lies away from "
+            f"the walls. With the combinatorial Laplacian the option ends at {exact}. The paper's text "
+            "speaks of the centre of the room, its caption of the corner.",
+        ),
+    ]
+
+
+def _sign(results: Results) -> float:
+    """Sign with which the second PVF is highest at the top right."""
+    e = results["vectors"][:, 1]
+    toward = results["coords"][:, 1] - results["coords"][:, 0]
+    return float(np.sign(toward[np.argmax(e)] - toward[np.argmin(e)]))
+
+
+def _opposite(results: Results, room: dict[Cell, int]) -> set[tuple[int, int]]:
+    """Pairs of rooms that share no doorway."""
+    joined = {
+        (room[a], room[b])
+        for door in doorways(results)
+        for a in room
+        for b in room
+        if steps(a, door) == 1 and steps(b, door) == 1
+    }
+    every = set(room.values()) - {-1}
+    return {(a, b) for a in every for b in every if a != b and (a, b) not in joined}
+
+
+EXPERIMENT = Experiment(
+    "figure2",
+    "Figure 2: second PVF and its option",
+    "3",
+    "The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its option "
+    "climbs from everywhere to the top right.",
+    SETTINGS,
+    run,
+    figure,
+    claims,
+)

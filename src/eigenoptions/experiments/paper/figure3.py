@@ -1,0 +1,99 @@
+"""Figure 3: the first options of the open room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.paper import first_options as discovered
+from eigenoptions.experiments.paper.first_options import corners, first_options, names, option, steps, stops
+
+SETTINGS: dict[str, Settings] = {
+    name: {
+        "maze": "open-room",
+        "gamma": 0.9,
+        "eigenvectors": 4,
+        "shown": 4,
+        "operators": ["normalized", "combinatorial"],
+    }
+    for name in ("paper", "quick")
+}
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """First four eigenvectors and the options of both signs."""
+    return discovered.run(settings)
+
+
+def figure(results: Results) -> Any:
+    """Options of the four smallest eigenvectors."""
+    return first_options(results)
+
+
+def claims(results: Results) -> list[Claim]:
+    """Corners, and how often the fourth option stops."""
+    first = ("e2+", "e2-", "e3+", "e3-")
+    found = {label: stops(results, label) for label in first}
+    ends = corners(results)
+    away = [min(steps(cell, corner) for corner in ends) for cells in found.values() for cell in cells]
+    plain = [
+        min(steps(cell, corner) for corner in ends)
+        for o in first
+        for cell in stops(results, o, "combinatorial")
+    ]
+    ratio = {
+        operator: (
+            option(results, "e4+", operator)["n_stops"] / option(results, "e2+", operator)["n_stops"],
+            option(results, "e2+", operator)["mean_length"] / option(results, "e4+", operator)["mean_length"],
+        )
+        for operator in ("normalized", "combinatorial")
+    }
+    stopping, length = ratio["normalized"]
+    return [
+        Claim(
+            "We discover meaningful options, such as going to the corners of an open room.",
+            "4.1",
+            "; ".join(f"{label} stops at {names(cells)}" for label, cells in found.items()),
+            verdict(max(away) == 0, max(away) <= 2),
+            f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and "
+            f"{_away(plain)} with "
+            "the combinatorial one.",
+        ),
+        Claim(
+            "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",
+            "4.2",
+            f"e4 stops in {stopping:.3g} times as many states as e2, and e2 runs {length:.3g} times "
+            "as long as e4 "
+            "on average",
+            verdict(abs(stopping - 2) < 0.2, abs(length - 2) < 0.2),
+            "Mean lengths are over the states where the option may start: "
+            f"{_lengths(results, 'normalized')}. "
+            f"With the combinatorial Laplacian the two ratios are {ratio['combinatorial'][0]:.3g} and "
+            f"{ratio['combinatorial'][1]:.3g} ({_lengths(results, 'combinatorial')}). Twice as many "
+            "ends do not "
+            "halve the way to the nearest one.",
+        ),
+    ]
+
+
+def _away(moves: list[int]) -> str:
+    return f"{max(moves)} steps from a corner" if max(moves) else "on a corner"
+
+
+def _lengths(results: Results, operator: str) -> str:
+    return " and ".join(
+        f"{option(results, label, operator)['mean_length']:.2f} steps for {label[:2]}"
+        for label in ("e2+", "e4+")
+    )
+
+
+EXPERIMENT = Experiment(
+    "figure3",
+    "Figure 3: options of the open room",
+    "4.1",
+    "Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue zero.",
+    SETTINGS,
+    run,
+    figure,
+    claims,
+)

@@ -1,0 +1,149 @@
+"""Jobs of the experiments: plain settings in, numbers out, the same wherever they run (see `parallel`).
+
+What options an agent has is said by plain settings too:
+
+======== =====================================================================================================
+method   ``"primitive"`` (none), or a method of `discover`: ``"eigen"``, ``"bottleneck"``, ``"random"``
+n        how many, or None for all
+shuffle  seed of an order in which to take them, instead of their own
+rng      seed of random goals
+operator, skip_zero, both_signs, gamma
+         as in `discover`; eigenvalue zero is counted, as the paper does
+ties     order of the actions in which the first of equally good ones is taken
+absolute tolerance below which a value is a tie with TERMINATE, for eigenvectors of length 1
+======== =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from eigenoptions.discovery import METHODS, discover
+from eigenoptions.evaluation import diffusion_curve, hitting_times
+from eigenoptions.experiments.experiment import Pmap
+from eigenoptions.learning import q_learning
+from eigenoptions.mdp import MDP, maze
+from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options.solver import TIE, solve
+
+Job = Mapping[str, Any]
+PRIMITIVE = {"method": "primitive"}
+
+
+def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
+    """Settings of eigenoptions as the paper counts them.
+
+    >>> eigen(64)
+    {'method': 'eigen', 'n': 64}
+    """
+    return {"method": "eigen", "n": n, **how}
+
+
+def skills(mdp: MDP, how: Job) -> OptionSet | None:
+    """Options by their settings.
+
+    >>> skills(maze("i-maze"), eigen(3))
+    OptionSet(3 options on 19 states: e1+, e1-, e2+)
+    """
+    given = dict(how)
+    method, n, shuffle = given.pop("method"), given.pop("n", None), given.pop("shuffle", None)
+    if method == "primitive" or n == 0:
+        return None
+    if method == "eigen":
+        options = _eigenoptions(mdp, n if shuffle is None else None, **given)
+    else:
+        options = discover(mdp, n if shuffle is None else None, method, **given)
+    if shuffle is not None:
+        options = options[np.random.default_rng(shuffle).permutation(len(options))[:n]]
+    return options
+
+
+def _eigenoptions(
+    mdp: MDP,
+    n: int | None,
+    *,
+    ties: Sequence[int] | None = None,
+    absolute: float | None = None,
+    gamma: float = 0.9,
+    **how: Any,
+) -> OptionSet:
+    purposes = METHODS["eigen"](mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
+    if absolute is not None:
+        one = [solve(mdp, p, gamma, tol=_relative(p, absolute)) for p in purposes]
+        return sum(one[1:], one[0])
+    if ties is None:
+        return solve(mdp, purposes, gamma)
+    rows = (np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(ties)).ravel()
+    turned = solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
+    back = np.append(np.asarray(ties), -1)  # -1, TERMINATE, stays what it is
+    return OptionSet(
+        back[turned.policy],
+        mdp.n_actions,
+        turned.value,
+        turned.labels,
+        turned.eigenvalues,
+        turned.mean_length,
+    )
+
+
+def _relative(purpose: Purpose, absolute: float) -> float:
+    """Tolerance relative to the largest entry of a vector of length 1."""
+    e = purpose.direction
+    return max(TIE, absolute * float(np.linalg.norm(e) / np.abs(e).max()))
+
+
+def diffuse(job: Job) -> list[float]:
+    """Diffusion time of a maze as options are added one by one."""
+    mdp = maze(job["maze"])
+    options = skills(mdp, job["options"])
+    assert options is not None
+    return [float(x) for x in diffusion_curve(mdp, options)]
+
+
+def reach(job: Job) -> NDArray[np.float64]:
+    """``(S,)`` mean steps to reach each state from the others."""
+    mdp = maze(job["maze"])
+    return np.asarray(hitting_times(mdp, skills(mdp, job["options"])).sum(axis=0) / (mdp.n_states - 1))
+
+
+def learn(job: Job) -> NDArray[np.uint8]:
+    """``(2, runs, episodes)`` whether the goal was reached by each evaluation and by each learning episode."""
+    mdp, options = _agent(job["maze"], json.dumps(job["options"], sort_keys=True))
+    record = q_learning(
+        mdp,
+        options,
+        runs=range(*job["runs"]),
+        episodes=job["episodes"],
+        max_steps=job["max_steps"],
+        rng=np.random.SeedSequence(job["seed"], spawn_key=tuple(job["key"])),
+        start=job.get("start"),
+        goal=job.get("goal"),
+    )
+    return np.stack([record.returns, record.learning_returns]).astype(np.uint8)
+
+
+@lru_cache(maxsize=8)
+def _agent(name: str, options: str) -> tuple[MDP, OptionSet | None]:
+    mdp = maze(name)
+    return mdp, skills(mdp, json.loads(options))
+
+
+def learn_all(
+    pmap: Pmap, scenarios: Sequence[Job], runs: int, block: int, seed: int
+) -> list[NDArray[np.uint8]]:
+    """What `learn` gives for each scenario, in blocks of runs; scenario i has random numbers of its own."""
+    jobs = [
+        {**scenario, "runs": [first, min(first + block, runs)], "seed": seed, "key": [i]}
+        for i, scenario in enumerate(scenarios)
+        for first in range(0, runs, block)
+    ]
+    done = pmap(learn, jobs)
+    each = -(-runs // block)
+    return [np.concatenate(done[i : i + each], axis=1) for i in range(0, len(done), each)]

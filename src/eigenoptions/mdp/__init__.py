@@ -1,0 +1,385 @@
+"""Finite dynamics and the graph they span (paper, Sections 2 and 3).
+
+Holds `MDP` (a transition table), `Transitions` (samples), maze text and its reading, and `graph`:
+the weights W of an undirected graph whose nodes are states and whose edges are transitions.
+Row ``s * n_actions + a`` of ``MDP.transition`` is the distribution p(. | s, a).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from eigenoptions import _sketch as sketch
+
+log = logging.getLogger("eigenoptions")
+
+WALLS, FREE = "#X", ". SG"
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # actions 0 up, 1 right, 2 down, 3 left
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MDP:
+    """Finite dynamics, without reward; a task when it has a start and a goal.
+
+    Attributes
+    ----------
+    transition
+        ``(S * A, S)`` csr array; row ``s * A + a`` is p(. | s, a). A dense ``(S, A, S)`` array is taken too.
+    n_states, n_actions
+        S and A; read off the table when left out.
+    coords
+        ``(S, 2)`` row and column of each state, for pictures only, or None.
+    start, goal
+        State numbers of a task, or None.
+    name
+        What to call it in tables and titles.
+
+    Examples
+    --------
+    >>> flip = MDP(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> flip
+    MDP(2 states, 1 action, deterministic)
+    """
+
+    transition: csr_array
+    n_states: int = 0
+    n_actions: int = 0
+    coords: NDArray[np.int_] | None = None
+    start: int | None = None
+    goal: int | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        table = _table(self.transition)
+        rows, n_states = table.shape
+        if n_states == 0 or rows == 0 or rows % n_states:
+            raise ValueError(
+                f"transition must have shape (S*A, S) with at least one state and action, got {table.shape}"
+            )
+        for field, value, found in (
+            ("n_states", self.n_states, n_states),
+            ("n_actions", self.n_actions, rows // n_states),
+        ):
+            if value not in (0, found):
+                raise ValueError(f"{field} is {found} by the shape of transition {table.shape}, got {value}")
+            object.__setattr__(self, field, found)
+        object.__setattr__(self, "transition", table)
+        if self.coords is not None:
+            coords = np.array(self.coords)
+            if coords.shape != (n_states, 2) or coords.dtype.kind not in "iu":
+                raise ValueError(
+                    f"coords must be whole numbers of shape ({n_states}, 2), got {coords.dtype} {coords.shape}"
+                )
+            coords.setflags(write=False)
+            object.__setattr__(self, "coords", coords)
+        for field in ("start", "goal"):
+            state = getattr(self, field)
+            if state is not None:
+                object.__setattr__(self, field, _state(state, n_states, field))
+
+    @cached_property
+    def successors(self) -> NDArray[np.int32] | None:
+        """``(S, A)`` next state of each action, or None where some action is stochastic."""
+        if not np.array_equal(self.transition.indptr, np.arange(len(self.transition.indptr))):
+            return None
+        successors: NDArray[np.int32] = self.transition.indices.astype(np.int32)
+        return successors.reshape(self.n_states, self.n_actions)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the state space and its dynamics: what an options file is checked against."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(f"{self.n_states},{self.n_actions};".encode())
+        for part in (self.transition.indptr, self.transition.indices):
+            digest.update(np.ascontiguousarray(part, dtype="<i8").data)
+        digest.update(np.ascontiguousarray(self.transition.data, dtype="<f8").data)
+        return digest.hexdigest()
+
+    def task(self, start: int | None = None, goal: int | None = None) -> MDP:
+        """The same dynamics with another start, another goal, or both.
+
+        >>> maze("four-rooms").task(goal=0)
+        MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 0)
+        """
+        return replace(
+            self, start=self.start if start is None else start, goal=self.goal if goal is None else goal
+        )
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.n_states} state{'s' * (self.n_states > 1)}",
+            f"{self.n_actions} action{'s' * (self.n_actions > 1)}",
+            "stochastic" if self.successors is None else "deterministic",
+        ]
+        ends = {"start": self.start, "goal": self.goal}
+        parts += [f"{field} {state}" for field, state in ends.items() if state is not None]
+        return f"MDP({self.name + ': ' if self.name else ''}{', '.join(parts)})"
+
+    def __str__(self) -> str:
+        if self.coords is None:
+            return repr(self)
+        glyphs = [" "] * self.n_states
+        for state, letter in self._marks().items():
+            glyphs[state] = letter
+        return f"{sketch.text(self.coords, glyphs)}\n{self!r}"
+
+    def _repr_html_(self) -> str:
+        picture = "" if self.coords is None else sketch.svg(self.coords, marks=self._marks()) + "<br>"
+        return f"<div>{picture}<code>{escape(repr(self))}</code></div>"
+
+    def _marks(self) -> dict[int, str]:
+        return {s: letter for s, letter in ((self.start, "S"), (self.goal, "G")) if s is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """A batch of experience (Section 5.1): what samples of an environment look like.
+
+    Attributes
+    ----------
+    obs, next_obs
+        ``(N, ...)`` observations before and after.
+    action
+        ``(N,)`` actions taken.
+    terminated
+        ``(N,)`` whether the episode ended there.
+
+    Examples
+    --------
+    >>> len(Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.array([False, True])))
+    2
+    """
+
+    obs: NDArray[Any]
+    action: NDArray[np.int_]
+    next_obs: NDArray[Any]
+    terminated: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(getattr(self, name)) for name in ("obs", "action", "next_obs", "terminated")}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
+
+    def __len__(self) -> int:
+        return len(self.obs)
+
+
+def mazes() -> list[str]:
+    """Names of the built-in mazes.
+
+    >>> mazes()
+    ['four-rooms', 'i-maze', 'open-room']
+    """
+    return sorted(path.name[:-4] for path in _MAZES.iterdir() if path.name.endswith(".txt"))
+
+
+_MAZES = files("eigenoptions.mdp") / "mazes"
+
+
+def maze(source: str | Path) -> MDP:
+    r"""MDP of a maze: a built-in name, the text of a map, or a path to one (Figure 1, Section 4).
+
+    One character a cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may differ in
+    length; what is missing is wall. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted. States
+    are the free cells, row by row. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall changes nothing.
+
+    Examples
+    --------
+    >>> maze("four-rooms")
+    MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 9)
+    >>> maze("S.#\n#.G").successors.tolist()
+    [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
+    """
+    name, text = _read(source)
+    grid, above = _cells(text)
+    free = np.isin(grid, list(FREE))
+    if not free.any():
+        raise ValueError("the map has no free cell: write . or a space where a state should be")
+    coords = np.argwhere(free)
+    number = np.full((grid.shape[0] + 2, grid.shape[1] + 2), -1)
+    number[1:-1, 1:-1][free] = np.arange(len(coords))
+    here = np.arange(len(coords))[:, None]
+    moves = np.stack([number[coords[:, 0] + 1 + dy, coords[:, 1] + 1 + dx] for dy, dx in MOVES], axis=1)
+    successors = np.where(moves >= 0, moves, here)
+    n = successors.size
+    transition = csr_array(
+        (np.ones(n), successors.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32)),
+        shape=(n, len(coords)),
+    )
+    ends: dict[str, int | None] = {}
+    for letter, word in (("S", "start"), ("G", "goal")):
+        found = np.argwhere(grid == letter)
+        if len(found) > 1:
+            where = " and ".join(f"line {y + 1 + above} column {x + 1}" for y, x in found[:2])
+            raise ValueError(f"the map has {len(found)} {word}s ({letter}), at {where}: keep one")
+        ends[word] = int(number[found[0, 0] + 1, found[0, 1] + 1]) if len(found) else None
+    return MDP(transition, coords=coords, name=name, start=ends["start"], goal=ends["goal"])
+
+
+def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
+    """Undirected graph of an MDP: symmetric weights W with an empty diagonal (Section 2.3).
+
+    Parameters
+    ----------
+    mdp
+        The dynamics.
+    weights
+        ``"adjacency"``: weight 1 where some action leads from one state to the other, either way (the paper's A).
+        ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform policy.
+        Or an own ``(S, S)`` array of non-negative weights.
+
+    Returns
+    -------
+    csr_array
+        ``(S, S)``. Directed tables are symmetrised: an edge that can be walked one way only counts as an edge,
+        because the Laplacian's eigenvectors are real and orthogonal only for symmetric weights. Self-loops (blocked
+        moves) are left out: staying carries no direction.
+
+    Examples
+    --------
+    >>> graph(maze("S.G")).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    if not isinstance(mdp, MDP):
+        raise TypeError(
+            f"graph takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+        )
+    n = mdp.n_states
+    if isinstance(weights, str):
+        if weights not in ("adjacency", "random-walk"):
+            raise ValueError(
+                f'weights must be "adjacency", "random-walk" or an (S, S) array, got {weights!r}'
+            )
+        table = mdp.transition.tocoo()
+        share = np.ones(table.nnz) if weights == "adjacency" else table.data / mdp.n_actions
+        W = csr_array((share, (table.row // mdp.n_actions, table.col)), shape=(n, n))
+    else:
+        W = csr_array(weights if issparse(weights) else np.atleast_2d(np.asarray(weights, dtype=float)))
+        if W.shape != (n, n):
+            raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
+        _nonnegative(W.data, "weights")
+        W = W.astype(np.float64)
+    W.sum_duplicates()
+    W = csr_array(W + W.T)
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    W.sort_indices()
+    if isinstance(weights, str) and weights == "adjacency":
+        W.data[:] = 1.0
+    else:
+        W.data *= 0.5
+    return W
+
+
+def _table(transition: Any) -> csr_array:
+    """A checked, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
+    if issparse(transition) and len(transition.shape) == 2:
+        table = csr_array(transition, dtype=np.float64, copy=True)
+    else:
+        dense = np.asarray(transition.toarray() if issparse(transition) else transition, dtype=np.float64)
+        if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
+            dense = dense.reshape(-1, dense.shape[2])
+        if dense.ndim != 2:
+            raise ValueError(f"transition must have shape (S*A, S) or (S, A, S), got {dense.shape}")
+        table = csr_array(dense)
+    _nonnegative(table.data, "transition probabilities")
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    sums = np.asarray(table.sum(axis=1)).ravel()
+    off = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
+    if len(off):
+        states = max(table.shape[1], 1)
+        s, a = divmod(int(off[0]), max(table.shape[0] // states, 1))
+        raise ValueError(
+            f"transition rows must sum to 1, but row {off[0]} (state {s}, action {a}) sums to {sums[off[0]]:.6g}"
+        )
+    for part in (table.data, table.indices, table.indptr):
+        part.setflags(write=False)
+    return table
+
+
+def _nonnegative(data: NDArray[np.float64], what: str) -> None:
+    bad = np.flatnonzero(~(data >= 0) | ~np.isfinite(data))
+    if len(bad):
+        raise ValueError(f"{what} must be finite and not negative, got {data[bad[0]]}")
+
+
+def _state(state: Any, n_states: int, what: str) -> int:
+    """A checked state number."""
+    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+    if not (whole and 0 <= state < n_states):
+        raise ValueError(f"{what} must be a state in 0..{n_states - 1}, got {state!r}")
+    return int(state)
+
+
+def _read(source: str | Path) -> tuple[str, str]:
+    """Name and text of a map."""
+    if isinstance(source, str):
+        if source in mazes():
+            return source, (_MAZES / f"{source}.txt").read_text(encoding="utf-8")
+        if "\n" in source or not set(source) - set(WALLS + FREE):
+            return "", source
+    elif not isinstance(source, Path):
+        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
+    try:
+        path = Path(source)
+        if path.is_dir():
+            raise ValueError("it is a folder; give a file in it")
+        if path.is_file():
+            return path.stem, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{source} is not a text file: a maze is plain text, one character a cell") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
+    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
+    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
+
+
+def _cells(text: str) -> tuple[NDArray[np.str_], int]:
+    """Characters of a map as a rectangle, checked, the ragged right filled with wall; and the lines above it."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    first = 0
+    while first < len(lines) and not lines[first]:
+        first += 1
+    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if first < len(lines) else None
+    first += size is not None
+    lines, above = lines[first:], first
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise ValueError("the map is empty: give at least one line with a free cell (.)")
+    high, wide = len(lines), max(map(len, lines))
+    if size:
+        rows, cols = int(size[1]), int(size[2])
+        if high > rows or wide > cols:
+            raise ValueError(
+                f"the first line says {rows},{cols} but the map has {high} rows and {wide} columns: correct it"
+            )
+    known = set(WALLS + FREE)
+    for y, line in enumerate(lines):
+        if not set(line) <= known:
+            x = next(i for i, c in enumerate(line) if c not in known)
+            raise ValueError(
+                f"unknown character {line[x]!r} at line {y + 1 + above} column {x + 1}: "
+                "use # or X for walls, . or space for free cells, S start, G goal"
+            )
+    return np.array([list(line.ljust(wide, "#")) for line in lines], dtype="U1"), above
+
+
+Features = Callable[[NDArray[Any]], NDArray[np.float64]]
