@@ -14,7 +14,8 @@ from tests.reference import lonely
 from eigenoptions.atari import frontier
 from eigenoptions.atari.coding import Ram, on_a_grid
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.lockstep import Rollouts, lockstep
+from eigenoptions.atari.lockstep import lockstep
+from eigenoptions.atari.rolling import Rollouts
 
 GAMES = {"Freeway": (14,), "MontezumaRevenge": (42, 43), "MsPacman": (10, 16)}
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.rolling import play
+from eigenoptions.atari.slowness import held_play, lasting_bytes
+from eigenoptions.atari.starts import Start
 from eigenoptions.experiments import atari
-from eigenoptions.experiments.atari.collections import collection, held_play, lasting_bytes, start_of
-from eigenoptions.experiments.atari.jobs import PAPER, _options, collection_of, play, rollouts, starts, trace
+from eigenoptions.experiments.atari.collections import collection
+from eigenoptions.experiments.atari.jobs import PAPER, _options, collection_of, rollouts, starts, trace
 from eigenoptions.experiments.atari.measures import KINDS, MEASURES
 from eigenoptions.experiments.atari.study import study
 
@@ -94,11 +97,11 @@ def test_constants_and_walks_need_no_collection(job):
 
 def test_given_actions_are_played_from_the_start(begun):
     emulator = Emulator("Freeway")
-    start = start_of("Freeway", begun[0])
+    start = Start.again("Freeway", begun[0])
     start.reach(emulator)
     state = emulator.save()
     actions = np.array([[1] * 20, [2] * 20], dtype=np.int8)
-    found = play(emulator, state, actions, "game", (14,))
+    found = play(emulator, state, actions, until="game", watch=(14,))
     start.reach(emulator)
     seen = []
     for _ in range(20):
@@ -139,7 +142,7 @@ def test_slow_features_have_variance_one(job):
     held = collection(json.dumps(given, sort_keys=True))
     assert 14 in held.coding.addresses  # the chicken's height keeps a trace of what was done
     emulator, rng = Emulator("Freeway"), np.random.default_rng([0, 8])
-    episodes, _ = held_play(emulator, [start_of("Freeway", p) for p in job["starts"]], 8, 200, rng)
+    episodes, _ = held_play(emulator, [Start.again("Freeway", p) for p in job["starts"]], 8, 200, rng)
     phi = held.coding(np.concatenate(episodes)).astype(float)
     for kind in ("singular", "random"):
         e = np.stack([held.direction(kind, 0, i) for i in range(3)])

@@ -20,13 +20,16 @@ from eigenoptions.atari.protocol import (
     rank,
     rows_of_v,
 )
+from eigenoptions.atari.rolling import Rollouts, play
 from eigenoptions.atari.skills import atari_options, bind
+from eigenoptions.atari.slowness import slow_directions
 from eigenoptions.atari.starts import Start, find_starts, influence, load_starts, player_bytes, save_starts
 
 __all__ = [
     "Chart",
     "Emulator",
     "Game",
+    "Rollouts",
     "Start",
     "active",
     "atari_options",
@@ -44,10 +47,12 @@ __all__ = [
     "load_starts",
     "paper_order",
     "plan",
+    "play",
     "player_bytes",
     "random_directions",
     "rank",
     "rows_of_v",
     "save_starts",
+    "slow_directions",
     "whereabouts",
 ]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,9 +26,9 @@ from scipy.sparse import csr_array
 
 from eigenoptions.atari.coding import on_a_grid
 from eigenoptions.atari.emulator import BYTES, Emulator
-from eigenoptions.atari.frontier import Edge, Frontier, Node
+from eigenoptions.atari.frontier import Node, held
 from eigenoptions.atari.games import known
-from eigenoptions.atari.lockstep import Rollouts, Until, _blank, _keep
+from eigenoptions.atari.rolling import Rolling, Rollouts, Until, addresses, one_of, whole
 from eigenoptions.atari.starts import Start, player_bytes
 from eigenoptions.features.ram import Ram
 from eigenoptions.mdp import MDP
@@ -182,7 +182,7 @@ def chart(
     >>> discover(heights.mdp, n_options=2, operator="combinatorial").policy.tolist()
     [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    _whole(hold=hold, limit=limit)
+    whole(hold=hold, limit=limit)
     if not starts:
         raise ValueError("there are no starts: give at least one, such as find_starts gives")
     emulator = Emulator(game)
@@ -194,19 +194,19 @@ def chart(
     unclaimed: set[int] = set()  # states whose visitors so far could not leave
     queue: deque[tuple[int, Node]] = deque()  # only states that are still to be tried are kept whole
 
-    def number(ram: Bytes) -> int:
-        """Of the state with this memory; it is queued if it is new and there is room (else -1), or unclaimed."""
-        name = ram[key].tobytes()
+    def number(node: Node) -> int:
+        """Of the state that a node is in; it is queued if it is new and there is room (else -1), or unclaimed."""
+        name = node.ram[key].tobytes()
         i = numbers.get(name, -1)
         if i < 0 and len(rams) < limit:
             i = numbers[name] = len(rams)
-            rams.append(ram)
+            rams.append(node.ram)
             visitors.append(0)
             unclaimed.add(i)
         if i in unclaimed:
             unclaimed.remove(i)
             visitors[i] += 1
-            queue.append((i, Node(emulator.save(), ram, emulator.lives)))
+            queue.append((i, node))
         return i
 
     begun = []
@@ -214,7 +214,7 @@ def chart(
         start.reach(emulator)
         if emulator.over:
             raise ValueError(f"the game is over at start {i}: give states from which it goes on")
-        begun.append(number(emulator.ram()))
+        begun.append(number(Node(emulator.save(), emulator.ram(), emulator.lives)))
         if begun[-1] < 0:
             raise ValueError(
                 f"limit must be at least the number of different starts, got {limit} for {len(starts)} starts"
@@ -224,9 +224,9 @@ def chart(
         here, node = queue.popleft()
         row = np.full((3, emulator.n_actions), [[here], [0], [0]], dtype=np.int32)
         for action in range(emulator.n_actions):
-            *_, ended, _ = _held(emulator, node, action, int(hold), True)
-            there = -1 if ended else number(emulator.ram())
-            row[:, action] = here if there < 0 else there, ended, there < 0 and not ended
+            edge = held(emulator, node, action, int(hold), True)
+            there = -1 if edge.ended else number(edge.to)
+            row[:, action] = here if there < 0 else there, edge.ended, there < 0 and not edge.ended
         leaves = (row[0] != here).any() or row[2].any()
         if leaves or here not in rows:
             rams[here], rows[here] = node.ram, row
@@ -342,75 +342,24 @@ def follow(
     """
     if emulator.game != chart.game:
         raise ValueError(f"a chart of {chart.game} cannot be followed in {emulator.game}")
-    if not len(options):
-        raise ValueError("there are no options: give at least one")
-    options.check(chart.mdp)
-    _whole(frames=frames)
-    for name, text, kinds in (("after", after, get_args(Pause)), ("until", until, get_args(Until))):
-        if text not in kinds:
-            raise ValueError(f"{name} must be one of {', '.join(kinds)}, got {text!r}")
-    _addresses(watch)
+    if len(options):
+        options.check(chart.mdp)
+    one_of("after", after, Pause)
     if after == "noop" and "NOOP" not in emulator.actions:
         raise ValueError(f"{emulator.game} has no action NOOP: use after='stop'")
-    n, n_actions, hold = len(options), emulator.n_actions, chart.hold
-    watching = np.array(watch, dtype=np.intp)
-    log = _blank(n, frames, len(watching))
-    live = np.arange(n)
-    at = np.zeros(n, dtype=np.intp)  # which state of the frontier each live option is in
-    found, acts = emulator.save(), emulator.acts
-    try:
-        frontier = Frontier(emulator, state, hold, 1, until == "life")
-        for t in range(0, frames, hold):
-            end = min(t + hold, frames)
-            log.frontier[t:end] = len(frontier)
-            place = [chart.locate(node.ram, nearest=True) for node in frontier.nodes]
-            chosen = options.policy[live, np.array(place)[at]].astype(np.intp)
+    how: Any = {"hold": chart.hold, "until": until, "watch": watch, "progress": progress}
+    with Rolling(emulator, state, len(options), frames, **how) as rolling:
+        for _ in rolling.decisions():
+            place = [chart.locate(node.ram, nearest=True) for node in rolling.frontier.nodes]
+            chosen = options.policy[rolling.live, np.array(place)[rolling.at]].astype(np.intp)
             none = chosen < 0
-            log.stopped[live[none], t:end] = True
+            rolling.stop(none, leave=after == "stop")
             if after == "stop":
-                live, at, chosen = (part[~none] for part in (live, at, chosen))
+                chosen = chosen[~none]
             elif none.any():
                 chosen[none] = emulator.actions.index("NOOP")
-            if not len(live):
-                break
-            pairs, which = np.unique(at * n_actions + chosen, return_inverse=True)
-            taken = []
-            for p in pairs.tolist():
-                rewards, rams, ended, lost = _held(
-                    emulator, frontier.nodes[p // n_actions], p % n_actions, end - t, until == "life"
-                )
-                taken.append(
-                    Edge(Node(emulator.save(), rams[-1], emulator.lives), rewards, rams, ended, lost)
-                )
-            _keep(log, taken, which, live, chosen, t, end, watching)
-            goes_on = np.array([not edge.ended for edge in taken])
-            there = np.empty(len(taken), dtype=np.intp)
-            there[goes_on] = frontier.advance([edge for edge in taken if not edge.ended])
-            live, at = live[goes_on[which]], there[which][goes_on[which]]
-            if progress is not None:
-                progress(end, frames)
-            if not len(live):
-                break
-    finally:
-        emulator.restore(found)
-    return replace(log, acts=emulator.acts - acts)
-
-
-def _held(
-    emulator: Emulator, node: Node, action: int, frames: int, one_life: bool
-) -> tuple[tuple[float, ...], tuple[Bytes, ...], bool, int]:
-    """Hold an action: rewards and memory of each frame, whether it came to an end, the frame a life was lost or -1."""
-    emulator.restore(node.state)
-    rewards: list[float] = []
-    rams: list[Bytes] = []
-    lost, ended = -1, False
-    while len(rams) < frames and not ended:
-        rewards.append(emulator.act(action))
-        rams.append(emulator.ram())
-        if lost < 0 and emulator.lives < node.lives:
-            lost = len(rams) - 1
-        ended = emulator.over or (one_life and lost >= 0)
-    return tuple(rewards), tuple(rams), ended, lost
+            rolling.take(chosen)
+    return rolling.log
 
 
 def _key(
@@ -420,7 +369,7 @@ def _key(
     if watch is not None:
         if not len(watch):
             raise ValueError("watch must have at least one address of a key byte; None takes the usual ones")
-        _addresses(watch)
+        addresses(watch)
         return sorted({int(byte) for byte in watch})
     position = known(emulator.game).position
     if not position:
@@ -437,14 +386,3 @@ def _table(game: str, ram: Bytes, successors: NDArray[np.int32], start: int) -> 
     if here.position:
         coords = np.rint(here.to_screen(ram[:, list(here.position)])).astype(np.int64)[:, ::-1]
     return MDP(transition, coords=coords, start=start, name=game)
-
-
-def _addresses(watch: Sequence[int]) -> None:
-    if any(not isinstance(b, int | np.integer) or not 0 <= b < BYTES for b in watch):
-        raise ValueError(f"watch must be addresses in 0..{BYTES - 1}, got {watch!r}")
-
-
-def _whole(**numbers: int) -> None:
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value!r}")

@@ -130,25 +130,31 @@ class Frontier:
         alike.append(node)
         return node
 
+    def edge(self, number: int, action: int, frames: int) -> Edge:
+        """What an action does in one of the states: as it was tried, or else held now for so many frames."""
+        node = self.nodes[number]
+        return node.edges[action] if node.edges else held(self.emulator, node, action, frames, self.one_life)
+
     def _try(self, node: Node) -> None:
-        emulator, one_life, hold = self.emulator, self.one_life, self.hold
-        node.after = np.empty((emulator.n_actions, len(node.ram)), dtype=np.uint8)
-        edges = []
-        for action in range(emulator.n_actions):
-            emulator.restore(node.state)
-            rewards: tuple[float, ...] = ()
-            rams: tuple[Bytes, ...] = ()
-            lost, ended = -1, False
-            while len(rams) < hold and not ended:
-                rewards += (emulator.act(action),)
-                rams += (emulator.ram(),)
-                lives = emulator.lives
-                if lives < node.lives and lost < 0:
-                    lost = len(rams) - 1
-                ended = emulator.over or (one_life and lost >= 0)
-            node.after[action] = rams[-1]
-            edges.append(Edge(Node(emulator.save(), rams[-1], lives), rewards, rams, ended, lost))
-        node.edges = tuple(edges)
+        actions = range(self.emulator.n_actions)
+        node.edges = tuple(held(self.emulator, node, a, self.hold, self.one_life) for a in actions)
+        node.after = np.stack([edge.rams[-1] for edge in node.edges])
+
+
+def held(emulator: Emulator, node: Node, action: int, frames: int, one_life: bool) -> Edge:
+    """Hold an action in a state for some frames, or until the roll-out ends; the emulator is left there."""
+    emulator.restore(node.state)
+    rewards: tuple[float, ...] = ()
+    rams: tuple[Bytes, ...] = ()
+    lost, ended = -1, False
+    while len(rams) < frames and not ended:
+        rewards += (emulator.act(action),)
+        rams += (emulator.ram(),)
+        lives = emulator.lives
+        if lives < node.lives and lost < 0:
+            lost = len(rams) - 1
+        ended = emulator.over or (one_life and lost >= 0)
+    return Edge(Node(emulator.save(), rams[-1], lives), rewards, rams, ended, lost)
 
 
 def myopic(

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,12 @@ class Start:
         """As plain data; actions with the number of frames each is held."""
         runs = [[action, len(list(run))] for action, run in groupby(self.actions)]
         return {"actions": runs, "watch": list(self.watch), "position": list(self.position)}
+
+    @classmethod
+    def again(cls, game: str, plain: Mapping[str, Any]) -> Self:
+        """The start state that `plain` made plain data of."""
+        actions = tuple(int(action) for action, frames in plain["actions"] for _ in range(frames))
+        return cls(game, actions, tuple(map(int, plain["watch"])), tuple(map(int, plain["position"])))
 
     def reach(self, emulator: Emulator) -> float:
         """Bring an emulator of the same game there; the sum of rewards on the way.
@@ -180,16 +186,19 @@ def skip_intro(emulator: Emulator) -> int:
     return first[0]
 
 
-def influence(emulator: Emulator, states: Iterable[Any], hold: int = HELD) -> NDArray[np.float64]:
+def influence(
+    emulator: Emulator, states: Iterable[Any], hold: int = HELD, rest: int = 0
+) -> NDArray[np.float64]:
     """``(128,)`` in which share of the states a byte depends on the action that is held for some frames.
 
-    Bytes of share 0 are out of the player's hands, at least so soon. The emulator is left as it was.
+    Bytes of share 0 are out of the player's hands, at least so soon. With a `rest` of some frames without any action
+    only what lasts counts: an echo of the joystick is gone by then. The emulator is left as it was.
     """
     here = emulator.save()
     differ = [
         (after != after[0]).any(axis=0)
         for state in states
-        for after in [_successors(emulator, state, (hold,))[0]]
+        for after in [_successors(emulator, state, (hold,), rest)[0]]
     ]
     emulator.restore(here)
     if not differ:
@@ -259,15 +268,7 @@ def load_starts(path: str | Path, game: str | None = None) -> list[Start]:
     try:
         text = json.loads(Path(path).read_text(encoding="utf-8"))
         kind, version, name = text["kind"], text["format"], text["game"]
-        starts = [
-            Start(
-                name,
-                tuple(int(action) for action, frames in start["actions"] for _ in range(frames)),
-                tuple(map(int, start["watch"])),
-                tuple(map(int, start["position"])),
-            )
-            for start in text["starts"]
-        ]
+        starts = [Start.again(name, start) for start in text["starts"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged or holds no start states: {error!r}") from None
     if (kind, version) != ("start states", FORMAT):
@@ -397,15 +398,21 @@ def _cell(position: tuple[int, ...], width: int) -> tuple[int, ...]:
     return tuple(value // width for value in position)
 
 
-def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...]) -> list[Bytes]:
-    """For each number of frames ``(A, 128)`` the memory after holding each action so long."""
+def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: int = 0) -> list[Bytes]:
+    """For each number of frames ``(A, 128)`` the memory after holding each action so long, the last after a rest."""
     after = np.empty((len(frames), emulator.n_actions, BYTES), dtype=np.uint8)
+    if rest and "NOOP" not in emulator.actions:
+        raise ValueError(f"{emulator.game} has no action NOOP, so the player cannot rest")
+    nothing = emulator.actions.index("NOOP") if rest else 0
     for action in range(emulator.n_actions):
         emulator.restore(state)
         for frame in range(1, frames[-1] + 1):
             emulator.act(action)
             if frame in frames:
                 after[frames.index(frame), action] = emulator.ram()
+        for _ in range(rest):
+            emulator.act(nothing)
+        after[-1, action] = emulator.ram()
     return list(after)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.protocol import (
     ROWS,
-    TOL,
     active,
     collect,
     directions,
@@ -23,15 +21,10 @@ from eigenoptions.atari.protocol import (
     rank,
     rows_of_v,
 )
+from eigenoptions.atari.slowness import DECISIONS, EPISODE, held_play, held_spectrum, lasting_bytes
 from eigenoptions.atari.starts import Start
 from eigenoptions.features.ram import Ram
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.gram import Gram
-
-DECISIONS = 9_000  # of random play with actions held, where the paper has 25,000 transitions
-EPISODE = 100  # decisions of an episode of it
-PROBES = 60  # states in which bytes of lasting influence are looked for
-LASTING = 0.02  # of these states
 
 Array = NDArray[np.float64]
 
@@ -104,24 +97,17 @@ class Collection:
         return random_directions(self.spectrum, np.random.default_rng([self.seed, basis]), inside=inside)
 
 
-def start_of(game: str, plain: Mapping[str, Any]) -> Start:
-    """A start state again from its plain data."""
-    actions = tuple(int(action) for action, frames in plain["actions"] for _ in range(frames))
-    return Start(game, actions, tuple(plain["watch"]), tuple(plain["position"]))
-
-
 @lru_cache(maxsize=2)
 def collection(text: str) -> Collection:
     """The collection that settings as JSON text describe: the same settings, the same collection.
 
     With ``hold`` 1 it is the paper's (Appendix E). Otherwise random actions are held, and a transition is what one
-    hold does; ``bytes`` may then be ``"lasting"`` (see `lasting_bytes`), and ``slow`` changes the metric: directions e
-    whose potentials change least in a step *for their variance over states*, slow features, instead of for their length
-    (`Gram.spectrum`, metric).
+    hold does; ``bytes`` may then be ``"lasting"`` (see `slowness`), and ``slow`` means
+    slow features. There are then as many decisions for 25,000 transitions as `slow_directions` takes by default.
     """
     given: dict[str, Any] = json.loads(text)
     seed, hold = given["seed"], given["hold"]
-    starts = [start_of(given["game"], plain) for plain in given["starts"]]
+    starts = [Start.again(given["game"], plain) for plain in given["starts"]]
     if hold == 1:
         coding = Ram(**given["coding"])
         gram = collect(
@@ -133,13 +119,8 @@ def collection(text: str) -> Collection:
     addresses = lasting if given.get("bytes") == "lasting" else None
     coding = Ram(**given["coding"], addresses=addresses)
     slow = bool(given.get("slow"))
-    gram = Gram(
-        features=coding, dedupe=not slow
-    )  # slowness is a mean over time, so there every transition counts
-    for ram in episodes:
-        gram.add(ram[:-1], ram[1:])
-    metric = np.cov(coding(np.concatenate(episodes)).astype(float), rowvar=False) if slow else None
-    return Collection(coding, gram.spectrum(tol=TOL, metric=metric), len(gram), seed, slow=slow)
+    gram, spectrum = held_spectrum(episodes, coding, slow=slow)
+    return Collection(coding, spectrum, len(gram), seed, slow=slow)
 
 
 @lru_cache(maxsize=3)
@@ -148,60 +129,6 @@ def _played(
 ) -> tuple[list[NDArray[np.uint8]], tuple[int, ...]]:
     """Episodes of random play, and bytes of lasting influence: they serve several variants of one seed."""
     emulator, rng = Emulator(game), np.random.default_rng([seed, hold])
-    begun = [start_of(game, plain) for plain in json.loads(starts)]
+    begun = [Start.again(game, plain) for plain in json.loads(starts)]
     episodes, states = held_play(emulator, begun, hold, decisions, rng)
-    return episodes, lasting_bytes(emulator, states[:: max(1, len(states) // PROBES)])
-
-
-def held_play(
-    emulator: Emulator, starts: Sequence[Start], hold: int, decisions: int, rng: np.random.Generator
-) -> tuple[list[NDArray[np.uint8]], list[Any]]:
-    """Random play in which each action is held: memory ``(T + 1, 128)`` of each episode, decision by decision.
-
-    Episodes begin at the starts in turn and last at most EPISODE decisions, or a life. Beside them, states of the
-    emulator seen on the way, one every 16 decisions.
-    """
-    episodes: list[NDArray[np.uint8]] = []
-    states: list[Any] = []
-    begun = []
-    for start in starts:
-        start.reach(emulator)
-        begun.append(emulator.save())
-    seen = 0
-    while seen < decisions:
-        emulator.restore(begun[len(episodes) % len(begun)])
-        lives, ram = emulator.lives, [emulator.ram()]
-        for action in rng.integers(emulator.n_actions, size=EPISODE).tolist():
-            if seen % 16 == 0:
-                states.append(emulator.save())
-            for _ in range(hold):
-                emulator.act(action)
-            ram.append(emulator.ram())
-            seen += 1
-            if emulator.over or emulator.lives < lives:
-                break
-        episodes.append(np.stack(ram))
-    return episodes, states
-
-
-def lasting_bytes(emulator: Emulator, states: Sequence[Any]) -> tuple[int, ...]:
-    """Addresses of bytes on which what the player did has a *lasting* influence.
-
-    From each state every action is held for 8 frames and nothing is done for 16 more. A byte counts if it then differs
-    between actions in more than LASTING of the states: echoes of the joystick are gone by then, clocks and traffic
-    never differ.
-    """
-    nothing = emulator.actions.index("NOOP")
-    differs = np.zeros(128)
-    for state in states:
-        after = []
-        for action in range(emulator.n_actions):
-            emulator.restore(state)
-            for taken in [action] * 8 + [nothing] * 16:
-                emulator.act(taken)
-            after.append(emulator.ram())
-        differs += (np.stack(after) != after[0]).any(axis=0)
-    found = np.flatnonzero(differs > LASTING * len(states))
-    if not len(found):
-        raise ValueError(f"no byte of {emulator.game} keeps a trace of the action held: use all bytes")
-    return tuple(found.tolist())
+    return episodes, lasting_bytes(emulator, states)

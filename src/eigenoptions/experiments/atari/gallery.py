@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.atari import Emulator, known, whereabouts
-from eigenoptions.experiments.atari.collections import start_of
+from eigenoptions.atari import Emulator, Start, known, whereabouts
 from eigenoptions.experiments.experiment import Results
 
 CLIP, EVERY = 600, 3  # frames of a clip, and how many of them make one of its pictures
@@ -51,7 +50,7 @@ def gallery(
     emulator = Emulator(game)
     screens = []
     for plain in starts:
-        emulator.replay(start_of(game, plain).actions)
+        emulator.replay(Start.again(game, plain).actions)
         screens.append(emulator.screen())
     panels = [plots.screen_panel(s, title=f"start {i}") for i, s in enumerate(screens)]
     plots.save(plots.figure(panels, columns=3), folder / "starts.png")
@@ -70,7 +69,7 @@ def gallery(
         results["highlights"], lengths, results["trace_actions"], results["trace_positions"], strict=True
     ):
         tell(f"{game}: playing {row['label']}")
-        emulator.replay(start_of(game, starts[row["start"]]).actions)
+        emulator.replay(Start.again(game, starts[row["start"]]).actions)
         film, places = _film(emulator, actions[:played], positions[:played])
         plain = row["label"].lower().replace("+", " plus").replace("-", " minus")
         name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")

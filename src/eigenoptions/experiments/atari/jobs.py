@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from eigenoptions.atari.charting import Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
-from eigenoptions.atari.lockstep import Rollouts, lockstep
+from eigenoptions.atari.lockstep import lockstep
+from eigenoptions.atari.rolling import Rollouts, play
 from eigenoptions.atari.starts import Start, find_starts
 from eigenoptions.experiments.atari.collections import Collection, collection
-from eigenoptions.experiments.atari.collections import start_of as start_of
 from eigenoptions.experiments.atari.measures import KINDS, OPTION, histogram, joined, measure
 
 Job = Mapping[str, Any]
@@ -116,13 +116,13 @@ def _roll(
 ) -> Iterator[tuple[list[Option], Rollouts, Start]]:
     """Roll-outs of options, those together that one lock step can serve."""
     variant, emulator = job["variant"], _emulator(job["game"])
-    start = start_of(job["game"], job["starts"][job["start"]])
+    start = Start.again(job["game"], job["starts"][job["start"]])
     start.reach(emulator)
     state = emulator.save()
     blind = [option for option in options if option["kind"] in BLIND]
     if blind:
         actions = np.stack([_blindly(option, job, emulator.n_actions) for option in blind])
-        yield blind, play(emulator, state, actions, job["until"], start.watch), start
+        yield blind, play(emulator, state, actions, until=job["until"], watch=start.watch), start
     for published in (False, True):
         part = [o for o in options if o["kind"] not in BLIND and (o["kind"] == "published") == published]
         if part and variant.get("plan"):
@@ -159,30 +159,6 @@ def _roll(
             )
 
 
-def play(
-    emulator: Emulator, state: Any, actions: NDArray[np.int8], until: str, watch: tuple[int, ...]
-) -> Rollouts:
-    """Take given actions ``(n, frames)`` from one state, for each row alone; see `lockstep`."""
-    n, frames = actions.shape
-    taken = np.full((n, frames), -1, dtype=np.int8)
-    watched = np.zeros((n, frames, len(watch)), dtype=np.uint8)
-    score, length, died = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
-    before = emulator.acts
-    for i in range(n):
-        emulator.restore(state)
-        lives = emulator.lives
-        for t in range(frames):
-            score[i] += emulator.act(int(actions[i, t]))
-            taken[i, t], watched[i, t], length[i] = actions[i, t], emulator.ram()[list(watch)], t + 1
-            died[i] |= emulator.lives < lives
-            if emulator.over or (until == "life" and died[i]):
-                break
-    emulator.restore(state)
-    stopped = np.zeros((n, frames), dtype=np.bool_)
-    width = np.full(frames, n, dtype=np.int64)
-    return Rollouts(taken, watched, stopped, score, length, died, emulator.acts - before, width)
-
-
 @lru_cache(maxsize=1)
 def _emulator(game: str) -> Emulator:
     return Emulator(game)
@@ -192,7 +168,7 @@ def _emulator(game: str) -> Emulator:
 def _chart(text: str) -> Chart:
     """The chart that a variant plans on."""
     game, starts, hold, limit = json.loads(text)
-    return chart(game, [start_of(game, plain) for plain in starts], hold=hold, limit=limit)
+    return chart(game, [Start.again(game, plain) for plain in starts], hold=hold, limit=limit)
 
 
 def collection_of(job: Job) -> Collection | None:

@@ -49,7 +49,7 @@ def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None =
     ----------
     rollouts
         With ``watched (n, F, p)`` positions after each frame, ``actions (n, F)`` (-1 after the end), ``stopped
-        (n, F)``, ``score``, ``length`` and ``died (n,)``; see `atari.lockstep.Rollouts`.
+        (n, F)``, ``score``, ``length`` and ``died (n,)``; see `atari.Rollouts`.
     start
         ``(p,)`` position at the start.
     regions

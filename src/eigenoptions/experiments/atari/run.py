@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.atari import atari_options, game_name, save_starts
+from eigenoptions.atari import Start, atari_options, game_name, save_starts
 from eigenoptions.experiments.atari import experiment
-from eigenoptions.experiments.atari.collections import start_of
 from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
 from eigenoptions.experiments.atari.jobs import PAPER, collection_of
 from eigenoptions.experiments.experiment import Claim, Settings
@@ -142,7 +141,7 @@ def _keep_options(here: Path, name: str, settings: Settings, plain: Sequence[Map
         provenance={"seed": first, "rows": found.rows},
     )
     options.save(here / "options.safetensors")
-    save_starts(here / "starts.json", [start_of(name, start) for start in plain])
+    save_starts(here / "starts.json", [Start.again(name, start) for start in plain])
 
 
 def _csv(columns: Sequence[str], rows: np.ndarray[Any, Any]) -> bytes:

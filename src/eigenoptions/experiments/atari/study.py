@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
-from eigenoptions.experiments.atari.collections import start_of
+from eigenoptions.atari.starts import Start
 from eigenoptions.experiments.atari.jobs import PAPER, rollouts, starts, trace
 from eigenoptions.experiments.atari.measures import (
     FAR,
@@ -355,7 +355,7 @@ def _collections(
 
 
 def _start_row(game: str, collection: int, number: int, plain: Mapping[str, Any]) -> dict[str, Any]:
-    start = start_of(game, plain)
+    start = Start.again(game, plain)
     place = " ".join(map(str, start.position))
     return {"collection": collection, "start": number, "frames": start.frames, "position": place}
 
