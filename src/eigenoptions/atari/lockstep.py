@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from eigenoptions.atari.coding import Potentials
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.frontier import myopic, plan
-from eigenoptions.atari.rolling import Rolling, Rollouts, Until, one_of
+from eigenoptions.atari.rolling import Rolling, Rollouts, Until, one_of, whole
 from eigenoptions.features.ram import Ram
 from eigenoptions.options.linear import TIE
 
@@ -90,6 +90,7 @@ def lockstep(
     """
     potentials = Potentials(direction, Ram() if coding is None else coding)
     n, n_actions = len(potentials), emulator.n_actions
+    whole(depth=depth)
     _check(emulator, after, depth, gamma, published)
     depth = depth if gamma > 0.0 else 1  # what comes later is worth nothing
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
