@@ -40,6 +40,8 @@ class Purpose:
         Of the Laplacian, or nan for other purposes.
     initiation
         ``(S,)`` mask of states where its option may be followed, or None for all.
+    accuracy
+        Bound on the error of the entries of `direction`: 0 where they are exact, `Spectrum.accuracy` for eigenvectors.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Purpose:
     label: str = ""
     eigenvalue: float = float("nan")
     initiation: NDArray[np.bool_] | None = None
+    accuracy: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "direction", np.asarray(self.direction, dtype=np.float64))
@@ -325,8 +328,14 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
             f"eigenpurposes takes a Spectrum, got {type(spectrum).__name__}: call spectrum(graph(mdp))"
         )
     first = spectrum.n_zero if skip_zero else 0
+    accuracy = np.zeros(len(spectrum.values)) if spectrum.accuracy is None else spectrum.accuracy
     return [
-        Purpose(column if sign == "+" else -column, f"e{i + 1}{sign}", float(spectrum.values[i]))
+        Purpose(
+            column if sign == "+" else -column,
+            f"e{i + 1}{sign}",
+            float(spectrum.values[i]),
+            accuracy=float(accuracy[i]),
+        )
         for i, column in enumerate(spectrum.vectors.T[first:], start=first)
         for sign in ("+-" if both_signs else "+")
     ]

@@ -33,6 +33,7 @@ MOST_DENSE = 20_000  # beyond this the full matrix does not fit in a few GB
 SAME = 1e-9  # relative distance below which neighbouring eigenvalues are one repeated eigenvalue
 NOISE = 1e-13  # the same, absolute, in units of the operator's norm
 ALIKE = 25, 1.3  # steps of an iteration, and steps a vector: about what mazes of any size take
+ROUNDING = 1e-14  # error of an eigenvector's entries, in units of the operator's norm over the gap
 TIE = 1e-8  # relative distance below which two entries of an eigenvector are of equal size
 
 Array = NDArray[np.float64]
@@ -56,6 +57,9 @@ class Spectrum:
         How many of the values are zero: one a connected component of the graph.
     coords
         ``(S, 2)`` for pictures, or None.
+    accuracy
+        ``(K,)`` bound on the error of the entries of each vector (rounding, divided by the distance to the next
+        eigenvalue), or None where it is not known.
 
     Examples
     --------
@@ -70,6 +74,7 @@ class Spectrum:
     features: Features | None = None
     n_zero: int = 1
     coords: NDArray[np.int_] | None = None
+    accuracy: Array | None = None
 
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
@@ -193,6 +198,7 @@ def spectrum(
         )
     zero = _Zero(part, n_zero, np.ones(n) if symmetric == "combinatorial" else np.sqrt(degree))
     values, vectors = np.zeros(n_zero), zero.vectors(min(wanted, n_zero))
+    accuracy = np.full(n_zero, ROUNDING)
     if wanted > n_zero:
         more = wanted - n_zero
         dense = n <= DENSE or 3 * more > n - n_zero
@@ -202,13 +208,22 @@ def spectrum(
             found, columns = _sparse(L, zero, more, np.random.default_rng(rng), progress)
         found = np.maximum(found, 0.0)  # a very weak link leaves nothing but rounding
         columns = canonical(found, columns, _norm(L))
+        accuracy = np.concatenate([accuracy, _accuracy(found, len(columns), _norm(L))])
         values, vectors = np.concatenate([values, found]), np.concatenate([vectors, columns[:more]])
     if progress is not None:
         progress(1, 1)
     if operator == "random-walk":
         vectors /= np.sqrt(degree)
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-    return Spectrum(values[:wanted], vectors[:wanted].T, operator, None, min(n_zero, wanted), coords)
+    return Spectrum(
+        values[:wanted],
+        vectors[:wanted].T,
+        operator,
+        None,
+        min(n_zero, wanted),
+        coords,
+        accuracy[:wanted],
+    )
 
 
 def canonical(values: Array, rows: Array, norm: float = 1.0) -> Array:
@@ -253,6 +268,17 @@ def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(values) > SAME * np.abs(values[1:]) + NOISE * norm) + 1
     edges = [0, *cuts.tolist(), len(values)]
     return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+def _accuracy(values: Array, count: int, norm: float) -> Array:
+    """Bound on the error of the entries of the first `count` vectors: rounding over the gap around each cluster."""
+    edges = np.concatenate([[0.0], values])
+    bound = np.empty(count)
+    for low, high in clusters(values[:count], norm):
+        above = values[high] - values[high - 1] if high < len(values) else np.inf
+        gap = max(min(edges[low + 1] - edges[low], above), NOISE * norm)
+        bound[low:high] = min(ROUNDING * (high - low) * norm / gap, 1.0)
+    return bound
 
 
 def _peak(size: Array, tie: float) -> int:
