@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import eigenoptions as eo
+from eigenoptions.mdp import distance, maps, reachable
 
 FOUR_ROOMS = """\
 #############
@@ -371,3 +372,51 @@ def test_a_name_is_no_markup():
     page = eo.MDP(TABLE, name="<img src=x onerror=alert(1)>")._repr_html_()
     assert "<img" not in page
     assert "&lt;img" in page
+
+
+def test_reachable_agrees_with_powers_of_the_table(slippery):
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 12):
+        moves = rng.random((n, n)) < 1.5 / n
+        closure = np.eye(n, dtype=bool)
+        for _ in range(n):
+            closure |= closure @ moves
+        for backward, paths in ((False, closure), (True, closure.T)):
+            for states in ([], [0], [n - 1, 0]):
+                expected = paths[states].any(axis=0)
+                assert np.array_equal(reachable(csr_array(moves), states, backward=backward), expected)
+                mask = np.isin(np.arange(n), states)
+                assert np.array_equal(reachable(csr_array(moves), mask, backward=backward), expected)
+    # A table with several actions per state: a move by any of them counts.
+    assert reachable(slippery.transition, [0]).all()
+
+
+def test_distance_counts_moves(four_rooms, i_maze):
+    assert distance(i_maze, 0, 0) == 0
+    assert distance(four_rooms, four_rooms.start, four_rooms.goal) == 20
+    assert distance(eo.maze("S#G"), 0, 1) is None
+
+
+def test_maps_by_rule():
+    mdp = eo.maze("rooms:3x2", rng=5)
+    assert mdp.name == "rooms:3x2"
+    assert mdp.fingerprint == eo.maze(maps.rooms_map(3, 2, rng=5)).fingerprint
+    assert mdp.fingerprint != eo.maze("rooms:3x2").fingerprint
+    assert eo.maze("perfect:4x4").fingerprint == eo.maze(maps.perfect_map(4, 4)).fingerprint
+    assert eo.maze("open:4x5").n_states == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rooms:6", "a map made by rule has rows and columns, like rooms:20x30, got 'rooms:6'"),
+        ("rooms:6x6x6", "rows and columns"),
+        ("open:-1x6", "rows and columns"),
+        ("perfect:0x5", "a map has 1 to 50,000,000 cells, perfect:0x5 has 0"),
+        ("open:10000x10000", "give other numbers"),
+        ("halls:3x3", "no maze called 'halls:3x3'"),
+    ],
+)
+def test_rules_that_are_refused(name, words):
+    with pytest.raises(ValueError, match=words):
+        eo.maze(name)

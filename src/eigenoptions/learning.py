@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 
 log = logging.getLogger("eigenoptions")
@@ -371,18 +369,14 @@ def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> MDP:
             )
     if task.start == task.goal:
         raise ValueError(f"start and goal are both state {task.goal}: choose two, mdp.task(start=, goal=)")
-    P, S = task.transition, task.n_states
-    first = np.ascontiguousarray(P.indptr[:: task.n_actions])
-    graph = csr_array((np.ones(P.nnz), P.indices, first), shape=(S, S))
-    before = breadth_first_order(graph, task.start, return_predecessors=True)[1]
-    if before[task.goal] < 0:
+    assert task.start is not None
+    assert task.goal is not None
+    away = distance(task, task.start, task.goal)
+    if away is None:
         raise ValueError(
             f"goal {task.goal} cannot be reached from start {task.start}: "
             "choose another pair with mdp.task(start=, goal=)"
         )
-    away, s = 0, task.goal
-    while s != task.start:
-        away, s = away + 1, before[s]
     if away > max_steps:
         log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
     return task

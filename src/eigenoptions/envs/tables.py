@@ -15,10 +15,9 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs, seeding
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from eigenoptions.envs.exploring import Key, Progress, Restore, Save, explore, name_of, probe_of
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, reachable
 
 log = logging.getLogger("eigenoptions")
 
@@ -218,11 +217,12 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
         )
     at = row // n_actions
     first = _first_states(base, n, np.setdiff1d(to[done], to[~done]))
-    live = _reached(n, first, at[~done], to[~done]) & np.isin(np.arange(n), at)
+    live = reachable(_links(n, at[~done], to[~done]), first > 0) & np.isin(np.arange(n), at)
     ends = np.zeros(n, dtype=bool)
     ends[to[done & live[at]]] = True
     ends &= ~live
-    reached = _reached(n, first, at, to)  # also past the end of an episode: Taxi's drive after the delivery
+    # Also past the end of an episode: Taxi's drive after the delivery.
+    reached = reachable(_links(n, at, to), first > 0)
     if not reached.all():
         lost = int((~reached).sum())
         log.info("%s: %d of %d states are never reached; they stay put, alone in the graph", name, lost, n)
@@ -260,16 +260,8 @@ def _first_states(base: Any, n: int, only_ends: NDArray[np.int_]) -> NDArray[np.
     return weight
 
 
-def _reached(
-    n: int, first: NDArray[np.float64], at: NDArray[np.int_], to: NDArray[np.int_]
-) -> NDArray[np.bool_]:
-    """States in which an episode can be and go on."""
-    begin = np.flatnonzero(first)
-    rows = np.concatenate([at, np.full(len(begin), n)])  # one more node, from which every episode begins
-    edges = csr_array((np.ones(len(rows)), (rows, np.concatenate([to, begin]))), shape=(n + 1, n + 1))
-    found = np.zeros(n + 1, dtype=bool)
-    found[breadth_first_order(edges, n, return_predecessors=False)] = True
-    return found[:n]
+def _links(n: int, at: NDArray[np.int_], to: NDArray[np.int_]) -> csr_array:
+    return csr_array((np.ones(len(at)), (at, to)), shape=(n, n))
 
 
 def _coords(base: Any, n: int) -> NDArray[np.int_] | None:

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet
 
 
@@ -29,13 +27,8 @@ def policy_of(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
         policy = np.ascontiguousarray(options.policy, dtype=np.int32)
     else:
         raise TypeError(f"options must be an OptionSet or None, got {type(options).__name__}")
-    coo = mdp.transition.tocoo()
-    graph = csr_array((np.ones(coo.nnz), (coo.row // mdp.n_actions, coo.col)), shape=(n, n))
-    for links, what in (
-        (graph, "cannot be reached from state 0"),
-        (csr_array(graph.T), "cannot reach state 0"),
-    ):
-        lost = np.setdiff1d(np.arange(n), breadth_first_order(links, 0, return_predecessors=False))
+    for backward, what in ((False, "cannot be reached from state 0"), (True, "cannot reach state 0")):
+        lost = np.flatnonzero(~reachable(mdp.transition, [0], backward=backward))
         if len(lost):
             raise ValueError(
                 f"the diffusion time is infinite: {some(lost)} {what}; "
@@ -60,12 +53,8 @@ def endless(mdp: MDP, row: NDArray[np.int32]) -> NDArray[np.intp]:
         length = np.empty(n, dtype=np.int32)
         if run(mdp.successors, row, length, np.empty_like(length)) < 0:
             return np.empty(0, dtype=np.intp)
-    P = mdp.transition[np.arange(n) * mdp.n_actions + np.maximum(row, 0)].tocoo()
-    runs = row[P.row] >= 0
-    back = np.where(row[P.col] < 0, n, P.col)  # all ends are one more state, where the search begins
-    links = csr_array((np.ones(runs.sum()), (back[runs], P.row[runs])), shape=(n + 1, n + 1))
-    found = breadth_first_order(links, n, return_predecessors=False)
-    return np.setdiff1d(np.flatnonzero(row >= 0), found)
+    followed = mdp.transition[np.arange(n) * mdp.n_actions + np.maximum(row, 0)]
+    return np.flatnonzero(~reachable(followed, row < 0, backward=True))
 
 
 def some(states: NDArray[Any]) -> str:

@@ -7,28 +7,23 @@ Row ``s * n_actions + a`` of ``MDP.transition`` is the distribution p(. | s, a).
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import breadth_first_order
 
 from eigenoptions import _sketch as sketch
-
-log = logging.getLogger("eigenoptions")
-
-WALLS, FREE = "#X", ". SG"
-MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # actions 0 up, 1 right, 2 down, 3 left
+from eigenoptions.mdp import maze_text
+from eigenoptions.mdp.maze_text import MOVES as MOVES
+from eigenoptions.mdp.maze_text import mazes as mazes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,56 +173,39 @@ class Transitions:
         return len(self.obs)
 
 
-def mazes() -> list[str]:
-    """Names of the built-in mazes.
+def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
+    r"""MDP of a maze: a name, a map by rule, the text of a map, or a path to one (Figure 1, Section 4).
 
-    >>> mazes()
-    ['four-rooms', 'i-maze', 'open-room']
-    """
-    return sorted(path.name[:-4] for path in _MAZES.iterdir() if path.name.endswith(".txt"))
+    Map text has one character per cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may
+    differ in length; missing cells are walls. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted.
+    States are the free cells in reading order. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall leaves
+    the state unchanged.
 
-
-_MAZES = files("eigenoptions.mdp") / "mazes"
-
-
-def maze(source: str | Path) -> MDP:
-    r"""MDP of a maze: a built-in name, the text of a map, or a path to one (Figure 1, Section 4).
-
-    One character a cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may differ in
-    length; what is missing is wall. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted. States
-    are the free cells, row by row. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall changes nothing.
+    Parameters
+    ----------
+    source
+        One of `mazes`, a map by rule such as ``"rooms:30x30"`` (see `eigenoptions.mdp.maps`), the text of a map, or
+        the path to a text file.
+    rng
+        Seed or generator that places the doors and corridors of a map by rule; other mazes ignore it.
 
     Examples
     --------
     >>> maze("four-rooms")
     MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 9)
+    >>> maze("rooms:2x3")
+    MDP(rooms:2x3: 607 states, 4 actions, deterministic)
     >>> maze("S.#\n#.G").successors.tolist()
     [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
     """
-    name, text = _read(source)
-    grid, above = _cells(text)
-    free = np.isin(grid, list(FREE))
-    if not free.any():
-        raise ValueError("the map has no free cell: write . or a space where a state should be")
-    coords = np.argwhere(free)
-    number = np.full((grid.shape[0] + 2, grid.shape[1] + 2), -1)
-    number[1:-1, 1:-1][free] = np.arange(len(coords))
-    here = np.arange(len(coords))[:, None]
-    moves = np.stack([number[coords[:, 0] + 1 + dy, coords[:, 1] + 1 + dx] for dy, dx in MOVES], axis=1)
-    successors = np.where(moves >= 0, moves, here)
-    n = successors.size
+    name, text = maze_text.read(source, rng)
+    cells = maze_text.parse(text)
+    n = cells.successors.size
     transition = csr_array(
-        (np.ones(n), successors.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32)),
-        shape=(n, len(coords)),
+        (np.ones(n), cells.successors.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32)),
+        shape=(n, len(cells.coords)),
     )
-    ends: dict[str, int | None] = {}
-    for letter, word in (("S", "start"), ("G", "goal")):
-        found = np.argwhere(grid == letter)
-        if len(found) > 1:
-            where = " and ".join(f"line {y + 1 + above} column {x + 1}" for y, x in found[:2])
-            raise ValueError(f"the map has {len(found)} {word}s ({letter}), at {where}: keep one")
-        ends[word] = int(number[found[0, 0] + 1, found[0, 1] + 1]) if len(found) else None
-    return MDP(transition, coords=coords, name=name, start=ends["start"], goal=ends["goal"])
+    return MDP(transition, coords=cells.coords, name=name, start=cells.start, goal=cells.goal)
 
 
 def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
@@ -285,6 +263,71 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     return W
 
 
+def reachable(transition: csr_array, states: ArrayLike, *, backward: bool = False) -> NDArray[np.bool_]:
+    """Which states can be reached from some of `states`, or can reach one of them.
+
+    Parameters
+    ----------
+    transition
+        ``(S * A, S)`` or ``(S, S)`` array; every stored entry is a possible move from the state of its row.
+    states
+        State numbers, or a mask ``(S,)``, from which the search begins. They are part of the result.
+    backward
+        Search against the direction of the moves: which states can reach one of `states`.
+
+    Returns
+    -------
+    ndarray
+        ``(S,)`` mask.
+
+    Examples
+    --------
+    >>> one_way = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> reachable(one_way, [1]).tolist()
+    [False, True, True]
+    >>> reachable(one_way, [1], backward=True).tolist()
+    [True, True, False]
+    """
+    found, before = _search(transition, states, backward)
+    mask = np.zeros(len(before), dtype=np.bool_)
+    mask[found] = True
+    return mask[:-1]
+
+
+def distance(mdp: MDP, start: int, goal: int) -> int | None:
+    """Smallest number of moves that can lead from one state to another, or None where no path does.
+
+    >>> distance(maze("S.G"), 0, 2)
+    2
+    """
+    _, before = _search(mdp.transition, [start])
+    if before[goal] < 0:
+        return None
+    moves, state = 0, goal
+    while state != start:
+        moves, state = moves + 1, before[state]
+    return moves
+
+
+def _search(
+    transition: csr_array, states: ArrayLike, backward: bool = False
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Breadth-first search from one more node S that leads to all of `states`: nodes found, and their predecessors."""
+    moves = csr_array(transition)
+    n = moves.shape[1]
+    per_state = moves.shape[0] // n
+    moves = csr_array((moves.data, moves.indices, moves.indptr[::per_state]), shape=(n, n))
+    if backward:
+        moves = csr_array(moves.T)
+    first = np.asarray(states)
+    first = np.flatnonzero(first) if first.dtype == np.bool_ else first.astype(np.intp).ravel()
+    indices = np.concatenate([moves.indices, first])
+    indptr = np.append(moves.indptr, len(indices))
+    links = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
+    found, before = breadth_first_order(links, n, return_predecessors=True)
+    return found, before
+
+
 def _table(transition: Any) -> csr_array:
     """A checked, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
     if issparse(transition) and len(transition.shape) == 2:
@@ -324,62 +367,6 @@ def _state(state: Any, n_states: int, what: str) -> int:
     if not (whole and 0 <= state < n_states):
         raise ValueError(f"{what} must be a state in 0..{n_states - 1}, got {state!r}")
     return int(state)
-
-
-def _read(source: str | Path) -> tuple[str, str]:
-    """Name and text of a map."""
-    if isinstance(source, str):
-        if source in mazes():
-            return source, (_MAZES / f"{source}.txt").read_text(encoding="utf-8")
-        if "\n" in source or not set(source) - set(WALLS + FREE):
-            return "", source
-    elif not isinstance(source, Path):
-        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
-    try:
-        path = Path(source)
-        if path.is_dir():
-            raise ValueError("it is a folder; give a file in it")
-        if path.is_file():
-            return path.stem, path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{source} is not a text file: a maze is plain text, one character a cell") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
-    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
-    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
-
-
-def _cells(text: str) -> tuple[NDArray[np.str_], int]:
-    """Characters of a map as a rectangle, checked, the ragged right filled with wall; and the lines above it."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    first = 0
-    while first < len(lines) and not lines[first]:
-        first += 1
-    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if first < len(lines) else None
-    first += size is not None
-    lines, above = lines[first:], first
-    while lines and not lines[-1]:
-        lines.pop()
-    if not lines:
-        raise ValueError("the map is empty: give at least one line with a free cell (.)")
-    high, wide = len(lines), max(map(len, lines))
-    if size:
-        rows, cols = int(size[1]), int(size[2])
-        if high > rows or wide > cols:
-            raise ValueError(
-                f"the first line says {rows},{cols} but the map has {high} rows and {wide} columns: correct it"
-            )
-    known = set(WALLS + FREE)
-    for y, line in enumerate(lines):
-        if not set(line) <= known:
-            x = next(i for i, c in enumerate(line) if c not in known)
-            raise ValueError(
-                f"unknown character {line[x]!r} at line {y + 1 + above} column {x + 1}: "
-                "use # or X for walls, . or space for free cells, S start, G goal"
-            )
-    return np.array([list(line.ljust(wide, "#")) for line in lines], dtype="U1"), above
 
 
 Features = Callable[[NDArray[Any]], NDArray[np.float64]]

@@ -1,9 +1,13 @@
-"""Maze text made by rule, of any size: tilings of rooms, perfect mazes, open rooms.
+"""Maps by rule, of any size: tilings of rooms, perfect mazes, open rooms.
 
-The text goes to `maze`. Benchmarks, tests and the studio draw from here; the paper's three maps are files in `mazes/`.
+`maze` builds them from a name such as ``"rooms:30x30"``. To add a rule, add an entry to `RULES`. The paper's three
+maps are files in `mazes/`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -27,11 +31,13 @@ def rooms_map(
     Parameters
     ----------
     rows, cols
-        Rooms down and across.
+        Number of rooms down and across.
     size
-        Cells along a room's side.
+        Number of cells along the side of a room.
     centred
-        Doors in the middle of each wall, which makes the map symmetric, instead of at random places.
+        Put doors in the middle of each wall, which makes the map symmetric, instead of at random places.
+    rng
+        Seed or generator that places the doors.
 
     Examples
     --------
@@ -82,6 +88,41 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     (ya, xa), (yb, xb) = np.divmod(tree.row, cols), np.divmod(tree.col, cols)
     grid[ya + yb + 1, xa + xb + 1] = "."
     return "\n".join("".join(row) for row in grid)
+
+
+class Rule(NamedTuple):
+    """How a map by rule is built: ``build(rows, cols, rng)`` returns its text."""
+
+    build: Callable[[int, int, int | np.random.Generator], str]
+    # Size of the map, for the limit: cells per unit of rows times columns.
+    cells: int
+
+
+RULES = {
+    "rooms": Rule(lambda rows, cols, rng: rooms_map(rows, cols, rng=rng), 121),
+    "perfect": Rule(lambda rows, cols, rng: perfect_map(rows, cols, rng=rng), 4),
+    "open": Rule(lambda rows, cols, rng: open_map(rows, cols), 1),
+}
+MAX_CELLS = 50_000_000
+
+
+def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
+    """Text of a map by rule, ``kind:ROWSxCOLS``, or None for a name of another form.
+
+    >>> by_rule("open:2x3").split()
+    ['...', '...']
+    """
+    kind, colon, size = name.partition(":")
+    if not colon or kind not in RULES:
+        return None
+    parts = size.split("x")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"a map made by rule has rows and columns, like {kind}:20x30, got {name!r}")
+    rows, cols = map(int, parts)
+    cells = rows * cols * RULES[kind].cells
+    if not 1 <= cells <= MAX_CELLS:
+        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {name} has {cells:,}: give other numbers")
+    return RULES[kind].build(rows, cols, rng)
 
 
 def _positive(what: str, number: int) -> int:
