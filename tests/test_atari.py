@@ -34,8 +34,8 @@ from eigenoptions.atari import (
     whereabouts,
 )
 from eigenoptions.atari.emulator import games
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
-from eigenoptions.features.ram import Ram
 from eigenoptions.parallel import Progress
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram

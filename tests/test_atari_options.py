@@ -26,7 +26,7 @@ from eigenoptions.atari import (
     rank,
     rows_of_v,
 )
-from eigenoptions.features.ram import Ram
+from eigenoptions.atari.ram import Ram
 from eigenoptions.options import TERMINATE
 
 RAM = {"obs_type": "ram", "frameskip": 1, "repeat_action_probability": 0.0}

@@ -15,9 +15,9 @@ from eigenoptions.atari import charting
 from eigenoptions.atari.charting import KEYS, VISITORS, Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
 from eigenoptions.discovery import discover
-from eigenoptions.features.ram import Ram
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 

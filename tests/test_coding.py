@@ -10,8 +10,8 @@ import pytest
 from tests.reference import gains
 
 from eigenoptions.atari.coding import Potentials, on_a_grid
+from eigenoptions.atari.ram import Ram
 from eigenoptions.features import Bits, recalled, record
-from eigenoptions.features.ram import Ram
 from eigenoptions.spectra.gram import Gram
 
 CODINGS = [

@@ -10,7 +10,6 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from scipy.sparse import issparse
 
 from eigenoptions.features import (
-    MAPS,
     Bits,
     Fourier,
     OneHot,
@@ -18,6 +17,7 @@ from eigenoptions.features import (
     Tiles,
     bounds,
     named,
+    names,
     recalled,
     record,
     rows_of,
@@ -27,7 +27,7 @@ LOW, HIGH = (-1.2, -0.07), (0.6, 0.07)
 SPACE = Box(np.array(LOW, dtype=np.float32), np.array(HIGH, dtype=np.float32))
 
 
-@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("name", names())
 def test_every_map_is_a_record_that_json_can_hold(name: str) -> None:
     space = Discrete(5) if name == "one-hot" else SPACE
     phi = named(name, space)

@@ -28,9 +28,9 @@ from eigenoptions.atari.coding import on_a_grid
 from eigenoptions.atari.emulator import BYTES, Emulator
 from eigenoptions.atari.frontier import Node, held
 from eigenoptions.atari.games import known
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rolling import Rolling, Rollouts, Until, addresses, one_of, whole
 from eigenoptions.atari.starts import Start, player_bytes
-from eigenoptions.features.ram import Ram
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.features.ram import CODES, Ram
+from eigenoptions.atari.ram import CODES, Ram
 
 __all__ = ["CODES", "Potentials", "Ram", "on_a_grid"]
 

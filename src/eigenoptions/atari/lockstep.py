@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from eigenoptions.atari.coding import Potentials
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.frontier import myopic, plan
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rolling import Rolling, Rollouts, Until, one_of, whole
-from eigenoptions.features.ram import Ram
 from eigenoptions.options.linear import TIE
 
 After = Literal["best", "noop", "random", "stop"]

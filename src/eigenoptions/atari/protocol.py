@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.atari.emulator import BYTES, Emulator, game_name
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
-from eigenoptions.features.ram import Ram
 from eigenoptions.parallel import Progress, pmap
 from eigenoptions.spectra import MOST_DENSE, Spectrum
 from eigenoptions.spectra.gram import Gram

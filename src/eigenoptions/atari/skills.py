@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.atari.emulator import Emulator, game_name
 from eigenoptions.atari.protocol import complete, rank
-from eigenoptions.features.ram import Ram
+from eigenoptions.atari.ram import Ram
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 

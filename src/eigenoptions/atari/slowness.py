@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.protocol import TOL
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start, influence
-from eigenoptions.features.ram import Ram
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 

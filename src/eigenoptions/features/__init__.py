@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
 from math import comb, prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-
-from eigenoptions.features.ram import Ram
 
 Map = Callable[[Any], Any]
 
@@ -234,7 +233,36 @@ class Tiles:
         return ones
 
 
-MAPS = {kind.name: kind for kind in (OneHot, Raw, Bits, Fourier, Tiles, Ram)}
+MAPS: dict[str, Any] = {kind.name: kind for kind in (OneHot, Raw, Bits, Fourier, Tiles)}
+# Maps of packages above this one by the module that registers them; it is imported when the map is named.
+MAPS_ELSEWHERE = {"ram": "eigenoptions.atari.ram"}
+
+
+def register(kind: Any) -> Any:
+    """Register a feature map (a frozen dataclass with a `name`), so that `named` and files of options find it."""
+    MAPS[kind.name] = kind
+    return kind
+
+
+def names() -> tuple[str, ...]:
+    """Names of the registered feature maps.
+
+    >>> names()
+    ('one-hot', 'raw', 'bits', 'fourier', 'tiles', 'ram')
+    """
+    return tuple(dict.fromkeys([*MAPS, *MAPS_ELSEWHERE]))
+
+
+def _map_class(name: str) -> Any:
+    if name not in MAPS and name in MAPS_ELSEWHERE:
+        import_module(MAPS_ELSEWHERE[name])
+    return MAPS[name]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ram":
+        return _map_class("ram")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
@@ -257,11 +285,11 @@ def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings
     >>> named("fourier", Box(np.array([-1.2, -0.07]), np.array([0.6, 0.07]), dtype=np.float64), order=5)
     Fourier(low=(-1.2, -0.07), high=(0.6, 0.07), order=5, coupled=2)
     """
-    if name not in MAPS:
+    if name not in names():
         raise ValueError(
-            f"features must be one of {', '.join(MAPS)} or a function of observations, got {name!r}"
+            f"features must be one of {', '.join(names())} or a function of observations, got {name!r}"
         )
-    kind: Any = MAPS[name]
+    kind = _map_class(name)
     if name == "one-hot":
         if space is None and obs is not None:
             return OneHot(int(np.max(obs)) + 1)
@@ -344,10 +372,9 @@ def recalled(record: Mapping[str, Any] | None, given: Map | None = None) -> Map 
         raise ValueError(f"the features are the function {made_by}, which is not in the file: pass features=")
     fields = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k != "map"}
     try:
-        kind: Any = MAPS[record["map"]]
-        made: Map = kind(**fields)
+        made: Map = _map_class(record["map"])(**fields)
     except (KeyError, TypeError):
-        raise ValueError(f"unknown feature map {record['map']!r}: known are {', '.join(MAPS)}") from None
+        raise ValueError(f"unknown feature map {record['map']!r}: known are {', '.join(names())}") from None
     return made
 
 

@@ -21,9 +21,9 @@ from eigenoptions.atari.protocol import (
     rank,
     rows_of_v,
 )
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.slowness import DECISIONS, EPISODE, held_play, held_spectrum, lasting_bytes
 from eigenoptions.atari.starts import Start
-from eigenoptions.features.ram import Ram
 from eigenoptions.spectra import Spectrum
 
 Array = NDArray[np.float64]

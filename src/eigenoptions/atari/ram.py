@@ -14,10 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions.features import Bits, register
+
 BYTES = 128  # of an Atari 2600
 CODES = ("bits", "bytes", "onehot", "thermometer")
 
 
+@register
 @dataclass(frozen=True)
 class Ram:
     """Features of bytes ``(N, 128)``: ``Ram()`` is the paper's 1,024 bits.
@@ -96,7 +99,7 @@ class Ram:
         place = value * self.steps // 256
         made: NDArray[Any]
         if self.code == "bits":
-            made = (value >> np.arange(8) & 1).astype(np.bool_)
+            made = Bits()(value.astype(np.uint8))
         elif self.code == "bytes":
             made = value / 256.0  # a power of two: sums of such numbers are exact
         elif self.code == "onehot":
