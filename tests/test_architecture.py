@@ -85,7 +85,9 @@ def violations(package: Path) -> Iterator[str]:
                 continue
             elif other not in LAYER:
                 yield f"{where}: {me} imports the package itself; write from eigenoptions.x import y"
-            elif LAYER[other] >= LAYER.get(me, 1 if front else len(ROWS) if me == "__main__" else -1):
+            elif LAYER[other] >= LAYER.get(
+                me, LAYER["mdp"] if front else len(ROWS) if me == "__main__" else -1
+            ):
                 yield f"{where}: {me} may not import {other}: imports point down"
 
 

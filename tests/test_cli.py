@@ -375,7 +375,7 @@ def test_damaged_files_are_one_line(capsys, tmp_path):
     file = tmp_path / "options.safetensors"
     assert "holds 2 items: index 7 is out of range" in refused(capsys, "show", str(file), "--only", "7")
     file.write_bytes(file.read_bytes()[:-3])
-    assert "is damaged or no options file" in refused(capsys, "show", str(file))
+    assert "is damaged or no eigenoptions file" in refused(capsys, "show", str(file))
 
 
 @pytest.mark.parametrize(

@@ -301,6 +301,6 @@ def test_unwritable_path_is_one_line_and_leaves_nothing(tmp_path):
     ):
         plots.save(fig, tmp_path / "missing" / "a.svg")
     (tmp_path / "folder.svg").mkdir()
-    with pytest.raises(OSError, match=r"cannot write .*folder.svg: Is a directory"):
+    with pytest.raises(OSError, match=r"cannot write .*folder.svg: it is a folder"):
         plots.save(fig, tmp_path / "folder.svg")
     assert [p.name for p in tmp_path.iterdir()] == ["folder.svg"]

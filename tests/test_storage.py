@@ -19,6 +19,7 @@ from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions import files
+from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet
 
 
@@ -202,7 +203,7 @@ def test_no_shorter_file_gets_through(file):
     raw = file.read_bytes()
     for size in [*range(0, 64), *range(64, len(raw), 37), len(raw) - 1]:
         file.write_bytes(raw[:size])
-        refused(ValueError, lambda: eo.load_options(file), "is damaged or no options file")
+        refused(ValueError, lambda: eo.load_options(file), "is damaged or no eigenoptions file")
     file.write_bytes(raw + b"\0")
     refused(ValueError, lambda: eo.load_options(file), "damaged")
 
@@ -253,9 +254,9 @@ def test_other_kinds_versions_and_programs(options, tmp_path):
     save_file(rows, path, metadata={"format": "pt"})
     refused(ValueError, lambda: eo.load_options(path), "not one of eigenoptions")
     path.write_bytes(b"PK\x03\x04 not a safetensors file at all")
-    refused(ValueError, lambda: eo.load_options(path), "is damaged or no options file")
+    refused(ValueError, lambda: eo.load_options(path), "is damaged or no eigenoptions file")
     path.write_text("#####\n#...#\n#####")
-    refused(ValueError, lambda: eo.load_options(path), "is damaged or no options file")
+    refused(ValueError, lambda: eo.load_options(path), "is damaged or no eigenoptions file")
 
 
 def test_no_file(tmp_path):
@@ -342,6 +343,38 @@ def test_a_file_has_the_usual_permissions(options, tmp_path):
     link = tmp_path / "link"
     link.symlink_to("a")
     eo.load_options(link)
+
+
+def test_only_regular_files_are_replaced_and_links_are_followed(options, tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    refused(OSError, lambda: options.save(pipe), f"cannot write {pipe}: it is not a regular file")
+    assert pipe.is_fifo()
+    link.symlink_to("target")
+    options.save(link)
+    assert link.is_symlink()
+    (tmp_path / "target").chmod(0o600)
+    options.save(link)
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "target"]
+
+
+def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.csv"
+    files.write_bytes(path, b"old")
+    with pytest.raises(TypeError), files.replacing(path) as temporary:
+        temporary.write_bytes(None)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_the_kind_of_a_file_is_read_from_its_header(file, tmp_path):
+    assert files.kind(file) == "options"
+    eo.LinearOptionSet([[1.0]], Raw(), 3).save(tmp_path / "linear")
+    assert files.kind(tmp_path / "linear") == "linear options"
+    for header in ("[]", "{}", "[" * 100_000, '{"kind": "options"}', '{"kind": "options", "format": 1}'):
+        save_file({"policy": np.zeros((1, 2))}, file, metadata={files.KEY: f"{files._seal(header)} {header}"})
+        refused(ValueError, lambda: eo.load_options(file), "is damaged")
 
 
 def test_a_header_is_plain_json(file):

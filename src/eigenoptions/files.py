@@ -1,8 +1,7 @@
-"""Sealed safetensors files: named arrays with a row an item, and a JSON header that vouches for every row.
+"""Files: safetensors with a JSON header and checksums, and the one way in which this package writes a file.
 
-One row is read without reading the others. A file that was cut short, altered or written by another version is
-refused with one clear line. Files are written to a temporary name and renamed, so a path holds a whole file or the
-old one. No pickle, ever.
+A file holds named arrays with one row per item. Each row has a checksum in the header, and the header has one too, so
+a single row is read and verified without the others. Damaged files raise `DamagedFileError`, one line. No pickle.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,90 +23,119 @@ from safetensors.numpy import save_file
 KEY = "eigenoptions"
 
 
+class DamagedFileError(ValueError):
+    """A file that was cut short or altered, or that another program wrote."""
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside `path`, to be written inside the block; at the end it takes the place of `path`.
+
+    So `path` holds either the old file or the whole new one. Symbolic links are followed, and only regular files
+    are replaced. Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
+        if target.exists() and not target.is_file():
+            raise FileExistsError(f"cannot write {path}: it is not a regular file; give another name")
+        temporary.touch()
+        mode = (target if target.exists() else temporary).stat().st_mode
+        yield temporary
+        # safetensors creates files that only their owner may read.
+        temporary.chmod(mode)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        message = f"cannot write {path}: {error.strerror}; choose a folder that exists and can be written"
+        raise type(error)(message) from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write a file by `replacing`: the whole file, or nothing."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
 def write(
     path: str | Path,
     header: dict[str, Any],
     rows: dict[str, NDArray[Any]],
     whole: dict[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write `rows` (arrays ``(n, ...)``, each row sealed by itself) and `whole` arrays under a JSON header.
+    """Write `rows` (arrays ``(n, ...)``, one checksum per row) and `whole` arrays (one checksum each) under a header.
 
-    Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
+    ``header["kind"]`` and ``header["format"]`` state what the file holds; see `kind` and `read`.
     """
-    target = Path(path)
-    whole = {k: _plain(v) for k, v in (whole or {}).items()}
-    rows = {k: _plain(v) for k, v in rows.items()}
-    n = len(next(iter(rows.values())))
-    sealed = dict(header)
-    sealed["seals"] = {
-        "rows": [_digest(*(rows[k][i] for k in sorted(rows))) for i in range(n)],
-        "whole": {k: _digest(v) for k, v in whole.items()},
-        "layout": {k: _layout(v) for k, v in rows.items()},
+    rows = {name: _plain(array) for name, array in rows.items()}
+    whole = {name: _plain(array) for name, array in (whole or {}).items()}
+    seals = {
+        "rows": [_digest(*(rows[k][i] for k in sorted(rows))) for i in range(len(next(iter(rows.values()))))],
+        "whole": {name: _digest(array) for name, array in whole.items()},
+        "layout": {name: _layout(array) for name, array in rows.items()},
     }
-    text = json.dumps(sealed, sort_keys=True, allow_nan=False)
-    # One entry: safetensors writes several in an order that changes, and the same options must be the same bytes.
-    meta = {KEY: f"{_seal(text)} {text}"}
-    if os.path.isdir(target):
-        raise IsADirectoryError(f"cannot write {target}: it is a folder; give a file name")
-    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.tmp")  # nobody else's name
-    try:
-        temporary.touch()  # a clear OSError before any work
-        mode = temporary.stat().st_mode
-        save_file({**rows, **whole}, temporary, metadata=meta)
-        temporary.chmod(mode)  # safetensors makes files that only their owner may read
-        os.replace(temporary, target)
-    except (OSError, SafetensorError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        kind = type(error) if isinstance(error, OSError) else OSError
-        message = f"cannot write {target}: {reason}; choose a folder that exists and can be written"
-        raise kind(message) from None
-    finally:
-        with suppress(OSError):  # it was renamed, or never made
-            temporary.unlink()
+    text = json.dumps({**header, "seals": seals}, sort_keys=True, allow_nan=False)
+    with replacing(path) as temporary:
+        try:
+            # One entry: safetensors writes several in an order that changes, and equal options must be equal bytes.
+            save_file({**rows, **whole}, temporary, metadata={KEY: f"{_seal(text)} {text}"})
+        except SafetensorError as error:
+            raise OSError(0, str(error)) from None
+
+
+def kind(path: str | Path) -> str:
+    """What a file holds, from its verified header: ``"options"``, ``"linear options"``, ``"gram"``, ..."""
+    with _opened(path) as (header, _):
+        return str(header["kind"])
 
 
 def read(
-    path: str | Path, kind: str, version: int, only: int | slice | Sequence[int] | None = None
+    path: str | Path, expected: str, version: int, only: int | slice | Sequence[int] | None = None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file of this kind and version; with `only`, just those rows are read.
+    """Header and arrays of a file of the `expected` kind and format version; `only` selects the rows to be read.
 
-    Raises ValueError with one line that says what is wrong with the file.
+    The header gains ``"rows"``, their numbers. Raises ValueError, one line, if anything is wrong with the file.
     """
-    source = Path(path)
-    if not os.path.isfile(source):
-        raise FileNotFoundError(f"no file {source}: give the path of a file that was saved")
-    try:
-        with safe_open(source, framework="np") as file:
-            header = _header(source, file.metadata() or {}, kind, version)
-            seals = header.pop("seals")
-            n = len(seals["rows"])
+    with _opened(path) as (header, file):
+        if header["kind"] != expected:
+            raise ValueError(f"{path} holds {header['kind']!r}, not {expected!r}")
+        if header["format"] != version:
+            raise ValueError(
+                f"{path} has format {header['format']}, this version reads {version}: "
+                "make the file again, or install the version that wrote it"
+            )
+        seals = header.pop("seals")
+        n = len(seals["rows"])
+        try:
             chosen = pick(n, slice(None) if only is None else only)
-            arrays = {k: file.get_tensor(k) for k in seals["whole"]}
-            names = sorted(set(file.keys()) - set(arrays))
-            rows = {
-                k: file.get_tensor(k) if only is None or n == 0 else _rows(file, k, chosen) for k in names
-            }
-    except SafetensorError as error:
-        raise ValueError(f"{source} is damaged or no {kind} file: {error}") from None
-    except OSError as error:
-        raise type(error)(f"cannot read {source}: {error.strerror or error}") from None
-    except IndexError:
-        raise ValueError(f"{source} holds {n} items: index {only} is out of range") from None
-    fits = all(len(v) == len(chosen) for v in rows.values())
-    if not fits or {k: _layout(v) for k, v in rows.items()} != seals["layout"]:
-        raise ValueError(f"{source} is damaged: its arrays do not match their seal")
-    for k, array in arrays.items():
-        if _digest(array) != seals["whole"][k]:
-            raise ValueError(f"{source} is damaged: {k} does not match its seal")
+        except IndexError:
+            raise ValueError(f"{path} holds {n} items: index {only} is out of range") from None
+        whole = {name: file.get_tensor(name) for name in seals["whole"]}
+        names = sorted(set(file.keys()) - set(whole))
+        every = only is None or n == 0
+        rows = {k: file.get_tensor(k) if every else _rows(file.get_slice(k), chosen) for k in names}
+    lengths = {len(array) for array in rows.values()}
+    if lengths != {len(chosen)} or {name: _layout(array) for name, array in rows.items()} != seals["layout"]:
+        raise DamagedFileError(f"{path} is damaged: its arrays do not match their checksum")
+    for name, array in whole.items():
+        if _digest(array) != seals["whole"][name]:
+            raise DamagedFileError(f"{path} is damaged: {name} does not match its checksum")
     for place, i in enumerate(chosen.tolist()):
-        if _digest(*(rows[k][place] for k in names)) != seals["rows"][i]:
-            raise ValueError(f"{source} is damaged: item {i} does not match its seal")
-    header["rows"] = chosen.tolist()
-    return header, {**arrays, **rows}
+        if _digest(*(rows[name][place] for name in names)) != seals["rows"][i]:
+            raise DamagedFileError(f"{path} is damaged: item {i} does not match its checksum")
+    return {**header, "rows": chosen.tolist()}, {**whole, **rows}
 
 
 def pick(n: int, index: Any) -> NDArray[np.intp]:
-    """Numbers of the items that an index (a number, a slice, numbers, a mask) chooses out of n.
+    """Numbers of the items that an index (a number, a slice, numbers, a mask) selects out of n.
 
     >>> pick(5, slice(1, None, 2)).tolist(), pick(5, -1).tolist(), pick(5, []).tolist()
     ([1, 3], [4], [])
@@ -119,27 +147,30 @@ def pick(n: int, index: Any) -> NDArray[np.intp]:
     return chosen
 
 
-def _rows(file: Any, name: str, chosen: NDArray[np.intp]) -> NDArray[Any]:
-    """Just these rows of an array in an open file."""
-    part = file.get_slice(name)
+@contextmanager
+def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The verified header of a file, and its arrays to be read inside the block."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"no file {path}: give the path of a file that was saved")
+    try:
+        with safe_open(path, framework="np") as file:
+            seal, _, text = (file.metadata() or {}).get(KEY, "").partition(" ")
+            if not seal:
+                raise ValueError(f"{path} is a safetensors file, but not one of eigenoptions")
+            if _seal(text) != seal:
+                raise DamagedFileError(f"{path} is damaged: its header does not match its checksum")
+            yield json.loads(text), file
+    except SafetensorError as error:
+        raise DamagedFileError(f"{path} is damaged or no eigenoptions file: {error}") from None
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedFileError(f"{path} is damaged: its header is not one of ours ({error})") from None
+    except OSError as error:
+        raise type(error)(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _rows(part: Any, chosen: NDArray[np.intp]) -> NDArray[Any]:
+    """Only these rows of an array in an open file."""
     return np.concatenate([part[i : i + 1] for i in chosen.tolist()] or [part[:0]])
-
-
-def _header(source: Path, meta: dict[str, str], kind: str, version: int) -> dict[str, Any]:
-    if KEY not in meta:
-        raise ValueError(f"{source} is a safetensors file, but not one of eigenoptions")
-    seal, _, text = meta[KEY].partition(" ")
-    if _seal(text) != seal:
-        raise ValueError(f"{source} is damaged: its header does not match its seal")
-    header: dict[str, Any] = json.loads(text)
-    if header.get("kind") != kind:
-        raise ValueError(f"{source} holds {header.get('kind')!r}, not {kind!r}")
-    if header.get("format") != version:
-        raise ValueError(
-            f"{source} has format {header.get('format')}, this version reads {version}: "
-            "make the file again, or install the version that wrote it"
-        )
-    return header
 
 
 def _seal(text: str) -> str:
@@ -159,5 +190,5 @@ def _layout(rows: NDArray[Any]) -> str:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """In one piece and in this machine's byte order."""
+    """The array in C order and in the byte order of this machine."""
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")

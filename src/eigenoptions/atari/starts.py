@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from eigenoptions.atari.emulator import BYTES, Emulator, game_name
 from eigenoptions.atari.games import known
+from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress
 
 FORMAT = 1  # of files
@@ -257,10 +258,7 @@ def save_starts(path: str | Path, starts: Sequence[Start]) -> None:
         "game": starts[0].game,
         "starts": [s.plain() for s in starts],
     }
-    target = Path(path)
-    temporary = target.with_name(target.name + ".tmp")
-    temporary.write_text(json.dumps(text) + "\n", encoding="utf-8")
-    temporary.replace(target)
+    write_bytes(path, (json.dumps(text) + "\n").encode())
 
 
 def load_starts(path: str | Path, game: str | None = None) -> list[Start]:

@@ -114,6 +114,7 @@ class Diffusion:
     def _write(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
         from eigenoptions import plots
         from eigenoptions.evaluation import hitting_times
+        from eigenoptions.files import write_bytes
 
         y = [row["diffusion_time"] for row in rows]
         levels = {"primitive actions": y[0]}
@@ -128,7 +129,7 @@ class Diffusion:
                 hard, mdp.coords, f"mean steps to reach, {len(options)} options"
             )
         make(folder)
-        plots.write(folder / "diffusion.csv", _csv(rows))
+        write_bytes(folder / "diffusion.csv", _csv(rows))
         for name, fig in figures.items():
             plots.save(fig, folder / name)
         return [folder / name for name in ("diffusion.csv", *figures)]
@@ -252,6 +253,7 @@ class Learn:
 
     def _write(self, folder: Path, records: dict[int, LearningRecord]) -> list[Path]:
         from eigenoptions import plots
+        from eigenoptions.files import write_bytes
 
         rows = []
         for n, record in records.items():
@@ -269,7 +271,7 @@ class Learn:
             limits=(-0.02, 1.02),
         )
         make(folder)
-        plots.write(folder / "learning.csv", _csv(rows))
+        write_bytes(folder / "learning.csv", _csv(rows))
         plots.save(fig, folder / "learning.svg")
         return [folder / "learning.csv", folder / "learning.svg"]
 

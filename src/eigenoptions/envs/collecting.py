@@ -327,13 +327,13 @@ def _record(walker: Walker, folder: Path, far: _Far | None, progress: Progress |
             continue
         try:
             header, batch = _read(folder, i)
-        except ValueError as damage:
-            if "damaged" not in str(damage):  # another version's, or something else: not ours to replace
-                walker.close()
-                raise
+        except files.DamagedFileError as damage:
             log.warning("%s; it is collected again", damage)
             missing.append(i)
             continue
+        except ValueError:
+            walker.close()
+            raise
         differ = [k for k, v in walker.settings.items() if header["settings"].get(k) != v]
         if differ:
             walker.close()

@@ -17,12 +17,12 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from eigenoptions import plots
 from eigenoptions.experiments import EXPERIMENTS, rules
 from eigenoptions.experiments.experiment import Experiment
 from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.experiments.page import Shown, made, section, sheet, taken, verdicts
 from eigenoptions.experiments.results import Outcome, keep, kept, tables
+from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress, pmap
 
 EXTRAS = {"atari": "ale_py"}  # of experiments, and the package that tells whether they are installed
@@ -164,7 +164,7 @@ def _claim(out: Path) -> None:
         raise type(error)(f"cannot make the folder {out}: {error.strerror or error}") from None
     if not (out / MARK).exists():
         text = b"This folder was made by `eigenoptions reproduce` and may be written again by it.\n"
-        plots.write(out / MARK, text)
+        write_bytes(out / MARK, text)
 
 
 def _clear(out: Path, start_over: bool) -> None:
@@ -194,9 +194,9 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
         raise type(error)(f"cannot make the folder {data}: {error.strerror or error}") from None
     for outcome in outcomes:
         for table, text in tables(outcome.results).items():
-            plots.write(data / f"{outcome.experiment.name}-{table}.csv", text.encode())
-    plots.write(data / "claims.csv", _claims_csv(shown))
-    plots.write(out / "index.html", html)
+            write_bytes(data / f"{outcome.experiment.name}-{table}.csv", text.encode())
+    write_bytes(data / "claims.csv", _claims_csv(shown))
+    write_bytes(out / "index.html", html)
 
 
 def _rules() -> str:
@@ -246,7 +246,7 @@ def _pictures(out: Path, outcome: Outcome) -> str:
     if found.get("of") != of:
         folder.mkdir(parents=True, exist_ok=True)
         found = {"of": of, **gallery(outcome.results, folder)}
-        plots.write(record, json.dumps(found).encode())
+        write_bytes(record, json.dumps(found).encode())
     large = FULL / name / "index.html"
     where = (
         f'a <a href="{escape(os.path.relpath(large, out))}">run of its own</a> is here, and '

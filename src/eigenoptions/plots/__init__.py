@@ -16,7 +16,6 @@ from eigenoptions.plots.figures import options as options
 from eigenoptions.plots.figures import pvfs as pvfs
 from eigenoptions.plots.figures import save as save
 from eigenoptions.plots.figures import svg as svg
-from eigenoptions.plots.figures import write as write
 from eigenoptions.plots.lines import curve_panel as curve_panel
 from eigenoptions.plots.lines import point_panel as point_panel
 from eigenoptions.plots.panels import Panel as Panel

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -14,6 +12,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from eigenoptions.files import write_bytes
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.plots.lines import curve_panel
@@ -265,26 +264,7 @@ def save(fig: Figure, path: str | Path) -> None:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"pictures are written as {', '.join('.' + f for f in FORMATS)}, got {str(path)!r}")
-    write(path, _bytes(fig, kind))
-
-
-def write(path: str | Path, data: bytes) -> None:
-    """Write a file under a temporary name and rename it: the path holds a whole file or the old one.
-
-    Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
-    """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, target)
-    except OSError as error:
-        with suppress(OSError):  # a file system that cannot be written has nothing to clean up
-            temporary.unlink()
-        why = error.strerror or str(error)
-        raise type(error)(
-            f"cannot write {target}: {why}; choose a folder that exists and can be written"
-        ) from None
+    write_bytes(path, _bytes(fig, kind))
 
 
 def _bytes(fig: Figure, kind: str) -> bytes:

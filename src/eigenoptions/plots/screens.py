@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from eigenoptions.plots.figures import write
+from eigenoptions.files import write_bytes
 from eigenoptions.plots.lines import CYCLE, DASHES
 from eigenoptions.plots.panels import INK, Panel
 
@@ -148,4 +148,4 @@ def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> Non
         loop=0,
         optimize=False,
     )
-    write(path, buffer.getvalue())
+    write_bytes(path, buffer.getvalue())

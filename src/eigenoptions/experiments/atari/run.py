@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.atari import Start, atari_options, game_name, save_starts
 from eigenoptions.experiments.atari import experiment
 from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
@@ -25,6 +24,7 @@ from eigenoptions.experiments.experiment import Claim, Settings
 from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.experiments.page import duration, made, section, sheet, verdicts
 from eigenoptions.experiments.results import Outcome, tables
+from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress
 
 INDEX = "index.json"  # of all games in a folder, for the studio
@@ -85,7 +85,7 @@ def show(
     _refuse_others(here, size, settings, fresh)
     start = time.perf_counter()
     with Shelf(here / "jobs", {"game": name, "size": size}, fresh=fresh) as shelf:
-        plots.write(here / MADE, json.dumps({"size": size, "settings": settings}, indent=1).encode())
+        write_bytes(here / MADE, json.dumps({"size": size, "settings": settings}, indent=1).encode())
         frames = 0
 
         def arrived(i: int, result: Any) -> None:
@@ -103,10 +103,10 @@ def show(
     _keep_options(here, name, settings, results["reached"]["starts"])
     shown = gallery(results, here, tell)
     for table, text in tables(results).items():
-        plots.write(here / f"{table}.csv", text.encode())
-    plots.write(here / "rollouts.csv", _csv(results["columns"], results["rollouts"]))
+        write_bytes(here / f"{table}.csv", text.encode())
+    write_bytes(here / "rollouts.csv", _csv(results["columns"], results["rollouts"]))
     claims = study.claims(results)
-    plots.write(here / "index.html", _page(outcome, claims, shown).encode())
+    write_bytes(here / "index.html", _page(outcome, claims, shown).encode())
     _enter(Path(folder) / INDEX, shown)
     files = [here / "index.html", here / "options.safetensors", here / "starts.json"]
     return Shown(name, claims, results["highlights"], files, results["acts"], seconds)
@@ -181,4 +181,4 @@ def _enter(path: Path, shown: Mapping[str, Any]) -> None:
     except (FileNotFoundError, ValueError, KeyError):
         games = []
     games = sorted([g for g in games if g["name"] != entry["name"]] + [entry], key=lambda g: str(g["name"]))
-    plots.write(path, json.dumps({"format": 1, "games": games}, indent=1).encode())
+    write_bytes(path, json.dumps({"format": 1, "games": games}, indent=1).encode())

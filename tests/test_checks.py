@@ -1,0 +1,50 @@
+"""Checks of arguments: what is accepted, and that every refusal names the argument, the limit and the value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eigenoptions._checks import number, one_of, whole
+
+
+@pytest.mark.parametrize("value", [1, 3, np.int8(3), np.uint64(7)])
+def test_whole_numbers_are_accepted(value):
+    assert type(whole("n", value)) is int
+    assert whole("n", value) == value
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.0, "1", None, np.bool_(True), np.array([1]), float("nan")])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(ValueError, match="n must be a whole number from 1, got "):
+        whole("n", value)
+
+
+def test_limits_of_whole_numbers_are_inclusive():
+    assert [whole("n", n, 0, 2) for n in (0, 1, 2)] == [0, 1, 2]
+    for n in (-1, 3):
+        with pytest.raises(ValueError, match=f"n must be a whole number in 0..2, got {n}"):
+            whole("n", n, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("interval", "inside", "outside"),
+    [
+        ("[0, 1)", (0, 0.5, np.float32(0.25)), (-0.1, 1, 1.5)),
+        ("(0, 1]", (1, 0.5), (0, 1.1)),
+        ("[0, 1]", (0, 1), (-1e-9, 1 + 1e-9)),
+        ("[0, inf)", (0, 1e300), (-1, float("inf"))),
+    ],
+)
+def test_intervals(interval, inside, outside):
+    assert [number("x", x, interval) for x in inside] == list(inside)
+    for x in (*outside, float("nan"), True, "0.5", None, 0.5j):
+        with pytest.raises(ValueError, match=r"x must be in .*, got "):
+            number("x", x, interval)
+
+
+def test_names_out_of_a_registry():
+    assert one_of("method", "eigen", {"eigen": 1, "random": 2}) == "eigen"
+    for value in ("Eigen", None, ["eigen"]):
+        with pytest.raises(ValueError, match="method must be one of eigen, random, got "):
+            one_of("method", value, {"eigen": 1, "random": 2})
