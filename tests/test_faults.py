@@ -1,6 +1,6 @@
 """Faults for real: workers, nodes of a cluster and drivers are killed in mid-run, and the results do not care.
 
-Disks that are full or read-only are in ``test_keeping.py``. Only process ids that were written down are killed.
+Disks that are full or read-only are in ``test_store.py``. Only process ids that were written down are killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from tests.clusters import PATIENCE, Cluster, end, members, wait_until
 
-from eigenoptions.experiments.keeping import Shelf
+from eigenoptions.experiments.store import Store
 from eigenoptions.parallel import cluster, pmap
 
 pytestmark = pytest.mark.faults
@@ -159,11 +159,11 @@ def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkey
 
 DRIVER = """
 import json, sys
-from eigenoptions.experiments.keeping import Shelf
+from eigenoptions.experiments.store import Store
 from tests.test_faults import draw
 folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-with Shelf(folder) as shelf:
-    shelf.pmap(draw, jobs, engine=engine, progress=lambda p: print(p.done, flush=True))
+with Store(folder) as store:
+    store.pmap(draw, jobs, engine=engine, progress=lambda p: print(p.done, flush=True))
 """
 
 
@@ -172,7 +172,7 @@ def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
     marks.mkdir()
     jobs = [{"folder": str(marks), "seed": i, "seconds": 0.5} for i in range(12)]
     with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(tmp_path / "shelf"), engine, json.dumps(jobs)],
+        [sys.executable, "-c", DRIVER, str(tmp_path / "store"), engine, json.dumps(jobs)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         text=True,
@@ -190,9 +190,9 @@ def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))  # nobody works for the dead
     before = len(started(marks))
     assert before < len(jobs)
-    with Shelf(tmp_path / "shelf") as shelf:
+    with Store(tmp_path / "store") as store:
         first: list[int] = []
-        found = shelf.pmap(draw, jobs, engine=engine, progress=lambda p: first.append(p.done))
+        found = store.pmap(draw, jobs, engine=engine, progress=lambda p: first.append(p.done))
     assert first[0] >= 4
     assert same(found, jobs)
     assert len(started(marks)) == before + len(jobs) - first[0]

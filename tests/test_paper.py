@@ -7,8 +7,10 @@ import csv
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,13 +19,14 @@ from matplotlib.figure import Figure
 
 from eigenoptions import plots
 from eigenoptions.cli import main
-from eigenoptions.experiments import EXPERIMENTS, Claim, discovered, figure2, figure3, figure5, theorem31
+from eigenoptions.experiments import EXPERIMENTS, Claim
 from eigenoptions.experiments.experiment import VERDICTS, verdict
-from eigenoptions.experiments.journal import Journal
-from eigenoptions.experiments.keeping import Shelf, makers
 from eigenoptions.experiments.page import inline
+from eigenoptions.experiments.paper import figure2, figure3, figure5, theorem31
+from eigenoptions.experiments.paper import first_options as discovered
 from eigenoptions.experiments.report import page, reproduce
-from eigenoptions.experiments.results import Outcome, keep, kept, tables
+from eigenoptions.experiments.results import Outcome, get, put, tables
+from eigenoptions.experiments.store import Store
 from eigenoptions.parallel import ENGINES
 
 
@@ -65,10 +68,10 @@ def test_every_experiment_draws_and_judges(experiment, results):
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
     given = experiment.settings["quick"]
-    with Shelf(tmp_path) as shelf:
-        keep(shelf, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
-    with Shelf(tmp_path) as shelf:
-        again = kept(shelf, experiment, given)
+    with Store(tmp_path) as store:
+        put(store, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
+    with Store(tmp_path) as store:
+        again = get(store, experiment, given)
     assert (again.seconds, again.made) == (1.5, {"cores": 2})
     assert experiment.notes(again.results) == experiment.notes(results[experiment.name])
     assert experiment.claims(again.results) == experiment.claims(results[experiment.name])
@@ -80,30 +83,18 @@ def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
     experiment = EXPERIMENTS[0]
     given = experiment.settings["quick"]
     plain = {"x": np.arange(3), "rows": [{"a": 1, "b": float("inf")}], "nan": float("nan"), "text": "t"}
-    with Shelf(tmp_path) as shelf:
-        assert kept(shelf, experiment, given) is None
-        keep(shelf, Outcome(experiment, given, plain, 0.0))
-        again = kept(shelf, experiment, given).results
-        assert kept(shelf, experiment, {**given, "mazes": ["i-maze"]}) is None
+    with Store(tmp_path) as store:
+        assert get(store, experiment, given) is None
+        put(store, Outcome(experiment, given, plain, 0.0))
+        again = get(store, experiment, given).results
+        assert get(store, experiment, {**given, "mazes": ["i-maze"]}) is None
     np.testing.assert_array_equal(again["x"], plain["x"])
     assert again["rows"] == plain["rows"]
     assert np.isnan(again["nan"])
-    (file,) = tmp_path.glob("*.jobs")
-    file.write_bytes(file.read_bytes()[:-1])
-    with Shelf(tmp_path) as shelf:
-        assert kept(shelf, experiment, given) is None
-
-
-def test_results_are_made_again_only_when_their_code_changes():
-    simple, learning = (makers(f"eigenoptions.experiments.{name}") for name in ("figure1", "figure7"))
-    assert {"eigenoptions.mdp", "eigenoptions._sketch", "eigenoptions.experiments.experiment"} <= simple
-    assert {
-        "eigenoptions._kernels.learning",
-        "eigenoptions.experiments.rules",
-        "eigenoptions.experiments.paper.jobs",
-    } <= learning
-    assert "eigenoptions.learning" not in simple
-    assert not {name for name in simple | learning if "plots" in name or "report" in name or "cli" in name}
+    with closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as database, database:
+        database.execute("UPDATE jobs SET result = substr(result, 1, length(result) - 1)")
+    with Store(tmp_path) as store:
+        assert get(store, experiment, given) is None
 
 
 def test_verdicts_are_all_some_or_none():
@@ -242,11 +233,7 @@ def test_data_are_tidy_csv(report, results):
 def test_a_second_run_goes_on_from_what_is_done(tmp_path):
     folder, names, news = tmp_path / "report", ["figure1", "figure4"], list[str]()
     outcomes = reproduce(folder, "quick", names, engine="serial")
-    files = sorted((folder / "jobs").glob("*.jobs"))
-    before = [f.stat().st_mtime_ns for f in files]
     again = reproduce(folder, "quick", names, engine="serial", tell=news.append)
-    assert [f.stat().st_mtime_ns for f in files] == before
-    assert len(files) == 2
     assert news == ["writing the report"]
     assert [o.seconds for o in again] == [o.seconds for o in outcomes]
     both = reproduce(folder, "quick", ["figure1"], fresh=True, engine="serial", tell=news.append)
@@ -257,6 +244,12 @@ def test_a_second_run_goes_on_from_what_is_done(tmp_path):
 def data(folder, name):
     """Bytes of the tables of an experiment."""
     return {p.name: p.read_bytes() for p in sorted((folder / "data").glob(f"{name}-*.csv"))}
+
+
+def learned(folder):
+    """Seconds of the stored jobs of learning."""
+    with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database:
+        return database.execute("SELECT seconds FROM jobs WHERE function LIKE '%.jobs.learn'").fetchall()
 
 
 KILLED = """
@@ -274,14 +267,11 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
     command = [sys.executable, "-c", KILLED, str(folder), "processes"]
     assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
     assert not (folder / "index.html").exists()
-    (journal,) = (folder / "jobs").glob("eigenoptions.experiments.paper.jobs.learn-*.jobs")
-    before = journal.read_bytes()
-    assert before.count(b'{"key": ') == 5
+    assert len(learned(folder)) == 5
     seen = []
     reproduce(folder, "quick", ["figure7"], engine="serial", progress=lambda p: seen.append(p.done))
     assert seen == list(range(5, seen[-1] + 1))
-    assert journal.read_bytes().startswith(before)
-    assert journal.read_bytes().count(b'{"key": ') == seen[-1]  # none was done twice
+    assert len(learned(folder)) == seen[-1]
     assert data(folder, "figure7") == data(report[0], "figure7") != {}
 
 
@@ -304,7 +294,7 @@ def test_starting_over_with_one_experiment_outlives_a_kill(tmp_path):
 def test_two_runs_on_one_report_do_not_meet(report, capsys, tmp_path):
     folder, _ = report
     page_before = (folder / "index.html").read_bytes()
-    with Shelf(folder / "jobs"):
+    with Store(folder / "jobs"):
         assert main(["reproduce", "--settings", "quick", "--out", str(folder)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -338,27 +328,21 @@ def test_a_report_of_another_version(tmp_path, caplog, capsys):
     old.write_text("of an earlier version")
     reproduce(folder, "quick", ["figure1"], engine="serial")
     assert f"{old} and others like it were made by an earlier version and are not used" in caplog.text
-    (journal,) = (folder / "jobs").glob("*figure1.run*.jobs")
-    journal.write_bytes(journal.read_bytes().replace(b"journal 1", b"journal 7", 1))
+    with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database:
+        database.execute("PRAGMA user_version = 7")
     assert main(["reproduce", "--settings", "quick", "--only", "figure1", "--out", str(folder)]) == 2
     err = capsys.readouterr().err.splitlines()[-1]
     assert "has format 7, this version reads 1: start over (--fresh), give another folder, or install" in err
     with pytest.raises(ValueError, match="has format 7"):
         reproduce(folder, "quick", ["figure4"], engine="serial")  # before any work is done
-    with Shelf(folder / "jobs", fresh=True):
-        pass
-    assert list((folder / "jobs").glob("*.jobs")) == []
 
 
-def test_seconds_of_kept_jobs_count(tmp_path):
+def test_seconds_of_stored_jobs_count(tmp_path):
     folder = tmp_path / "report"
     (first,) = reproduce(folder, "quick", ["figure6"], engine="serial")
-    (whole,) = (folder / "jobs").glob("*figure6.run*.jobs")
-    whole.unlink()
-    took = 0.0
-    for path in (folder / "jobs").glob("*.work.*.jobs"):
-        with Journal(path) as journal:
-            took += sum(journal.head(place).get("seconds", 0.0) for place in journal.places)
+    with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database, database:
+        database.execute("DELETE FROM jobs WHERE function LIKE '%.figure6.run'")
+        (took,) = database.execute("SELECT sum(seconds) FROM jobs").fetchone()
     (again,) = reproduce(folder, "quick", ["figure6"], engine="serial")
     assert 0 < took <= again.seconds
     assert first.results.keys() == again.results.keys()

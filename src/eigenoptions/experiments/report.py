@@ -19,9 +19,9 @@ from pathlib import Path
 
 from eigenoptions.experiments import EXPERIMENTS, rules
 from eigenoptions.experiments.experiment import Experiment
-from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.experiments.page import Shown, made, section, sheet, taken, verdicts
-from eigenoptions.experiments.results import Outcome, keep, kept, tables
+from eigenoptions.experiments.results import Outcome, get, put, tables
+from eigenoptions.experiments.store import Store
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress, pmap
 
@@ -74,23 +74,23 @@ def reproduce(
     pmap(abs, [], engine, workers=workers)  # refuses what it must before anything is written
     _claim(out)
     start_over = fresh and not only
-    with Shelf(out / "jobs", {"settings": settings}, fresh=start_over) as shelf:
+    with Store(out / "jobs", fresh=start_over) as store:
         _clear(out, start_over)
         outcomes = []
         for experiment in EXPERIMENTS:
             given = experiment.settings[settings]
             again = fresh and experiment in chosen
-            outcome = None if again else kept(shelf, experiment, given)
+            outcome = None if again else get(store, experiment, given)
             if outcome is None and experiment in chosen:
                 if again:
-                    shelf.forget(experiment.run, dict(given))
+                    store.delete(experiment.run, dict(given))
                 tell(experiment.title)
-                start, spared = time.perf_counter(), shelf.spared
-                over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
+                start, saved = time.perf_counter(), store.seconds_saved
+                over = partial(store.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
                 results = experiment.run(given, over)
-                seconds = time.perf_counter() - start + shelf.spared - spared
+                seconds = time.perf_counter() - start + store.seconds_saved - saved
                 outcome = Outcome(experiment, given, results, seconds, made(engine))
-                keep(shelf, outcome)
+                put(store, outcome)
             if outcome is not None:
                 outcomes.append(outcome)
         tell("writing the report")
@@ -99,7 +99,7 @@ def reproduce(
         except OSError as error:
             why = f"cannot write {error.filename}: {error.strerror}" if error.strerror else str(error)
             told = type(error)(
-                f"{why}; all results are kept in {shelf.folder}: start again when it can be written"
+                f"{why}; all results are kept in {store.folder}: start again when it can be written"
             )
             raise told from None
     return outcomes

@@ -1,8 +1,4 @@
-"""Results of experiments: kept on a shelf, so that they are made once, and as tidy CSV for everybody else.
-
-A kept outcome says which experiment, settings and code made it, and on which machine; for other settings or other code
-it is made again, from those of its jobs that are still good (see `keeping`).
-"""
+"""Outcomes of experiments, which the store keeps, and their tables as CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eigenoptions.experiments.experiment import Experiment, Results, Settings
-from eigenoptions.experiments.keeping import Shelf
+from eigenoptions.experiments.store import Store
 
 
 @dataclass(frozen=True)
@@ -26,15 +22,15 @@ class Outcome:
     made: dict[str, Any] = field(default_factory=dict)
 
 
-def keep(shelf: Shelf, outcome: Outcome) -> None:
-    """Put an outcome on a shelf."""
-    kept = {"results": outcome.results, "seconds": outcome.seconds, "made": outcome.made}
-    shelf.keep(outcome.experiment.run, dict(outcome.settings), kept)
+def put(store: Store, outcome: Outcome) -> None:
+    """Store an outcome."""
+    record = {"results": outcome.results, "seconds": outcome.seconds, "made": outcome.made}
+    store.put(outcome.experiment.run, dict(outcome.settings), record)
 
 
-def kept(shelf: Shelf, experiment: Experiment, settings: Settings) -> Outcome | None:
-    """Find the outcome this code made under these settings, if it is there and whole."""
-    found: dict[str, Any] | None = shelf.kept(experiment.run, dict(settings))
+def get(store: Store, experiment: Experiment, settings: Settings) -> Outcome | None:
+    """Return the outcome of this version of the code under these settings, or None if it is not stored."""
+    found: dict[str, Any] | None = store.get(experiment.run, dict(settings))
     return None if found is None else Outcome(experiment, settings, **found)
 
 

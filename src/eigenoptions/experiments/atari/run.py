@@ -21,9 +21,9 @@ from eigenoptions.experiments.atari import experiment
 from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
 from eigenoptions.experiments.atari.jobs import PAPER, collection_of
 from eigenoptions.experiments.experiment import Claim, Settings
-from eigenoptions.experiments.keeping import Shelf
 from eigenoptions.experiments.page import duration, made, section, sheet, verdicts
 from eigenoptions.experiments.results import Outcome, tables
+from eigenoptions.experiments.store import Store
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress
 
@@ -84,7 +84,7 @@ def show(
     settings = study.settings[size]
     _refuse_others(here, size, settings, fresh)
     start = time.perf_counter()
-    with Shelf(here / "jobs", {"game": name, "size": size}, fresh=fresh) as shelf:
+    with Store(here / "jobs", fresh=fresh) as store:
         write_bytes(here / MADE, json.dumps({"size": size, "settings": settings}, indent=1).encode())
         frames = 0
 
@@ -94,10 +94,10 @@ def show(
                 frames += result["acts"]
                 speed(frames / (time.perf_counter() - start))
 
-        over = partial(shelf.pmap, engine=engine, workers=workers, progress=progress, arrived=arrived)
+        over = partial(store.pmap, engine=engine, workers=workers, progress=progress, arrived=arrived)
         tell(f"{name}: start states, collections, roll-outs")
         results = study.run(settings, over)
-        seconds = time.perf_counter() - start + shelf.spared
+        seconds = time.perf_counter() - start + store.seconds_saved
     outcome = Outcome(study, settings, results, seconds, made(engine))
     tell(f"{name}: options")
     _keep_options(here, name, settings, results["reached"]["starts"])

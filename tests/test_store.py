@@ -1,18 +1,18 @@
-"""Kept results: killed, torn, full, read-only or used twice, what is finished is there and nothing else is."""
+"""The store of finished jobs: whether a run is killed, the disk full, the file damaged or the folder used twice."""
 
 from __future__ import annotations
 
 import functools
-import json
 import math
 import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +23,8 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
 from scipy.sparse import csr_array
 
-from eigenoptions.experiments import keeping
-from eigenoptions.experiments import lock as locking
-from eigenoptions.experiments.journal import Journal
-from eigenoptions.experiments.keeping import Shelf, makers
-from eigenoptions.experiments.lock import Lock
-from eigenoptions.experiments.plain import decode, encode
+from eigenoptions.experiments import store as storing
+from eigenoptions.experiments.store import Store, decode, encode
 
 ROOT = Path(__file__).parent.parent
 
@@ -83,9 +79,10 @@ def jobs(n, **more):
     return [{"seed": i, **more} for i in range(n)]
 
 
-def journal_of(folder, name="roll"):
-    (path,) = folder.glob(f"*.{name}-*.jobs")
-    return path
+def stored(folder):
+    """Number of jobs in a store that nobody uses."""
+    with closing(sqlite3.connect(folder / "jobs.sqlite")) as database:
+        return database.execute("SELECT count(*) FROM jobs").fetchone()[0]
 
 
 # What comes back --------------------------------------------------------------------------------------------
@@ -96,7 +93,6 @@ leaves = (
     | st.integers()
     | st.floats()
     | st.text()
-    | st.binary(max_size=9)
     | npst.arrays(
         st.one_of(
             npst.boolean_dtypes(),
@@ -123,9 +119,7 @@ plain = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(plain)
 def test_plain_data_come_back_as_they_were(value):
-    tree, parts = encode(value)
-    text = json.dumps(tree, allow_nan=False)
-    assert flat(decode(json.loads(text), b"".join(parts))) == flat(value)
+    assert flat(decode(encode(value))) == flat(value)
 
 
 def test_numpy_scalars_orders_and_odd_keys_come_back_too():
@@ -136,19 +130,20 @@ def test_numpy_scalars_orders_and_odd_keys_come_back_too():
         "nan": np.array([np.nan, -np.inf, -0.0]),
         "zero": -0.0,
         "scalar": [np.int8(-3), np.bool_(True), np.str_("ü"), np.array(7, dtype=np.uint8)],
-        3: {(1, 2): b"\0\xff"},
+        3: {(1, 2): "line\nbreak"},
         "empty": [(), [], {}, np.zeros((0, 3), dtype=bool)],
     }
-    tree, parts = encode(value)
-    back = decode(json.loads(json.dumps(tree)), b"".join(parts))
+    back = decode(encode(value))
     assert flat(back) == flat(value)
-    back["f"][0, 0] = 5  # a copy, to do with as one likes
+    # A copy that the caller may change.
+    back["f"][0, 0] = 5
 
 
 @pytest.mark.parametrize(
     "value",
     [
         object(),
+        b"bytes",
         {1, 2},
         [np.array([None])],
         np.zeros(2, dtype=[("a", int)]),
@@ -165,18 +160,17 @@ def test_what_is_not_plain_is_refused(value):
 
 
 def test_what_is_finished_is_not_done_again(tmp_path, rolled):
-    with Shelf(tmp_path / "new" / "shelf", note={"why": "test"}) as shelf:
-        first = shelf.pmap(roll, jobs(3))
-    with Shelf(tmp_path / "new" / "shelf") as shelf:
+    with Store(tmp_path / "new" / "jobs") as store:
+        first = store.pmap(roll, jobs(3))
+    with Store(tmp_path / "new" / "jobs") as store:
         assert rolled() == [0, 1, 2]
-        more = shelf.pmap(roll, [*jobs(5)[::-1], {"seed": 9}, {"seed": 9}])
+        more = store.pmap(roll, [*jobs(5)[::-1], {"seed": 9}, {"seed": 9}])
         assert rolled()[3:] == [4, 3, 9]
-        assert shelf.spared > 0
+        assert store.seconds_saved > 0
     assert flat(more[2:5]) == flat(first[::-1])
     assert flat(first) == flat([roll(job) for job in jobs(3)])
     assert more[5] is not more[6]  # one may change a result without changing the other
-    assert sorted(os.listdir(tmp_path / "new" / "shelf"))[0] == ".lock"
-    assert b'{"about": {"function": "' in journal_of(tmp_path / "new" / "shelf").read_bytes()
+    assert os.listdir(tmp_path / "new" / "jobs") == ["jobs.sqlite"]
 
 
 def test_the_key_holds_settings_and_what_is_shared(tmp_path):
@@ -184,69 +178,87 @@ def test_the_key_holds_settings_and_what_is_shared(tmp_path):
     class Table:
         weights: object
 
-    with Shelf(tmp_path) as shelf:
-        assert shelf.pmap(scale, [1, 2], shared={"by": 10}) == [10, 20]
-        assert shelf.pmap(scale, [1, 2], shared={"by": 7}) == [7, 14]
+    with Store(tmp_path) as store:
+        assert store.pmap(scale, [1, 2], shared={"by": 10}) == [10, 20]
+        assert store.pmap(scale, [1, 2], shared={"by": 7}) == [7, 14]
         a, b = np.eye(2), np.ones((2, 2))
-        for table in (a, b, Table(a), Table(b), [csr_array(a)], [csr_array(b)]):
-            before = journal_of(tmp_path, "scale").stat().st_size
-            for grows in (True, False):
-                assert shelf.pmap(scale, [3], shared={"by": 2, "table": table}) == [6]
-                after = journal_of(tmp_path, "scale").stat().st_size
-                assert (after > before) is grows
-                before = after
-        with pytest.raises(ValueError, match=r"builtins.object cannot be kept") as caught:
-            shelf.pmap(scale, [1], shared={"by": 1, "table": object()})
-        assert caught.value.__notes__[0].startswith("among what is shared")
+        computed = []
+        for table in (a, b, Table(a), Table(b), [csr_array(a)], [csr_array(b)], (csr_array(b),)) * 2:
+            given = {"by": 2, "table": table}
+            assert store.pmap(scale, [3], shared=given, arrived=lambda i, r: computed.append(r)) == [6]
+        assert len(computed) == 7
+        with pytest.raises(ValueError, match=r"builtins.object cannot be kept"):
+            store.pmap(scale, [1], shared={"by": 1, "table": object()})
         with pytest.raises(ValueError, match=r"builtins.set cannot be kept") as caught:
-            shelf.pmap(scale, [1, {2}])
+            store.pmap(scale, [1, {2}])
         assert caught.value.__notes__ == ["in job {2}"]
 
 
 def test_jobs_may_be_told_apart_by_type(tmp_path):
     values = [1, 1.0, True, "1", [1], (1,), None, {"a": 1}, {"a": [1]}]
-    with Shelf(tmp_path) as shelf:
-        assert flat(shelf.pmap(count, values)) == flat([count(v) for v in values])
-        assert flat(shelf.pmap(count, values[::-1])) == flat([count(v) for v in values[::-1]])
-        shelf.pmap(count, [{"a": 1, "b": 2}])
-        size = journal_of(tmp_path, "count").stat().st_size
-        shelf.pmap(count, [{"b": 2, "a": 1}])  # the order of settings does not matter
-        assert journal_of(tmp_path, "count").stat().st_size == size
+    with Store(tmp_path) as store:
+        assert flat(store.pmap(count, values)) == flat([count(v) for v in values])
+        assert flat(store.pmap(count, values[::-1])) == flat([count(v) for v in values[::-1]])
+        store.pmap(count, [{"a": 1, "b": 2}])
+        store.pmap(count, [{"b": 2, "a": 1}])  # the order of settings does not matter
+    assert stored(tmp_path) == len(values) + 1
 
 
-def test_other_code_is_not_used_and_told_of(tmp_path, monkeypatch, caplog):
+def test_results_of_other_code_are_not_used_and_a_note_says_so(tmp_path, monkeypatch, caplog):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module = tmp_path / "users_module.py"
     found = []
     for factor in (2, 3, 2):
-        module.write_text(f"from eigenoptions.mdp import maze\ndef times(job):\n    return job * {factor}\n")
-        keeping.code.cache_clear()
+        module.write_text(f"def times(job):\n    return job * {factor}\n")
+        storing._code.cache_clear()
         sys.modules.pop("users_module", None)
         import users_module
 
-        with Shelf(tmp_path / "shelf") as shelf:
-            found.append(shelf.pmap(users_module.times, [1, 2]))
+        with Store(tmp_path / "jobs") as store:
+            found.append(store.pmap(users_module.times, [1, 2]))
     assert found == [[2, 4], [3, 6], [2, 4]]
-    assert len(list((tmp_path / "shelf").glob("users_module.times-*.jobs"))) == 2
+    assert stored(tmp_path / "jobs") == 4
     notes = [r.getMessage() for r in caplog.records]
     assert len(notes) == 2
-    assert "holds jobs made by other code (of users_module.times, for one): they are not used" in notes[0]
-    assert "eigenoptions.mdp" in makers("users_module")
+    assert (
+        "jobs of another version of the code (of users_module.times, for one), which are not used" in notes[0]
+    )
     sys.modules.pop("users_module")
 
 
+def test_the_version_of_the_code_covers_the_library_but_not_its_faces(tmp_path, monkeypatch):
+    def version():
+        storing._code.cache_clear()
+        return storing._code("eigenoptions.mdp")
+
+    copy = tmp_path / "eigenoptions"
+    shutil.copytree(Path(storing.__file__).parents[1], copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(storing, "files", lambda name: copy)
+    before = version()
+    for face in ("cli", "studio", "plots"):
+        (copy / face / "__init__.py").write_text("# changed")
+    assert version() == before
+    for inner in ("_kernels/planning.py", "mdp/mazes/i-maze.txt", "experiments/paper/jobs.py"):
+        text = (copy / inner).read_text()
+        (copy / inner).write_text(text + "\n")
+        assert version() != before
+        (copy / inner).write_text(text)
+    assert version() == before
+    storing._code.cache_clear()
+
+
 def test_fresh_forgets_these_jobs_and_no_others(tmp_path, rolled):
-    with Shelf(tmp_path) as shelf:
-        first = shelf.pmap(roll, jobs(4))
+    with Store(tmp_path) as store:
+        first = store.pmap(roll, jobs(4))
         with pytest.raises(KeyboardInterrupt):
-            shelf.pmap(roll, jobs(3), fresh=True, progress=interrupt_at(1))
-    with Shelf(tmp_path) as shelf:  # what was forgotten stays so, what was done again is there
-        again = shelf.pmap(roll, jobs(4))
+            store.pmap(roll, jobs(3), fresh=True, progress=interrupt_at(1))
+    with Store(tmp_path) as store:  # what was forgotten stays so, what was done again is there
+        again = store.pmap(roll, jobs(4))
     assert rolled() == [0, 1, 2, 3, 0, 1, 2]
     assert flat(again) == flat(first)
-    with Shelf(tmp_path, fresh=True) as shelf:
-        shelf.pmap(roll, jobs(1))
+    with Store(tmp_path, fresh=True) as store:
+        store.pmap(roll, jobs(1))
     assert rolled()[-1] == 0
 
 
@@ -258,131 +270,126 @@ def interrupt_at(n):
     return progress
 
 
-def test_a_journal_does_not_grow_for_ever(tmp_path):
+def test_the_file_does_not_grow_for_ever(tmp_path):
     work = jobs(3, size=50_000)
     for _ in range(9):
-        with Shelf(tmp_path) as shelf:
-            shelf.pmap(roll, work, fresh=True)
-    assert journal_of(tmp_path).stat().st_size < 4e6  # nine times 1.2 MB were written
-    with Shelf(tmp_path) as shelf:
-        assert flat(shelf.pmap(roll, work)) == flat([roll(job) for job in work])
-    assert not list(tmp_path.glob(".*.tmp"))
+        with Store(tmp_path) as store:
+            store.pmap(roll, work, fresh=True)
+    assert (tmp_path / "jobs.sqlite").stat().st_size < 4e6  # nine times 1.2 MB were written
+    with Store(tmp_path) as store:
+        assert flat(store.pmap(roll, work)) == flat([roll(job) for job in work])
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_jobs_that_raise_do_not_cost_the_others(tmp_path, engine):
-    with Shelf(tmp_path) as shelf:
+    with Store(tmp_path) as store:
         with pytest.raises(ValueError, match="3 is odd") as caught:
-            shelf.pmap(picky, [2, 3, 4, 6], engine)
+            store.pmap(picky, [2, 3, 4, 6], engine)
         assert caught.value.__notes__ == ["in job 2 of 4: 3"]
         seen = []
-        assert shelf.pmap(picky, [2, 4, 6], progress=seen.append) == [2, 4, 6]
+        assert store.pmap(picky, [2, 4, 6], progress=seen.append) == [2, 4, 6]
         assert [(p.done, p.total, p.rate, p.remaining) for p in seen] == [(3, 3, 0.0, 0.0)]
 
 
 def test_progress_counts_what_is_here_but_not_for_the_rate(tmp_path):
     seen = []
-    with Shelf(tmp_path) as shelf:
-        shelf.pmap(roll, jobs(3))
-        shelf.pmap(roll, jobs(5), progress=seen.append)
+    with Store(tmp_path) as store:
+        store.pmap(roll, jobs(3))
+        store.pmap(roll, jobs(5), progress=seen.append)
     assert [(p.done, p.total) for p in seen] == [(3, 5), (4, 5), (5, 5)]
     assert seen[1].rate == pytest.approx(1 / seen[1].seconds)
     assert seen[1].remaining == pytest.approx(seen[1].seconds)
 
 
 def test_functions_and_results_that_cannot_be_kept(tmp_path):
-    with Shelf(tmp_path) as shelf:
+    with Store(tmp_path) as store:
         for function in (abs, lambda job: job, functools.partial(scale, by=2), math.sqrt):
             with pytest.raises(ValueError, match="cannot be kept: give a function of a module"):
-                shelf.pmap(function, [1])
+                store.pmap(function, [1])
         with pytest.raises(ValueError, match=r"builtins.object cannot be kept: give arrays") as caught:
-            shelf.pmap(strange, [1, 2, 3])
+            store.pmap(strange, [1, 2, 3])
         assert caught.value.__notes__ == ["in the result of job 2"]
-        assert shelf.kept(strange, 1) == 1
-        assert shelf.kept(strange, 3) is None
+        assert store.get(strange, 1) == 1
+        assert store.get(strange, 3) is None
         with pytest.raises(ValueError, match="engine must be one of"):
-            shelf.pmap(strange, [1], "cloud")
+            store.pmap(strange, [1], "cloud")
     with pytest.raises(ValueError, match="is closed: use it inside its with block"):
-        shelf.pmap(strange, [1])
+        store.pmap(strange, [1])
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match=r"cannot make the folder .*: it is a file; give another folder"):
-        Shelf(tmp_path / "file")
+    with pytest.raises(OSError, match=r"cannot create the folder .*: it is a file; give another folder"):
+        Store(tmp_path / "file")
 
 
-def test_ten_thousand_small_jobs_are_cheap(tmp_path):
-    work = [{"seed": i, "maze": "four-rooms"} for i in range(10_000)]
+def test_many_small_jobs_are_one_small_file(tmp_path):
+    work = [{"seed": i, "maze": "four-rooms"} for i in range(3_000)]
     for _ in range(2):
-        start = time.process_time()
-        with Shelf(tmp_path) as shelf:
-            found = shelf.pmap(count, work)
-        assert time.process_time() - start < 8  # 0.8 s on an idle machine
+        with Store(tmp_path) as store:
+            found = store.pmap(count, work)
     assert found == [count(job) for job in work]
-    assert len(os.listdir(tmp_path)) == 2
-    assert journal_of(tmp_path, "count").stat().st_size < 3e6
+    assert os.listdir(tmp_path) == ["jobs.sqlite"]
+    assert (tmp_path / "jobs.sqlite").stat().st_size < 1.5e6
 
 
-# Torn and damaged -------------------------------------------------------------------------------------------
+# Damage -----------------------------------------------------------------------------------------------------
 
 
-def test_a_journal_cut_anywhere_gives_what_is_whole_and_goes_on(tmp_path, caplog):
-    """Whatever a killed writer or a power cut left: the first records are there, the rest is done again."""
-    whole = tmp_path / "whole"
-    with Shelf(whole) as shelf:
-        first = shelf.pmap(roll, jobs(3, size=2))
-    raw, name = journal_of(whole).read_bytes(), journal_of(whole).name
-    with Journal(journal_of(whole)) as journal:
-        ends = [place[3] for place in journal.places]
-    near = {end + i for end in ends[:-1] for i in (-1, 0, 1, 2, 9, 20)}
-    for size in sorted(near | {*range(0, 40, 3), *range(40, len(raw), 17), len(raw) - 1}):
-        folder = tmp_path / "cut"
-        folder.mkdir()
-        (folder / name).write_bytes(raw[:size])
-        seen = []
-        with Shelf(folder) as shelf:
-            assert flat(shelf.pmap(roll, jobs(3, size=2), progress=seen.append)) == flat(first)
-        assert seen[0].done == max(0, sum(end <= size for end in ends) - 1)  # the first record is no job
-        with Journal(folder / name) as journal:
-            assert journal.lost == 0
-        shutil.rmtree(folder)
-    assert "are torn or damaged: the jobs they held are done again" in caplog.text
+def outcome_of(folder, work):
+    """Results of a store and how many were computed again, or the message with which it is refused."""
+    again = []
+    try:
+        with Store(folder) as store:
+            return flat(store.pmap(roll, work, arrived=lambda i, result: again.append(i))), len(again)
+    except (ValueError, OSError) as error:
+        return str(error), -1
 
 
-def test_no_flipped_bit_gives_a_wrong_result(tmp_path):
-    with Shelf(tmp_path) as shelf:
-        first = flat(shelf.pmap(roll, jobs(2, size=2)))
-    path = journal_of(tmp_path)
+def test_no_damage_gives_a_wrong_result(tmp_path, caplog):
+    """Flipped bits and files cut short: the right results, some computed again, or one clear message."""
+    work = jobs(3, size=600)
+    with Store(tmp_path) as store:
+        first = flat(store.pmap(roll, work))
+    path = tmp_path / "jobs.sqlite"
     raw = path.read_bytes()
-    done_again = 0
-    for at in range(len(b"eigenoptions journal 1"), len(raw), 3):
-        path.write_bytes(raw[:at] + bytes([raw[at] ^ 4]) + raw[at + 1 :])
-        seen = []
-        with Shelf(tmp_path) as shelf:
-            assert flat(shelf.pmap(roll, jobs(2, size=2), progress=seen.append)) == first
-        done_again += seen[-1].total - seen[0].done
-        with Journal(path) as journal:
-            assert journal.lost == 0  # told once, then taken away
-        assert seen[0].done >= 1  # damage costs the record it is in
-    assert done_again > 150
+    flipped = [raw[:at] + bytes([raw[at] ^ 4]) + raw[at + 1 :] for at in range(0, len(raw), 97)]
+    cut = [raw[:size] for size in (1, 50, 100, 4096, 5000, len(raw) - 4096, len(raw) - 1)]
+    computed, refused = 0, 0
+    for bad in flipped + cut:
+        path.write_bytes(bad)
+        found, again = outcome_of(tmp_path, work)
+        if again >= 0:
+            assert found == first
+            computed += again
+        else:
+            refused += 1
+            assert f"{path} " in found
+            assert found.endswith(("install the version that wrote it", "and start again"))
+            with Store(tmp_path, fresh=True) as store:
+                assert flat(store.pmap(roll, work)) == first
+    assert computed > 50
+    assert refused > 0
+    assert "jobs in " in caplog.text
 
 
-def test_data_that_look_like_records_are_no_records(tmp_path):
-    with Journal(tmp_path / "a") as journal:
-        journal.append({"inner": True}, [b"x"])
-        inner = journal.path.read_bytes()[len(b"eigenoptions journal 1") :]
-    with Journal(tmp_path / "b") as journal:
-        journal.append({"outer": 1}, [inner, b"\nrecord 9999999 1 " + b"0" * 32 + b"\n"])
-        journal.append({"outer": 2})
-    with Journal(tmp_path / "b") as journal:
-        assert [journal.head(place) for place in journal.places] == [{"outer": 1}, {"outer": 2}]
-        assert journal.read(journal.places[0])[1].startswith(inner)
+def test_a_file_that_is_no_store_is_refused(tmp_path):
+    (tmp_path / "jobs.sqlite").write_text("the notes of somebody else, for whom they matter")
+    with pytest.raises(ValueError, match=r"jobs.sqlite is damaged .*: start over \(--fresh\), give another"):
+        Store(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as database:
+        database.execute("CREATE TABLE jobs (name TEXT)")
+        database.execute("PRAGMA user_version = 7")
+    (tmp_path / "other.sqlite").rename(tmp_path / "jobs.sqlite")
+    with pytest.raises(ValueError, match="has format 7, this version reads 1: start over"):
+        Store(tmp_path)
+    with Store(tmp_path, fresh=True) as store:
+        assert store.pmap(count, [1]) == [[1, 0.5]]
 
 
 # The lock ---------------------------------------------------------------------------------------------------
 
 HOLD = """
 import sys, time
-from eigenoptions.experiments.keeping import Shelf
-with Shelf(sys.argv[1]):
+from eigenoptions.experiments.store import Store
+with Store(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -402,11 +409,11 @@ def driver(code, *args, **environment):
             process.kill()
 
 
-def test_a_second_run_is_told_who_uses_the_folder(tmp_path):
+def test_a_second_run_is_refused_and_the_message_names_the_first(tmp_path):
     with driver(HOLD, tmp_path) as process:
         assert process.stdout.readline() == "held\n"
         with pytest.raises(BlockingIOError) as caught:
-            Shelf(tmp_path)
+            Store(tmp_path)
         message = str(caught.value)
         assert message.startswith(
             f"{tmp_path} is used by process {process.pid} on {os.uname().nodename} since 20"
@@ -414,48 +421,25 @@ def test_a_second_run_is_told_who_uses_the_folder(tmp_path):
         assert message.endswith(": wait for it, stop it, or give another folder")
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        with Shelf(tmp_path):  # a killed run leaves no lock
+        with Store(tmp_path):  # a killed run leaves no lock
             pass
-    with Shelf(tmp_path):
+    with Store(tmp_path):
         pass
-
-
-def test_without_locks_of_the_system_a_file_stands_for_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(locking, "fcntl", None)
-    first = Lock(tmp_path)
-    with pytest.raises(
-        BlockingIOError, match=f"is used by process {os.getpid()} .*; if that run is gone, delete"
-    ):
-        Lock(tmp_path)
-    first.release()
-    assert not (tmp_path / ".held").exists()
-    Lock(tmp_path).release()
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    for host, taken in ((os.uname().nodename, True), ("elsewhere", False)):
-        (tmp_path / ".held").touch()
-        who = {"pid": gone.pid, "host": host, "since": "yesterday"}
-        (tmp_path / ".lock").write_text(json.dumps(who))
-        if taken:
-            Lock(tmp_path).release()
-        else:
-            with pytest.raises(BlockingIOError, match="on elsewhere since yesterday"):
-                Lock(tmp_path)
 
 
 # Faults -----------------------------------------------------------------------------------------------------
 
 RUN = """
 import sys
-from tests.test_keeping import jobs, roll
-from eigenoptions.experiments.keeping import Shelf
-with Shelf(sys.argv[1]) as shelf:
-    shelf.pmap(roll, jobs(12, sleep=0.1), "processes", workers=2, progress=lambda p: print(p.done, flush=True))
+from tests.test_store import jobs, roll
+from eigenoptions.experiments.store import Store
+with Store(sys.argv[1]) as store:
+    store.pmap(roll, jobs(12, sleep=0.1), "processes", workers=2, progress=lambda p: print(p.done, flush=True))
 """
 
 
 def test_a_killed_driver_goes_on_with_what_is_missing(tmp_path, rolled):
-    folder = tmp_path / "shelf"
+    folder = tmp_path / "jobs"
     with driver(RUN, folder) as process:
         while process.stdout.readline() != "4\n":
             assert process.poll() is None, process.stderr.read()
@@ -463,22 +447,22 @@ def test_a_killed_driver_goes_on_with_what_is_missing(tmp_path, rolled):
         process.wait()
     work = jobs(12, sleep=0.1)
     seen = []
-    with Shelf(folder) as shelf:
-        found = shelf.pmap(roll, work, progress=seen.append)
+    with Store(folder) as store:
+        found = store.pmap(roll, work, progress=seen.append)
     assert 4 <= seen[0].done < 12
     assert flat(found) == flat([roll({"seed": i}) for i in range(12)])
-    with Shelf(tmp_path / "undisturbed") as shelf:
-        assert flat(shelf.pmap(roll, work)) == flat(found)
+    with Store(tmp_path / "undisturbed") as store:
+        assert flat(store.pmap(roll, work)) == flat(found)
 
 
 LIMITED = """
 import resource, sys
-from tests.test_keeping import jobs, roll
-from eigenoptions.experiments.keeping import Shelf
+from tests.test_store import jobs, roll
+from eigenoptions.experiments.store import Store
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-with Shelf(sys.argv[1]) as shelf:
+with Store(sys.argv[1]) as store:
     try:
-        shelf.pmap(roll, jobs(9, size=2000))
+        store.pmap(roll, jobs(9, size=2000))
     except OSError as error:
         print(error)
 """
@@ -490,13 +474,14 @@ def test_a_full_disk_leaves_what_is_finished(tmp_path, rolled):
         out, err = process.communicate(timeout=60)
     assert err == ""
     assert out == (
-        f"cannot write {journal_of(tmp_path)}: File too large; the 6 jobs finished before are kept there: "
+        f"cannot read or write {tmp_path / 'jobs.sqlite'}: disk I/O error; the jobs finished before are kept there: "
         "make room or make it writable, and start again\n"
     )
-    assert rolled() == [*range(7)]
-    with Shelf(tmp_path) as shelf:
-        found = shelf.pmap(roll, jobs(9, size=2000))
-    assert rolled() == [*range(7), 6, 7, 8]
+    done = len(rolled()) - 1
+    assert 2 < done < 7
+    with Store(tmp_path) as store:
+        found = store.pmap(roll, jobs(9, size=2000))
+    assert rolled()[done + 1 :] == [*range(done, 9)]
     assert flat(found) == flat([roll(job) for job in jobs(9, size=2000)])
 
 
@@ -522,19 +507,21 @@ def test_a_disk_that_is_really_full(tmp_path, rolled):
     disk = tmp_path / "disk"
     with mounted(disk):
         with (
-            Shelf(disk / "shelf") as shelf,
-            pytest.raises(OSError, match="No space left on device; the 6 jobs"),
+            Store(disk / "jobs") as store,
+            pytest.raises(OSError, match="database or disk is full; the jobs finished before are kept there"),
         ):
-            shelf.pmap(roll, jobs(9, size=10_000))
-        with Shelf(disk / "shelf") as shelf:  # still full: what is there can be used
-            assert flat(shelf.pmap(roll, jobs(6, size=10_000))) == flat(
-                [roll(job) for job in jobs(6, size=10_000)]
-            )
+            store.pmap(roll, jobs(9, size=10_000))
+        done = len(rolled()) - 1
+        assert 2 < done < 7
+        with Store(disk / "jobs") as store:  # still full: what is there can be used
+            found = store.pmap(roll, jobs(done, size=10_000))
+        assert len(rolled()) == done + 1
+        assert flat(found) == flat([roll(job) for job in jobs(done, size=10_000)])
         subprocess.run(["mount", "-o", "remount,size=2m", str(disk)], check=True)
-        with Shelf(disk / "shelf") as shelf:
+        with Store(disk / "jobs") as store:
             before = len(rolled())
-            shelf.pmap(roll, jobs(9, size=10_000))
-            assert rolled()[before:] == [6, 7, 8]
+            store.pmap(roll, jobs(9, size=10_000))
+            assert rolled()[before:] == [*range(done, 9)]
 
 
 @contextmanager
@@ -562,26 +549,28 @@ def read_only(folder):
 
 
 def test_a_read_only_folder_serves_what_it_holds(tmp_path, rolled, caplog):
-    folder = tmp_path / "shelf"
-    with Shelf(folder) as shelf:
-        first = shelf.pmap(roll, jobs(3))
+    folder = tmp_path / "jobs"
+    with Store(folder) as store:
+        first = store.pmap(roll, jobs(3))
     with read_only(folder):
-        with Shelf(folder) as shelf:
-            assert flat(shelf.pmap(roll, jobs(3))) == flat(first)
+        with Store(folder) as store:
+            assert flat(store.pmap(roll, jobs(3))) == flat(first)
             with pytest.raises(
                 PermissionError, match="it cannot be written, and 2 of 5 jobs are missing; make"
             ):
-                shelf.pmap(roll, jobs(5))
+                store.pmap(roll, jobs(5))
             with pytest.raises(PermissionError, match="cannot be written"):
-                shelf.pmap(roll, jobs(3), fresh=True)
-        assert "what it holds is used, and nothing can be added" in caplog.text
+                store.pmap(roll, jobs(3), fresh=True)
+        assert "its results are used, and none can be added" in caplog.text
         with pytest.raises(PermissionError, match="cannot write into"):
-            Shelf(folder, fresh=True)
-        with pytest.raises(OSError, match="cannot make the folder"):
-            Shelf(folder / "deep")
+            Store(folder, fresh=True)
+        with pytest.raises(OSError, match="cannot create the folder"):
+            Store(folder / "deep")
+        with Store(folder.parent / "jobs") as store:
+            assert store.get(roll, {"seed": 7}) is None
     assert rolled() == [0, 1, 2]
-    with Shelf(folder) as shelf:
-        shelf.pmap(roll, jobs(5))
+    with Store(folder) as store:
+        store.pmap(roll, jobs(5))
     assert rolled() == [0, 1, 2, 3, 4]
 
 

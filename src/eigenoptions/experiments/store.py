@@ -1,0 +1,468 @@
+"""Store of finished jobs: an interrupted run is started again and computes only what is missing.
+
+A `Store` is a folder with one SQLite database. Each finished job is committed as it arrives, under a key of its
+function, its settings and the version of the code. Each record has a checksum. Results are stored as JSON and raw array
+bytes, never as pickles. One process at a time may use a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from eigenoptions.parallel import Progress, pmap
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+FORMAT = 1
+# Parts of the library that present results and compute none: their code does not invalidate a stored job.
+PRESENTATION = ("cli", "studio", "plots")
+# Codes of SQLite for a file that is not what this module wrote; SQLITE_ERROR is a missing table or column.
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+REMEDY = "start over (--fresh), give another folder, or install the version that wrote it"
+SCHEMA = (
+    "CREATE TABLE jobs (key TEXT PRIMARY KEY, function TEXT, code TEXT, job TEXT, seconds REAL, "
+    "checksum BLOB, result BLOB)"
+)
+
+log = logging.getLogger("eigenoptions")
+
+
+class Store:
+    """A folder of finished jobs, which are not computed again.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist. A second process is refused while this one uses it. A folder that cannot be
+        written provides the results it has.
+    fresh
+        Delete everything in it first, including jobs of other versions of the code.
+
+    Attributes
+    ----------
+    seconds_saved
+        Time that the jobs found here took when they were computed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from eigenoptions.files import pick
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for _ in range(2):  # the second time nothing is missing
+    ...         with Store(folder) as store:
+    ...             print(store.pmap(pick, [3, 2], shared={"index": -1}, progress=lambda p: print(p.done)))
+    0
+    1
+    2
+    [array([2]), array([1])]
+    2
+    [array([2]), array([1])]
+    """
+
+    def __init__(self, folder: str | Path, *, fresh: bool = False) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / "jobs.sqlite"
+        self.seconds_saved = 0.0
+        self._owner = self.folder / ".owner"
+        self._warned = False
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = "it is a file" if self.folder.exists() else error.strerror or str(error)
+            raise type(error)(
+                f"cannot create the folder {self.folder}: {reason}; give another folder"
+            ) from None
+        places = (self.folder, self.path) if self.path.exists() else (self.folder,)
+        self.writable = all(os.access(place, os.W_OK) for place in places)
+        if fresh and not self.writable:
+            raise PermissionError(
+                f"cannot write into {self.folder}: make it writable, or give another folder"
+            )
+        self._database = self._opened(fresh) if self.writable else self._opened_read_only()
+        if self.writable:
+            with suppress(OSError):
+                since = time.strftime("%Y-%m-%d %H:%M:%S")
+                self._owner.write_text(f"process {os.getpid()} on {platform.node()} since {since}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the folder."""
+        if self.writable:
+            with suppress(OSError):
+                self._owner.unlink()
+        self._database.close()
+
+    def pmap(
+        self,
+        function: Callable[..., R],
+        jobs: Sequence[J],
+        engine: str = "serial",
+        *,
+        shared: Mapping[str, Any] | None = None,
+        workers: int | None = None,
+        progress: Callable[[Progress], object] | None = None,
+        arrived: Callable[[int, R], object] | None = None,
+        fresh: bool = False,
+    ) -> list[R]:
+        """``[function(job, **shared) for job in jobs]`` by `parallel.pmap`, without the jobs that are stored.
+
+        Parameters
+        ----------
+        function
+            A function of a module, so that its code has a version: a hash of this library and of that module. If it
+            depends on other code that changed, pass `fresh`. Its result is plain data: arrays, numbers, text, None, and
+            dicts, lists and tuples of these.
+        jobs
+            Plain data that determine the result, including its seed.
+        engine, workers, progress, arrived
+            As in `parallel.pmap`. Stored jobs count as done, and `arrived` is not called for them.
+        shared
+            As in `parallel.pmap`. Part of the key, therefore plain data, sparse arrays, or dataclasses of these.
+        fresh
+            Delete these jobs first.
+        """
+        work, name, code = list(jobs), _name(function), _code(function.__module__)
+        common = _digest(_plain(dict(shared))) if shared else ""
+        keys = [_key(name, code, job, common) for job in work]
+        self._warn_of_other_code(name, code)
+        if fresh:
+            self._delete(keys)
+        stored = self._read(keys)
+        missing = sorted({key: i for i, key in enumerate(keys) if key not in stored}.values())
+        self._require_writable(len(missing), len(work))
+        ready, last = len(work) - len(missing), time.perf_counter()
+
+        def keep(i: int, result: R) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            at = missing[i]
+            stored[keys[at]] = self._write(keys[at], name, code, work[at], result, now - last)
+            last = now
+            if arrived is not None:
+                arrived(at, result)
+
+        def report(p: Progress) -> None:
+            if progress is not None:
+                progress(_Resumed(ready + p.done, len(work), p.seconds, ready))
+
+        self.seconds_saved += sum(seconds for seconds, _ in stored.values())
+        left = [work[i] for i in missing]
+        pmap(function, left, engine, shared=shared, workers=workers, progress=report, arrived=keep)
+        # New results are decoded too: an interrupted run and an uninterrupted one then return the same bytes.
+        return [decode(stored[key][1]) for key in keys]
+
+    def get(self, function: Callable[..., R], job: Any) -> R | None:
+        """Return the result of one job, or None if it is not stored."""
+        key = _key(_name(function), _code(function.__module__), job)
+        found = self._read([key])
+        return decode(found[key][1]) if found else None
+
+    def put(self, function: Callable[..., R], job: Any, result: R) -> None:
+        """Store the result of one job that was computed elsewhere."""
+        self._require_writable(1, 1)
+        name, code = _name(function), _code(function.__module__)
+        self._write(_key(name, code, job), name, code, job, result, 0.0)
+
+    def delete(self, function: Callable[..., Any], job: Any) -> None:
+        """Delete the result of one job, so that it is computed again."""
+        self._delete([_key(_name(function), _code(function.__module__), job)])
+
+    def _opened(self, fresh: bool) -> sqlite3.Connection:
+        """Open and lock the database; create it if it does not exist."""
+        database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        try:
+            # In exclusive mode the write-ahead log needs no shared memory, so it works on network file systems too.
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("BEGIN EXCLUSIVE")
+            if fresh:
+                database.execute("DROP TABLE IF EXISTS jobs")
+            if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                database.execute(SCHEMA)
+                database.execute(f"PRAGMA user_version = {FORMAT}")
+            database.execute("COMMIT")
+            if fresh:
+                database.execute("VACUUM")
+            self._check_format(database)
+        except sqlite3.DatabaseError as error:
+            database.close()
+            if _error_code(error) == sqlite3.SQLITE_BUSY:
+                owner = self._owner.read_text() if self._owner.exists() else "another process"
+                message = f"{self.folder} is used by {owner}: wait for it, stop it, or give another folder"
+                raise BlockingIOError(message) from None
+            if fresh and _error_code(error) in DAMAGED:
+                self.path.unlink()
+                return self._opened(fresh=False)
+            raise self._translated(error) from None
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _opened_read_only(self) -> sqlite3.Connection:
+        log.warning("cannot write into %s: its results are used, and none can be added", self.folder)
+        log_file = self.path.with_name(f"{self.path.name}-wal")
+        if log_file.exists() and log_file.stat().st_size:
+            raise PermissionError(
+                f"cannot read {self.path}: an interrupted run left {log_file.name}, and {self.folder} cannot be "
+                "written; make it writable, or copy it to another folder and continue there"
+            )
+        if not self.path.exists():
+            database = sqlite3.connect(":memory:")
+            database.execute(SCHEMA)
+            return database
+        database = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            self._check_format(database)
+        except sqlite3.DatabaseError as error:
+            raise self._translated(error) from None
+        return database
+
+    def _check_format(self, database: sqlite3.Connection) -> None:
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        if found != FORMAT:
+            raise ValueError(f"{self.path} has format {found}, this version reads {FORMAT}: {REMEDY}")
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._database.execute(statement, values)
+        except sqlite3.ProgrammingError:
+            raise ValueError(f"the store {self.folder} is closed: use it inside its with block") from None
+        except sqlite3.DatabaseError as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: sqlite3.DatabaseError) -> Exception:
+        """Error of SQLite as one that names the file and the remedy."""
+        if _error_code(error) in DAMAGED:
+            return ValueError(f"{self.path} is damaged ({error}): {REMEDY}")
+        return OSError(
+            f"cannot read or write {self.path}: {error}; the jobs finished before are kept there: "
+            "make room or make it writable, and start again"
+        )
+
+    def _read(self, keys: Iterable[str]) -> dict[str, tuple[float, bytes]]:
+        """Seconds and encoded result of the jobs that are stored and undamaged."""
+        found, damaged = {}, 0
+        for key in keys:
+            row = self._execute("SELECT seconds, checksum, result FROM jobs WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                seconds, checksum, result = row
+                if isinstance(result, bytes) and _checksum(key, seconds, result) == checksum:
+                    found[key] = seconds, result
+                else:
+                    damaged += 1
+        if damaged:
+            log.warning("%d jobs in %s are damaged and are computed again", damaged, self.path)
+        return found
+
+    def _write(
+        self, key: str, function: str, code: str, job: Any, result: Any, seconds: float
+    ) -> tuple[float, bytes]:
+        try:
+            data = encode(result)
+        except ValueError as error:
+            error.add_note(f"in the result of job {job!r}")
+            raise
+        seconds = round(seconds, 6)
+        row = (key, function, code, repr(job), seconds, _checksum(key, seconds, data), data)
+        self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        return seconds, data
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        self._require_writable(len(keys), len(keys))
+        self._execute("BEGIN")
+        for key in keys:
+            self._execute("DELETE FROM jobs WHERE key = ?", (key,))
+        self._execute("COMMIT")
+
+    def _warn_of_other_code(self, name: str, code: str) -> None:
+        if (
+            not self._warned
+            and self._execute(
+                "SELECT 1 FROM jobs WHERE function = ? AND code != ? LIMIT 1", (name, code)
+            ).fetchone()
+        ):
+            self._warned = True
+            log.warning(
+                "%s also holds jobs of another version of the code (of %s, for one), which are not used: "
+                "starting over (--fresh) removes them",
+                self.folder,
+                name,
+            )
+
+    def _require_writable(self, missing: int, total: int) -> None:
+        if missing and not self.writable:
+            raise PermissionError(
+                f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs are "
+                "missing; make it writable, or copy it to another folder and continue there"
+            )
+
+
+@dataclass(frozen=True)
+class _Resumed(Progress):
+    """Progress of a map that found stored jobs, which do not count for the rate."""
+
+    ready: int = 0
+
+    @property
+    def rate(self) -> float:
+        return (self.done - self.ready) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def remaining(self) -> float:
+        return super().remaining if self.done < self.total else 0.0
+
+
+def _error_code(error: sqlite3.DatabaseError) -> int:
+    """Primary code of an error; Python raises some errors itself, about text that cannot be decoded."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Qualified name of a function of a module."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+    file = getattr(sys.modules.get(str(module)), "__file__", None)
+    if not module or "<" in name or not str(file).endswith(".py"):
+        raise ValueError(
+            f"results of {function!r} cannot be kept: give a function of a module, so that its code has a version, "
+            "and put what it depends on into the jobs"
+        )
+    return f"{module}.{name}"
+
+
+@cache
+def _code(module: str) -> str:
+    """Version of the code behind a module's functions: a hash of this library, without its faces, and of the module."""
+    root = Path(str(files("eigenoptions")))
+    paths = [path for path in root.rglob("*") if path.suffix in (".py", ".txt")]
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(path.relative_to(root) for path in paths):
+        if path.parts[0] not in PRESENTATION:
+            digest.update(f"{path.as_posix()}\0".encode() + (root / path).read_bytes() + b"\0")
+    if module.partition(".")[0] != "eigenoptions":
+        digest.update(Path(str(sys.modules[module].__file__)).read_bytes())
+    return digest.hexdigest()
+
+
+def _key(function: str, code: str, job: Any, shared: str = "") -> str:
+    try:
+        return _digest([function, code, job, shared])
+    except ValueError as error:
+        error.add_note(f"in job {job!r}")
+        raise
+
+
+def _digest(value: Any) -> str:
+    """Hash of plain data; the order of settings does not matter."""
+    parts: list[bytes] = []
+    tree = _encoded(value, parts)
+    text = json.dumps(tree, sort_keys=not parts).encode()
+    return hashlib.blake2b(b"".join([text, *parts]), digest_size=16).hexdigest()
+
+
+def _checksum(key: str, seconds: float, data: bytes) -> bytes:
+    digest = hashlib.blake2b(f"{key} {seconds!r} ".encode(), digest_size=16)
+    digest.update(data)
+    return digest.digest()
+
+
+def _plain(value: Any) -> Any:
+    """Plain data of dataclasses and sparse arrays, also nested."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return [kind.__qualname__, *map(_plain, value)]
+    if kind is dict:
+        return {k: _plain(value[k]) for k in sorted(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return [kind.__qualname__, *(_plain(getattr(value, f.name)) for f in fields(value))]
+    if hasattr(value, "tocsr"):
+        csr = value.tocsr()
+        return [kind.__qualname__, list(csr.shape), csr.data, csr.indices, csr.indptr]
+    return value
+
+
+def encode(value: Any) -> bytes:
+    r"""Encode plain data as one line of JSON followed by the bytes of its arrays.
+
+    Raises ValueError for anything else.
+
+    >>> encode({"lengths": (1, 2.5), "stops": np.array([3], dtype=np.int8)})
+    b'{"lengths": {"~tuple": [1, 2.5]}, "stops": {"~array": ["|i1", [1], "C"]}}\n\x03'
+    """
+    parts: list[bytes] = []
+    return b"".join([json.dumps(_encoded(value, parts)).encode(), b"\n", *parts])
+
+
+def decode(data: bytes) -> Any:
+    r"""Decode what `encode` returned: the same types and the same bytes.
+
+    >>> decode(b'{"~tuple": [1, {"~array": ["|i1", [1], "C"]}]}\n\x03')
+    (1, array([3], dtype=int8))
+    """
+    at = data.index(b"\n") + 1
+
+    def restore(tree: dict[str, Any]) -> Any:
+        # Called for objects in the order in which they end, which for arrays is the order of their bytes.
+        nonlocal at
+        tag, *more = tree or ("",)
+        if more or not tag.startswith("~"):
+            return tree
+        content = tree[tag]
+        if tag in ("~tuple", "~dict"):
+            return (tuple if tag == "~tuple" else dict)(content)
+        dtype, shape, order = content
+        array = np.ndarray(shape, dtype, data, at, order=order)
+        at += array.nbytes
+        return array[()] if tag == "~scalar" else array.copy("K")
+
+    return json.loads(data[: at - 1], object_hook=restore)
+
+
+def _encoded(value: Any, parts: list[bytes]) -> Any:
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind is list:
+        return [_encoded(v, parts) for v in value]
+    if kind is tuple:
+        return {"~tuple": [_encoded(v, parts) for v in value]}
+    if kind is dict:
+        if all(type(k) is str and not k.startswith("~") for k in value):
+            return {k: _encoded(v, parts) for k, v in value.items()}
+        return {"~dict": [[_encoded(k, parts), _encoded(v, parts)] for k, v in value.items()]}
+    scalar = isinstance(value, np.generic)
+    if scalar or kind in (np.ndarray, np.memmap):
+        dtype = value.dtype
+        if dtype.hasobject or dtype != np.dtype(dtype.str):
+            raise ValueError(f"an array of dtype {dtype} cannot be kept: give arrays of numbers or text")
+        # The memory order is kept because sums depend on it in their last bits.
+        order = "F" if value.flags.fnc else "C"
+        parts.append(value.tobytes(order))
+        return {"~scalar" if scalar else "~array": [dtype.str, list(value.shape), order]}
+    raise ValueError(
+        f"{kind.__module__}.{kind.__qualname__} cannot be kept: "
+        "give arrays, numbers, text, None, and dicts, lists and tuples of these"
+    )
