@@ -11,14 +11,13 @@ from scipy.stats import ttest_ind
 
 import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import rules
+from eigenoptions.experiments import experiment as rules
 from eigenoptions.experiments.paper import bottlenecks, figure6, figure7, tasks, theorem31
 from eigenoptions.experiments.paper import every_goal as goals
 from eigenoptions.experiments.paper import random_options as randoms
 from eigenoptions.experiments.paper import readings as variants
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
-from eigenoptions.experiments.paper.tables import curve_rows, run_rows
-from eigenoptions.experiments.results import tables
+from eigenoptions.experiments.tables import curve_rows, run_rows, tables
 from eigenoptions.learning import q_learning
 from eigenoptions.options.solver import lengths
 from eigenoptions.parallel import pmap

@@ -1,4 +1,4 @@
-"""The paper made again: claims come from results, results survive the disk, the page needs nothing else."""
+"""The reproduction: claims follow from results, stored results equal new ones, the page is self-contained."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import copy
 import csv
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,15 +21,18 @@ from matplotlib.figure import Figure
 
 from eigenoptions import plots
 from eigenoptions.cli import main
-from eigenoptions.experiments import EXPERIMENTS, Claim
+from eigenoptions.experiments import Claim, all_experiments
 from eigenoptions.experiments.experiment import VERDICTS, verdict
 from eigenoptions.experiments.page import inline
 from eigenoptions.experiments.paper import figure2, figure3, figure5, theorem31
 from eigenoptions.experiments.paper import first_options as discovered
 from eigenoptions.experiments.report import page, reproduce
-from eigenoptions.experiments.results import Outcome, get, put, tables
 from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import tables
 from eigenoptions.parallel import ENGINES
+
+EXPERIMENTS = all_experiments()
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +56,53 @@ def test_the_list_of_experiments_is_complete():
     assert all({"paper", "quick"} <= set(e.settings) for e in EXPERIMENTS)
 
 
+PLANTED = """
+from eigenoptions.experiments.experiment import Experiment
+
+def run(settings, pmap):
+    return {"numbers": [{"n": n} for n in range(settings["n"])]}
+
+def figure(results):
+    from eigenoptions import plots
+    return plots.figure([plots.maze_panel([[0, 0]])])
+
+EXPERIMENT = Experiment(
+    "planted", "Planted", "1", "Nothing.", dict.fromkeys(("paper", "quick"), {"n": 3}), run, figure, lambda results: [],
+    order=15,
+)
+"""
+
+
+def test_an_experiment_is_one_file(tmp_path):
+    """A planted file appears in the list, between its neighbours, and the command runs it."""
+    package = tmp_path / "src" / "eigenoptions"
+    shutil.copytree(ROOT / "src" / "eigenoptions", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "experiments" / "paper" / "planted.py").write_text(PLANTED)
+    command = [
+        sys.executable,
+        "-m",
+        "eigenoptions.cli",
+        "reproduce",
+        "--only",
+        "planted",
+        "--engine",
+        "serial",
+    ]
+    env = {**os.environ, "PYTHONPATH": str(package.parent)}
+    subprocess.run([*command, "--out", "report"], env=env, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "report" / "data" / "planted-numbers.csv").read_text() == "n\n0\n1\n2\n"
+    names = "from eigenoptions.experiments import all_experiments as f; print(*(e.name for e in f()))"
+    found = subprocess.run([sys.executable, "-c", names], env=env, check=True, capture_output=True, text=True)
+    before = [e.name for e in EXPERIMENTS]
+    assert found.stdout.split() == [before[0], "planted", *before[1:]]
+
+
+def test_the_store_loads_no_experiment():
+    code = "import sys, eigenoptions.experiments.store; print(*(m for m in sys.modules if '.paper' in m))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == []
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_every_experiment_draws_and_judges(experiment, results):
     found = results[experiment.name]
@@ -69,13 +121,12 @@ def test_every_experiment_draws_and_judges(experiment, results):
 def test_results_on_disk_are_as_good_as_new(experiment, results, tmp_path):
     given = experiment.settings["quick"]
     with Store(tmp_path) as store:
-        put(store, Outcome(experiment, given, results[experiment.name], 1.5, {"cores": 2}))
+        store.put(experiment.run, given, results[experiment.name])
     with Store(tmp_path) as store:
-        again = get(store, experiment, given)
-    assert (again.seconds, again.made) == (1.5, {"cores": 2})
-    assert experiment.notes(again.results) == experiment.notes(results[experiment.name])
-    assert experiment.claims(again.results) == experiment.claims(results[experiment.name])
-    drawn = [plots.svg(experiment.figure(r)) for r in (again.results, results[experiment.name])]
+        again = store.get(experiment.run, given)
+    assert experiment.notes(again) == experiment.notes(results[experiment.name])
+    assert experiment.claims(again) == experiment.claims(results[experiment.name])
+    drawn = [plots.svg(experiment.figure(r)) for r in (again, results[experiment.name])]
     assert drawn[0] == drawn[1]
 
 
@@ -84,17 +135,17 @@ def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
     given = experiment.settings["quick"]
     plain = {"x": np.arange(3), "rows": [{"a": 1, "b": float("inf")}], "nan": float("nan"), "text": "t"}
     with Store(tmp_path) as store:
-        assert get(store, experiment, given) is None
-        put(store, Outcome(experiment, given, plain, 0.0))
-        again = get(store, experiment, given).results
-        assert get(store, experiment, {**given, "mazes": ["i-maze"]}) is None
+        assert store.get(experiment.run, given) is None
+        store.put(experiment.run, given, plain)
+        again = store.get(experiment.run, given)
+        assert store.get(experiment.run, {**given, "mazes": ["i-maze"]}) is None
     np.testing.assert_array_equal(again["x"], plain["x"])
     assert again["rows"] == plain["rows"]
     assert np.isnan(again["nan"])
     with closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as database, database:
         database.execute("UPDATE jobs SET result = substr(result, 1, length(result) - 1)")
     with Store(tmp_path) as store:
-        assert get(store, experiment, given) is None
+        assert store.get(experiment.run, given) is None
 
 
 def test_verdicts_are_all_some_or_none():
@@ -327,7 +378,10 @@ def test_a_report_of_another_version(tmp_path, caplog, capsys):
     old = folder / "data" / "figure1.safetensors"
     old.write_text("of an earlier version")
     reproduce(folder, "quick", ["figure1"], engine="serial")
-    assert f"{old} and others like it were made by an earlier version and are not used" in caplog.text
+    (folder / "jobs" / "figure1.run-abc.jobs").touch()
+    reproduce(folder, "quick", ["figure1"], engine="serial")
+    assert f"{old} and 0 other files of an earlier version are not used: --fresh removes them" in caplog.text
+    assert f"{old} and 1 other files of an earlier version are not used" in caplog.text
     with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database:
         database.execute("PRAGMA user_version = 7")
     assert main(["reproduce", "--settings", "quick", "--only", "figure1", "--out", str(folder)]) == 2
@@ -379,12 +433,10 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
     assert not (tmp_path / "a").exists()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").write_text("years of work")
-    with pytest.raises(
-        OSError, match="has other things in it than a report of ours: give a new or empty folder"
-    ):
+    with pytest.raises(OSError, match="has other content than a report: give a new or empty folder"):
         reproduce(tmp_path / "b", "quick")
     with pytest.raises(OSError, match=r"thesis.tex: it is a file; give a folder"):
         reproduce(tmp_path / "b" / "thesis.tex", "quick")
-    with pytest.raises(OSError, match="cannot make the folder"):
+    with pytest.raises(OSError, match="cannot create the folder"):
         reproduce(tmp_path / "b" / "thesis.tex" / "deep", "quick")
     assert [p.name for p in (tmp_path / "b").iterdir()] == ["thesis.tex"]

@@ -1,41 +1,33 @@
-"""The paper made again: one file a figure or statement, each with settings, `run`, `figure` and `claims`.
+"""Experiments as data, with their store and their report: the paper's figures and claims, and the Atari games.
 
-`EXPERIMENTS` is the one list of them, in the order of the report. To add one, write its file and name it
-here.
+A subfolder holds one file per experiment, which ends in ``EXPERIMENT``; a subfolder whose ``__init__`` defines
+``EXPERIMENTS`` declares all of its own there. `all_experiments` finds them, so adding one takes one file.
 """
 
-from eigenoptions.experiments import atari
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
 from eigenoptions.experiments.experiment import Claim as Claim
 from eigenoptions.experiments.experiment import Experiment as Experiment
-from eigenoptions.experiments.paper import (
-    bottlenecks,
-    every_goal,
-    figure1,
-    figure2,
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    random_options,
-    readings,
-    tasks,
-    theorem31,
-)
 
-EXPERIMENTS: tuple[Experiment, ...] = (
-    figure1.EXPERIMENT,
-    figure2.EXPERIMENT,
-    theorem31.EXPERIMENT,
-    figure3.EXPERIMENT,
-    figure4.EXPERIMENT,
-    figure5.EXPERIMENT,
-    figure6.EXPERIMENT,
-    figure7.EXPERIMENT,
-    bottlenecks.EXPERIMENT,
-    random_options.EXPERIMENT,
-    tasks.EXPERIMENT,
-    every_goal.EXPERIMENT,
-    readings.EXPERIMENT,
-    *atari.EXPERIMENTS,
-)
+
+@cache
+def all_experiments() -> tuple[Experiment, ...]:
+    """Return all experiments, in the order of the report.
+
+    >>> [e.name for e in all_experiments()][:3]
+    ['figure1', 'figure2', 'theorem31']
+    """
+    found: list[Experiment] = []
+    for folder in iter_modules(__path__, f"{__name__}."):
+        if folder.ispkg:
+            package = import_module(folder.name)
+            found += getattr(package, "EXPERIMENTS", ())
+            if not hasattr(package, "EXPERIMENTS"):
+                names = [file.name for file in iter_modules(package.__path__, f"{folder.name}.")]
+                modules = map(import_module, names)
+                found += [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+    return tuple(sorted(found, key=lambda experiment: experiment.order))

@@ -1,4 +1,4 @@
-"""Pages that need nothing from outside: claims in a table, and a section for each experiment."""
+"""Self-contained HTML pages: a table of claims, and one section per experiment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from importlib.resources import files
 from typing import Any
 
 from eigenoptions import __version__, plots
-from eigenoptions.experiments.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment
-from eigenoptions.experiments.results import Outcome, tables
+from eigenoptions.experiments.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment, Outcome
+from eigenoptions.experiments.tables import tables
 
 Shown = Sequence[tuple[Outcome, list[Claim]]]
 
 
 def sheet(title: str, body: str) -> str:
-    """A whole page."""
+    """A complete page."""
     style = (files("eigenoptions.experiments") / "report.css").read_text()
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -29,13 +29,13 @@ def sheet(title: str, body: str) -> str:
         f"<title>{escape(title)}</title>\n"
         f"<style>\n{style}</style></head>\n"
         f"<body>\n{body}\n"
-        f"<footer><p>{escape(versions())}. Page made on {time.strftime('%Y-%m-%d')}.</p></footer>\n"
+        f"<footer><p>{escape(versions())}. Page written on {time.strftime('%Y-%m-%d')}.</p></footer>\n"
         "</body></html>\n"
     )
 
 
 def verdicts(shown: Shown, note: str = "") -> str:
-    """How many claims hold, and the table of all of them."""
+    """The number of claims per verdict, and a table of all claims."""
     claims = [claim for _, its in shown for claim in its]
     counts = " ".join(
         f'<span class="chip {_class(v)}">{sum(c.verdict == v for c in claims)} {text}</span>'
@@ -52,7 +52,7 @@ def verdicts(shown: Shown, note: str = "") -> str:
 
 
 def section(outcome: Outcome, claims: list[Claim], more: str = "", data: str | None = None) -> str:
-    """One experiment: its figure, `more` pictures, the evidence, and how it was made; `data` begins names of tables."""
+    """One experiment: its figure, `more` HTML, the evidence and the settings; `data` is the prefix of its tables."""
     e = outcome.experiment
     begin = f"data/{e.name}-" if data is None else data
     links = ", ".join(
@@ -63,8 +63,9 @@ def section(outcome: Outcome, claims: list[Claim], more: str = "", data: str | N
         f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
         for c in claims
     )
-    told = "".join(f"<p>{escape(note)}</p>" for note in e.notes(outcome.results))
-    notes = f'<div class="notes"><h3>Looking into it</h3>{told}</div>\n' if told else ""
+    notes = "".join(f"<p>{escape(note)}</p>" for note in e.notes(outcome.results))
+    if notes:
+        notes = f'<div class="notes"><h3>Further analysis</h3>{notes}</div>\n'
     given = "".join(
         f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
         for k, v in outcome.settings.items()
@@ -91,13 +92,14 @@ def _row(claim: Claim, experiment: Experiment) -> str:
 
 
 def inline(svg: str, prefix: str, label: str) -> str:
-    """Make an SVG file part of a page: no prolog, no metadata, a label, and ids no other picture has."""
+    """Prepare an SVG file for a page: no prolog, no metadata, a label, and ids that no other picture has."""
     drawing = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", drawing)
     head, rest = drawing.split(">", 1)
     width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
     head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
-    size = f"width:{1.9 * width:.0f}px;min-width:{1.1 * width:.0f}px"  # as wide as is there, never unreadable
+    # As wide as the page allows, but never too small to read.
+    size = f"width:{1.9 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
 
 
@@ -106,12 +108,12 @@ def _class(verdict: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds or minutes, in words."""
+    """Seconds or minutes as text."""
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
 def _where(outcome: Outcome) -> str:
-    """How long it took, with what, and when."""
+    """Duration, engine, machine and date."""
     made = outcome.made
     if not made:
         return f"in {duration(outcome.seconds)}"
@@ -122,14 +124,14 @@ def _where(outcome: Outcome) -> str:
 
 
 def taken(shown: Shown) -> str:
-    """How long all took, and on how many cores."""
+    """Total duration, and the number of cores."""
     cores = sorted({o.made["cores"] for o, _ in shown if o.made})
     on = f" on {' or '.join(map(str, cores))} core{'s' * (cores != [1])}" if cores else ""
     return f"Time taken by the experiments: <b>{duration(sum(o.seconds for o, _ in shown))}</b>{on}."
 
 
 def made(engine: str) -> dict[str, Any]:
-    """Where results come from: engine, cores, versions and day."""
+    """Origin of results: engine, cores, versions and date."""
     return {
         "engine": engine,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -139,9 +141,9 @@ def made(engine: str) -> dict[str, Any]:
 
 
 def versions() -> str:
-    """What the library and its relatives are here."""
+    """Versions of this library, of Python and of the main dependencies."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib"))
     return (
-        f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, "
-        f"{platform.system()} {platform.machine()}"
+        f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, {platform.system()} "
+        f"{platform.machine()}"
     )

@@ -1,7 +1,7 @@
-"""`reproduce`: run the experiments, and set what came out on one page that needs nothing from outside.
+"""`reproduce`: run the experiments and write their results to one self-contained page.
 
-The page opens with the claims, then shows each figure beside what the paper shows. Every number on it comes
-from results, which lie beside it as CSV.
+The page begins with the claims, then shows each figure beside what the paper shows. Every number on it is computed from
+results, which are written beside it as CSV.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from eigenoptions.experiments import EXPERIMENTS, rules
-from eigenoptions.experiments.experiment import Experiment
+from eigenoptions.experiments import all_experiments
+from eigenoptions.experiments.experiment import LATER, RULES, WORDS, Experiment, Outcome
 from eigenoptions.experiments.page import Shown, made, section, sheet, taken, verdicts
-from eigenoptions.experiments.results import Outcome, get, put, tables
 from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress, pmap
 
-EXTRAS = {"atari": "ale_py"}  # of experiments, and the package that tells whether they are installed
-FULL = Path("out/atari")  # where `eigenoptions atari` leaves its results
-MARK = ".eigenoptions-report"  # a folder that has it is ours to write in
+# The package whose presence shows that an extra is installed.
+EXTRAS = {"atari": "ale_py"}
+# Where `eigenoptions atari` writes its results.
+ATARI_RESULTS = Path("out/atari")
+# A folder with this file may be overwritten by a report.
+MARK = ".eigenoptions-report"
 
 log = logging.getLogger("eigenoptions")
 
@@ -43,81 +46,81 @@ def reproduce(
     tell: Callable[[str], object] = lambda news: None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Outcome]:
-    """Run experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
+    """Run the experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
 
-    Every finished job is kept in ``jobs/``, so a run that was killed goes on with what is missing.
+    Every finished job is stored in ``jobs/``, so an interrupted run computes only what is missing when it is repeated.
 
     Parameters
     ----------
     folder
-        Made if it is not there; a folder with other things in it is refused, and one that another run is using.
+        Created if it does not exist; a folder with other content, or one that another run is using, is refused.
     settings
         ``"paper"`` or ``"quick"``.
     only
-        Names of experiments to run; the page also shows others whose results are at hand.
+        Names of experiments to run; the page also shows others that have results.
     fresh
-        Run again what has results; without `only`, results of other settings and code are thrown away too.
+        Run again what has results; without `only`, results of other settings and code are deleted too.
     engine, workers
-        Who does the jobs, see `parallel.pmap`; the results are the same.
+        Passed to `parallel.pmap`; the results do not depend on them.
     tell
-        Called with a line of news before each run.
+        Called with one line of text before each experiment.
     progress
-        Called as jobs of a run are done.
+        Called as jobs of an experiment finish.
 
     Returns
     -------
     list of Outcome
-        What the page shows.
+        The outcomes that the page shows.
     """
     out = Path(folder)
     chosen = _chosen(only, settings)
-    pmap(abs, [], engine, workers=workers)  # refuses what it must before anything is written
+    # Checks engine and workers before anything is written.
+    pmap(abs, [], engine, workers=workers)
     _claim(out)
-    start_over = fresh and not only
-    with Store(out / "jobs", fresh=start_over) as store:
-        _clear(out, start_over)
+    with Store(out / "jobs", fresh=fresh and not only) as store:
+        _clear(out, fresh and not only)
+        run = partial(store.pmap, engine=engine, workers=workers, progress=progress)
         outcomes = []
-        for experiment in EXPERIMENTS:
-            given = experiment.settings[settings]
+        for experiment in all_experiments():
+            given = dict(experiment.settings[settings])
             again = fresh and experiment in chosen
-            outcome = None if again else get(store, experiment, given)
-            if outcome is None and experiment in chosen:
-                if again:
-                    store.delete(experiment.run, dict(given))
+            if again:
+                store.delete(experiment.run, given)
+            stored = store.get(experiment.run, given)
+            if stored is None and experiment in chosen:
                 tell(experiment.title)
                 start, saved = time.perf_counter(), store.seconds_saved
-                over = partial(store.pmap, engine=engine, workers=workers, progress=progress, fresh=again)
-                results = experiment.run(given, over)
+                results = experiment.run(given, partial(run, fresh=again))
                 seconds = time.perf_counter() - start + store.seconds_saved - saved
-                outcome = Outcome(experiment, given, results, seconds, made(engine))
-                put(store, outcome)
-            if outcome is not None:
-                outcomes.append(outcome)
+                stored = {"results": results, "seconds": seconds, "made": made(engine)}
+                store.put(experiment.run, given, stored)
+            if stored is not None:
+                outcomes.append(Outcome(experiment, given, **stored))
         tell("writing the report")
         try:
             _write(out, outcomes, settings)
         except OSError as error:
-            why = f"cannot write {error.filename}: {error.strerror}" if error.strerror else str(error)
-            told = type(error)(
-                f"{why}; all results are kept in {store.folder}: start again when it can be written"
-            )
-            raise told from None
+            reason = f"cannot write {error.filename}: {error.strerror}" if error.strerror else str(error)
+            raise type(error)(
+                f"{reason}; all results are kept in {store.folder}: start again when it can be written"
+            ) from None
     return outcomes
 
 
 def page(shown: Shown, settings: str, more: Mapping[str, str] | None = None) -> str:
-    """HTML of the report, from outcomes and their claims, with `more` for some of the sections."""
-    missing = [e.title for e in EXPERIMENTS if e.name not in {o.experiment.name for o, _ in shown}]
+    """HTML of the report, from outcomes and their claims; `more` adds HTML to the sections it names."""
+    names = {o.experiment.name for o, _ in shown}
+    missing = [e.title for e in all_experiments() if e.name not in names]
     absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
     contents = "".join(
         f'<li><a href="#{o.experiment.name}">{escape(o.experiment.title)}</a></li>' for o, _ in shown
     )
     body = f"""<header>
-<h1>Eigenoptions, made again</h1>
+<h1>Eigenoptions: a reproduction</h1>
 <p>A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement
 Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Claims are
 judged by <a href="#rules">rules</a>, most of which were fixed before the experiments were run; the exceptions are named
-there. Every number is computed from the results, which lie beside this page as CSV.</p>
+there. Every number is computed from the results, which are stored beside this page as CSV.</p>
 <p class="facts">Settings: <b>{escape(settings)}</b>. {taken(shown)}</p>
 </header>
 <main>
@@ -128,18 +131,19 @@ there. Every number is computed from the results, which lie beside this page as 
 {_rules()}
 </section>
 </main>"""
-    return sheet("Eigenoptions, made again", body)
+    return sheet("Eigenoptions: a reproduction", body)
 
 
 def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
-    known = [e.name for e in EXPERIMENTS]
+    experiments = all_experiments()
+    known = [e.name for e in experiments]
     for name in only:
         if name not in known:
             raise ValueError(f"no experiment called {name!r}: there are {', '.join(known)}")
-    offered = sorted(set.intersection(*(set(e.settings) for e in EXPERIMENTS)))
+    offered = sorted(set.intersection(*(set(e.settings) for e in experiments)))
     if settings not in offered:
         raise ValueError(f"settings must be one of {', '.join(offered)}, got {settings!r}")
-    chosen = [e for e in EXPERIMENTS if not only or e.name in only]
+    chosen = [e for e in experiments if not only or e.name in only]
     absent = [e for e in chosen if e.extra and find_spec(EXTRAS[e.extra]) is None]
     for e in absent:
         remedy = f"needs more than is installed: pip install 'eigenoptions[{e.extra}]'"
@@ -150,36 +154,37 @@ def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
 
 
 def _claim(out: Path) -> None:
-    """Make the folder and mark it as ours, or refuse."""
+    """Create the folder and mark it as a report, or refuse."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"cannot write the report into {out}: it is a file; give a folder")
+    # An interrupted run may have left the mark half written.
     others = (p for p in out.iterdir() if not p.name.startswith(f".{MARK}.")) if out.is_dir() else ()
-    if any(others) and not (out / MARK).exists():  # a killed run may have left the mark half written
-        raise FileExistsError(
-            f"{out} has other things in it than a report of ours: give a new or empty folder"
-        )
+    if any(others) and not (out / MARK).exists():
+        raise FileExistsError(f"{out} has other content than a report: give a new or empty folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise type(error)(f"cannot make the folder {out}: {error.strerror or error}") from None
+        raise type(error)(f"cannot create the folder {out}: {error.strerror or error}") from None
     if not (out / MARK).exists():
-        text = b"This folder was made by `eigenoptions reproduce` and may be written again by it.\n"
+        text = b"This folder was created by `eigenoptions reproduce`, which may write it again.\n"
         write_bytes(out / MARK, text)
 
 
 def _clear(out: Path, start_over: bool) -> None:
-    """Take away what a killed run left half written; tell of results of earlier versions, or remove them."""
-    with suppress(OSError):  # a folder that cannot be written is told of when the report is
+    """Remove what an interrupted run left half written; remove results of earlier versions, or warn of them."""
+    # A folder that cannot be written is reported when the page is written.
+    with suppress(OSError):
         for leftover in (*out.glob(".*.tmp"), *(out / "data").glob(".*.tmp")):
             leftover.unlink()
-    old = sorted((out / "data").glob("*.safetensors"))
+    old = sorted((*(out / "data").glob("*.safetensors"), *(out / "jobs").glob("*.jobs")))
     if old and start_over:
         for path in old:
             path.unlink()
     elif old:
         log.warning(
-            "%s and others like it were made by an earlier version and are not used: --fresh removes them",
+            "%s and %d other files of an earlier version are not used: --fresh removes them",
             old[0],
+            len(old) - 1,
         )
 
 
@@ -191,46 +196,28 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     try:
         data.mkdir(exist_ok=True)
     except OSError as error:
-        raise type(error)(f"cannot make the folder {data}: {error.strerror or error}") from None
+        raise type(error)(f"cannot create the folder {data}: {error.strerror or error}") from None
     for outcome in outcomes:
         for table, text in tables(outcome.results).items():
             write_bytes(data / f"{outcome.experiment.name}-{table}.csv", text.encode())
-    write_bytes(data / "claims.csv", _claims_csv(shown))
+    claims = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
+    write_bytes(data / "claims.csv", to_csv(claims).encode())
     write_bytes(out / "index.html", html)
 
 
 def _rules() -> str:
-    """What the judgements mean, as `rules` says it."""
-    words = [
-        ("a few options", f"at most {rules.FEW}"),
-        ("the first options", " and ".join(map(str, rules.FIRST))),
-        ("greatly improved", f"at most {rules.GREATLY:g} of the diffusion time without options"),
-        ("several orders of magnitude", f"at least {rules.SEVERAL:,.0f} times"),
-        ("almost fully connected", f"at least {rules.NEARLY_ALL:.0%} of all options"),
-        ("in almost all settings", f"at least {rules.ALMOST_ALL:.0%} of them"),
-        (
-            "fairly robust",
-            f"at least {rules.ROBUST:.0%} of the best mean return, with more than a few options",
-        ),
-        ("a major impact", f"a factor of at least {rules.MAJOR:g}"),
-        (
-            "often defined in the whole state space",
-            f"the median option starts in {rules.OFTEN:.0%} of the states",
-        ),
-        ("near a doorway", f"at most {rules.NEAR} step from it"),
-    ]
-    prose = (rules.__doc__ or "").split("\n\n")[1].replace("*", "")
-    terms = "".join(f"<div><dt>{escape(word)}</dt><dd>{escape(means)}</dd></div>" for word, means in words)
-    later = "".join(f"<li>{escape(exception)}</li>" for exception in rules.LATER)
+    """HTML of the rules by which claims are judged."""
+    terms = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in WORDS.items())
+    later = "".join(f"<li>{escape(exception)}</li>" for exception in LATER)
     return (
-        f"<p>{escape(' '.join(prose.split()))}</p>\n<p>A claim with several tests holds if all of them are "
-        f'passed, and partly if some are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>\n'
+        f"<p>{escape(RULES)}</p>\n<p>A claim with several tests holds if all of them are passed, and partly if some "
+        f'are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>\n'
         f"<p>Not fixed before the results were seen:</p>\n<ul>{later}</ul>"
     )
 
 
 def _pictures(out: Path, outcome: Outcome) -> str:
-    """HTML of pictures and clips of an Atari game, drawn unless they are there, and of the way to a full run."""
+    """HTML of the pictures and clips of an Atari game, which are drawn if they do not exist."""
     if outcome.experiment.extra != "atari":
         return ""
     from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
@@ -238,28 +225,23 @@ def _pictures(out: Path, outcome: Outcome) -> str:
     name = outcome.experiment.name
     folder = out / "atari" / name
     record = folder / "gallery.json"
-    of = {"made": outcome.made, "seconds": outcome.seconds}
+    source = {"made": outcome.made, "seconds": outcome.seconds}
     try:
         found = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = {}
-    if found.get("of") != of:
+    if found.get("of") != source:
         folder.mkdir(parents=True, exist_ok=True)
-        found = {"of": of, **gallery(outcome.results, folder)}
+        found = {"of": source, **gallery(outcome.results, folder)}
         write_bytes(record, json.dumps(found).encode())
-    large = FULL / name / "index.html"
-    where = (
-        f'a <a href="{escape(os.path.relpath(large, out))}">run of its own</a> is here, and '
+    large = ATARI_RESULTS / name / "index.html"
+    link = (
+        f'here is <a href="{escape(os.path.relpath(large, out))}">a separate run</a>, and '
         if large.is_file()
         else ""
     )
     return (
-        f"<p>This is a small run; {where}<code>eigenoptions atari {escape(found['name'])} --full</code> makes "
-        "a large one. The results of one are kept in docs/atari.md.</p>\n"
+        f"<p>This is a small run; {link}<code>eigenoptions atari {escape(found['name'])} --full</code> makes "
+        "a large one, whose results are in docs/atari.md.</p>\n"
         f"{cards(found['options'], 'atari/')}{sheets(found['figures'], f'atari/{name}/')}"
     )
-
-
-def _claims_csv(shown: Shown) -> bytes:
-    rows = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
-    return tables({"claims": rows}).get("claims", "").encode()

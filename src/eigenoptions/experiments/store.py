@@ -37,8 +37,8 @@ PRESENTATION = ("cli", "studio", "plots")
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 REMEDY = "start over (--fresh), give another folder, or install the version that wrote it"
 SCHEMA = (
-    "CREATE TABLE jobs (key TEXT PRIMARY KEY, function TEXT, code TEXT, job TEXT, seconds REAL, "
-    "checksum BLOB, result BLOB)"
+    "CREATE TABLE jobs (key TEXT PRIMARY KEY, function TEXT, code TEXT, job TEXT, seconds REAL, checksum "
+    "BLOB, result BLOB)"
 )
 
 log = logging.getLogger("eigenoptions")
@@ -227,8 +227,8 @@ class Store:
         log_file = self.path.with_name(f"{self.path.name}-wal")
         if log_file.exists() and log_file.stat().st_size:
             raise PermissionError(
-                f"cannot read {self.path}: an interrupted run left {log_file.name}, and {self.folder} cannot be "
-                "written; make it writable, or copy it to another folder and continue there"
+                f"cannot read {self.path}: an interrupted run left {log_file.name}, and {self.folder} cannot "
+                "be written; make it writable, or copy it to another folder and continue there"
             )
         if not self.path.exists():
             database = sqlite3.connect(":memory:")
@@ -259,8 +259,8 @@ class Store:
         if _error_code(error) in DAMAGED:
             return ValueError(f"{self.path} is damaged ({error}): {REMEDY}")
         return OSError(
-            f"cannot read or write {self.path}: {error}; the jobs finished before are kept there: "
-            "make room or make it writable, and start again"
+            f"cannot read or write {self.path}: {error}; the jobs finished before are kept there: make room "
+            "or make it writable, and start again"
         )
 
     def _read(self, keys: Iterable[str]) -> dict[str, tuple[float, bytes]]:
@@ -316,8 +316,8 @@ class Store:
     def _require_writable(self, missing: int, total: int) -> None:
         if missing and not self.writable:
             raise PermissionError(
-                f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs are "
-                "missing; make it writable, or copy it to another folder and continue there"
+                f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs "
+                "are missing; make it writable, or copy it to another folder and continue there"
             )
 
 
@@ -347,8 +347,8 @@ def _name(function: Callable[..., Any]) -> str:
     file = getattr(sys.modules.get(str(module)), "__file__", None)
     if not module or "<" in name or not str(file).endswith(".py"):
         raise ValueError(
-            f"results of {function!r} cannot be kept: give a function of a module, so that its code has a version, "
-            "and put what it depends on into the jobs"
+            f"results of {function!r} cannot be kept: give a function of a module, so that its code has a "
+            "version, and put what it depends on into the jobs"
         )
     return f"{module}.{name}"
 
@@ -463,6 +463,6 @@ def _encoded(value: Any, parts: list[bytes]) -> Any:
         parts.append(value.tobytes(order))
         return {"~scalar" if scalar else "~array": [dtype.str, list(value.shape), order]}
     raise ValueError(
-        f"{kind.__module__}.{kind.__qualname__} cannot be kept: "
-        "give arrays, numbers, text, None, and dicts, lists and tuples of these"
+        f"{kind.__module__}.{kind.__qualname__} cannot be kept: give arrays, numbers, text, None, and dicts, "
+        "lists and tuples of these"
     )

@@ -20,10 +20,10 @@ from eigenoptions.atari import Start, atari_options, game_name, save_starts
 from eigenoptions.experiments.atari import experiment
 from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
 from eigenoptions.experiments.atari.jobs import PAPER, collection_of
-from eigenoptions.experiments.experiment import Claim, Settings
+from eigenoptions.experiments.experiment import Claim, Outcome, Settings
 from eigenoptions.experiments.page import duration, made, section, sheet, verdicts
-from eigenoptions.experiments.results import Outcome, tables
 from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import tables
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.experiments.atari.measures import KINDS, Table, meetings, own_agreement, points_of, reach
-from eigenoptions.experiments.rules import CONFIDENCE, Difference
+from eigenoptions.experiments.experiment import CONFIDENCE, Difference
 
 AGREEMENT, REACH = "agreement", "reach"  # of a group: see `own_agreement` and `reach`
 DRAWS = 4000

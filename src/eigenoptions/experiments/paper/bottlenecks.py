@@ -84,4 +84,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=90,
 )

@@ -9,10 +9,19 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import (
+    CONFIDENCE,
+    Claim,
+    Difference,
+    Experiment,
+    Pmap,
+    Results,
+    Settings,
+    difference,
+    verdict,
+)
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
-from eigenoptions.experiments.paper.tables import column, distinct, where
-from eigenoptions.experiments.rules import CONFIDENCE, Difference, difference
+from eigenoptions.experiments.tables import column, distinct, where
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
@@ -202,4 +211,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=120,
 )

@@ -71,4 +71,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=10,
 )

@@ -109,4 +109,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=20,
 )

@@ -55,23 +55,20 @@ def claims(results: Results) -> list[Claim]:
             "4.1",
             "; ".join(f"{label} stops at {names(cells)}" for label, cells in found.items()),
             verdict(max(away) == 0, max(away) <= 2),
-            f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and "
-            f"{_away(plain)} with "
-            "the combinatorial one.",
+            f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and {_away(plain)} "
+            "with the combinatorial one.",
         ),
         Claim(
             "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",
             "4.2",
-            f"e4 stops in {stopping:.3g} times as many states as e2, and e2 runs {length:.3g} times "
-            "as long as e4 "
-            "on average",
+            f"e4 stops in {stopping:.3g} times as many states as e2, and e2 runs {length:.3g} times as long "
+            "as e4 on average",
             verdict(abs(stopping - 2) < 0.2, abs(length - 2) < 0.2),
             "Mean lengths are over the states where the option may start: "
-            f"{_lengths(results, 'normalized')}. "
-            f"With the combinatorial Laplacian the two ratios are {ratio['combinatorial'][0]:.3g} and "
-            f"{ratio['combinatorial'][1]:.3g} ({_lengths(results, 'combinatorial')}). Twice as many "
-            "ends do not "
-            "halve the way to the nearest one.",
+            f"{_lengths(results, 'normalized')}. With the combinatorial Laplacian the two ratios are "
+            f"{ratio['combinatorial'][0]:.3g} and {ratio['combinatorial'][1]:.3g} "
+            f"({_lengths(results, 'combinatorial')}). Twice as many ends do not halve the way to the nearest "
+            "one.",
         ),
     ]
 
@@ -96,4 +93,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=40,
 )

@@ -41,13 +41,13 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "We discover meaningful options, such as walking down a corridor.",
             "4.1",
-            f"e2+ stops at {names(one)} and e2- at {names(other)}, after {long:.2f} and {back:.2f} steps "
-            "on average",
+            f"e2+ stops at {names(one)} and e2- at {names(other)}, after {long:.2f} and {back:.2f} steps on "
+            "average",
             verdict(len(ends[0]) == len(ends[1]) == 1 and ends[0] | ends[1] == bars),
             "The corridor runs from the upper to the lower bar: each sign must end in one of them, and only "
             "there. With the combinatorial Laplacian e2+ ends at "
-            f"{names(stops(results, 'e2+', 'combinatorial'))}"
-            f", e2- at {names(stops(results, 'e2-', 'combinatorial'))}.",
+            f"{names(stops(results, 'e2+', 'combinatorial'))}, e2- at "
+            f"{names(stops(results, 'e2-', 'combinatorial'))}.",
         )
     ]
 
@@ -61,4 +61,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=50,
 )

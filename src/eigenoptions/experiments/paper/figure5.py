@@ -39,18 +39,16 @@ def claims(results: Results) -> list[Claim]:
     zero = [hit for hit in found["normalized"] if hit[0] == 1]
     return [
         Claim(
-            "Doorways are not the first options we discover in the 4-room domain (the fifth "
-            "eigenoption is the "
-            "first to terminate at the entrance of a doorway).",
+            "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is "
+            "the first to terminate at the entrance of a doorway).",
             "4.1",
             f"eigenvalue zero aside, the first is {_say(found['normalized'], first['normalized'])}",
             verdict(first["normalized"] == 5),
-            f"The doorways are {names(doors)}; an entrance is a doorway or a cell beside one, and "
-            "either sign "
-            f"counts. With the combinatorial Laplacian the first is "
-            f"{_say(found['combinatorial'], first['combinatorial'])}. "
-            "The eigenvector of eigenvalue zero, which the paper counts as the first, has no direction: it "
-            f"follows the degree of the states. Its options stop in {many[0]} and {many[1]} states"
+            f"The doorways are {names(doors)}; an entrance is a doorway or a cell beside one, and either "
+            "sign counts. With the combinatorial Laplacian the first is "
+            f"{_say(found['combinatorial'], first['combinatorial'])}. The eigenvector of eigenvalue zero, "
+            "which the paper counts as the first, has no direction: it follows the degree of the states. Its "
+            f"options stop in {many[0]} and {many[1]} states"
             + (f", also at entrances: {names([c for _, _, c in zero], 3)}." if zero else "."),
         )
     ]
@@ -82,4 +80,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=60,
 )

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import (
+    FIRST,
+    GREATLY,
+    Claim,
+    Experiment,
+    Pmap,
+    Results,
+    Settings,
+    verdict,
+)
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, reach
-from eigenoptions.experiments.paper.tables import column, distinct, where
-from eigenoptions.experiments.rules import FIRST, GREATLY
+from eigenoptions.experiments.tables import column, distinct, where
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
@@ -105,8 +113,8 @@ def claims(results: Results) -> list[Claim]:
                 for name, y in curve.items()
             ),
             verdict(*(bool(y.min() <= GREATLY * y[0]) for y in curve.values())),
-            f"Greatly: at most {GREATLY:g} of the diffusion time of primitive actions, in each domain. "
-            "It is lower " + "; ".join(f"in {name} {_since(y)}" for name, y in curve.items()) + ".",
+            f"Greatly: at most {GREATLY:g} of the diffusion time of primitive actions, in each domain. It is "
+            "lower " + "; ".join(f"in {name} {_since(y)}" for name, y in curve.items()) + ".",
         ),
         Claim(
             "The diffusion time in the 4-room domain is increased when only bottleneck options are used.",
@@ -139,9 +147,8 @@ def notes(results: Results) -> list[str]:
         "only by several primitive actions in a row, so its time grows exponentially with the distance. It "
         "ends as soon as there is an option towards each end of the maze; a corridor has only two.",
         'The first two options belong to the eigenvector of eigenvalue zero; "Looking closer: other '
-        'readings" shows the '
-        "curves without it, with other Laplacians, and how much they hang on ties between equally good "
-        "actions.",
+        'readings" shows the curves without it, with other Laplacians, and how much they hang on ties '
+        "between equally good actions.",
     ]
 
 
@@ -177,4 +184,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=70,
 )

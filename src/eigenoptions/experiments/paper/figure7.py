@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import (
+    FEW,
+    ROBUST,
+    Claim,
+    Difference,
+    Experiment,
+    Pmap,
+    Results,
+    Settings,
+    difference,
+    verdict,
+)
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
-from eigenoptions.experiments.paper.tables import column, curve_rows, distinct, run_rows, where
-from eigenoptions.experiments.rules import FEW, ROBUST, Difference, difference
+from eigenoptions.experiments.tables import column, curve_rows, distinct, run_rows, where
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
@@ -252,4 +262,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=80,
 )

@@ -11,10 +11,21 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import (
+    CONFIDENCE,
+    MAJOR,
+    NEARLY_ALL,
+    SEVERAL,
+    Claim,
+    Experiment,
+    Pmap,
+    Results,
+    Settings,
+    difference,
+    verdict,
+)
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all
-from eigenoptions.experiments.paper.tables import column, curve_rows, distinct, run_rows, where
-from eigenoptions.experiments.rules import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
+from eigenoptions.experiments.tables import column, curve_rows, distinct, run_rows, where
 from eigenoptions.mdp import graph, maze
 
 SETTINGS: dict[str, Settings] = {
@@ -181,8 +192,8 @@ def _about_diffusion(results: Results) -> list[Claim]:
             f"median sequence is below them for good from {np.median(since):g} options on ({since.min()} to "
             f"{since.max()}) of {most}",
             verdict(half > many / 2, float(np.median(since)) >= NEARLY_ALL * most),
-            "Two tests: most sequences fail with half of the options, and the median sequence needs at "
-            f"least {NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
+            "Two tests: most sequences fail with half of the options, and the median sequence needs at least "
+            f"{NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
             f"{int(np.flatnonzero(own >= bare).max()) + 1} options on.",
         ),
         Claim(
@@ -298,8 +309,7 @@ def notes(results: Results) -> list[str]:
         f"of the episodes alone, eigenoptions are at {late['eigenoptions']:.3f} and random options at "
         f"{late['random']:.3f} on average.",
         "So one task says little about random options: the goal is a corner, and a set either has it or has "
-        "not. The "
-        'section "Looking closer: every goal" asks again with every state as the goal.',
+        'not. The section "Looking closer: every goal" asks again with every state as the goal.',
     ]
 
 
@@ -367,4 +377,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=100,
 )

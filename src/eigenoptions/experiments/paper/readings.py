@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings
 from eigenoptions.experiments.paper.jobs import diffuse, eigen, learn_all, skills
-from eigenoptions.experiments.paper.tables import Row, column, distinct, where
+from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import maze
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -205,8 +205,8 @@ def _zero(results: Results) -> str:
         f"{'; '.join(steps)}. Under the combinatorial and the random-walk Laplacian it is constant, and its "
         "two options start nowhere. Under the normalized one, which the paper uses, it follows the degree of "
         "the states: its option with a minus sign runs to the nearest state with the fewest neighbours (a "
-        "corner or a doorway), its option with a plus sign away from the walls. Mean return of learning "
-        f"with these two alone: {'; '.join(returns)}."
+        "corner or a doorway), its option with a plus sign away from the walls. Mean return of learning with "
+        f"these two alone: {'; '.join(returns)}."
     )
 
 
@@ -281,4 +281,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=130,
 )

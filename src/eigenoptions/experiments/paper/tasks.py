@@ -10,10 +10,19 @@ from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery import rooms
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import (
+    ALMOST_ALL,
+    NEAR,
+    Claim,
+    Experiment,
+    Pmap,
+    Results,
+    Settings,
+    difference,
+    verdict,
+)
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, eigen, learn_all
-from eigenoptions.experiments.paper.tables import column, curve_rows, run_rows, where
-from eigenoptions.experiments.rules import ALMOST_ALL, NEAR, difference
+from eigenoptions.experiments.tables import column, curve_rows, run_rows, where
 from eigenoptions.mdp import graph, maze
 
 PAIRS = [  # (row, column) of start and goal: corners, cells beside doorways, and one of each
@@ -216,4 +225,5 @@ EXPERIMENT = Experiment(
     figure,
     claims,
     notes,
+    order=110,
 )

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import OFTEN, Claim, Experiment, Pmap, Results, Settings, verdict
 from eigenoptions.experiments.paper.first_options import option_rows
-from eigenoptions.experiments.rules import OFTEN
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options import eigenpurposes
 from eigenoptions.options.solver import solve
@@ -74,17 +73,16 @@ def claims(results: Results) -> list[Claim]:
             "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
             "nonempty.",
             "Theorem 3.1",
-            f"{len(rows)} options, none with fewer than {fewest} terminating states; {endless} can "
-            "run for ever",
+            f"{len(rows)} options, none with fewer than {fewest} terminating states; {endless} can run for "
+            "ever",
             verdict(fewest >= 1, endless == 0),
             f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
-            f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. "
-            "An option can run for ever if from some state it may miss all of its terminating states.",
+            f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. An "
+            "option can run for ever if from some state it may miss all of its terminating states.",
         ),
         Claim(
             "Eigenoptions operate at different frequencies, with the length of a trajectory until "
-            "termination "
-            "varying.",
+            "termination varying.",
             "4.2",
             "; ".join(f"{name}: from {shortest[name]:.2f} to {longest[name]:.2f} steps" for name in domains),
             verdict(*(longest[name] >= 2 * shortest[name] for name in domains)),
@@ -125,4 +123,5 @@ EXPERIMENT = Experiment(
     run,
     figure,
     claims,
+    order=30,
 )
