@@ -47,14 +47,16 @@ def memory(cores: int) -> float:
 
 def sweeps(limit: float) -> None:
     """Backups a second of eight options at once on a tiling of rooms, in units of the triad."""
-    from eigenoptions._kernels.planning import LANES, climb, feeders
+    from eigenoptions._kernels.planning import LANES, climb, moves
+    from eigenoptions.options.solver import renumbered
 
     mdp = eo.maze(rooms_map(4, 4) if record.QUICK else rooms_map(55, 55))
-    nxt = mdp.successors
-    assert nxt is not None
+    assert mdp.successors is not None
+    known = moves(*renumbered(mdp.successors))
     sp = eo.spectrum(eo.graph(mdp), LANES // 2 + 1)
-    E = np.ascontiguousarray(np.stack([p.direction for p in eo.eigenpurposes(sp)], axis=1))
-    spent, backups = record.seconds(lambda: climb(nxt, E, E.copy(), 0.9, *feeders(nxt)), 3)
+    E = np.stack([p.direction for p in eo.eigenpurposes(sp)], axis=1)
+    E = np.ascontiguousarray(E[known.order])
+    spent, backups = record.seconds(lambda: climb(known, E, E.copy(), 0.9), 3)
     rate = float(backups) * LANES / spent
     record.fact(f"solver, {mdp.n_states:,} states: action backups", 4 * rate, "/s")
     record.fact(

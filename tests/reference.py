@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from eigenoptions.options import ties
+
 # Learning (Section 4.3) -------------------------------------------------------------------------------------
 
 
@@ -401,6 +403,13 @@ def climbed(successors, potential, gamma):
             if new > x[s]:
                 x[s], rising = new, True
     return np.array(x)
+
+
+def planned(successors, potential, gamma, tolerance):
+    """Policy row and values of deterministic moves, from the fixed point and the tie rule of `options.ties`."""
+    q = climbed(successors, potential, gamma)[successors] - np.asarray(potential)[:, None]
+    first, acts = ties.first_best(q, tolerance, gamma)
+    return np.where(acts, first, -1), np.maximum(q.max(axis=1), 0.0)
 
 
 def walk(successors, row, state):

@@ -14,6 +14,7 @@ import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.factor import backsolve, factor, symbolic
 from eigenoptions._kernels.passages import betweenness, passages
+from eigenoptions.options import ties
 
 
 def random_symmetric(seed):
@@ -78,15 +79,41 @@ def test_climb_reaches_the_fixed_point_to_the_last_bit(seed, gamma):
     E[:, 1] = np.round(E[:, 1])
     E[:, 2] = 0.1
     X = E.copy()
-    planning.climb(nxt, E, X, gamma, *planning.feeders(nxt))
+    planning.climb(planning.moves(np.arange(len(nxt), dtype=np.int32), nxt), E, X, gamma)
     for j in range(planning.LANES):
         np.testing.assert_array_equal(X[:, j], reference.climbed(nxt, E[:, j], gamma))
 
 
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999]))
+def test_plan_takes_the_actions_of_the_tie_rule(seed, gamma):
+    """The compiled rule against `ties.first_best`, with differences on both sides of the tolerance."""
+    rng = np.random.default_rng(seed)
+    nxt = random_moves(rng)
+    S, m = len(nxt), int(rng.integers(1, 20))
+    F = np.round(rng.standard_normal((m, S))) + 10.0 ** rng.uniform(-14, -6, (m, 1)) * rng.standard_normal(
+        (m, S)
+    )
+    limits = ties.tolerance(np.abs(F).max(axis=1), 10.0 ** rng.uniform(-15, -9, m))
+    policy, value = np.empty((m, S), dtype=np.int8), np.empty((m, S))
+    order = rng.permutation(S).astype(np.int32)
+    place = np.argsort(order).astype(np.int32)
+    planning.plan(planning.moves(order, place[nxt[order]]), F, limits, gamma, policy, value)
+    for f, limit, row, v in zip(F, limits, policy, value, strict=True):
+        expected, worth = reference.planned(nxt, f, gamma, limit)
+        np.testing.assert_array_equal(row, expected)
+        np.testing.assert_array_equal(v, worth)
+        walks = [reference.walk(nxt, row, s) for s in range(S)]
+        assert None not in walks
+
+
 @given(st.integers(0, 10**6))
-def test_feeders_are_the_blocks_that_lead_into_a_block(seed):
+def test_moves_know_the_blocks_that_lead_into_a_block(seed):
     nxt = random_moves(np.random.default_rng(seed))
-    indptr, indices = planning.feeders(nxt)
+    known = planning.moves(np.arange(len(nxt), dtype=np.int32), nxt)
+    indptr, indices = known.indptr, known.indices
+    assert known.next.shape[1] % 4 == 0
+    assert (known.next[:, nxt.shape[1] :] == nxt[:, :1]).all()
     block = np.arange(len(nxt)) // planning.BLOCK
     for b in range(len(indptr) - 1):
         expected = {

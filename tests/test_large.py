@@ -111,7 +111,7 @@ def test_enough_rooms_are_enough() -> None:
 
 
 def test_workers_solve_the_same_options(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
-    assert planning.GROUP == LANES  # a job is what the kernel advances together
+    assert planning.OPTIONS_PER_JOB == LANES  # a job is what the kernel advances together
     slippery = 0.9 * four_rooms.transition.toarray() + 0.1 * np.roll(
         four_rooms.transition.toarray().reshape(104, 4, 104), 1, axis=1
     ).reshape(416, 104)
@@ -121,7 +121,7 @@ def test_workers_solve_the_same_options(monkeypatch: pytest.MonkeyPatch, four_ro
         purposes.append(eo.Purpose(np.eye(104)[7], "goal", initiation=inside))
         alone = eo.solve(mdp, purposes)
         assert bytes_of(eo.solve(mdp, purposes, **FAR)) == bytes_of(alone)  # small: computed here
-        monkeypatch.setattr(planning, "WORTH", 0)
+        monkeypatch.setattr(planning, "PARALLEL_FROM_STATES", 0)
         calls, progress = told()
         assert bytes_of(eo.solve(mdp, purposes, progress=progress, **FAR)) == bytes_of(alone)
         assert sorted(done for done, _ in calls)[-1] == len(purposes) == 21

@@ -8,46 +8,56 @@ the order (blocks, sweeps, renumbering) is free and chosen for speed only.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-LANES = 8  # potentials advanced together: one cache line of float64
-BLOCK = 64  # states relaxed together until they rest
+# Potentials advanced together, one cache line of float64. (A sweep over one alone waits for each value before the
+# next: half the speed.)
+LANES = 8
+# States relaxed together until they rest.
+BLOCK = 64
 
 
-@njit(cache=True, nogil=True)
-def feeders(nxt):  # type: ignore[no-untyped-def]
-    """Csr lists: for each block of BLOCK states, the blocks with a move into it (itself left out)."""
+class Moves(NamedTuple):
+    """Deterministic dynamics in the order in which sweeps visit the states; see `moves`.
+
+    Attributes
+    ----------
+    order
+        ``(S,)`` state at each position.
+    next
+        ``(S, 4 m)`` position after each action; action 0 is repeated up to a multiple of four.
+    indptr, indices
+        For each block of positions, the other blocks with a move into it.
+    """
+
+    order: NDArray[np.int32]
+    next: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+
+def moves(order: NDArray[np.int32], nxt: NDArray[np.int32]) -> Moves:
+    """Dynamics as `plan` takes them, from an order of the states and the ``(S, A)`` moves between positions in it."""
     n, n_actions = nxt.shape
-    n_blocks = (n + BLOCK - 1) // BLOCK
-    seen = np.empty(n_blocks, dtype=np.int32)
-    indptr = np.zeros(n_blocks + 1, dtype=np.int64)
-    indices = np.empty(0, dtype=np.int32)
-    for filling in range(2):  # count, then fill
-        fill = indptr[:-1].copy()
-        seen[:] = -1
-        for i in range(n):
-            b = i // BLOCK
-            for a in range(n_actions):
-                t = nxt[i, a] // BLOCK
-                if t != b and seen[t] != b:
-                    seen[t] = b
-                    if filling:
-                        indices[fill[t]] = b
-                        fill[t] += 1
-                    else:
-                        indptr[t + 1] += 1
-        if not filling:
-            indptr = np.cumsum(indptr)
-            indices = np.empty(indptr[-1], dtype=np.int32)
-    return indptr, indices
+    actions = np.arange(-(-n_actions // 4) * 4)
+    padded = np.ascontiguousarray(nxt[:, np.where(actions < n_actions, actions, 0)])
+    n_blocks = -(-n // BLOCK)
+    pairs = np.unique((nxt // BLOCK).astype(np.int64) * n_blocks + np.arange(n)[:, None] // BLOCK)
+    into, origin = np.divmod(pairs, n_blocks)
+    into, origin = into[into != origin], origin[into != origin]
+    indptr = np.searchsorted(into, np.arange(n_blocks + 1))
+    return Moves(order, padded, indptr, origin.astype(np.int32))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _rise4(a, b, c, d, e, x, gamma):  # type: ignore[no-untyped-def]
-    """One backup of all lanes of a state with four moves; tells in how many the value rose.
+def _rise(a, b, c, d, e, x, gamma):  # type: ignore[no-untyped-def]
+    """One backup of all lanes of a state over four moves; the number of lanes in which the value rose.
 
-    Rows are taken out first and the lanes are one plain loop: so the compiler makes vector instructions of it.
+    The rows are arguments and the lanes one plain loop: so the compiler emits vector instructions.
     """
     rose = 0
     for j in range(LANES):
@@ -62,44 +72,27 @@ def _rise4(a, b, c, d, e, x, gamma):  # type: ignore[no-untyped-def]
     return rose
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _rise(s, nxt, X, e, x, gamma, best):  # type: ignore[no-untyped-def]
-    """The same for any number of moves; `best` is scratch."""
-    for j in range(LANES):
-        best[j] = e[j]
-    for k in range(nxt.shape[1]):
-        y = X[nxt[s, k]]
-        for j in range(LANES):
-            best[j] = y[j] if y[j] > best[j] else best[j]
-    rose = 0
-    for j in range(LANES):
-        new = (1.0 - gamma) * e[j] + gamma * best[j]
-        old = x[j]
-        rose += 1 if new > old else 0
-        x[j] = new if new > old else old
-    return rose
-
-
 @njit(cache=True, nogil=True)
-def climb(nxt, E, X, gamma, indptr, indices):  # type: ignore[no-untyped-def]
+def climb(moves, E, X, gamma):  # type: ignore[no-untyped-def]
     """Raise X (n, LANES) to the fixed point for deterministic moves; the number of state backups done.
 
     Blocks of states are relaxed back and forth until they rest; a block is visited again only when a block
     it can move into has risen.
     """
-    n = nxt.shape[0]
-    n_blocks = len(indptr) - 1
-    dirty = np.ones(n_blocks, dtype=np.uint8)
-    best = np.empty(LANES)
+    nxt = moves.next
+    n = len(nxt)
+    n_blocks = len(moves.indptr) - 1
+    dirty = np.ones(n_blocks, dtype=np.bool_)
     backups = 0
     forward = True
-    waiting = n_blocks
-    while waiting > 0:
+    waiting = True
+    while waiting:
+        waiting = False
         for i in range(n_blocks):
             b = i if forward else n_blocks - 1 - i
-            if dirty[b] == 0:
+            if not dirty[b]:
                 continue
-            dirty[b] = 0
+            dirty[b] = False
             low, high = b * BLOCK, min(n, (b + 1) * BLOCK)
             rose = 0
             up = forward
@@ -108,102 +101,65 @@ def climb(nxt, E, X, gamma, indptr, indices):  # type: ignore[no-untyped-def]
                 moved = 0
                 for r in range(high - low):
                     s = low + r if up else high - 1 - r
-                    if nxt.shape[1] == 4:
-                        moved += _rise4(
-                            X[nxt[s, 0]], X[nxt[s, 1]], X[nxt[s, 2]], X[nxt[s, 3]], E[s], X[s], gamma
+                    for k in range(0, nxt.shape[1], 4):
+                        moved += _rise(
+                            X[nxt[s, k]],
+                            X[nxt[s, k + 1]],
+                            X[nxt[s, k + 2]],
+                            X[nxt[s, k + 3]],
+                            E[s],
+                            X[s],
+                            gamma,
                         )
-                    else:
-                        moved += _rise(s, nxt, X, E[s], X[s], gamma, best)
                 backups += high - low
                 rose += moved
                 up = not up
             if rose > 0:
-                for r in range(indptr[b], indptr[b + 1]):
-                    dirty[indices[r]] = 1
+                for r in range(moves.indptr[b], moves.indptr[b + 1]):
+                    dirty[moves.indices[r]] = True
+                    waiting = True
         forward = not forward
-        waiting = 0
-        for b in range(n_blocks):
-            waiting += dirty[b]
     return backups
 
 
 @njit(cache=True, nogil=True)
-def gather(potentials, order, E):  # type: ignore[no-untyped-def]
-    """Write potentials (m, n) into the first lanes of E (n, LANES), in the order of visiting; zeros beyond."""
-    for i in range(len(order)):
-        s = order[i]
-        for j in range(LANES):
-            E[i, j] = potentials[j, s] if j < len(potentials) else 0.0
+def plan(moves, potentials, tolerance, gamma, policy, value):  # type: ignore[no-untyped-def]
+    """Fill policy and value (m, S) for potentials (m, S) and deterministic moves; the number of state backups done.
 
-
-@njit(cache=True, nogil=True)
-def scatter(actions, gains, order, policy, value):  # type: ignore[no-untyped-def]
-    """Write lanes (n, LANES) back into the rows of policy and value (m, n), in the states' own numbering."""
-    for j in range(len(policy)):
-        for i in range(len(order)):
-            policy[j, order[i]] = actions[i, j]
-            value[j, order[i]] = gains[i, j]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _gain4(a, b, c, d, e, v):  # type: ignore[no-untyped-def]
-    """Value of a state with four moves, in all lanes."""
-    for j in range(LANES):
-        p = a[j] if a[j] > b[j] else b[j]
-        q = c[j] if c[j] > d[j] else d[j]
-        gain = (p if p > q else q) - e[j]
-        v[j] = gain if gain > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _choice4(a, b, c, d, e, limit, narrow, code):  # type: ignore[no-untyped-def]
-    """Its action, as a float, so that the lanes stay vectors of one width."""
-    for j in range(LANES):
-        p = a[j] if a[j] > b[j] else b[j]
-        q = c[j] if c[j] > d[j] else d[j]
-        top = p if p > q else q
-        gain = top - e[j]
-        slack = narrow * gain if narrow * gain < limit[j] else limit[j]
-        least = top - slack
-        k = 3.0
-        k = 2.0 if c[j] >= least else k
-        k = 1.0 if b[j] >= least else k
-        k = 0.0 if a[j] >= least else k
-        code[j] = k if gain > limit[j] else -1.0
-
-
-@njit(cache=True, nogil=True)
-def greedy(nxt, E, X, limit, gamma, policy, value):  # type: ignore[no-untyped-def]
-    """Policy and value (n, LANES) from the fixed point X (n, LANES); -1 where no action has q > 0.
-
-    Ties within `limit` (LANES,) go to terminate; of equal actions the first is taken. Two actions count as equal
-    when they differ by less than that and by less than (1 - gamma) v / 4: the second bound keeps a policy of
-    near-best actions from ever turning in a circle.
+    -1 where no action is worth more than `tolerance` (m,), else the first of the best actions: the rule of
+    `options.ties.first_best`, which explains the narrower bound.
     """
-    n, n_actions = nxt.shape
+    nxt = moves.next
+    n = len(nxt)
     narrow = 0.25 * (1.0 - gamma)
-    code = np.empty(LANES)
-    for s in range(n):
-        if n_actions == 4:
-            a, b, c, d = X[nxt[s, 0]], X[nxt[s, 1]], X[nxt[s, 2]], X[nxt[s, 3]]
-            _gain4(a, b, c, d, E[s], value[s])
-            _choice4(a, b, c, d, E[s], limit, narrow, code)
+    E, X = np.zeros((n, LANES)), np.empty((n, LANES))
+    backups = 0
+    for first in range(0, len(potentials), LANES):
+        count = min(LANES, len(potentials) - first)
+        for i in range(n):
+            s = moves.order[i]
             for j in range(LANES):
-                policy[s, j] = np.int64(code[j])
-            continue
-        for j in range(LANES):
-            top = X[nxt[s, 0], j]
-            for k in range(1, n_actions):
-                top = max(top, X[nxt[s, k], j])
-            gain = top - E[s, j]
-            value[s, j] = max(gain, 0.0)
-            policy[s, j] = -1
-            if gain > limit[j]:
-                least = top - min(limit[j], narrow * gain)
-                for k in range(n_actions):
-                    if X[nxt[s, k], j] >= least:
-                        policy[s, j] = k
-                        break
+                # lanes without an option hold zeros, which never rise
+                E[i, j] = potentials[first + j, s] if j < count else 0.0
+        X[:] = E
+        backups += climb(moves, E, X, gamma)
+        for i in range(n):
+            s = moves.order[i]
+            for j in range(count):
+                top = X[nxt[i, 0], j]
+                for k in range(1, nxt.shape[1]):
+                    top = max(top, X[nxt[i, k], j])
+                gain = top - E[i, j]
+                limit = tolerance[first + j]
+                chosen = -1
+                if gain > limit:
+                    least = top - min(limit, narrow * gain)
+                    chosen = 0
+                    while X[nxt[i, chosen], j] < least:
+                        chosen += 1
+                policy[first + j, s] = chosen
+                value[first + j, s] = max(gain, 0.0)
+    return backups
 
 
 @njit(cache=True, nogil=True)
@@ -240,20 +196,38 @@ def run(nxt, policy, length, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def climb_stochastic(indptr, indices, data, n_actions, E, X, gamma, tol, limit):  # type: ignore[no-untyped-def]
-    """Raise X (n, lanes) for stochastic moves until no entry rises by more than `tol`; the number of sweeps."""
+def mean_lengths(nxt, policy, mean):  # type: ignore[no-untyped-def]
+    """Fill the mean steps to the end (m,) over the states where each policy row (m, S) starts; inf if it never ends."""
+    n = nxt.shape[0]
+    length, end = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    for i in range(len(policy)):
+        if run(nxt, policy[i], length, end) >= 0:
+            mean[i] = np.inf
+            continue
+        total, starts = 0, 0
+        for s in range(n):
+            total += length[s]
+            starts += 1 if length[s] > 0 else 0
+        mean[i] = total / max(starts, 1)
+
+
+@njit(cache=True, nogil=True)
+def climb_stochastic(table, n_actions, E, X, gamma, tolerance, max_sweeps):  # type: ignore[no-untyped-def]
+    """Raise X (n, m) for stochastic moves until no entry rises by more than `tolerance`; the number of sweeps.
+
+    `table` is ``(indptr, indices, data)`` of the csr transition matrix.
+    """
+    indptr, indices, data = table
     n, lanes = E.shape
     best = np.empty(lanes)
     mean = np.empty(lanes)
-    for sweep in range(limit):
+    for sweep in range(max_sweeps):
         most = 0.0
         for i in range(n):
             s = i if sweep % 2 == 0 else n - 1 - i
-            for j in range(lanes):
-                best[j] = E[s, j]
+            best[:] = E[s]
             for row in range(s * n_actions, (s + 1) * n_actions):
-                for j in range(lanes):
-                    mean[j] = 0.0
+                mean[:] = 0.0
                 for r in range(indptr[row], indptr[row + 1]):
                     for j in range(lanes):
                         mean[j] += data[r] * X[indices[r], j]
@@ -263,6 +237,6 @@ def climb_stochastic(indptr, indices, data, n_actions, E, X, gamma, tol, limit):
                 x = (1.0 - gamma) * E[s, j] + gamma * best[j]
                 most = max(most, x - X[s, j])
                 X[s, j] = max(x, X[s, j])
-        if most <= tol:
+        if most <= tolerance:
             return sweep + 1
-    return limit
+    return max_sweeps

@@ -21,7 +21,7 @@ from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.frontier import myopic, plan
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rolling import Rolling, Rollouts, Until, one_of, whole
-from eigenoptions.options.linear import TIE
+from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
 
 After = Literal["best", "noop", "random", "stop"]
 
@@ -94,7 +94,8 @@ def lockstep(
     _check(emulator, after, depth, gamma, published)
     depth = depth if gamma > 0.0 else 1  # what comes later is worth nothing
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
-    tie = np.zeros(n) if published else TIE * np.abs(potentials.direction).max(axis=1)
+    floor = 0.0 if published else COMPUTED_FLOOR
+    equal = tolerance(np.abs(potentials.direction).max(axis=1), 0.0, floor)
     offset = np.zeros(n)  # of the published code: how much better than here what it compares with is
     how: Any = {"hold": hold, "depth": depth, "until": until, "watch": watch, "progress": progress}
     with Rolling(emulator, state, n, frames, **how) as rolling:
@@ -114,9 +115,8 @@ def lockstep(
                 for node, low, high in zip(frontier.nodes, bounds[:-1], bounds[1:], strict=True):
                     q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
             worth = q - offset[live, None] if published else q
-            best = worth.max(axis=1)
-            chosen = (worth >= (best - tie[live])[:, None]).argmax(axis=1)  # the first of equal actions
-            none = ~(best > tie[live])
+            chosen, acts = first_best(worth, equal[live])
+            none = ~acts
             if after == "noop":
                 chosen[none] = emulator.actions.index("NOOP")
             elif after == "random":

@@ -20,9 +20,9 @@ from eigenoptions import files
 from eigenoptions.features import Map, recalled, record, rows_of
 from eigenoptions.options import TERMINATE, Purpose
 from eigenoptions.options.lookahead import Clones
+from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
 
 FORMAT = 1  # of options files
-TIE = 1e-9  # of max|e|: below this a reward is noise of the eigenvector, and goes to TERMINATE
 
 Array = NDArray[np.float64]
 
@@ -224,11 +224,9 @@ class LinearOptionSet(Sequence[LinearOption]):
             ]
         )
         gains -= here
-        tie = TIE * np.abs(self.direction).max(axis=1)
-        best = gains.max(axis=0)
-        return np.where(
-            best > tie, (gains >= best - tie).argmax(axis=0), TERMINATE
-        )  # the first of equal actions
+        equal = tolerance(np.abs(self.direction).max(axis=1), 0.0, COMPUTED_FLOOR)
+        first, acts = first_best(gains.T, equal)
+        return np.where(acts, first, TERMINATE)
 
     def __len__(self) -> int:
         return len(self.direction)

@@ -2,28 +2,43 @@
 
 The reward of a potential f is ``f(s') - f(s)`` and TERMINATE is worth 0 everywhere. `solve` finds the optimal
 policies of many purposes at once. An option may start where some action has q > 0 and stops where none has
-(Theorem 3.1: for gamma < 1 it stops somewhere; here it in fact ends with probability 1 from every state).
+(Theorem 3.1: for gamma < 1 it stops somewhere; here it even ends with probability 1 from every state).
+Which values count as equal is decided by `options.ties`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options.ties import first_best, tolerance
 from eigenoptions.parallel import ENGINES, pmap
 
-TIE = 1e-12  # of max|f|: below this a q-value is noise of the eigenvector, and goes to TERMINATE
-GROUP = 8  # options that the kernel advances together, and so those of a job
-WORTH = 20_000_000  # states times options, about two seconds, from which workers pay
-STOCHASTIC = 20  # times longer that a stochastic table takes
+if TYPE_CHECKING:
+    from eigenoptions._kernels.planning import Moves
+
+# Options per parallel job: as many as the kernel advances together.
+OPTIONS_PER_JOB = 8
+# States times options solved between two reports of progress, about 20 ms.
+STATES_PER_REPORT = 2_000_000
+# States times options, about two seconds of work, from which workers are started.
+PARALLEL_FROM_STATES = 20_000_000
+# How many times longer a stochastic table takes.
+STOCHASTIC_COST = 20
+# A fixed point is found after about ten improvements; more than this is a defect.
+MAX_IMPROVEMENTS = 100
+# Sweeps over a stochastic table before policy iteration takes over.
+MAX_SWEEPS = 100_000
+
+Array = NDArray[np.float64]
 
 
 def solve(
@@ -31,7 +46,7 @@ def solve(
     purposes: Purpose | Iterable[Purpose],
     gamma: float = 0.9,
     *,
-    tol: float = TIE,
+    tol: float | None = None,
     provenance: dict[str, Any] | None = None,
     engine: str = "serial",
     workers: int | None = None,
@@ -44,18 +59,20 @@ def solve(
     mdp
         Deterministic or stochastic dynamics.
     purposes
-        Potentials with one number a state.
+        Potentials with one number per state.
     gamma
         Discount in [0, 1): how far the option looks over a valley.
     tol
-        Ties within ``tol * max|f|`` go to TERMINATE; of equal actions the first is taken.
+        Least tolerance of ties, relative to max|f|. Values up to the tolerance go to TERMINATE, and of actions that
+        differ by no more the first is taken. None: 1e-12, or 1e-9 for potentials with an `accuracy`. The
+        tolerance is never below ten times the accuracy of a purpose (see `options.ties`).
     provenance
-        What to record in the set beside gamma.
+        Entries to record in the set besides gamma.
     engine, workers
-        Where to compute, as in `parallel.pmap`; the options are the same. What takes less than about two seconds
-        is computed here in any case.
+        Where to compute, as in `parallel.pmap`; the options are the same. Work of less than about two seconds
+        is done in this process in any case.
     progress
-        Called with options done and options in all.
+        Called with the number of options done and the number of all options.
 
     Examples
     --------
@@ -64,51 +81,23 @@ def solve(
     >>> solve(corridor, Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
-    if not (isinstance(gamma, int | float | np.floating | np.integer) and 0 <= gamma < 1):
-        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
-    if not isinstance(mdp, MDP):
-        raise TypeError(
-            f"solve takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
-        )
-    if not 0 <= tol < 1:
-        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
-    wanted = (
-        [purposes]
-        if isinstance(purposes, Purpose)
-        else list(purposes)
-        if isinstance(purposes, Iterable)
-        else [None]
-    )
-    for p in wanted:
-        if not isinstance(p, Purpose):
-            kind = type(purposes if p is None else p).__name__
-            raise TypeError(
-                f"purposes must be Purpose objects, got {kind}: make them with eigenpurposes(spectrum)"
-            )
-        if np.shape(p.direction) != (mdp.n_states,):
-            raise ValueError(
-                f"purpose {p.label!r} is for another state space: its direction has shape "
-                f"{np.shape(p.direction)}, the MDP has {mdp.n_states} states"
-            )
-        if not np.isfinite(_scale(p)):
-            raise ValueError(f"purpose {p.label!r} has entries that are not finite numbers")
-        if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
-            raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
+    wanted = _checked(mdp, purposes, gamma, tol)
     n = len(wanted)
-    made = _room(mdp, n)
-    directions = [p.direction for p in wanted]
+    made = _allocated(mdp, n)
+    potentials: Sequence[Array] = [p.direction for p in wanted]
+    scales = np.array([_scale(p) for p in wanted])
     shared: dict[str, Any] = {
         "mdp": mdp,
         "masks": [p.initiation for p in wanted],
         "gamma": float(gamma),
-        "tol": tol,
+        "tolerances": tolerance(scales, [p.accuracy for p in wanted], tol),
         "order": None if mdp.successors is None or not n else renumbered(mdp.successors),
     }
-    jobs = [(low, min(low + GROUP, n)) for low in range(0, n, GROUP)]
-    cost = mdp.n_states * n * (1 if mdp.successors is not None else STOCHASTIC)
-    if engine == "serial" or (engine in ENGINES and cost < WORTH):
-        _solved((0, n), directions, **shared, out=made, progress=progress)
+    cost = mdp.n_states * n * (1 if mdp.successors is not None else STOCHASTIC_COST)
+    if engine == "serial" or (engine in ENGINES and cost < PARALLEL_FROM_STATES):
+        _solved((0, n), potentials, **shared, out=made, progress=progress)
     else:
+        jobs = [(low, min(low + OPTIONS_PER_JOB, n)) for low in range(0, n, OPTIONS_PER_JOB)]
         done = 0
 
         def keep(i: int, part: list[NDArray[Any]]) -> None:
@@ -116,12 +105,13 @@ def solve(
             low, high = jobs[i]
             for mine, theirs in zip(made, part, strict=True):
                 mine[low:high] = theirs
-            part.clear()  # nothing is held twice
+            # Nothing is held twice.
+            part.clear()
             done += high - low
             if progress is not None:
                 progress(done, n)
 
-        shared["potentials"] = np.stack(directions) if n else directions
+        shared["potentials"] = np.stack(potentials) if n else potentials
         pmap(_solved, jobs, engine, shared=shared, workers=workers, arrived=keep)
     policy, value, mean_length = made
     return OptionSet(
@@ -137,7 +127,7 @@ def solve(
     )
 
 
-def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> Array:
     """Expected steps until an option stops, from every state; 0 where it may not start, inf where it never stops.
 
     >>> import eigenoptions as eo
@@ -151,101 +141,15 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         if run(mdp.successors, np.ascontiguousarray(policy), length, end) < 0:
             return length.astype(np.float64)
     P = _followed(mdp, policy)
-    lost = ~_reaching(P, np.asarray(policy) < 0)  # no stop can be reached from here
-    ends = ~_reaching(P, lost)  # and from here nowhere that is lost
-    steps = np.where(np.asarray(policy) < 0, 0.0, 1.0)
+    stops = np.asarray(policy) < 0
+    lost = ~reachable(P, stops, backward=True)
+    ends = ~reachable(P, lost, backward=True)
     keep = np.flatnonzero(ends)
     result = np.full(mdp.n_states, np.inf)
     if len(keep):
-        result[keep] = splu(csc_array(eye_array(len(keep)) - P[keep][:, keep])).solve(steps[keep])
+        steps = np.where(stops[keep], 0.0, 1.0)
+        result[keep] = splu(csc_array(eye_array(len(keep)) - P[keep][:, keep])).solve(steps)
     return result
-
-
-def _scale(purpose: Purpose) -> float:
-    """max|f|; not finite if some entry is not."""
-    return float(max(np.max(purpose.direction), -np.min(purpose.direction)))
-
-
-def _reaching(P: csr_array, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """States from which some path of P leads into `targets`, those included: a search backwards from all at once."""
-    n = len(targets)
-    back = csr_array(P.T)
-    heads = np.flatnonzero(targets)
-    root = csr_array((np.ones(len(heads)), heads, [0, len(heads)]), shape=(1, n))
-    found = breadth_first_order(
-        csr_array(block_array([[back, None], [root, csr_array((1, 1))]])), n, return_predecessors=False
-    )
-    mask = np.zeros(n + 1, dtype=bool)
-    mask[found] = True
-    return mask[:n]
-
-
-def _room(mdp: MDP, n: int) -> list[NDArray[Any]]:
-    """Space for policies, values and mean lengths of n options."""
-    shape = n, mdp.n_states
-    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
-
-
-def _solved(
-    job: tuple[int, int],
-    potentials: Sequence[NDArray[np.float64]],
-    mdp: MDP,
-    masks: list[NDArray[np.bool_] | None],
-    gamma: float,
-    tol: float,
-    order: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
-    out: list[NDArray[Any]] | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> list[NDArray[Any]]:
-    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``; in `out` if given."""
-    low, high = job
-    made = _room(mdp, high - low) if out is None else out
-    policy, value, mean_length = made
-    step = _climber(mdp, *order, gamma) if order is not None else None
-    for first in range(low, high, GROUP):
-        last = min(first + GROUP, high)
-        here = slice(first - low, last - low)
-        F = np.stack(potentials[first:last]).astype(np.float64, copy=False)
-        limits = tol * np.maximum(F.max(axis=1), -F.min(axis=1))
-        if step is not None:
-            step(F, limits, policy[here], value[here])
-        else:
-            _solve_stochastic(mdp, F, gamma, limits, policy[here], value[here])
-        for i in range(first, last):
-            row, mask = policy[i - low], masks[i]
-            if mask is not None:
-                row[~mask], value[i - low, ~mask] = TERMINATE, 0.0
-            mean_length[i - low] = lengths(mdp, row).sum() / max((row >= 0).sum(), 1)
-        if progress is not None:
-            progress(last, high)
-    return made
-
-
-def _climber(
-    mdp: MDP, order: NDArray[np.int32], nxt: NDArray[np.int32], gamma: float
-) -> Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[Any], NDArray[np.float64]], None]:
-    """A function that solves up to eight potentials of deterministic moves, with the scratch that it needs."""
-    from eigenoptions._kernels.planning import LANES, climb, feeders, gather, greedy, scatter
-
-    indptr, indices = feeders(nxt)
-    E, X, gains = (np.empty((len(order), LANES)) for _ in range(3))
-    actions = np.empty(E.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
-
-    def step(
-        F: NDArray[np.float64],
-        limits: NDArray[np.float64],
-        policy: NDArray[Any],
-        value: NDArray[np.float64],
-    ) -> None:
-        gather(F, order, E)
-        X[:] = E
-        climb(nxt, E, X, gamma, indptr, indices)
-        limit = np.zeros(LANES)
-        limit[: len(F)] = limits
-        greedy(nxt, E, X, limit, gamma, actions, gains)
-        scatter(actions, gains, order, policy, value)
-
-    return step
 
 
 def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -267,15 +171,97 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
     return order, place[successors[order]]
 
 
+def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> list[Purpose]:
+    """The purposes as a list; everything `solve` is called with can be solved."""
+    if not (isinstance(gamma, int | float | np.floating | np.integer) and 0 <= gamma < 1):
+        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
+    if not isinstance(mdp, MDP):
+        raise TypeError(
+            f"solve takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+        )
+    if tol is not None and not 0 <= tol < 1:
+        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+    several = isinstance(purposes, Iterable) and not isinstance(purposes, Purpose)
+    wanted = list(purposes) if several else [purposes]
+    for p in wanted:
+        if not isinstance(p, Purpose):
+            raise TypeError(
+                f"purposes must be Purpose objects, got {type(p).__name__}: make them with eigenpurposes(spectrum)"
+            )
+        if np.shape(p.direction) != (mdp.n_states,):
+            raise ValueError(
+                f"purpose {p.label!r} is for another state space: its direction has shape "
+                f"{np.shape(p.direction)}, the MDP has {mdp.n_states} states"
+            )
+        if not np.isfinite(_scale(p)):
+            raise ValueError(f"purpose {p.label!r} has entries that are not finite numbers")
+        if not 0 <= p.accuracy < np.inf:
+            raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
+        if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
+            raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
+    return wanted
+
+
+def _scale(purpose: Purpose) -> float:
+    """max|f|; not finite if some entry is not."""
+    return float(max(np.max(purpose.direction), -np.min(purpose.direction)))
+
+
+def _allocated(mdp: MDP, n: int) -> list[NDArray[Any]]:
+    """Arrays for policies, values and mean lengths of n options."""
+    shape = n, mdp.n_states
+    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
+
+
+def _solved(
+    job: tuple[int, int],
+    potentials: Sequence[Array],
+    mdp: MDP,
+    masks: list[NDArray[np.bool_] | None],
+    gamma: float,
+    tolerances: Array,
+    order: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+    out: list[NDArray[Any]] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[NDArray[Any]]:
+    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``; in `out` if given."""
+    from eigenoptions._kernels.planning import mean_lengths, moves, plan
+
+    low, high = job
+    made = _allocated(mdp, high - low) if out is None else out
+    known: Moves | None = None if order is None else moves(*order)
+    share = OPTIONS_PER_JOB
+    if known is not None:
+        share *= max(1, STATES_PER_REPORT // (OPTIONS_PER_JOB * mdp.n_states))
+    for first in range(low, high, share):
+        last = min(first + share, high)
+        policy, value, mean_length = (array[first - low : last - low] for array in made)
+        F = np.stack(potentials[first:last]).astype(np.float64, copy=False)
+        if known is not None:
+            plan(known, F, tolerances[first:last], gamma, policy, value)
+        else:
+            _solve_stochastic(mdp, F, gamma, tolerances[first:last], policy, value)
+        for row, v, mask in zip(policy, value, masks[first:last], strict=True):
+            if mask is not None:
+                row[~mask], v[~mask] = TERMINATE, 0.0
+        if known is not None:
+            mean_lengths(mdp.successors, policy, mean_length)
+        else:
+            mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
+        if progress is not None:
+            progress(last, high)
+    return made
+
+
 def _solve_stochastic(
     mdp: MDP,
-    F: NDArray[np.float64],
+    F: Array,
     gamma: float,
-    limits: NDArray[np.float64],
+    tolerances: Array,
     policy: NDArray[np.integer[Any]],
-    value: NDArray[np.float64],
+    value: Array,
 ) -> None:
-    """Sweeps bring the values close; policy iteration with exact evaluation then finds its fixed point."""
+    """Sweeps bring the values close, policy iteration makes them exact, and the tie rule then takes the actions."""
     from eigenoptions._kernels.planning import climb_stochastic
 
     P = mdp.transition
@@ -283,31 +269,46 @@ def _solve_stochastic(
     X = E.copy()
     scales = np.abs(F).max(axis=1)
     rise = 1e-13 * (scales[scales > 0].min() if scales.any() else 1.0)
-    climb_stochastic(P.indptr, P.indices, P.data, mdp.n_actions, E, X, gamma, rise, 100_000)
+    climb_stochastic((P.indptr, P.indices, P.data), mdp.n_actions, E, X, gamma, rise, MAX_SWEEPS)
     for j, e in enumerate(np.ascontiguousarray(F)):
-        row, v = _greedy(mdp, e, X[:, j], gamma, limits[j])
-        for _ in range(100):
-            acting = np.where(row < 0, 0.0, 1.0)
-            T = _followed(mdp, row)
-            v = splu(csc_array(eye_array(mdp.n_states) - gamma * T)).solve(T @ e - e * acting)
-            better, v = _greedy(mdp, e, e + gamma * v, gamma, limits[j])
-            if np.array_equal(better, row):
-                break
-            row = better
-        else:
-            raise ArithmeticError("policy iteration did not settle: choose another gamma")
-        policy[j], value[j] = row, v
+        start = _row(_action_values(mdp, e, X[:, j]), float(tolerances[j]), gamma)
+        q = _optimal(mdp, e, start, gamma, float(scales[j]))
+        policy[j], value[j] = _row(q, float(tolerances[j]), gamma), np.maximum(q.max(axis=1), 0.0)
 
 
-def _greedy(
-    mdp: MDP, e: NDArray[np.float64], x: NDArray[np.float64], gamma: float, limit: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Best action and value at every state, given what arriving is worth; ties as in the kernel `greedy`."""
-    q = (mdp.transition @ x).reshape(mdp.n_states, mdp.n_actions) - e[:, None]
-    best = q.max(axis=1)
-    slack = np.minimum(limit, 0.25 * (1.0 - gamma) * best)
-    first = (q >= (best - slack)[:, None]).argmax(axis=1)
-    return np.where(best > limit, first, TERMINATE), np.maximum(best, 0.0)
+def _optimal(mdp: MDP, e: Array, row: NDArray[np.intp], gamma: float, scale: float) -> Array:
+    """``(S, A)`` optimal action values, by policy iteration that begins with a policy row.
+
+    An action is replaced only by one that is better by more than rounding: so each policy is better than the one
+    before, and the iteration ends.
+    """
+    states = np.arange(mdp.n_states)
+    rounding = 4.0 * np.finfo(float).eps * scale / (1.0 - gamma)
+    for _ in range(MAX_IMPROVEMENTS):
+        acting = row >= 0
+        T = _followed(mdp, row)
+        v = splu(csc_array(eye_array(mdp.n_states) - gamma * T)).solve(T @ e - e * acting)
+        q = _action_values(mdp, e, e + gamma * v)
+        best = q.max(axis=1)
+        better = np.maximum(best, 0.0) > np.where(acting, q[states, row], 0.0) + rounding
+        if not better.any():
+            return q
+        row = np.where(better, np.where(best > 0.0, q.argmax(axis=1), TERMINATE), row)
+    raise ArithmeticError(
+        f"policy iteration did not end within {MAX_IMPROVEMENTS} improvements at gamma {gamma}: choose another gamma"
+    )
+
+
+def _action_values(mdp: MDP, e: Array, x: Array) -> Array:
+    """``(S, A)`` values of the actions, given what arriving in each state is worth."""
+    q: Array = (mdp.transition @ x).reshape(mdp.n_states, mdp.n_actions) - e[:, None]
+    return q
+
+
+def _row(q: Array, tolerance: float, gamma: float) -> NDArray[np.intp]:
+    """Policy row of action values, by the tie rule."""
+    first, acts = first_best(q, tolerance, gamma)
+    return np.where(acts, first, TERMINATE)
 
 
 def _followed(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:

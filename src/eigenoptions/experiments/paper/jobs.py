@@ -31,7 +31,7 @@ from eigenoptions.experiments.experiment import Pmap
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.options.solver import TIE, solve
+from eigenoptions.options.solver import solve
 
 Job = Mapping[str, Any]
 PRIMITIVE = {"method": "primitive"}
@@ -94,9 +94,9 @@ def _eigenoptions(
 
 
 def _relative(purpose: Purpose, absolute: float) -> float:
-    """Tolerance relative to the largest entry of a vector of length 1."""
+    """Tolerance relative to the largest entry, from one for vectors of length 1."""
     e = purpose.direction
-    return max(TIE, absolute * float(np.linalg.norm(e) / np.abs(e).max()))
+    return absolute * float(np.linalg.norm(e) / np.abs(e).max())
 
 
 def diffuse(job: Job) -> list[float]:
