@@ -24,9 +24,9 @@ from eigenoptions.atari import (
     directions,
     random_directions,
     rank,
-    rows_of_v,
 )
 from eigenoptions.atari.ram import Ram
+from eigenoptions.experiments.atari.published import rows_of_v
 from eigenoptions.options import TERMINATE
 
 RAM = {"obs_type": "ram", "frameskip": 1, "repeat_action_probability": 0.0}
@@ -182,7 +182,7 @@ def test_another_game_is_refused(options: eo.LinearOptionSet) -> None:
     with pytest.raises(ValueError, match=r"need an Atari environment, .* got CartPole-v1"):
         bind(options, gymnasium.make("CartPole-v1"))
     nameless = eo.LinearOptionSet(np.ones((1, 1024)), Ram(), 3)
-    with pytest.raises(ValueError, match="do not say which game"):
+    with pytest.raises(ValueError, match="have no game in their provenance"):
         bind(nameless, freeway())
 
 

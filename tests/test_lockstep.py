@@ -11,11 +11,12 @@ pytest.importorskip("ale_py")
 
 from tests.reference import lonely
 
-from eigenoptions.atari import frontier
-from eigenoptions.atari.coding import Ram, on_a_grid
+from eigenoptions.atari import rollouts
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.lockstep import lockstep
-from eigenoptions.atari.rolling import Rollouts
+from eigenoptions.atari.lockstep import lockstep, on_a_grid
+from eigenoptions.atari.ram import Ram
+from eigenoptions.atari.rollouts import Rollouts, Rules
+from eigenoptions.experiments.atari.published import published_rollouts
 
 GAMES = {"Freeway": (14,), "MontezumaRevenge": (42, 43), "MsPacman": (10, 16)}
 
@@ -44,10 +45,14 @@ def directions(coding: Ram, n: int, seed: int) -> np.ndarray:
 def assert_as_alone(
     emulator: Emulator, state: Any, e: np.ndarray, coding: Ram, frames: int, **how: Any
 ) -> Rollouts:
-    together = lockstep(emulator, state, e, coding, frames, rng=5, **how)
+    alone = dict(how)
+    if how.pop("published", False):
+        together = published_rollouts(emulator, state, e, coding, frames, Rules(rng=5, **how))
+    else:
+        together = lockstep(emulator, state, e, coding, frames, rng=5, **how)
     for i, direction in enumerate(on_a_grid(e, coding).tolist()):
         actions, watched, stopped, score, length, died = lonely(
-            emulator, state, direction, coding, frames, index=i, seed=5, **how
+            emulator, state, direction, coding, frames, index=i, seed=5, **alone
         )
         assert together.actions[i].tolist() == actions + [-1] * (frames - length)
         assert together.watched[i, :length].tolist() == watched
@@ -162,9 +167,9 @@ def test_merging_changes_nothing(games: Started, monkeypatch: pytest.MonkeyPatch
         ]
 
     merged = both()
-    monkeypatch.setattr(frontier, "hash", lambda key: 0, raising=False)  # no hash is trusted
+    monkeypatch.setattr(rollouts, "hash", lambda key: 0, raising=False)  # no hash is trusted
     assert [r.acts for r in both()] == [r.acts for r in merged]
-    monkeypatch.setattr(frontier.Frontier, "_merged", lambda self, node, known: node)
+    monkeypatch.setattr(rollouts.Frontier, "_merged", lambda self, node, known: node)
     apart = both()
     for with_, without in zip(merged, apart, strict=True):
         for name in ("actions", "watched", "stopped", "score", "length", "died"):
@@ -177,13 +182,11 @@ def test_merging_changes_nothing(games: Started, monkeypatch: pytest.MonkeyPatch
 def test_an_option_does_not_depend_on_its_company(games: Started) -> None:
     emulator, state = games["MsPacman"]
     e = directions(Ram(), 30, 6)
-    how: dict[str, Any] = {"after": "random", "watch": (10, 16), "rng": 3, "published": True}
-    all_, few = (
-        lockstep(emulator, state, e, None, 12, **how),
-        lockstep(emulator, state, e[:7], None, 12, **how),
-    )
-    np.testing.assert_array_equal(all_.actions[:7], few.actions)
-    np.testing.assert_array_equal(all_.watched[:7], few.watched)
+    rules = Rules("random", watch=(10, 16), rng=3)
+    for roll in (lockstep, published_rollouts):
+        all_, few = (roll(emulator, state, some, Ram(), 12, rules) for some in (e, e[:7]))
+        np.testing.assert_array_equal(all_.actions[:7], few.actions)
+        np.testing.assert_array_equal(all_.watched[:7], few.watched)
 
 
 def test_same_seed_same_bytes_and_the_emulator_stays_where_it_was(games: Started) -> None:
@@ -262,17 +265,22 @@ def test_bad_input_is_refused(games: Started, monkeypatch: pytest.MonkeyPatch) -
         (e[:0], {}, "there are no options"),
         (e[:, :5], {}, r"direction must be finite numbers of shape \(n, 1024\)"),
         (e * np.nan, {}, "direction must be finite"),
-        (e, {"frames": 0}, "frames must be at least 1, got 0"),
-        (e, {"hold": 0}, "hold must be at least 1"),
-        (e, {"depth": 1.5}, "depth must be at least 1, got 1.5"),
-        (e, {"gamma": 1.1}, r"gamma must be in 0..1, got 1.1"),
+        (e, {"frames": 0}, "frames must be a whole number from 1, got 0"),
+        (e, {"hold": 0}, "hold must be a whole number from 1"),
+        (e, {"depth": 1.5}, "depth must be a whole number from 1, got 1.5"),
+        (e, {"gamma": 1.1}, r"gamma must be in \[0, 1\], got 1.1"),
         (e, {"after": "wait"}, "after must be one of best, noop, random, stop, got 'wait'"),
         (e, {"until": "dawn"}, "until must be one of life, game"),
-        (e, {"published": True, "depth": 2, "gamma": 0.5}, "the published code looks one step ahead"),
         (e, {"watch": (128,)}, r"watch must be addresses in 0..127, got \(128,\)"),
     ):
         with pytest.raises(ValueError, match=complaint):
             lockstep(emulator, state, direction, **how)
-    monkeypatch.setattr(frontier, "MOST_STATES", 10)
+    with pytest.raises(
+        ValueError, match="the published program looks one step ahead: depth must be 1, got 2"
+    ):
+        published_rollouts(emulator, state, e, Ram(), 5, Rules(depth=2, gamma=0.5))
+    with pytest.raises(TypeError, match="patience"):
+        lockstep(emulator, state, e, patience=3)
+    monkeypatch.setattr(rollouts, "MAX_STATES_AHEAD", 10)
     with pytest.raises(ValueError, match="more than 10 states: lower depth"):
         lockstep(emulator, state, e, None, 5, depth=4, gamma=0.9)

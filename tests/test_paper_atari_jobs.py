@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.rolling import play
-from eigenoptions.atari.slowness import held_play, lasting_bytes
+from eigenoptions.atari.rollouts import play
+from eigenoptions.atari.slow_features import held_play, lasting_bytes
 from eigenoptions.atari.starts import Start
 from eigenoptions.experiments import atari
 from eigenoptions.experiments.atari.collections import collection

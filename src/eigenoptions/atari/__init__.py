@@ -1,15 +1,16 @@
 """Atari 2600 games: eigenoptions from the memory of an emulator (paper, Section 5.2 and Appendix E).
 
-The 1,024 bits of a game's RAM are the features; an emulator that can be saved and restored tries every action. This
-is the only door to ale-py, which comes with the games: ``pip install 'eigenoptions[atari]'``.
-`eigenoptions.atari.emulator.games` lists them.
+The 1,024 bits of a game's RAM are the features; an emulator that can be saved and restored tries every action. The
+steps are `find_starts`, `collect`, `directions` and `atari_options`. Only this package imports ale-py, which brings
+the games: ``pip install 'eigenoptions[atari]'``. `eigenoptions.atari.emulator.games` lists them.
 """
 
 from __future__ import annotations
 
-from eigenoptions.atari.charting import Chart, chart, follow, plan
-from eigenoptions.atari.emulator import Emulator, bits, game_name
-from eigenoptions.atari.games import Game, known, whereabouts
+from eigenoptions.atari.charts import Chart, chart, follow, plan
+from eigenoptions.atari.emulator import Emulator, game_name, whereabouts
+from eigenoptions.atari.games import Game, known, register
+from eigenoptions.atari.options import atari_options, bind
 from eigenoptions.atari.protocol import (
     active,
     collect,
@@ -18,18 +19,19 @@ from eigenoptions.atari.protocol import (
     paper_order,
     random_directions,
     rank,
-    rows_of_v,
 )
-from eigenoptions.atari.rolling import Rollouts, play
-from eigenoptions.atari.skills import atari_options, bind
-from eigenoptions.atari.slowness import slow_directions
+from eigenoptions.atari.ram import Ram, bits
+from eigenoptions.atari.rollouts import Rollouts, Rules, play
+from eigenoptions.atari.slow_features import slow_directions
 from eigenoptions.atari.starts import Start, find_starts, influence, load_starts, player_bytes, save_starts
 
 __all__ = [
     "Chart",
     "Emulator",
     "Game",
+    "Ram",
     "Rollouts",
+    "Rules",
     "Start",
     "active",
     "atari_options",
@@ -51,7 +53,7 @@ __all__ = [
     "player_bytes",
     "random_directions",
     "rank",
-    "rows_of_v",
+    "register",
     "save_starts",
     "slow_directions",
     "whereabouts",

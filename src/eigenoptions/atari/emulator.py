@@ -1,13 +1,14 @@
 """One Atari game as the paper plays it: deterministic, minimal action set, frame skip 1 (Appendix E).
 
-An `Emulator` can be saved and restored bit by bit, so looking ahead leaves no trace. Games are known by the names
-that Gymnasium uses, ``Freeway`` or ``MontezumaRevenge``.
+An `Emulator` can be saved and restored bit by bit, so looking ahead leaves no trace. Games have the names that
+Gymnasium uses, such as ``Freeway`` or ``MontezumaRevenge``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -15,12 +16,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BYTES = 128  # of RAM
-BITS = 8 * BYTES  # the paper's features
-SEED = 0  # of the emulator: nothing is drawn from it, since no action is sticky
-FOR_TWO = {"combat", "joust", "maze_craze", "warlords"}  # ALE ends the process when one of these is loaded
+from eigenoptions._checks import whole
+
+# Nothing is drawn from the emulator's own generator, since no action is sticky.
+EMULATOR_SEED = 0
+# ALE ends the process when one of these is loaded.
+TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 
 Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """What happened while an action was held.
+
+    Attributes
+    ----------
+    rewards
+        Reward of the game in each frame that was played.
+    rams
+        Memory after each of these frames.
+    ended
+        Whether the game was over, or a life was lost that was to end it, after the last of them.
+    lost
+        The first frame in which a life was lost, or -1.
+    """
+
+    rewards: tuple[float, ...]
+    rams: tuple[Bytes, ...]
+    ended: bool
+    lost: int
 
 
 class Emulator:
@@ -29,16 +54,17 @@ class Emulator:
     Parameters
     ----------
     game
-        Its name: ``"MontezumaRevenge"``, ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are the same.
+        Name of the game: ``"MontezumaRevenge"``, ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are the
+        same.
 
     Attributes
     ----------
     game
-        Its name as in `games`.
+        Name of the game as in `games`.
     actions
-        Names of the minimal action set, in order; an action is its number here.
+        Names of the minimal action set, in order; an action is its index here.
     acts
-        Frames emulated since loading, looking ahead and replays included.
+        Frames emulated since loading, including looking ahead and replays.
 
     Examples
     --------
@@ -46,8 +72,8 @@ class Emulator:
     >>> emulator.actions
     ('NOOP', 'UP', 'DOWN')
     >>> here = emulator.save()
-    >>> for frame in range(10):
-    ...     reward = emulator.act(1)
+    >>> len(emulator.hold(1, frames=10).rewards)
+    10
     >>> int(emulator.ram()[14])
     16
     >>> emulator.restore(here)
@@ -61,16 +87,18 @@ class Emulator:
         ale = ale_py.ALEInterface()
         ale.setFloat("repeat_action_probability", 0.0)
         ale.setInt("frame_skip", 1)
-        ale.setInt("random_seed", SEED)
+        ale.setInt("random_seed", EMULATOR_SEED)
         ale.setBool("sound", False)
         ale.setBool("display_screen", False)
-        ale.loadROM(ale_py.roms.get_rom_path(_ids()[self.game]))
+        ale.loadROM(ale_py.roms.get_rom_path(_rom_ids()[self.game]))
         self._ale = ale
         self._codes = tuple(ale.getMinimalActionSet())
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
         self.acts = 0
-        self._shown = False  # whether ALE's picture belongs to the state we are in
-        self._first = ale.cloneState()  # reset_game is not idempotent: it leaves traces in the RAM
+        # Whether the picture that ALE holds belongs to the present state.
+        self._picture_current = False
+        # ALE's reset_game is not idempotent: it leaves traces in the RAM.
+        self._first = ale.cloneState()
 
     def __repr__(self) -> str:
         return f"Emulator({self.game!r}: {self.n_actions} actions, {self.acts} frames)"
@@ -79,6 +107,13 @@ class Emulator:
     def n_actions(self) -> int:
         """Number of actions A."""
         return len(self._codes)
+
+    @property
+    def noop(self) -> int:
+        """The action that presses no button; ValueError in games that have none."""
+        if "NOOP" not in self.actions:
+            raise ValueError(f"{self.game} has no action NOOP, so the player cannot do nothing")
+        return self.actions.index("NOOP")
 
     @property
     def over(self) -> bool:
@@ -91,27 +126,40 @@ class Emulator:
         return int(self._ale.lives())
 
     def act(self, action: int) -> float:
-        """Emulate one frame with the joystick held so; the reward."""
+        """Emulate one frame with an action; returns the reward."""
         if not 0 <= action < len(self._codes):
             raise ValueError(
                 f"action must be in 0..{len(self._codes) - 1} ({', '.join(self.actions)}), got {action}"
             )
         self.acts += 1
-        self._shown = True
+        self._picture_current = True
         return float(self._ale.act(self._codes[action]))
 
+    def hold(self, action: int, frames: int, *, one_life: bool = False) -> Held:
+        """Emulate some frames with the same action, until the game is over or, with `one_life`, a life is lost."""
+        rewards: tuple[float, ...] = ()
+        rams: tuple[Bytes, ...] = ()
+        lives, lost, ended = self.lives, -1, False
+        while len(rams) < frames and not ended:
+            rewards += (self.act(action),)
+            rams += (self.ram(),)
+            if lost < 0 and self.lives < lives:
+                lost = len(rams) - 1
+            ended = self.over or (one_life and lost >= 0)
+        return Held(rewards, rams, ended, lost)
+
     def ram(self) -> Bytes:
-        """``(128,)`` the memory, a copy."""
+        """``(128,)`` a copy of the memory."""
         memory: Bytes = self._ale.getRAM()
         return memory
 
     def screen(self) -> Bytes:
         """``(height, 160, 3)`` the picture in colours; most games are 210 lines high.
 
-        A saved state has no picture. Straight after `restore` or `begin` the one given is therefore that of the next
-        frame, with no button pressed; the state stays as it is.
+        A saved state has no picture. Straight after `restore` or `begin` the result is therefore the picture of the
+        next frame, with no button pressed; the state stays as it is.
         """
-        if not self._shown:
+        if not self._picture_current:
             here = self.save()
             self.act(0)
             self._ale.restoreState(here)
@@ -125,7 +173,7 @@ class Emulator:
     def restore(self, state: Any) -> None:
         """Go back to a saved state of this game."""
         self._ale.restoreState(state)
-        self._shown = False
+        self._picture_current = False
 
     def key(self, state: Any) -> bytes:
         """A saved state as bytes: two states with the same bytes have the same future."""
@@ -137,9 +185,34 @@ class Emulator:
         self.restore(self._first)
 
     def replay(self, actions: Iterable[int]) -> float:
-        """Begin, and take these actions; the sum of rewards."""
+        """Go back to the beginning and take these actions; returns the sum of rewards."""
         self.begin()
         return sum(map(self.act, actions), 0.0)
+
+
+def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None:
+    """Where the player is on the screen of any game: the pixel (x, y) in the middle of what actions change.
+
+    Every action is held for some frames from the present state. Pixels that differ between the outcomes are those the
+    player is responsible for (contingency awareness; Bellemare, Veness and Bowling, 2012). The result holds the
+    medians of their coordinates, or is None where no action changes anything. The emulator is left as it was.
+
+    Examples
+    --------
+    >>> emulator = Emulator("Freeway")
+    >>> emulator.begin()
+    >>> whereabouts(emulator)
+    (47.0, 189.0)
+    """
+    hold = whole("hold", hold)
+    here, pictures = emulator.save(), []
+    for action in range(emulator.n_actions):
+        emulator.restore(here)
+        emulator.hold(action, hold)
+        pictures.append(emulator.screen())
+    emulator.restore(here)
+    y, x = np.nonzero((np.stack(pictures[1:]) != pictures[0]).any(axis=(0, 3)))
+    return (float(np.median(x)), float(np.median(y))) if len(x) else None
 
 
 def games() -> tuple[str, ...]:
@@ -148,47 +221,36 @@ def games() -> tuple[str, ...]:
     >>> "Freeway" in games() and "MsPacman" in games()
     True
     """
-    return tuple(sorted(_ids()))
+    return tuple(sorted(_rom_ids()))
 
 
 def game_name(game: str) -> str:
-    """The name of a game as in `games`, whatever way it is spelt.
+    """The name of a game as in `games`, from any of its spellings.
 
     >>> game_name("ALE/MsPacman-v5"), game_name("ms_pacman"), game_name("montezuma_revenge")
     ('MsPacman', 'MsPacman', 'MontezumaRevenge')
     """
     if not isinstance(game, str):
         raise ValueError(f"game must be a name such as 'Freeway', got {type(game).__name__}")
-    known = {name.lower(): name for name in _ids()}
+    names = {name.lower(): name for name in _rom_ids()}
     bare = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", game.strip().lower())
     plain = re.sub(r"[^a-z0-9]", "", bare)
-    if plain in known:
-        return known[plain]
-    near = get_close_matches(plain, known, n=3, cutoff=0.5)
+    if plain in names:
+        return names[plain]
+    near = get_close_matches(plain, names, n=3, cutoff=0.5)
     hint = (
-        f"did you mean {' or '.join(known[name] for name in near)}?"
+        f"did you mean {' or '.join(names[name] for name in near)}?"
         if near
         else "atari.emulator.games() lists them"
     )
-    alone = " that can be played alone" if plain in {name.replace("_", "") for name in FOR_TWO} else ""
-    raise ValueError(f"there is no game {game!r}{alone} among the {len(known)} of ale-py: {hint}")
-
-
-def bits(ram: Bytes) -> NDArray[np.bool_]:
-    """``(..., 1024)`` the bits of RAM ``(..., 128)``: bit j of byte b is feature ``8 b + j``, the lowest first.
-
-    >>> ram = np.zeros(128, dtype=np.uint8)
-    >>> ram[14] = 6
-    >>> np.flatnonzero(bits(ram)).tolist()
-    [113, 114]
-    """
-    return np.unpackbits(np.asarray(ram, dtype=np.uint8), axis=-1, bitorder="little").astype(np.bool_)
+    alone = " that can be played alone" if plain in {n.replace("_", "") for n in TWO_PLAYER_GAMES} else ""
+    raise ValueError(f"there is no game {game!r}{alone} among the {len(names)} of ale-py: {hint}")
 
 
 @cache
-def _ids() -> dict[str, str]:
+def _rom_ids() -> dict[str, str]:
     """From names of games to the ids of their ROMs."""
-    ids = sorted(set(_ale_py().roms.get_all_rom_ids()) - FOR_TWO)
+    ids = sorted(set(_ale_py().roms.get_all_rom_ids()) - TWO_PLAYER_GAMES)
     return {rom.title().replace("_", ""): rom for rom in ids}
 
 

@@ -1,29 +1,33 @@
-"""Many options from one state of a game, in lock step (paper, Section 5.2).
+"""Many options of a game that look ahead in its emulator, in lock step (paper, Section 5.2).
 
-Every option tries all actions in the emulator and takes ``argmax_a e . (phi(s') - phi(s))``. Options that stand in the
-same state try the same things, so all of them advance together, and each distinct state is tried once: the work grows
-with the number of states, not of options. Only the states of the present frame, and those one step ahead, are kept.
+Every option tries all actions and takes ``argmax_a e . (phi(s') - phi(s))``. Options in the same state try the same
+actions, so all of them advance together and each distinct state is tried once: the work grows with the number of
+states, not of options. Only the states of the present frame, and those ahead, are kept.
 
-TERMINATE is worth 0. The paper does not say what follows when no action is positive, and in these games that is so
-every second frame; `after` is that choice.
+TERMINATE has value 0. The paper does not define what follows when no action is positive, and in these games that
+happens every second frame; ``Rules.after`` is that choice.
+
+A frame writes to a few of the 128 bytes, so a reward is a sum over the features of those bytes. Directions are rounded
+to a grid so fine that it does not matter and so coarse that every such sum is exact in double precision. The order of
+summation, and with it the number of states or options at once, then cannot change a decision, so results can be shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.atari.coding import Potentials
-from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.frontier import myopic, plan
+from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.rolling import Rolling, Rollouts, Until, one_of, whole
+from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules
 from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
 
-After = Literal["best", "noop", "random", "stop"]
+__all__ = ["Potentials", "Rollouts", "lockstep", "on_a_grid"]
+
+Array = NDArray[np.float64]
 
 
 def lockstep(
@@ -32,55 +36,35 @@ def lockstep(
     direction: ArrayLike,
     coding: Ram | None = None,
     frames: int = 200,
+    rules: Rules | None = None,
     *,
-    after: After = "best",
-    hold: int = 1,
-    depth: int = 1,
-    gamma: float = 0.0,
-    published: bool = False,
-    until: Until = "life",
-    watch: Sequence[int] = (),
-    rng: int | np.random.Generator = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
+    **changes: Any,
 ) -> Rollouts:
     """Roll out all options from one state; the emulator is left as it was found.
 
     Parameters
     ----------
     emulator
-        The game.
+        Emulator of the game.
     state
-        Where all begin, as `Emulator.save` gave it.
+        State in which all options begin, from `Emulator.save`.
     direction
         ``(n, d)`` the vectors e.
     coding
         The map phi from memory to d features; None: the paper's 1,024 bits.
     frames
-        Most frames of a roll-out.
-    after
-        What an option does where no action is positive. ``"best"``: it starts again at once, and takes the best action
-        all the same. ``"noop"``: nothing, for a frame. ``"random"``: any action. ``"stop"``: its roll-out ends.
-    hold
-        Frames that an action is held, trying and playing; the last may be cut by `frames`.
-    depth, gamma
-        1: the paper's myopic choice, whatever gamma is. More: states `depth` steps ahead, equal ones merged, are a
-        small MDP, in which ``q(s, a) = r + gamma max(0, max_a' q(s', a'))`` is solved exactly; of that plan the first
-        action is taken, and the next one is made afresh. What ends the roll-out is worth nothing afterwards.
-    published
-        As the authors' program does: rewards are taken against what the last action tried at the frame before led to,
-        and every one above 0 counts, rounding noise too. It goes on with ``after="noop"``.
-    until
-        ``"life"``: a roll-out ends when a life is lost; ``"game"``: when the game is over.
-    watch
-        Addresses of bytes to record, such as the player's position.
-    rng
-        For ``after="random"``: option i draws the same number at the same frame, whatever the others do.
+        Maximal number of frames of a roll-out.
+    rules
+        What options do where no action is positive, how far they look ahead, and when a roll-out ends; see `Rules`.
     progress
         Called with the number of frames done and `frames`.
+    changes
+        Fields of `rules` to change: `after`, `hold`, `depth`, `gamma`, `until`, `watch`, `rng`.
 
     Examples
     --------
-    One option likes a large number in byte 14, the chicken's height; the other a small one.
+    One option prefers a large number in byte 14, the chicken's height; the other a small one.
 
     >>> emulator = Emulator("Freeway")
     >>> coding = Ram("bytes", addresses=(14,))
@@ -88,53 +72,158 @@ def lockstep(
     >>> int(up), int(down)
     (36, 6)
     """
+    rules = replace(rules or Rules(), **changes)
     potentials = Potentials(direction, Ram() if coding is None else coding)
-    n, n_actions = len(potentials), emulator.n_actions
-    whole(depth=depth)
-    _check(emulator, after, depth, gamma, published)
-    depth = depth if gamma > 0.0 else 1  # what comes later is worth nothing
-    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
-    floor = 0.0 if published else COMPUTED_FLOOR
-    equal = tolerance(np.abs(potentials.direction).max(axis=1), 0.0, floor)
-    offset = np.zeros(n)  # of the published code: how much better than here what it compares with is
-    how: Any = {"hold": hold, "depth": depth, "until": until, "watch": watch, "progress": progress}
-    with Rolling(emulator, state, n, frames, **how) as rolling:
-        for t in rolling.decisions():
-            frontier = rolling.frontier
-            frontier.expand()
-
-            # What each action is worth to each option, options sorted by their states.
-            order = np.argsort(rolling.at, kind="stable")
-            live, at = rolling.live[order], rolling.at[order]
-            rolling.live, rolling.at = live, at
-            bounds = np.searchsorted(at, np.arange(len(frontier) + 1))
-            if depth == 1:
-                q = myopic(frontier.nodes, potentials, live, bounds)
-            else:
-                q = np.empty((len(live), n_actions))
-                for node, low, high in zip(frontier.nodes, bounds[:-1], bounds[1:], strict=True):
-                    q[low:high] = plan(node, potentials, live[low:high], depth, gamma)
-            worth = q - offset[live, None] if published else q
-            chosen, acts = first_best(worth, equal[live])
-            none = ~acts
-            if after == "noop":
-                chosen[none] = emulator.actions.index("NOOP")
-            elif after == "random":
-                draws = np.random.default_rng([seed, t]).random(n)
-                chosen[none] = (draws[live[none]] * n_actions).astype(np.intp)
-            if published:
-                offset[live] = q[:, -1] - q[np.arange(len(live)), chosen]
-            leave = after == "stop"
-            rolling.stop(none, leave=leave)
-            rolling.take(chosen[~none] if leave else chosen)
+    equal = tolerance(np.abs(potentials.direction).max(axis=1), 0.0, COMPUTED_FLOOR)
+    with Rolling(emulator, state, len(potentials), frames, rules, progress) as rolling:
+        for _ in rolling.decisions():
+            q = action_values(rolling, potentials)
+            chosen, acts = first_best(q, equal[rolling.live])
+            rolling.take(chosen, ~acts)
     return rolling.log
 
 
-def _check(emulator: Emulator, after: str, depth: int, gamma: float, published: bool) -> None:
-    if not 0.0 <= gamma <= 1.0:
-        raise ValueError(f"gamma must be in 0..1, got {gamma!r}")
-    one_of("after", after, After)
-    if published and depth > 1:
-        raise ValueError(f"the published code looks one step ahead: depth must be 1, got {depth}")
-    if after == "noop" and "NOOP" not in emulator.actions:
-        raise ValueError(f"{emulator.game} has no action NOOP: use after='best'")
+def action_values(rolling: Rolling, potentials: Potentials) -> Array:
+    """``(k, A)`` the value of each action to each live option; sorts these by state.
+
+    One step ahead, as in the paper, or as far as ``Rules.depth`` and ``Rules.gamma`` ask.
+    """
+    frontier, rules = rolling.frontier, rolling.rules
+    frontier.expand()
+    bounds = rolling.sort_by_state()
+    if rules.horizon == 1:
+        here = np.stack([node.ram for node in frontier.nodes])
+        there = np.stack([node.after for node in frontier.nodes])
+        return potentials.gains(here, there, rolling.live, bounds)
+    groups = np.split(rolling.live, bounds[1:-1])
+    return np.concatenate(
+        [
+            _planned_values(node, potentials, group, rules.horizon, rules.gamma)
+            for node, group in zip(frontier.nodes, groups, strict=True)
+        ]
+    )
+
+
+def on_a_grid(direction: ArrayLike, coding: Ram) -> Array:
+    """Directions ``(n, d)``, each rounded to multiples of a power of two, so that sums of rewards are exact.
+
+    The step is at most 2^-51 of the sum of the absolute entries (2^-43 with code ``"bytes"``), far below the noise of
+    an eigenvector.
+
+    >>> e = on_a_grid([[0.1, 0.2, -0.3]], Ram("bytes", addresses=(0, 1, 2)))
+    >>> float(e[0] @ [1.0, 1.0, 1.0]), bool(np.abs(e - [0.1, 0.2, -0.3]).max() < 1e-13)
+    (0.0, True)
+    """
+    e = np.asarray(direction, dtype=np.float64)
+    if e.ndim != 2 or e.shape[1] != coding.width or not np.isfinite(e).all():
+        raise ValueError(
+            f"direction must be finite numbers of shape (n, {coding.width}), as wide as the coding, "
+            f"got shape {e.shape}"
+        )
+    # The sum is below 2^power, and features are multiples of 1, or of 2^-8.
+    _, power = np.frexp(np.abs(e).sum(axis=1, keepdims=True))
+    step = power - 52 + (8 if coding.code == "bytes" else 0)
+    rounded: Array = np.ldexp(np.rint(np.ldexp(e, -step)), step)
+    return rounded
+
+
+class Potentials:
+    """Differences of the potentials ``e . phi`` of n purposes between states of memory, exact to the last bit.
+
+    Parameters
+    ----------
+    direction
+        ``(n, d)`` the vectors e, which are rounded (`on_a_grid`).
+    coding
+        The map phi.
+
+    Examples
+    --------
+    >>> here, there = np.zeros((1, 128), dtype=np.uint8), np.zeros((1, 2, 128), dtype=np.uint8)
+    >>> there[0, :, 14] = 1, 2
+    >>> e = np.zeros((2, 1024))
+    >>> e[0, 8 * 14], e[1, 8 * 14 + 1] = 1.0, -1.0
+    >>> Potentials(e, Ram()).gains(here, there, np.arange(2), [0, 2]).tolist()
+    [[1.0, 0.0], [0.0, -1.0]]
+    """
+
+    def __init__(self, direction: ArrayLike, coding: Ram) -> None:
+        self.coding = coding
+        self.direction = on_a_grid(direction, coding)
+        self._table = coding.table.astype(np.float64)
+        # Features that never changed have no weight.
+        used = np.flatnonzero(self.direction.any(axis=0))
+        self._weights = np.ascontiguousarray(self.direction[:, used])
+        columns = np.arange(coding.width) if coding.columns is None else np.array(coding.columns)
+        place = np.full(len(coding.watched) * coding.each, -1, dtype=np.intp)
+        place[columns[used]] = np.arange(len(used))
+        self._place = place.reshape(-1, coding.each)
+
+    def __len__(self) -> int:
+        """Number of purposes n."""
+        return len(self.direction)
+
+    def gains(self, here: Bytes, there: Bytes, purposes: NDArray[np.intp], bounds: ArrayLike) -> Array:
+        """``(k, N)`` rewards ``e . (phi(there) - phi(here))``, each purpose between its own states.
+
+        Parameters
+        ----------
+        here
+            ``(U, 128)`` memory.
+        there
+            ``(U, N, 128)`` memory.
+        purposes
+            ``(k,)`` numbers of purposes, those at the same `here` side by side.
+        bounds
+            ``(U + 1,)`` where the purposes at each `here` begin, and k.
+        """
+        from eigenoptions._kernels.gains import gains
+
+        found = np.empty((len(purposes), there.shape[1]))
+        watched, ends = self.coding.watched, np.asarray(bounds, dtype=np.intp)
+        gains(here, there, watched, self._table, self._place, self._weights, purposes, ends, found)
+        return found
+
+
+def _planned_values(
+    node: Node, potentials: Potentials, group: NDArray[np.intp], depth: int, gamma: float
+) -> Array:
+    """``(k, A)`` the value of each action to the options of `group`, `depth` steps ahead, by backward induction.
+
+    ``q(s, a) = r + gamma max(0, max_a' q(s', a'))``: at every step ahead an option may stop, which has value 0.
+    """
+    layers = [[node]]
+    # Per layer (N, A): where each action leads in the next layer, and whether it goes on from there.
+    steps = []
+    for _ in range(depth):
+        ahead: dict[int, tuple[int, Node]] = {}
+        for here in layers[-1]:
+            for edge in here.edges:
+                ahead.setdefault(id(edge.to), (len(ahead), edge.to))
+        # The roll-out is over whatever is done.
+        if not ahead:
+            break
+        shape = len(layers[-1]), len(node.edges)
+        to, goes_on = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.bool_)
+        for i, here in enumerate(layers[-1]):
+            if here.edges:
+                to[i] = [ahead[id(edge.to)][0] for edge in here.edges]
+                goes_on[i] = [not edge.held.ended for edge in here.edges]
+        steps.append((to, goes_on))
+        layers.append([there for _, there in ahead.values()])
+    value = np.zeros((len(group), len(layers[-1])))
+    potential = _potential(node, layers[-1], potentials, group)
+    for layer, (to, goes_on) in zip(layers[-2::-1], steps[::-1], strict=True):
+        before = _potential(node, layer, potentials, group)
+        q = potential[:, to] - before[:, :, None] + gamma * np.where(goes_on, value[:, to], 0.0)
+        # States that were not tried end the roll-out.
+        tried = np.array([bool(here.edges) for here in layer])
+        value = np.where(tried, np.maximum(q.max(axis=2), 0.0), 0.0)
+        potential = before
+    return q[:, 0]
+
+
+def _potential(root: Node, layer: list[Node], potentials: Potentials, group: NDArray[np.intp]) -> Array:
+    """``(k, N)`` potentials of the nodes, less that of the root."""
+    there = np.stack([node.ram for node in layer])
+    return potentials.gains(root.ram[None], there[None], group, [0, len(group)])

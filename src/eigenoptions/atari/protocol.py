@@ -1,11 +1,11 @@
 """The protocol of the paper's Appendix E: from random play to directions in the memory of a game.
 
-Rounds of random episodes, one from each start state, until 25,000 new transitions have been seen; those on the way to
-the start states count too. 25,000 of the rows ``phi(s') - phi(s)``, drawn uniformly, make the incidence matrix T, and
-its right singular vectors are the eigenpurposes. `Gram` and `Spectrum` do the work, as everywhere.
+Rounds of random episodes, one from each start state, are played until 25,000 new transitions have been seen; those on
+the way to the start states count too. 25,000 of the rows ``phi(s') - phi(s)``, drawn uniformly, form the incidence
+matrix T, and its right singular vectors are the eigenpurposes.
 
-The paper orders singular values from the largest; a `Spectrum` begins with the smallest, and holds no feature that
-never changed. `paper_order` and `complete` translate.
+The paper orders singular values from the largest; a `Spectrum` begins with the smallest, and has no column for a
+feature that never changed. `paper_order` and `complete` convert.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.atari.emulator import BYTES, Emulator, game_name
-from eigenoptions.atari.ram import Ram
+from eigenoptions._checks import one_of, whole
+from eigenoptions.atari.emulator import Bytes, Emulator, game_name
+from eigenoptions.atari.ram import BYTES, Ram
 from eigenoptions.atari.starts import Start
 from eigenoptions.parallel import Progress, pmap
 from eigenoptions.spectra import MOST_DENSE, Spectrum
 from eigenoptions.spectra.gram import Gram
 
-ROWS = 25_000  # new transitions to see, and rows of T to draw (Appendix E)
-LONGEST = 10_000  # frames of a random episode: a game of Freeway takes 8,192, others might never end
-ROUNDS = 100  # of episodes, before a game is given up that shows too little
-IDLE = 3  # rounds in which nothing is new, after which it is given up as well
-TOL = 1e-11  # of the largest eigenvalue of T'T: below it one is zero; see `directions`
+# New transitions to see, and rows of T to draw (Appendix E).
+ROWS = 25_000
+# A game of Freeway takes 8,192 frames; others might never end.
+MAX_EPISODE_FRAMES = 10_000
+MAX_ROUNDS = 100
+# Rounds without anything new after which a game is given up.
+MAX_IDLE_ROUNDS = 3
+# Eigenvalues of T'T below this share of the largest are zero; see `directions`.
+ZERO_TOLERANCE = 1e-11
 
 Array = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
 
 
 def collect(
@@ -41,8 +45,8 @@ def collect(
     *,
     rng: int | np.random.Generator = 0,
     coding: Ram | None = None,
-    longest: int = LONGEST,
-    rounds: int = ROUNDS,
+    longest: int = MAX_EPISODE_FRAMES,
+    rounds: int = MAX_ROUNDS,
     engine: str = "serial",
     workers: int | None = None,
     progress: Callable[[Progress], object] | None = None,
@@ -52,21 +56,22 @@ def collect(
     Parameters
     ----------
     game
-        Its name.
+        Name of the game.
     starts
-        Of this game; see `find_starts`. The transitions on the way there are taken as well.
+        Start states of this game; see `find_starts`. The transitions on the way there are used as well.
     n
-        New transitions to see; the round in which they are reached is played to its end, as in the paper.
+        Number of new transitions to see; the round in which they are reached is played to its end, as in the paper.
     rng
-        Of the random actions. Episode i of round r has a child seed of its own, so all engines give the same bytes.
+        Seed or random generator of the actions. Every episode has its own child seed, so all engines give the same
+        bytes.
     coding
-        The features phi of memory; None: the paper's 1,024 bits.
+        The feature map phi of memory; None: the paper's 1,024 bits.
     longest
         Frames after which an episode is cut, not counting the way to its start.
     rounds
-        Most rounds; if they are not enough there is an error, and so there is after three rounds without anything new.
+        Maximal number of rounds; ValueError if they do not suffice, or after three rounds without anything new.
     engine, workers
-        Of `parallel.pmap`: episodes of a round may run side by side.
+        As in `parallel.pmap`: episodes of a round may run in parallel.
     progress
         Called with a `Progress` of the new transitions after each episode.
 
@@ -89,19 +94,19 @@ def collect(
     begin = time.perf_counter()
     settings = {"game": name, "longest": int(longest), "ways": [start.plain()["actions"] for start in starts]}
 
-    def tell() -> None:
+    def report() -> None:
         if progress is not None:
             progress(Progress(min(len(gram), n), n, time.perf_counter() - begin))
 
-    tell()
+    report()
     idle = turn = 0
-    while len(gram) < n and turn < rounds and idle < IDLE:
+    while len(gram) < n and turn < rounds and idle < MAX_IDLE_ROUNDS:
         before = len(gram)
         jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
-        _play(gram, jobs, settings, engine, workers, tell)
+        _play(gram, jobs, settings, engine, workers, report)
         turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
     if len(gram) < n:
-        last = ", the last three without anything new" if idle == IDLE else ""
+        last = ", the last three without anything new" if idle == MAX_IDLE_ROUNDS else ""
         raise ValueError(
             f"{len(gram)} of {n} new transitions were seen in {turn} rounds of {len(starts)} episodes of {name}{last}: "
             "ask for fewer (n), or raise longest or rounds"
@@ -115,9 +120,9 @@ def _play(
     settings: dict[str, Any],
     engine: str,
     workers: int | None,
-    tell: Callable[[], object],
+    report: Callable[[], object],
 ) -> None:
-    """Add the transitions of a round; episodes come as they are done, and are taken in order: `Gram.sample` sees it."""
+    """Add the transitions of a round, in the order of its episodes, on which `Gram.sample` depends."""
     waiting: dict[int, Bytes] = {}
     taken = 0
 
@@ -128,7 +133,7 @@ def _play(
             seen = waiting.pop(taken)
             gram.add(seen[:-1], seen[1:])
             taken += 1
-        tell()
+        report()
 
     pmap(episode, jobs, engine, shared=settings, workers=workers, arrived=arrived)
 
@@ -153,7 +158,7 @@ def episode(job: dict[str, Any], game: str, longest: int, ways: list[list[list[i
 
 
 def directions(
-    gram: Gram, sample: int | None = ROWS, rng: int | np.random.Generator = 0, tol: float = TOL
+    gram: Gram, sample: int | None = ROWS, rng: int | np.random.Generator = 0, tol: float = ZERO_TOLERANCE
 ) -> Spectrum:
     """Singular directions of an incidence matrix of rows drawn uniformly from those collected (Appendix E).
 
@@ -162,12 +167,12 @@ def directions(
     gram
         From `collect`.
     sample
-        Rows to draw; None: take all.
+        Number of rows to draw; None: take all.
     rng
-        Of the draw.
+        Random generator or seed that draws the rows.
     tol
-        Eigenvalues of T'T below `tol` times the largest are zero. T'T is made of whole numbers, so true zeros come out
-        below 1e-15 of the largest; all others were above 4e-9 of it in the six games that we tried.
+        Eigenvalues of T'T below `tol` times the largest are zero. T'T has integer entries, so true zeros are below
+        1e-15 of the largest; all others were above 4e-9 of it in the six games that we tried.
 
     Returns
     -------
@@ -208,8 +213,8 @@ def rank(spectrum: Spectrum) -> int:
 def paper_order(spectrum: Spectrum) -> NDArray[np.int64]:
     """``(K,)`` columns of a spectrum in the paper's order, the largest singular value first.
 
-    The paper's direction ``#j`` is column ``paper_order(spectrum)[j]``, counting from 0 as its code does; and since the
-    order is a reversal, column i is the paper's ``#paper_order(spectrum)[i]``.
+    The paper's direction ``#j``, counting from 0 as its code does, is column ``paper_order(spectrum)[j]``; and since
+    the order is a reversal, column i is the paper's ``#paper_order(spectrum)[i]``.
 
     >>> paper_order(Spectrum(np.array([0.0, 1.0, 3.0]), np.eye(3), "incidence")).tolist()
     [2, 1, 0]
@@ -220,8 +225,8 @@ def paper_order(spectrum: Spectrum) -> NDArray[np.int64]:
 def complete(spectrum: Spectrum) -> Array:
     """``(d, d)`` all directions as columns, an orthonormal basis, in the paper's order: the matrix V of the SVD.
 
-    First the singular directions from the largest value, then the null space of features that changed, at last one
-    unit vector for each feature that never did. The paper's 1,024 options are its columns.
+    First the singular directions from the largest value, then the null space of features that changed, then one unit
+    vector for each feature that never did. The paper's 1,024 options are its columns.
 
     >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.0, 0.0], [0.8, -0.6]]), "incidence")
     >>> complete(spectrum).tolist()
@@ -230,7 +235,7 @@ def complete(spectrum: Spectrum) -> Array:
     d = len(spectrum.vectors)
     if d > MOST_DENSE:
         raise ValueError(
-            f"{d} directions of {d} features are too many, the limit is {MOST_DENSE}: narrow the coding"
+            f"{d} directions of {d} features are too many, the limit is {MOST_DENSE}: use fewer bytes (Ram.addresses)"
         )
     still = np.flatnonzero(~active(spectrum))
     units = np.zeros((d, len(still)))
@@ -248,50 +253,25 @@ def active(spectrum: Spectrum) -> NDArray[np.bool_]:
     return moving
 
 
-def rows_of_v(source: Spectrum | Gram, rng: int | np.random.Generator | None = None) -> Array:
-    """``(d, d)`` directions as the authors' published code takes them: by a slip, the *rows* of V.
-
-    ``U, s, V = np.linalg.svd(T)`` gives V transposed, and the code transposes it again and then takes row i. That row
-    holds bit i of every singular vector: its entry j, meant as the weight of RAM bit j, belongs to singular value j.
-    Results with such directions depend on choices that an SVD leaves open, the sign of each singular vector and the
-    basis of the null space.
-
-    Parameters
-    ----------
-    source
-        A `Spectrum` of features, or a `Gram` to make it from.
-    rng
-        None: the signs of the canonical basis. Otherwise signs are drawn, to see how much they matter.
-
-    Examples
-    --------
-    >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.8, -0.6]]), "incidence")
-    >>> rows_of_v(spectrum).tolist()
-    [[0.8, 0.6], [-0.6, 0.8]]
-    """
-    V = complete(source.spectrum(tol=TOL) if isinstance(source, Gram) else source)
-    return V if rng is None else V * np.random.default_rng(rng).choice([-1.0, 1.0], size=V.shape[1])
-
-
 def random_directions(
     of: int | Spectrum, rng: int | np.random.Generator = 0, *, inside: str = "features"
 ) -> Array:
-    """Random orthonormal directions, uniform over all such bases: what singular directions are judged against.
+    """Random orthonormal directions, uniform over all such bases: the baseline of singular directions.
 
     Parameters
     ----------
     of
         A number d: a basis of ``R^d``. A `Spectrum`: as many directions as it has rank, in its features.
     rng
-        Of the draw.
+        Random generator or seed.
     inside
         ``"features"``: anywhere on the features that ever changed. ``"data"``: in the span of the singular directions,
-        where transitions went, which asks whether it matters which of its bases one takes.
+        where transitions went, to see whether the choice of basis matters.
 
     Returns
     -------
     array
-        ``(k, d)``, a direction a row.
+        ``(k, d)``, one direction per row.
 
     Examples
     --------
@@ -299,13 +279,11 @@ def random_directions(
     >>> bool(np.allclose(basis @ basis.T, np.eye(3)))
     True
     """
-    if inside not in ("features", "data"):
-        raise ValueError(f'inside must be "features" or "data", got {inside!r}')
+    one_of("inside", inside, ("features", "data"))
     rng = np.random.default_rng(rng)
     if not isinstance(of, Spectrum):
-        if not isinstance(of, int | np.integer) or of < 1:
-            raise ValueError(f"the number of features must be at least 1, got {of!r}")
-        return _haar(int(of), int(of), rng)
+        d = whole("the number of features", of)
+        return _haar(d, d, rng)
     k = rank(of)
     if inside == "data":
         return _haar(k, k, rng) @ of.vectors[:, of.n_zero :].T
@@ -316,7 +294,7 @@ def random_directions(
 
 
 def _haar(k: int, d: int, rng: np.random.Generator) -> Array:
-    """``(k, d)`` orthonormal rows, uniform: a Gaussian matrix made orthonormal, with signs that leave no preference."""
+    """``(k, d)`` orthonormal rows, uniform: QR of a Gaussian matrix, with signs that remove its bias."""
     q, r = np.linalg.qr(rng.standard_normal((d, k)))
     rows: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
     return rows
@@ -324,8 +302,7 @@ def _haar(k: int, d: int, rng: np.random.Generator) -> Array:
 
 def _checked(name: str, starts: Sequence[Start], **limits: Any) -> None:
     for what, value in limits.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{what} must be a whole number from 1, got {value!r}")
+        whole(what, value)
     if not starts:
         raise ValueError("there are no start states: find some (find_starts)")
     others = {start.game for start in starts} - {name}

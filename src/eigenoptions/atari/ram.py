@@ -1,12 +1,13 @@
-"""Codings of a computer's memory: every byte becomes a few features (paper, Section 5.2).
+"""Feature maps of a console's memory: every byte becomes a few features (paper, Section 5.2).
 
-The paper's features are bits. There a step of one can turn over every bit of a byte (127 becomes 128), so potentials
-linear in bits are rough; the other codings are smoother in the byte's value. All are a table of 256 rows, one for each
-value, that is looked up for each byte; so a step of the machine changes the features of the few bytes it wrote to.
+The paper's features are bits. Adding one to a byte can flip all of its bits (127 becomes 128), so potentials linear in
+bits are rough; the other codings are smoother in the byte's value. Each coding is a table of 256 rows, one per value,
+that is looked up for each byte; a frame therefore changes only the features of the few bytes that it wrote to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,9 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._checks import one_of, whole
 from eigenoptions.features import Bits, register
 
-BYTES = 128  # of an Atari 2600
+# Size of an Atari 2600's memory.
+BYTES = 128
 CODES = ("bits", "bytes", "onehot", "thermometer")
 
 
@@ -28,17 +31,17 @@ class Ram:
     Attributes
     ----------
     code
-        ``"bits"``: eight a byte, the lowest first. ``"bytes"``: one number a byte, its value / 256. ``"onehot"``: one
-        feature for each of `steps` equal ranges of values, one of them on. ``"thermometer"``: `steps` - 1 features, on
-        up to the value's range, so that near values have near features.
+        ``"bits"``: eight features per byte, the lowest first. ``"bytes"``: one per byte, its value / 256. ``"onehot"``:
+        one feature for each of `steps` equal ranges of values, one of them on. ``"thermometer"``: `steps` - 1
+        features, on up to the value's range, so that near values have near features.
     addresses
-        The bytes that are looked at, ascending; None: all.
+        Addresses of the bytes that are used, ascending; None: all.
     steps
-        Ranges of values of the last two codes: 2 to 256.
+        Number of ranges of values for the last two codes, in 2..256.
     columns
-        The features that are kept, ascending, numbered as if all were; None: all. See `narrowed`.
+        Features that are kept, ascending, numbered as if all were; None: all. See `narrowed`.
     n_bytes
-        Of memory.
+        Size of the memory.
 
     Examples
     --------
@@ -61,14 +64,11 @@ class Ram:
     name: ClassVar[str] = "ram"
 
     def __post_init__(self) -> None:
-        if self.code not in CODES:
-            raise ValueError(f"code must be one of {', '.join(CODES)}, got {self.code!r}")
-        if not isinstance(self.steps, int | np.integer) or not 2 <= self.steps <= 256:
-            raise ValueError(f"steps must be in 2..256, got {self.steps!r}")
+        one_of("code", self.code, CODES)
+        whole("steps", self.steps, 2, 256)
         if self.steps != 256 and self.code in ("bits", "bytes"):
             raise ValueError(f"steps are for onehot and thermometer, not for {self.code}: leave them out")
-        if not isinstance(self.n_bytes, int | np.integer) or self.n_bytes < 1:
-            raise ValueError(f"n_bytes must be at least 1, got {self.n_bytes!r}")
+        whole("n_bytes", self.n_bytes)
         _numbers(self, "addresses", self.n_bytes)
         _numbers(self, "columns", len(self.watched) * self.each)
 
@@ -79,7 +79,7 @@ class Ram:
 
     @property
     def each(self) -> int:
-        """Features a byte, before `columns`."""
+        """Features per byte, before `columns`."""
         return int(self.table.shape[1])
 
     @property
@@ -89,7 +89,7 @@ class Ram:
 
     @cached_property
     def watched(self) -> NDArray[np.intp]:
-        """The addresses that are looked at."""
+        """Addresses of the bytes that are used."""
         return np.arange(self.n_bytes) if self.addresses is None else np.array(self.addresses, dtype=np.intp)
 
     @cached_property
@@ -97,24 +97,21 @@ class Ram:
         """``(256, each)`` the features of each value of a byte: booleans, or floats with code ``"bytes"``."""
         value = np.arange(256)[:, None]
         place = value * self.steps // 256
-        made: NDArray[Any]
+        features: NDArray[Any]
         if self.code == "bits":
-            made = Bits()(value.astype(np.uint8))
+            features = Bits()(value.astype(np.uint8))
         elif self.code == "bytes":
-            made = value / 256.0  # a power of two: sums of such numbers are exact
+            # 256 is a power of two, so sums of such numbers are exact.
+            features = value / 256.0
         elif self.code == "onehot":
-            made = place == np.arange(self.steps)
+            features = place == np.arange(self.steps)
         else:
-            made = place >= np.arange(1, self.steps)
-        return made
+            features = place >= np.arange(1, self.steps)
+        return features
 
     def __call__(self, obs: ArrayLike) -> NDArray[Any]:
         """``(N, n_bytes)`` bytes to ``(N, width)``."""
-        ram = np.asarray(obs)
-        if ram.dtype != np.uint8 or ram.ndim != 2 or ram.shape[1] != self.n_bytes:
-            raise ValueError(
-                f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {ram.dtype} of shape {ram.shape}"
-            )
+        ram = self._checked(obs)
         phi: NDArray[Any]
         if self.columns is None:
             phi = self.table[ram[:, self.watched]].reshape(len(ram), self.width)
@@ -124,24 +121,20 @@ class Ram:
         return phi
 
     def narrowed(self, ram: ArrayLike) -> Ram:
-        """The same coding without bytes that never change in `ram` ``(N, n_bytes)``, nor features that do not.
+        """The same coding without the bytes and features that never change in `ram` ``(N, n_bytes)``.
 
-        What it leaves out is constant there, so potentials differ by a constant only, and rewards do not.
+        What is left out is constant there: potentials differ by a constant, and rewards are equal.
 
         Examples
         --------
         >>> Ram("onehot", n_bytes=3).narrowed(np.array([[1, 7, 0], [3, 7, 0]], dtype=np.uint8))
         Ram(code='onehot', addresses=(0,), steps=256, columns=(1, 3), n_bytes=3)
         """
-        seen = np.asarray(ram)
-        if seen.dtype != np.uint8 or seen.ndim != 2 or seen.shape[1] != self.n_bytes or not len(seen):
-            raise ValueError(
-                f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {seen.dtype} of shape {seen.shape}"
-            )
+        seen = self._checked(ram)
         before = np.arange(len(self.watched) * self.each) if self.columns is None else np.array(self.columns)
         addresses: list[int] = []
         columns: list[int] = []
-        for i, address in enumerate(self.watched.tolist()):
+        for i, address in enumerate(self.watched.tolist() if len(seen) else []):
             rows = self.table[np.unique(seen[:, address])]
             units = np.flatnonzero((rows != rows[0]).any(axis=0))
             kept = units[np.isin(i * self.each + units, before)]
@@ -152,9 +145,35 @@ class Ram:
             raise ValueError(f"nothing changes in {len(seen)} rows of memory: give rows that differ")
         return replace(self, addresses=tuple(addresses), columns=tuple(columns))
 
+    def _checked(self, obs: ArrayLike) -> NDArray[np.uint8]:
+        ram = np.asarray(obs)
+        if ram.dtype != np.uint8 or ram.ndim != 2 or ram.shape[1] != self.n_bytes:
+            raise ValueError(
+                f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {ram.dtype} of shape {ram.shape}"
+            )
+        return ram
+
+
+def bits(ram: ArrayLike) -> NDArray[np.bool_]:
+    """``(..., 1024)`` the bits of RAM ``(..., 128)``: bit j of byte b is feature ``8 b + j``, the lowest first.
+
+    >>> ram = np.zeros(128, dtype=np.uint8)
+    >>> ram[14] = 6
+    >>> np.flatnonzero(bits(ram)).tolist()
+    [113, 114]
+    """
+    memory = np.asarray(ram, dtype=np.uint8)
+    return Bits()(memory.reshape(-1, memory.shape[-1])).reshape(*memory.shape[:-1], -1)
+
+
+def check_addresses(watch: Sequence[int]) -> None:
+    """Raise ValueError unless these are addresses of bytes."""
+    if any(not isinstance(b, int | np.integer) or not 0 <= b < BYTES for b in watch):
+        raise ValueError(f"watch must be addresses in 0..{BYTES - 1}, got {watch!r}")
+
 
 def _numbers(features: Ram, field: str, end: int) -> None:
-    """Check an ascending tuple of numbers in 0..end - 1, and keep it as one of ints."""
+    """Check that a field is None or ascending numbers in 0..end - 1, and convert it to a tuple of ints."""
     value = getattr(features, field)
     if value is None:
         return

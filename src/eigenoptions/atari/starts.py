@@ -1,9 +1,9 @@
 """Start states: places far apart from which random episodes begin (paper, Appendix E).
 
-The paper's six action sequences a game were made by hand. Here they are found, in any game: skip the intro, explore
+The paper's six action sequences per game were made by hand. Here they are found in any game: skip the intro, explore
 with an archive of places (Ecoffet et al., 2021, *First return, then explore*), let the player come to rest, and choose
-the places that are farthest apart. Where a place is in memory is known for three games; in others it is the bytes that
-drift apart when different actions are held.
+the places that are farthest apart. The bytes of a position are known for some games (`GAMES`); in others they are the
+bytes that drift apart when different actions are held.
 """
 
 from __future__ import annotations
@@ -19,27 +19,38 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.atari.emulator import BYTES, Emulator, game_name
+from eigenoptions._checks import whole
+from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.games import known
+from eigenoptions.atari.ram import BYTES
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import Progress
 
-FORMAT = 1  # of files
-INTRO = 3_600  # frames, one minute: longer no game keeps the player waiting
-HELD = 8  # frames that an action is held to see what it does
-BURST = 120  # frames of a burst of exploration
-STICKY = 0.9  # chance that the next frame's action is the last one's
-REST = 60  # frames without a button, which a start state must survive
-CELL = 8  # values of a position byte that count as one place, at first
-PROBES = 32  # states in which bytes of the player are looked for
-SURE = 0.25  # of the surest byte's score: below it a byte is not the player's
-SAME = 0.98  # cosine of what actions do to two bytes: above it they say the same
-MOST_BYTES = 4  # of the player, where they are not known
-MOST_VIEW = 12  # bytes that tell places apart when the player's do not
-MOST_CELLS = 4_096  # places that an archive keeps, of 8 kB each
-MOST_TRIES = 512  # places that are tried as start states
-
-Bytes = NDArray[np.uint8]
+# Format of files of start states.
+FORMAT = 1
+# No game keeps the player waiting longer than one minute.
+INTRO_FRAMES = 3_600
+# Frames that an action is held to see its effect.
+HOLD_FRAMES = 8
+BURST_FRAMES = 120
+# Probability that a frame of exploration repeats the action of the last one.
+STICKY = 0.9
+# Frames without a button that a start state must survive.
+REST_FRAMES = 60
+# Values of a position byte that count as one place, at first.
+CELL_VALUES = 8
+# States in which the player's bytes are searched.
+PROBES = 32
+# A byte with less than this share of the highest score is not the player's.
+MIN_SCORE_SHARE = 0.25
+# Two bytes are redundant above this cosine of what actions do to them.
+REDUNDANT_COSINE = 0.98
+# Bytes of the player, and of the finest view, in games where they are not known.
+MAX_PLAYER_BYTES = 4
+MAX_VIEW_BYTES = 12
+# Places kept in the archive, of 8 kB each, and places tried as start states.
+MAX_PLACES = 4_096
+MAX_TRIES = 512
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,13 @@ class Start:
     Attributes
     ----------
     game
-        Its name.
+        Name of the game.
     actions
-        Numbers in the minimal action set, one a frame.
+        Numbers in the minimal action set, one per frame.
     watch
-        Addresses in RAM of the player's place.
+        Addresses in RAM of the player's position.
     position
-        The bytes there after the last action.
+        Values of these bytes after the last action.
 
     Examples
     --------
@@ -70,24 +81,24 @@ class Start:
 
     @property
     def frames(self) -> int:
-        """Length of the way there."""
+        """Number of frames until there."""
         return len(self.actions)
 
     def plain(self) -> dict[str, Any]:
-        """As plain data; actions with the number of frames each is held."""
+        """As plain data; actions with the number of frames that each is held."""
         runs = [[action, len(list(run))] for action, run in groupby(self.actions)]
         return {"actions": runs, "watch": list(self.watch), "position": list(self.position)}
 
     @classmethod
     def again(cls, game: str, plain: Mapping[str, Any]) -> Self:
-        """The start state that `plain` made plain data of."""
+        """The start state from the result of `plain`."""
         actions = tuple(int(action) for action, frames in plain["actions"] for _ in range(frames))
         return cls(game, actions, tuple(map(int, plain["watch"])), tuple(map(int, plain["position"])))
 
     def reach(self, emulator: Emulator) -> float:
-        """Bring an emulator of the same game there; the sum of rewards on the way.
+        """Bring an emulator of the same game there; returns the sum of rewards on the way.
 
-        Raises ValueError where the emulator does not end up there, as another version of it might.
+        Raises ValueError where the emulator ends up elsewhere, as another version of it might.
         """
         if emulator.game != self.game:
             raise ValueError(f"a start state of {self.game} cannot be reached in {emulator.game}")
@@ -114,32 +125,29 @@ def find_starts(
     Parameters
     ----------
     game
-        Its name.
+        Name of the game.
     n
-        How many; the paper has six a game. The first is where the player gets control.
+        Number of start states; the paper has six per game. The first is where the player gets control.
     rng
-        Of the exploration.
+        Random generator or seed of the exploration.
     bursts
-        Of exploration, 120 frames each. In games whose position bytes are not known, where they show too few places,
-        there are as many again with places told apart by single values of the player's bytes, and once more by all
-        bytes that depend on the action.
+        Bursts of exploration, 120 frames each. In games whose position bytes are not known, if too few places are
+        found, as many follow with places distinguished by single values of the player's bytes, and then by all bytes
+        that depend on the action.
     progress
         Called with a `Progress` of the bursts.
 
     Returns
     -------
     list of Start
-        In the order of choice: each is the one farthest from those before it.
+        In the order of choice: each is the farthest from those before it.
 
     Examples
     --------
     >>> [start.position for start in find_starts("Freeway", n=2, bursts=10)]
     [(6,), (39,)]
     """
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be at least 1, got {n!r}")
-    if not isinstance(bursts, int | np.integer) or bursts < 1:
-        raise ValueError(f"bursts must be at least 1, got {bursts!r}")
+    n, bursts = whole("n", n), whole("bursts", bursts)
     emulator = Emulator(game)
     rng = np.random.default_rng(rng)
     emulator.begin()
@@ -147,7 +155,7 @@ def find_starts(
     here, best, places = emulator.save(), 0, 0
     for watch, width in _views(emulator, rng):
         emulator.restore(here)
-        archive = _explore(emulator, watch, width, (0,) * intro, int(bursts), rng, progress)
+        archive = _explore(emulator, watch, width, (0,) * intro, bursts, rng, progress)
         found = _farthest(emulator, archive, watch, width, n)
         if len(found) == n:
             return found
@@ -159,14 +167,14 @@ def find_starts(
 
 
 def skip_intro(emulator: Emulator) -> int:
-    """Advance to the first frame where the player is in control; the number of frames without a button until there.
+    """Advance to the first frame where the player is in control; returns the frames without a button until there.
 
-    In control: what is on the screen after holding a button for 8 frames depends on which one it is. Memory would not
-    do, since it mirrors the joystick also while nobody listens. A frame is passed over from which a life is lost within
-    a second without a button, if there is another: some games begin by taking one. Frames are tried in steps of 8.
+    In control: the screen after holding an action for 8 frames depends on the action. Memory does not serve, since it
+    mirrors the joystick also while the game ignores it. A frame from which a life is lost within a second without a
+    button is passed over if there is another: some games begin by taking one. Frames are tried in steps of 8.
     """
     first: tuple[int, Any] | None = None
-    for frame in range(0, INTRO, HELD):
+    for frame in range(0, INTRO_FRAMES, HOLD_FRAMES):
         here = emulator.save()
         if _screens_differ(emulator, here):
             emulator.restore(here)
@@ -175,25 +183,23 @@ def skip_intro(emulator: Emulator) -> int:
                 emulator.restore(here)
                 return frame
         emulator.restore(here)
-        for _ in range(HELD):
-            emulator.act(0)
-        if emulator.over:
+        if emulator.hold(0, HOLD_FRAMES).ended:
             break
     if first is None:
         raise ValueError(
-            f"no action changes the picture of {emulator.game} in its first {INTRO} frames: it cannot be played so"
+            f"no action changes the picture of {emulator.game} in its first {INTRO_FRAMES} frames: it cannot be played"
         )
     emulator.restore(first[1])
     return first[0]
 
 
 def influence(
-    emulator: Emulator, states: Iterable[Any], hold: int = HELD, rest: int = 0
+    emulator: Emulator, states: Iterable[Any], hold: int = HOLD_FRAMES, rest: int = 0
 ) -> NDArray[np.float64]:
-    """``(128,)`` in which share of the states a byte depends on the action that is held for some frames.
+    """``(128,)`` the share of the states in which a byte depends on the action that is held for `hold` frames.
 
-    Bytes of share 0 are out of the player's hands, at least so soon. With a `rest` of some frames without any action
-    only what lasts counts: an echo of the joystick is gone by then. The emulator is left as it was.
+    The player has no influence on bytes of share 0, at least so soon. With a `rest` of some frames without any action
+    only a lasting influence counts: an echo of the joystick is gone by then. The emulator is left as it was.
     """
     here = emulator.save()
     differ = [
@@ -209,47 +215,49 @@ def influence(
 
 
 def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tuple[int, ...]:
-    """Addresses of the bytes that look like the player's place: at most four.
+    """Addresses of the bytes that look like the player's position: at most four.
 
-    From states of a random walk every action is held for 4 and for 8 frames. A byte of the player's place differs
-    between actions, and the more the longer they are held; it counts twice where some action raises it and another
-    lowers it, compared with no button. Of bytes that move together one is enough. If no byte drifts so, those count
-    that depend on the action at all. The emulator is left as it was.
+    From states of a random walk every action is held for 4 and for 8 frames. A byte of the position differs between
+    actions, and the more the longer they are held; it counts twice where some action raises it and another lowers it,
+    compared with no button. Of bytes that move together one is taken. If no byte drifts like this, those count that
+    depend on the action at all. The emulator is left as it was.
     """
     rng = np.random.default_rng(rng)
     here, drifts, differs, moves = emulator.save(), np.zeros(BYTES), np.zeros(BYTES), []
     state, lives = here, emulator.lives
     for _ in range(PROBES):
-        half, whole = (after.astype(np.int64) for after in _successors(emulator, state, (HELD // 2, HELD)))
-        early, late = np.ptp(half, axis=0), np.ptp(whole, axis=0)
+        half, full = (
+            after.astype(np.int64) for after in _successors(emulator, state, (HOLD_FRAMES // 2, HOLD_FRAMES))
+        )
+        early, late = np.ptp(half, axis=0), np.ptp(full, axis=0)
         drift = (early > 0) & (late > early) & (late <= np.minimum(4 * early, 128))
-        both = (whole.max(axis=0) > whole[0]) & (whole.min(axis=0) < whole[0])  # action 0 is no button
+        # Action 0 is no button.
+        both = (full.max(axis=0) > full[0]) & (full.min(axis=0) < full[0])
         drifts += drift * (1 + both)
         differs += late > 0
-        moves.append(whole - whole[0])
+        moves.append(full - full[0])
         emulator.restore(state)
         action = int(rng.integers(emulator.n_actions))
-        for _ in range(3 * HELD):
-            emulator.act(action)
+        emulator.hold(action, 3 * HOLD_FRAMES)
         state = here if emulator.over or emulator.lives < lives else emulator.save()
     emulator.restore(here)
     score = drifts if drifts.any() else differs
     if not score.any():
         raise ValueError(
-            f"no byte of {emulator.game} depends on the action held: no start states can be told apart"
+            f"no byte of {emulator.game} depends on the action held: start states cannot be distinguished"
         )
-    order = [int(b) for b in np.argsort(-score, kind="stable") if score[b] >= SURE * score.max()]
+    order = [int(b) for b in np.argsort(-score, kind="stable") if score[b] >= MIN_SCORE_SHARE * score.max()]
     moved = np.concatenate(moves)[:, order].astype(np.float64)
     alike = np.abs(moved.T @ moved) / np.sqrt(np.outer(*2 * [(moved**2).sum(axis=0)]))
     chosen: list[int] = []
     for i in range(len(order)):
-        if len(chosen) < MOST_BYTES and not any(alike[i, j] > SAME for j in chosen):
+        if len(chosen) < MAX_PLAYER_BYTES and not any(alike[i, j] > REDUNDANT_COSINE for j in chosen):
             chosen.append(i)
     return tuple(sorted(order[i] for i in chosen))
 
 
 def save_starts(path: str | Path, starts: Sequence[Start]) -> None:
-    """Write start states of one game to a JSON file, whole or not at all."""
+    """Write start states of one game to a JSON file, completely or not at all."""
     if not starts or len({start.game for start in starts}) != 1:
         raise ValueError("give at least one start state, all of one game")
     text = {
@@ -280,7 +288,7 @@ def load_starts(path: str | Path, game: str | None = None) -> list[Start]:
 
 @dataclass
 class _Cell:
-    """A place in the archive, and how to get there."""
+    """A place in the archive, and the actions that lead there."""
 
     actions: bytes
     state: Any
@@ -289,24 +297,24 @@ class _Cell:
 
 
 def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Ways to tell places apart, from coarse to fine: bytes, and how many of their values are one place."""
-    place = known(emulator.game).position
-    if place:
-        yield place, CELL
+    """Ways to distinguish places, from coarse to fine: bytes, and how many of their values are one place."""
+    position = known(emulator.game).position
+    if position:
+        yield position, CELL_VALUES
         return
     here, states = emulator.save(), []
     watch = player_bytes(emulator, rng)
-    yield watch, CELL
+    yield watch, CELL_VALUES
     yield watch, 1
     emulator.restore(here)
     for _ in range(PROBES):
-        for action in rng.integers(emulator.n_actions, size=HELD).tolist():
+        for action in rng.integers(emulator.n_actions, size=HOLD_FRAMES).tolist():
             emulator.act(action)
         states.append(emulator.save())
         if emulator.over:
             emulator.restore(here)
     share = influence(emulator, states)
-    order = np.argsort(-share, kind="stable")[:MOST_VIEW]
+    order = np.argsort(-share, kind="stable")[:MAX_VIEW_BYTES]
     yield tuple(sorted(int(b) for b in order if share[b] > 0)), 1
 
 
@@ -319,7 +327,7 @@ def _explore(
     rng: np.random.Generator,
     progress: Callable[[Progress], object] | None,
 ) -> list[_Cell]:
-    """Go back to a place seldom visited, and on from there with sticky random actions: new places are kept."""
+    """Go back to a rarely visited place, and on from there with sticky random actions; new places are kept."""
     begin = time.perf_counter()
     position = _place(emulator.ram(), watch)
     cells = {_cell(position, width): _Cell(bytes(intro), emulator.save(), position)}
@@ -332,10 +340,10 @@ def _explore(
         base.visits += 1
         emulator.restore(base.state)
         lives, taken = emulator.lives, bytearray()
-        stays = rng.random(BURST) < STICKY
-        draws = rng.integers(emulator.n_actions, size=BURST)
+        stays = rng.random(BURST_FRAMES) < STICKY
+        draws = rng.integers(emulator.n_actions, size=BURST_FRAMES)
         action = int(draws[0])
-        for frame in range(BURST):
+        for frame in range(BURST_FRAMES):
             action = action if stays[frame] and frame else int(draws[frame])
             emulator.act(action)
             taken.append(action)
@@ -345,7 +353,7 @@ def _explore(
             here = cells.get(_cell(position, width))
             if here is not None:
                 here.visits += 1
-            elif len(archive) < MOST_CELLS:
+            elif len(archive) < MAX_PLACES:
                 cells[_cell(position, width)] = _Cell(base.actions + bytes(taken), emulator.save(), position)
                 archive.append(cells[_cell(position, width)])
     if progress is not None:
@@ -356,13 +364,14 @@ def _explore(
 def _farthest(
     emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], width: int, n: int
 ) -> list[Start]:
-    """Of places where the player survives a rest, one by one the farthest from those chosen before."""
+    """Of the places where the player survives a rest, one by one the farthest from those chosen before."""
     where = np.array([cell.position for cell in archive], dtype=np.float64)
     found: list[Start] = []
     apart = np.full(len(archive), np.inf)
     untried = np.ones(len(archive), dtype=bool)
-    for _ in range(min(len(archive), MOST_TRIES)):
-        i = int(np.where(untried, apart, -1.0).argmax())  # the first of equals: where the player got control
+    for _ in range(min(len(archive), MAX_TRIES)):
+        # The first of equals: at the beginning, where the player got control.
+        i = int(np.where(untried, apart, -1.0).argmax())
         untried[i] = False
         emulator.restore(archive[i].state)
         survives = _rests(emulator)
@@ -370,7 +379,7 @@ def _farthest(
         new = all(_cell(position, width) != _cell(start.position, width) for start in found)
         if not (survives and new):
             continue
-        actions = tuple(archive[i].actions) + (0,) * REST
+        actions = tuple(archive[i].actions) + (0,) * REST_FRAMES
         found.append(Start(emulator.game, actions, watch, position))
         if len(found) == n:
             break
@@ -379,13 +388,8 @@ def _farthest(
 
 
 def _rests(emulator: Emulator) -> bool:
-    """Let a second pass without a button; whether no life was lost."""
-    lives = emulator.lives
-    for _ in range(REST):
-        emulator.act(0)
-        if emulator.over or emulator.lives < lives:
-            return False
-    return True
+    """Let a second pass without a button; returns whether no life was lost."""
+    return not emulator.hold(0, REST_FRAMES, one_life=True).ended
 
 
 def _place(ram: Bytes, watch: tuple[int, ...]) -> tuple[int, ...]:
@@ -399,18 +403,12 @@ def _cell(position: tuple[int, ...], width: int) -> tuple[int, ...]:
 def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: int = 0) -> list[Bytes]:
     """For each number of frames ``(A, 128)`` the memory after holding each action so long, the last after a rest."""
     after = np.empty((len(frames), emulator.n_actions, BYTES), dtype=np.uint8)
-    if rest and "NOOP" not in emulator.actions:
-        raise ValueError(f"{emulator.game} has no action NOOP, so the player cannot rest")
-    nothing = emulator.actions.index("NOOP") if rest else 0
     for action in range(emulator.n_actions):
         emulator.restore(state)
-        for frame in range(1, frames[-1] + 1):
-            emulator.act(action)
-            if frame in frames:
-                after[frames.index(frame), action] = emulator.ram()
-        for _ in range(rest):
-            emulator.act(nothing)
-        after[-1, action] = emulator.ram()
+        rams = emulator.hold(action, frames[-1]).rams
+        after[:, action] = [rams[min(frame, len(rams)) - 1] for frame in frames]
+        if rest:
+            after[-1, action] = emulator.hold(emulator.noop, rest).rams[-1]
     return list(after)
 
 
@@ -418,8 +416,7 @@ def _screens_differ(emulator: Emulator, state: Any) -> bool:
     first: Bytes | None = None
     for action in range(emulator.n_actions):
         emulator.restore(state)
-        for _ in range(HELD):
-            emulator.act(action)
+        emulator.hold(action, HOLD_FRAMES)
         picture = emulator.screen()
         if first is None:
             first = picture

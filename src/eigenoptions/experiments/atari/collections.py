@@ -19,11 +19,17 @@ from eigenoptions.atari.protocol import (
     paper_order,
     random_directions,
     rank,
-    rows_of_v,
 )
 from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.slowness import DECISIONS, EPISODE, held_play, held_spectrum, lasting_bytes
+from eigenoptions.atari.slow_features import (
+    DECISIONS,
+    EPISODE_DECISIONS,
+    held_play,
+    held_spectrum,
+    lasting_bytes,
+)
 from eigenoptions.atari.starts import Start
+from eigenoptions.experiments.atari.published import rows_of_v
 from eigenoptions.spectra import Spectrum
 
 Array = NDArray[np.float64]
@@ -102,7 +108,7 @@ def collection(text: str) -> Collection:
     """The collection that settings as JSON text describe: the same settings, the same collection.
 
     With ``hold`` 1 it is the paper's (Appendix E). Otherwise random actions are held, and a transition is what one
-    hold does; ``bytes`` may then be ``"lasting"`` (see `slowness`), and ``slow`` means
+    hold does; ``bytes`` may then be ``"lasting"`` (see `slow_features`), and ``slow`` means
     slow features. There are then as many decisions for 25,000 transitions as `slow_directions` takes by default.
     """
     given: dict[str, Any] = json.loads(text)
@@ -114,7 +120,7 @@ def collection(text: str) -> Collection:
             given["game"], starts, given["transitions"], rng=seed, coding=coding, longest=given["longest"]
         )
         return Collection(coding, directions(gram, min(ROWS, len(gram)), rng=seed), len(gram), seed)
-    decisions = max(given["transitions"] * DECISIONS // ROWS, 2 * EPISODE)
+    decisions = max(given["transitions"] * DECISIONS // ROWS, 2 * EPISODE_DECISIONS)
     episodes, lasting = _played(given["game"], seed, hold, decisions, json.dumps(given["starts"]))
     addresses = lasting if given.get("bytes") == "lasting" else None
     coding = Ram(**given["coding"], addresses=addresses)

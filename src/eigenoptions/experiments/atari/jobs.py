@@ -14,7 +14,7 @@ walk      `many` uniformly random walks
 
 A *variant* says what is coded and how it is followed; `PAPER` is the paper's way, with the published program's answer
 to what follows when no action is positive: nothing is done for a frame. With ``plan``, a number of states, options are
-solved on a chart of the game (`atari.charting`) with ``gamma``, and followed in the emulator. Collections are made
+solved on a chart of the game (`atari.charts`) with ``gamma``, and followed in the emulator. Collections are made
 again in each worker that needs them (they are a pure function of settings, and cost seconds), so that jobs stay plain.
 """
 
@@ -22,20 +22,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.atari.charting import Chart, chart, follow, plan
+from eigenoptions.atari.charts import Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import lockstep
-from eigenoptions.atari.rolling import Rollouts, play
+from eigenoptions.atari.rollouts import Rollouts, Rules, play
 from eigenoptions.atari.starts import Start, find_starts
 from eigenoptions.experiments.atari.collections import Collection, collection
 from eigenoptions.experiments.atari.measures import KINDS, OPTION, histogram, joined, measure
+from eigenoptions.experiments.atari.published import published_rollouts
 
 Job = Mapping[str, Any]
 Option = dict[str, Any]
@@ -125,38 +127,19 @@ def _roll(
         yield blind, play(emulator, state, actions, until=job["until"], watch=start.watch), start
     for published in (False, True):
         part = [o for o in options if o["kind"] not in BLIND and (o["kind"] == "published") == published]
-        if part and variant.get("plan"):
-            assert held is not None
+        if not part:
+            continue
+        assert held is not None
+        vectors = np.stack([o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part])
+        rules = Rules("noop", until=job["until"], watch=start.watch, rng=job["seed"])
+        if variant.get("plan"):
             charted = _chart(json.dumps([job["game"], job["starts"], variant["hold"], variant["plan"]]))
-            vectors = np.stack(
-                [o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part]
-            )
             planned = plan(charted, vectors, held.coding, variant["gamma"])
-            how = {"until": job["until"], "watch": start.watch}
-            yield part, follow(emulator, state, charted, planned, job["frames"], **how), start
-        elif part:
-            assert held is not None
-            yield (
-                part,
-                lockstep(
-                    emulator,
-                    state,
-                    np.stack(
-                        [o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part]
-                    ),
-                    held.coding,
-                    job["frames"],
-                    after=variant["after"],
-                    hold=variant["hold"],
-                    depth=variant["depth"],
-                    gamma=variant["gamma"],
-                    published=published,
-                    until=job["until"],
-                    watch=start.watch,
-                    rng=job["seed"],
-                ),
-                start,
-            )
+            yield part, follow(emulator, state, charted, planned, job["frames"], rules), start
+        else:
+            rules = replace(rules, **{name: variant[name] for name in ("after", "hold", "depth", "gamma")})
+            roll = published_rollouts if published else lockstep
+            yield part, roll(emulator, state, vectors, held.coding, job["frames"], rules), start
 
 
 @lru_cache(maxsize=1)

@@ -11,8 +11,8 @@ pytest.importorskip("ale_py")
 
 from tests.reference import followed
 
-from eigenoptions.atari import charting
-from eigenoptions.atari.charting import KEYS, VISITORS, Chart, chart, follow, plan
+from eigenoptions.atari import charts
+from eigenoptions.atari.charts import MAX_VISITORS, Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.ram import Ram
@@ -67,7 +67,7 @@ def test_a_chart_has_one_state_for_each_key(games: Charted, game: str) -> None:
     _, _, drawn = games[game]
     assert len(drawn) <= SIZES[game]
     assert len(np.unique(drawn.keys, axis=0)) == len(drawn) == drawn.mdp.n_states
-    assert drawn.watch == tuple(sorted({*known(game).position, *KEYS.get(game, ())}))
+    assert drawn.watch == tuple(sorted({*known(game).position, *known(game).context}))
     assert drawn.at(drawn.keys).tolist() == list(range(len(drawn)))
     assert [drawn.locate(ram) for ram in drawn.ram] == list(range(len(drawn)))
     assert drawn.mdp.start == drawn.starts[0] == 0
@@ -145,7 +145,7 @@ def test_visitors_that_cannot_leave_make_room(monkeypatch: pytest.MonkeyPatch) -
     """By one coordinate of Ms. Pac-Man many states are alike; some of their first visitors stand at a wall."""
     starts = starts_of("MsPacman")
     drawn = chart("MsPacman", starts, watch=(10,), limit=30)
-    monkeypatch.setattr(charting, "VISITORS", 1)
+    monkeypatch.setattr(charts, "MAX_VISITORS", 1)
     first = chart("MsPacman", starts, watch=(10,), limit=30)
     assert np.array_equal(first.keys, drawn.keys)
     others = np.flatnonzero((first.ram != drawn.ram).any(axis=1))
@@ -160,7 +160,7 @@ def test_visitors_that_cannot_leave_make_room(monkeypatch: pytest.MonkeyPatch) -
     assert np.array_equal(first.mdp.successors[same], drawn.mdp.successors[same])  # type: ignore[index]
     more, rest = divmod(drawn.frames - first.frames, drawn.mdp.n_actions * drawn.hold)
     assert rest == 0
-    assert len(others) <= more <= (VISITORS - 1) * stays[0].sum()
+    assert len(others) <= more <= (MAX_VISITORS - 1) * stays[0].sum()
 
 
 def test_one_state_is_a_chart() -> None:
@@ -281,8 +281,8 @@ def test_progress_and_bad_input(games: Charted) -> None:
     for message, arguments in {
         "no starts": {"starts": []},
         "limit must be at least the number of different starts, got 1": {"starts": starts, "limit": 1},
-        "limit must be at least 1": {"starts": starts, "limit": 0},
-        "hold must be at least 1": {"starts": starts, "hold": 0},
+        "limit must be a whole number from 1": {"starts": starts, "limit": 0},
+        "hold must be a whole number from 1": {"starts": starts, "hold": 0},
         "at least one address": {"starts": starts, "watch": ()},
         "addresses in 0..127": {"starts": starts, "watch": (128,)},
         "cannot be reached in Freeway": {"starts": starts_of("MsPacman")},

@@ -1,7 +1,7 @@
 """Directions in the memory of a game as options that look ahead in its emulator (paper, Section 5.2).
 
-The options are a `LinearOptionSet` as in any other feature space: save, load, and, bound to a Gymnasium environment of
-the same game, use as actions through `OptionsWrapper`.
+The options are a `LinearOptionSet` as in any other feature space: they can be saved, loaded and, bound to a Gymnasium
+environment of the same game, used as actions through `OptionsWrapper`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from eigenoptions.atari.ram import Ram
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
+# The call that makes an environment to which options can be bound.
 MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)'
 
 
@@ -31,24 +32,24 @@ def atari_options(
 ) -> LinearOptionSet:
     """Options of a game from singular directions, the largest singular value first, + before - (Section 5.2).
 
-    They look ahead by one frame, gamma = 0, and stop where no action has a positive reward. `bind` them to an
-    environment to act.
+    They look ahead by one frame, gamma = 0, and terminate where no action has a positive reward. `bind` them to an
+    environment before they act.
 
     Parameters
     ----------
     spectrum
-        From `directions`; or directions ``(n, d)`` themselves, such as `random_directions` or `rows_of_v`.
+        Spectrum from `directions`; or directions ``(n, d)`` themselves, such as those of `random_directions`.
     game
-        Its name, which goes into the file; options of another game are refused by `bind`.
+        Name of the game, which goes into the file; `bind` refuses an environment of another game.
     both_signs
-        Also the negation of each direction.
+        Whether to include the negation of each direction.
     null
-        Also those of the null space, whose singular value is zero: the paper's 1,024 options include them. In data like
-        that collected their reward is zero, so they stop at once.
+        Whether to include the null space, whose singular value is zero, as the paper's 1,024 options do. On the
+        collected transitions its reward is zero, so these options terminate at once.
     coding
-        The features phi; None: those of the spectrum, else the paper's bits.
+        The feature map phi; None: that of the spectrum, else the paper's bits.
     provenance
-        More to go into the file.
+        Further entries for the file.
 
     Returns
     -------
@@ -83,8 +84,10 @@ def atari_options(
         )
     signs = np.array([1.0, -1.0]) if both_signs else np.array([1.0])
     marks = "+-" if both_signs else "+"
+    # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
+    direction = (rows[:, None, :] * signs[:, None]).reshape(-1, rows.shape[1]) + 0.0
     return LinearOptionSet(
-        (rows[:, None, :] * signs[:, None]).reshape(-1, rows.shape[1]) + 0.0,  # no -0.0: one option, one file
+        direction,
         phi,
         Emulator(name).n_actions,
         labels=tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in marks),
@@ -97,9 +100,9 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     """The options in a Gymnasium environment of their game: they look ahead by saving and restoring its emulator.
 
     The environment must be played as the options were found: memory as observation, frame skip 1, minimal action set
-    and no sticky actions. With sticky actions a look ahead would either see dice that the player cannot see, or
-    try something else than what happens, so they are refused. After a look ahead ``env.render()`` shows the last
-    action tried, until the next step.
+    and no sticky actions. With sticky actions a look ahead would either foresee random numbers that the player cannot
+    see, or differ from what happens, so they are refused. After a look ahead ``env.render()`` shows the last action
+    tried, until the next step.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     """
     game = options.provenance.get("game")
     if game is None:
-        raise ValueError("these options do not say which game they are of: make them with atari_options")
+        raise ValueError("these options have no game in their provenance: make them with atari_options")
     base = getattr(env, "unwrapped", env)
     if not (hasattr(base, "ale") and hasattr(base, "clone_state")):
         raise ValueError(
@@ -137,7 +140,7 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
 
 
 def _differences(base: Any, game: str) -> list[str]:
-    """In what an environment is not the game that the options know; empty if in nothing."""
+    """How an environment differs from the game as the options know it; empty if in nothing."""
     given = getattr(base, "_ezpickle_kwargs", {})
     wrong = []
     other = game_name(given.get("game", getattr(base, "_game", "")))

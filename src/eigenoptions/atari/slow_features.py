@@ -1,9 +1,9 @@
 """Slow features of a game's memory: directions that lead somewhere (beyond the paper's Section 5.2).
 
-Large singular values of T belong to bits that flip most, and one frame shows the joystick more than the player. Here
-random actions are held, bytes count only if what the player does to them lasts, and a direction e is measured by how
-little its potential changes in a step *for its variance over states*: slow features, which the paper names as a
-relative of proto-value functions. docs/atari.md has what that is worth.
+Large singular values of T belong to the bits that flip most often, and one frame shows the joystick more than the
+player. Here random actions are held, bytes count only if the player's influence on them lasts, and a direction e is
+measured by how little its potential changes per step *relative to its variance over states*: slow features, which the
+paper mentions as a relative of proto-value functions. docs/atari.md has the results.
 """
 
 from __future__ import annotations
@@ -12,30 +12,33 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.protocol import TOL
+from eigenoptions.atari.emulator import Bytes, Emulator
+from eigenoptions.atari.protocol import ZERO_TOLERANCE
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start, influence
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 
-HOLD = 8  # frames
-DECISIONS = 9_000  # of random play
-EPISODE = 100  # decisions, at most
-PROBES = 60  # states in which bytes of lasting influence are looked for
-REST = 16  # frames without any action, after which an influence that is left lasts
-LASTING = 0.02  # of these states
-
-Bytes = NDArray[np.uint8]
+# Frames that an action is held.
+HOLD_FRAMES = 8
+# Decisions of random play, and of one episode at most.
+DECISIONS = 9_000
+EPISODE_DECISIONS = 100
+# One state of the emulator is saved per so many decisions, and about PROBES of them are searched for lasting bytes.
+SAVE_EVERY_DECISIONS = 16
+PROBES = 60
+# Frames without any action, after which an influence that is left counts as lasting.
+REST_FRAMES = 16
+# Share of the states in which a byte must show a lasting influence.
+LASTING_SHARE = 0.02
 
 
 def slow_directions(
     game: str,
     starts: Sequence[Start],
     *,
-    hold: int = HOLD,
+    hold: int = HOLD_FRAMES,
     decisions: int = DECISIONS,
     rng: int | np.random.Generator = 0,
 ) -> Spectrum:
@@ -44,15 +47,15 @@ def slow_directions(
     Parameters
     ----------
     game
-        Its name.
+        Name of the game.
     starts
-        Where episodes begin, in turn.
+        States in which episodes begin, in turn.
     hold
         Frames that an action is held: one step.
     decisions
-        Steps of random play.
+        Number of steps of random play.
     rng
-        Of the actions.
+        Random generator or seed of the actions.
 
     Returns
     -------
@@ -78,27 +81,25 @@ def held_play(
 ) -> tuple[list[Bytes], list[Any]]:
     """Random play in which each action is held: memory ``(T + 1, 128)`` of each episode, decision by decision.
 
-    Episodes begin at the starts in turn and last at most EPISODE decisions, or a life. Beside them, about PROBES states
-    of the emulator seen on the way.
+    Episodes begin at the starts in turn and last at most EPISODE_DECISIONS, or a life. The second result holds about
+    PROBES states of the emulator seen on the way.
     """
     if not starts:
         raise ValueError("there are no starts: give at least one, such as find_starts gives")
     episodes: list[Bytes] = []
     states: list[Any] = []
-    begun = []
+    first = []
     for start in starts:
         start.reach(emulator)
-        begun.append(emulator.save())
+        first.append(emulator.save())
     seen = 0
     while seen < decisions:
-        emulator.restore(begun[len(episodes) % len(begun)])
+        emulator.restore(first[len(episodes) % len(first)])
         lives, ram = emulator.lives, [emulator.ram()]
-        for action in rng.integers(emulator.n_actions, size=EPISODE).tolist():
-            if seen % 16 == 0:
+        for action in rng.integers(emulator.n_actions, size=EPISODE_DECISIONS).tolist():
+            if seen % SAVE_EVERY_DECISIONS == 0:
                 states.append(emulator.save())
-            for _ in range(hold):
-                emulator.act(action)
-            ram.append(emulator.ram())
+            ram.append(emulator.hold(action, hold).rams[-1])
             seen += 1
             if emulator.over or emulator.lives < lives:
                 break
@@ -107,24 +108,23 @@ def held_play(
 
 
 def lasting_bytes(emulator: Emulator, states: Sequence[Any]) -> tuple[int, ...]:
-    """Addresses of bytes on which what the player did has a *lasting* influence.
+    """Addresses of the bytes on which the player's actions have a *lasting* influence.
 
-    From each state every action is held for 8 frames and nothing is done for REST more. A byte counts if it then
-    differs between actions in more than LASTING of the states: echoes of the joystick are gone by then, clocks and
-    traffic never differ.
+    From each state every action is held for 8 frames, and then nothing is done for REST_FRAMES. A byte counts if it
+    differs between actions in more than LASTING_SHARE of the states: echoes of the joystick are gone by then, and
+    clocks and traffic never differ.
     """
-    found = np.flatnonzero(influence(emulator, states, rest=REST) > LASTING)
+    found = np.flatnonzero(influence(emulator, states, rest=REST_FRAMES) > LASTING_SHARE)
     if not len(found):
         raise ValueError(f"no byte of {emulator.game} keeps a trace of the action held: use all bytes")
     return tuple(found.tolist())
 
 
 def held_spectrum(episodes: Sequence[Bytes], coding: Ram, *, slow: bool) -> tuple[Gram, Spectrum]:
-    """The stream of differences that a step makes in these episodes, and its spectrum; `slow`: against the variance."""
-    gram = Gram(
-        features=coding, dedupe=not slow
-    )  # slowness is a mean over time: there every transition counts
+    """The differences per step in these episodes, and their spectrum; with `slow`, relative to the variance."""
+    # Slowness is a mean over time, so every transition counts.
+    gram = Gram(features=coding, dedupe=not slow)
     for ram in episodes:
         gram.add(ram[:-1], ram[1:])
     metric = np.cov(coding(np.concatenate(episodes)).astype(float), rowvar=False) if slow else None
-    return gram, gram.spectrum(tol=TOL, metric=metric)
+    return gram, gram.spectrum(tol=ZERO_TOLERANCE, metric=metric)

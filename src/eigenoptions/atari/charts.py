@@ -1,47 +1,46 @@
 """A chart of a game: its states as an ordinary MDP, for planning (paper, Sections 3 and 5.2).
 
-One step of look-ahead does not go round a wall. `chart` explores a game breadth first with an emulator that can be
-saved and restored, and tells states apart by a few key bytes of memory, such as the player's place. What it finds is
-a transition table, so that everything made for tables serves a game too: `plan` finds the optimal options of
-directions in memory with the one solver of the library, and ``discover(chart.mdp)`` the eigenoptions of the game's own
-graph. `follow` takes options back to the real game: every few frames it looks up where the player is.
+Looking one step ahead does not lead around a wall. `chart` explores a game breadth first with an emulator that can be
+saved and restored, and distinguishes states by a few key bytes of memory, such as the player's position. The result is
+a transition table, so that everything made for tables serves a game too: `plan` finds the optimal options of directions
+in memory with the library's solver, and ``discover(chart.mdp)`` the eigenoptions of the game's own graph. `follow`
+plays options in the real game: every few frames it looks up where the player is.
 
 The chart is an approximation. What is not in the key (cars, ghosts, skulls, clocks, dots eaten) is that of the first
-visitor of a state: its memory stands for the state, and what actions did to it is what the table says. Only a visitor
-that no action takes elsewhere, since it is dying or caught, makes room for the next one, up to four. In the game
+visitor of a state: its memory represents the state, and what actions did to it is in the table. Only a visitor that no
+action takes elsewhere, because it is dying or caught, is replaced by the next one, up to four times. In the game
 options therefore do not always arrive where the table says, but they look again after every action.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions.atari.coding import on_a_grid
-from eigenoptions.atari.emulator import BYTES, Emulator
-from eigenoptions.atari.frontier import Node, held
+from eigenoptions._checks import one_of, whole
+from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.games import known
-from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.rolling import Rolling, Rollouts, Until, addresses, one_of, whole
+from eigenoptions.atari.lockstep import on_a_grid
+from eigenoptions.atari.ram import BYTES, Ram, check_addresses
+from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules, try_action
 from eigenoptions.atari.starts import Start, player_bytes
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
-HOLD = 8  # frames
-KEYS = {"MontezumaRevenge": (3,), "MsPacman": (56,)}  # beside the player's place: room; direction
-VISITORS = 4  # of a state that are tried, as long as none of them can leave it
-OTHER = 256  # how far apart two states are for each unequal byte that is no place: more than any place
-
-Bytes = NDArray[np.uint8]
-Pause = Literal["noop", "stop"]
+# Frames that an action is held.
+HOLD_FRAMES = 8
+# Visitors of a state that are tried, as long as none of them can leave it.
+MAX_VISITORS = 4
+# Distance of two states for each unequal byte that is not part of a position: more than between any two positions.
+UNEQUAL_BYTE_DISTANCE = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,25 +50,25 @@ class Chart:
     Attributes
     ----------
     game
-        Its name.
+        Name of the game.
     mdp
         The table; an action is one of the game's, held for `hold` frames. Its `coords` are lines and columns of the
         screen, where they are known: several states, and several rooms, may share them.
     ram
-        ``(S, 128)`` memory of the visitor that stands for each state: the first that could leave it, or the first.
+        ``(S, 128)`` memory of the visitor that represents each state: the first that could leave it, or the first.
     lost
-        ``(S, A)`` where an action loses a life or ends the game. In the table it stays where it is: that is worth
-        nothing, so no optimal option takes it, and it is no edge of the graph.
+        ``(S, A)`` where an action loses a life or ends the game. In the table it stays in its state: that has no
+        value, so no optimal option takes it, and it is no edge of the graph.
     beyond
-        ``(S, A)`` where an action leads out of the chart, which was full. In the table it stays where it is.
+        ``(S, A)`` where an action leads out of the chart, which was full. In the table it stays in its state.
     starts
-        State number of each start; two of the same key are one state.
+        State of each start; two with the same key are one state.
     hold
-        Frames.
+        Frames per step.
     watch
         Addresses of the key bytes.
     frames
-        How many were emulated.
+        Number of frames that were emulated.
     """
 
     game: str
@@ -104,15 +103,15 @@ class Chart:
 
     @cached_property
     def _places(self) -> NDArray[np.bool_]:
-        """``(k,)`` which key bytes are the player's place; all of them where none is known to be."""
+        """``(k,)`` which key bytes are the player's position; all of them where none is known to be."""
         places = np.isin(self.watch, known(self.game).position)
         return places if places.any() else np.ones(len(self.watch), dtype=np.bool_)
 
     def at(self, keys: ArrayLike, *, nearest: bool = False) -> NDArray[np.int64]:
         """``(...)`` numbers of the states with these key bytes ``(..., k)``, -1 for those that are not in the chart.
 
-        With `nearest` those get the state most like them: with the fewest unequal bytes beside the player's place,
-        then the smallest distance of places (the largest difference of a byte), then the smallest number.
+        With `nearest` those get the most similar state: with the fewest unequal bytes beside the player's position,
+        then the smallest distance of positions (the largest difference of a byte), then the smallest number.
         """
         wanted = np.ascontiguousarray(keys, dtype=np.uint8)
         if wanted.shape[-1:] != (len(self.watch),):
@@ -123,12 +122,13 @@ class Chart:
             mine = self.keys.astype(np.int64)
             for i in np.flatnonzero(found < 0):
                 apart = np.abs(mine - flat[i])
-                far = apart[:, self._places].max(axis=1) + OTHER * (apart[:, ~self._places] > 0).sum(axis=1)
+                unequal = (apart[:, ~self._places] > 0).sum(axis=1)
+                far = apart[:, self._places].max(axis=1) + UNEQUAL_BYTE_DISTANCE * unequal
                 found[i] = far.argmin()
         return found.reshape(wanted.shape[:-1])
 
     def locate(self, ram: ArrayLike, *, nearest: bool = False) -> int:
-        """Number of the state with this memory ``(128,)``, or -1; with `nearest` the state most like it, see `at`."""
+        """Number of the state with this memory ``(128,)``, or -1; with `nearest` the most similar state, see `at`."""
         memory = np.asarray(ram)
         if memory.shape != (BYTES,):
             raise ValueError(f"ram must have shape ({BYTES},), got {memory.shape}")
@@ -139,35 +139,36 @@ def chart(
     game: str,
     starts: Sequence[Start],
     *,
-    hold: int = HOLD,
+    hold: int = HOLD_FRAMES,
     watch: Sequence[int] | None = None,
     limit: int = 2_000,
     rng: int | np.random.Generator = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Chart:
     """Chart a game breadth first from all starts at once: every action in every state.
 
     Parameters
     ----------
     game
-        Its name.
+        Name of the game.
     starts
-        Where to begin, such as `find_starts` gives.
+        States to begin with, such as those of `find_starts`.
     hold
         Frames that an action is held.
     watch
-        Addresses of the key bytes: states are the same if these are. None: the player's place, and the room
-        (Montezuma's Revenge) or the direction (Ms. Pac-Man); in games where it is not known, `player_bytes`.
+        Addresses of the key bytes: states are the same if these are. None: the player's position and the game's
+        `Game.context`; in games where the position is not known, `player_bytes`.
     limit
-        Most states. All that are in the chart were tried; when it is full, actions that lead elsewhere are `beyond`.
+        Maximal number of states. All that are in the chart were tried; when it is full, actions that lead elsewhere
+        are `Chart.beyond`.
     rng
-        Of `player_bytes`; nothing else is drawn.
+        Random generator or seed of `player_bytes`; nothing else is drawn.
     progress
-        Called with states tried and states found so far.
+        Called with the number of states tried and of states found so far.
 
     Examples
     --------
-    Freeway, where the key is the chicken's height: a step up is eight of them.
+    In Freeway the key is the chicken's height, and a step is eight frames up or down.
 
     >>> start = Start("Freeway", (0,) * 60, (14,), (6,))
     >>> heights = chart("Freeway", [start], limit=8)
@@ -182,71 +183,79 @@ def chart(
     >>> discover(heights.mdp, n_options=2, operator="combinatorial").policy.tolist()
     [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    whole(hold=hold, limit=limit)
+    hold, limit = whole("hold", hold), whole("limit", limit)
     if not starts:
         raise ValueError("there are no starts: give at least one, such as find_starts gives")
     emulator = Emulator(game)
-    key = _key(emulator, starts[0], watch, rng)
-    before = emulator.acts
-    numbers: dict[bytes, int] = {}
-    rams: list[Bytes] = []
-    visitors: list[int] = []  # of each state, that were tried or are to be
-    unclaimed: set[int] = set()  # states whose visitors so far could not leave
-    queue: deque[tuple[int, Node]] = deque()  # only states that are still to be tried are kept whole
-
-    def number(node: Node) -> int:
-        """Of the state that a node is in; it is queued if it is new and there is room (else -1), or unclaimed."""
-        name = node.ram[key].tobytes()
-        i = numbers.get(name, -1)
-        if i < 0 and len(rams) < limit:
-            i = numbers[name] = len(rams)
-            rams.append(node.ram)
-            visitors.append(0)
-            unclaimed.add(i)
-        if i in unclaimed:
-            unclaimed.remove(i)
-            visitors[i] += 1
-            queue.append((i, node))
-        return i
-
-    begun = []
+    key = _key_bytes(emulator, starts[0], watch, rng)
+    before, states, first = emulator.acts, _States(key, limit), []
     for i, start in enumerate(starts):
         start.reach(emulator)
         if emulator.over:
             raise ValueError(f"the game is over at start {i}: give states from which it goes on")
-        begun.append(number(Node(emulator.save(), emulator.ram(), emulator.lives)))
-        if begun[-1] < 0:
+        first.append(states.visit(Node(emulator.save(), emulator.ram())))
+        if first[-1] < 0:
             raise ValueError(
                 f"limit must be at least the number of different starts, got {limit} for {len(starts)} starts"
             )
     rows: dict[int, NDArray[np.int32]] = {}
-    while queue:
-        here, node = queue.popleft()
+    while states.queue:
+        here, node = states.queue.popleft()
+        # Of each action: the next state, whether a life is lost, whether it leads out of the chart.
         row = np.full((3, emulator.n_actions), [[here], [0], [0]], dtype=np.int32)
         for action in range(emulator.n_actions):
-            edge = held(emulator, node, action, int(hold), True)
-            there = -1 if edge.ended else number(edge.to)
-            row[:, action] = here if there < 0 else there, edge.ended, there < 0 and not edge.ended
-        leaves = (row[0] != here).any() or row[2].any()
+            edge = try_action(emulator, node, action, hold, True)
+            ended = edge.held.ended
+            there = -1 if ended else states.visit(edge.to)
+            row[:, action] = here if there < 0 else there, ended, there < 0 and not ended
+        leaves = bool((row[0] != here).any() or row[2].any())
         if leaves or here not in rows:
-            rams[here], rows[here] = node.ram, row
-        if not leaves and visitors[here] < VISITORS:
-            unclaimed.add(here)
+            states.rams[here], rows[here] = node.ram, row
+        states.tried(here, leaves)
         if progress is not None:
-            progress(len(rows), len(rams))
-    successors, lost, beyond = np.stack([rows[i] for i in range(len(rams))], axis=1)
-    ram = np.stack(rams)
-    return Chart(
-        emulator.game,
-        _table(emulator.game, ram, successors, begun[0]),
-        ram,
-        lost.astype(np.bool_),
-        beyond.astype(np.bool_),
-        tuple(begun),
-        int(hold),
-        tuple(key),
-        emulator.acts - before,
-    )
+            progress(len(rows), len(states.rams))
+    ram = np.stack(states.rams)
+    successors, lost, beyond = np.stack([rows[i] for i in range(len(ram))], axis=1)
+    mdp = _table(emulator.game, ram, successors, first[0])
+    flags = lost.astype(np.bool_), beyond.astype(np.bool_)
+    return Chart(emulator.game, mdp, ram, *flags, tuple(first), hold, tuple(key), emulator.acts - before)
+
+
+class _States:
+    """States found so far by their key bytes, and the visitors that are still to be tried.
+
+    Only these are kept whole, in `queue`; of the others `rams` holds the memory.
+    """
+
+    def __init__(self, key: list[int], limit: int) -> None:
+        self.rams: list[Bytes] = []
+        self.queue: deque[tuple[int, Node]] = deque()
+        self._key, self._limit = key, limit
+        self._numbers: dict[bytes, int] = {}
+        # Of each state, the visitors that were tried or are to be.
+        self._visitors: list[int] = []
+        # States whose visitors so far could not leave.
+        self._open: set[int] = set()
+
+    def visit(self, node: Node) -> int:
+        """Number of the state of a node, -1 where it is new and the limit is reached; queues the node if needed."""
+        name = node.ram[self._key].tobytes()
+        i = self._numbers.get(name, -1)
+        if i < 0 and len(self.rams) < self._limit:
+            i = self._numbers[name] = len(self.rams)
+            self.rams.append(node.ram)
+            self._visitors.append(0)
+            self._open.add(i)
+        if i in self._open:
+            self._open.remove(i)
+            self._visitors[i] += 1
+            self.queue.append((i, node))
+        return i
+
+    def tried(self, number: int, leaves: bool) -> None:
+        """Note whether a visitor could leave a state; if not, the next visitor is tried too."""
+        if not leaves and self._visitors[number] < MAX_VISITORS:
+            self._open.add(number)
 
 
 def plan(
@@ -256,24 +265,24 @@ def plan(
     gamma: float = 0.9,
     *,
     labels: Sequence[str] | None = None,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> OptionSet:
     """Optimal options in a chart for the potentials ``e . phi(ram)`` of directions in memory.
 
     Parameters
     ----------
     chart
-        Of a game.
+        Chart of a game.
     directions
         ``(n, d)`` the vectors e. Negate them for the other sign.
     coding
         The map phi from memory to d features; None: the paper's 1,024 bits.
     gamma
-        Discount of a step, as in `solve`: how far an option looks over a valley.
+        Discount factor per step, as in `solve`.
     labels
-        One for each option; None: ``d1``, ``d2``, ...
+        One label per option; None: ``d1``, ``d2``, ...
     progress
-        Called with options done and options in all.
+        Called with the number of options done and of all options.
 
     Examples
     --------
@@ -285,11 +294,12 @@ def plan(
     e = on_a_grid(directions, phi)
     if labels is not None and len(labels) != len(e):
         raise ValueError(f"labels must have one entry for each of {len(e)} directions, got {len(labels)}")
-    potentials = e @ phi(chart.ram).astype(np.float64).T  # exact: e is on a grid
+    # Exact, since e is on a grid.
+    potentials = e @ phi(chart.ram).astype(np.float64).T
     names = labels or [f"d{i + 1}" for i in range(len(e))]
     purposes = [Purpose(f, label) for f, label in zip(potentials, names, strict=True)]
-    made = {"game": chart.game, "hold": chart.hold, "watch": list(chart.watch), "coding": phi.label}
-    return solve(chart.mdp, purposes, gamma, provenance=made, progress=progress)
+    provenance = {"game": chart.game, "hold": chart.hold, "watch": list(chart.watch), "coding": phi.label}
+    return solve(chart.mdp, purposes, gamma, provenance=provenance, progress=progress)
 
 
 def follow(
@@ -298,37 +308,34 @@ def follow(
     chart: Chart,
     options: OptionSet,
     frames: int = 200,
+    rules: Rules | None = None,
     *,
-    until: Until = "life",
-    watch: Sequence[int] = (),
-    after: Pause = "noop",
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
+    **changes: Any,
 ) -> Rollouts:
     """Follow options of a chart in the real game, all from one state; the emulator is left as it was found.
 
     Every `Chart.hold` frames each option looks up the state of the present memory, and takes its action there. Memory
-    that is not in the chart counts as the state most like it (`Chart.at`). Options that stand in the same state of the
-    emulator and take the same action are emulated once.
+    that is not in the chart counts as the most similar state (`Chart.at`). Options in the same state of the emulator
+    that take the same action are emulated once.
 
     Parameters
     ----------
     emulator
-        Of the chart's game.
+        Emulator of the chart's game.
     state
-        Where all begin, as `Emulator.save` gave it.
+        State in which all options begin, from `Emulator.save`.
     chart, options
         Options made for ``chart.mdp``, by `plan`, `discover` or `solve`.
     frames
-        Most frames of a roll-out.
-    until
-        ``"life"``: a roll-out ends when a life is lost; ``"game"``: when the game is over.
-    watch
-        Addresses of bytes to record, such as the player's position.
-    after
-        What an option does where it terminates. ``"noop"``: nothing, for `Chart.hold` frames, and then it looks again.
-        ``"stop"``: its roll-out ends.
+        Maximal number of frames of a roll-out.
+    rules
+        When a roll-out ends, what is recorded, and what an option does where it terminates (see `Rules`). ``"noop"``,
+        the default here: nothing, for `Chart.hold` frames, and then it looks again. ``"stop"``: its roll-out ends.
     progress
         Called with the number of frames done and `frames`.
+    changes
+        Fields of `rules` to change: `after`, `until`, `watch`.
 
     Examples
     --------
@@ -344,38 +351,31 @@ def follow(
         raise ValueError(f"a chart of {chart.game} cannot be followed in {emulator.game}")
     if len(options):
         options.check(chart.mdp)
-    one_of("after", after, Pause)
-    if after == "noop" and "NOOP" not in emulator.actions:
-        raise ValueError(f"{emulator.game} has no action NOOP: use after='stop'")
-    how: Any = {"hold": chart.hold, "until": until, "watch": watch, "progress": progress}
-    with Rolling(emulator, state, len(options), frames, **how) as rolling:
+    rules = replace(rules or Rules(after="noop"), **{**changes, "hold": chart.hold, "depth": 1})
+    one_of("after", rules.after, ("noop", "stop"))
+    with Rolling(emulator, state, len(options), frames, rules, progress) as rolling:
         for _ in rolling.decisions():
             place = [chart.locate(node.ram, nearest=True) for node in rolling.frontier.nodes]
             chosen = options.policy[rolling.live, np.array(place)[rolling.at]].astype(np.intp)
-            none = chosen < 0
-            rolling.stop(none, leave=after == "stop")
-            if after == "stop":
-                chosen = chosen[~none]
-            elif none.any():
-                chosen[none] = emulator.actions.index("NOOP")
-            rolling.take(chosen)
+            rolling.take(chosen, chosen < 0)
     return rolling.log
 
 
-def _key(
+def _key_bytes(
     emulator: Emulator, start: Start, watch: Sequence[int] | None, rng: int | np.random.Generator
 ) -> list[int]:
     """Addresses of the key bytes, ascending."""
     if watch is not None:
         if not len(watch):
             raise ValueError("watch must have at least one address of a key byte; None takes the usual ones")
-        addresses(watch)
+        check_addresses(watch)
         return sorted({int(byte) for byte in watch})
-    position = known(emulator.game).position
+    game = known(emulator.game)
+    position = game.position
     if not position:
         start.reach(emulator)
         position = player_bytes(emulator, rng)
-    return sorted({*position, *KEYS.get(emulator.game, ())})
+    return sorted({*position, *game.context})
 
 
 def _table(game: str, ram: Bytes, successors: NDArray[np.int32], start: int) -> MDP:

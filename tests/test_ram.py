@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.reference import gains
 
-from eigenoptions.atari.coding import Potentials, on_a_grid
+from eigenoptions.atari.lockstep import Potentials, on_a_grid
 from eigenoptions.atari.ram import Ram
 from eigenoptions.features import Bits, recalled, record
 from eigenoptions.spectra.gram import Gram
@@ -116,13 +116,13 @@ def test_the_grid_is_finer_than_the_noise_and_sums_are_exact(rng: np.random.Gene
 def test_bad_input_is_refused(ram: np.ndarray) -> None:
     bad: list[tuple[Any, str]] = [
         (lambda: Ram("gray"), "code must be one of bits, bytes, onehot, thermometer, got 'gray'"),
-        (lambda: Ram("onehot", steps=1), "steps must be in 2..256, got 1"),
+        (lambda: Ram("onehot", steps=1), "steps must be a whole number in 2..256, got 1"),
         (lambda: Ram("bits", steps=16), "steps are for onehot and thermometer, not for bits"),
         (lambda: Ram(addresses=(3, 3)), "addresses must be different numbers in 0..127, ascending"),
         (lambda: Ram(addresses=(128,)), r"addresses must be .* got \(128,\)"),
         (lambda: Ram(addresses=()), "addresses must be"),
         (lambda: Ram(addresses=(1,), columns=(8,)), r"columns must be different numbers in 0..7"),
-        (lambda: Ram(n_bytes=0), "n_bytes must be at least 1"),
+        (lambda: Ram(n_bytes=0), "n_bytes must be a whole number from 1"),
         (lambda: Ram()(ram.astype(int)), "memory must be bytes"),
         (lambda: Ram()(ram[:, :5]), r"shape \(N, 128\), got uint8 of shape \(20, 5\)"),
         (lambda: Ram().narrowed(ram[:1]), "nothing changes in 1 rows of memory"),

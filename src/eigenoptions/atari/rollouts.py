@@ -1,0 +1,398 @@
+"""Roll-outs of many options from one state of a game, advanced together (paper, Section 5.2).
+
+Whatever chooses the actions (look-ahead in `lockstep`, a policy on a chart in `follow`, a given list in `play`), what
+follows is the same: options in equal states that take equal actions share one edge, which is emulated once. Equal
+states, by the emulator's own bytes, are one `Node`. States tried for one decision serve the next; those that no option
+can reach any more are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenoptions._checks import number, one_of, whole
+from eigenoptions.atari.emulator import Bytes, Emulator, Held
+from eigenoptions.atari.ram import check_addresses
+
+# States kept at once when looking several steps ahead; about 8 kB each.
+MAX_STATES_AHEAD = 50_000
+
+After = Literal["best", "noop", "random", "stop"]
+Until = Literal["life", "game"]
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How options are rolled out.
+
+    Attributes
+    ----------
+    after
+        What an option does where no action is positive. ``"best"``: it starts again at once and takes the best action
+        all the same. ``"noop"``: nothing, for one step. ``"random"``: any action. ``"stop"``: its roll-out ends.
+    hold
+        Frames per step: an action is held so long, in trying and in playing; `frames` may cut the last step.
+    depth, gamma
+        With depth 1 the choice is the paper's myopic one, whatever gamma is. With more, the states up to `depth` steps
+        ahead, equal ones merged, are a small MDP, in which ``q(s, a) = r + gamma max(0, max_a' q(s', a'))`` is solved
+        exactly; the first action of that plan is taken, and the next decision plans anew. What ends the roll-out has
+        value zero afterwards.
+    until
+        ``"life"``: a roll-out ends when a life is lost; ``"game"``: when the game is over.
+    watch
+        Addresses of bytes to record, such as the player's position.
+    rng
+        Random generator or seed for ``after="random"``. Option i draws the same number at the same frame, whatever
+        the others do.
+
+    Examples
+    --------
+    >>> Rules(after="noop", hold=8).after
+    'noop'
+    """
+
+    after: After = "best"
+    hold: int = 1
+    depth: int = 1
+    gamma: float = 0.0
+    until: Until = "life"
+    watch: Sequence[int] = ()
+    rng: int | np.random.Generator = 0
+
+    def __post_init__(self) -> None:
+        one_of("after", self.after, get_args(After))
+        one_of("until", self.until, get_args(Until))
+        whole("hold", self.hold)
+        whole("depth", self.depth)
+        number("gamma", self.gamma, "[0, 1]")
+        check_addresses(self.watch)
+        if isinstance(self.rng, np.random.Generator):
+            # Drawn once, so that the record always stands for the same numbers.
+            object.__setattr__(self, "rng", int(self.rng.integers(2**63)))
+
+    @property
+    def horizon(self) -> int:
+        """Steps that a decision looks ahead: `depth`, or 1 where gamma gives later steps no value."""
+        return self.depth if self.gamma > 0.0 else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """What n options did, frame by frame.
+
+    Attributes
+    ----------
+    actions
+        ``(n, frames)`` int8 the action taken; -1 after the end.
+    watched
+        ``(n, frames, w)`` the watched bytes after each frame; 0 after the end.
+    stopped
+        ``(n, frames)`` whether no action was positive there: the option would have terminated.
+    score
+        ``(n,)`` sum of the game's rewards.
+    length
+        ``(n,)`` frames that were played.
+    died
+        ``(n,)`` whether a life was lost.
+    acts
+        Frames that were emulated, looking ahead included.
+    frontier
+        ``(frames,)`` number of distinct states that options were in; 0 when no option was left.
+    """
+
+    actions: NDArray[np.int8]
+    watched: NDArray[np.uint8]
+    stopped: NDArray[np.bool_]
+    score: NDArray[np.float64]
+    length: NDArray[np.int64]
+    died: NDArray[np.bool_]
+    acts: int
+    frontier: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Number of options n."""
+        return len(self.score)
+
+    def __repr__(self) -> str:
+        n, frames = self.actions.shape
+        return f"Rollouts({n} options, {frames} frames: score {self.score.mean():g}, {self.acts} acts)"
+
+    def alone(self, n_actions: int, hold: int = 1, depth: int = 1) -> int:
+        """Frames that would be emulated if options were rolled out one by one, merging nothing.
+
+        Every decision of every option tries `n_actions` actions, `hold` frames each, in each state `depth` - 1 steps
+        ahead; what is nearer was tried by the decisions before.
+        """
+        decisions = int((-(-self.length // hold)).sum())
+        return int(decisions * n_actions**depth * hold)
+
+
+class Node:
+    """A state of the game.
+
+    Attributes
+    ----------
+    state, ram
+        Saved state of the emulator, and its memory ``(128,)``.
+    edges
+        One per action; empty before the actions were tried.
+    after
+        ``(A, 128)`` the memory that each action leads to, once they were tried.
+    """
+
+    __slots__ = ("after", "edges", "ram", "state")
+
+    def __init__(self, state: Any, ram: Bytes) -> None:
+        self.state, self.ram = state, ram
+        self.edges: tuple[Edge, ...] = ()
+        self.after: Bytes
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """What an action does in a state: the node that it leads to, and what happened on the way."""
+
+    to: Node
+    held: Held
+
+
+def try_action(emulator: Emulator, node: Node, action: int, frames: int, one_life: bool) -> Edge:
+    """Hold an action in a state for some frames, or until the roll-out ends; the emulator is left there."""
+    emulator.restore(node.state)
+    held = emulator.hold(action, frames, one_life=one_life)
+    return Edge(Node(emulator.save(), held.rams[-1]), held)
+
+
+class Frontier:
+    """The distinct states that options are in at the present frame: its `nodes`, in order of arrival."""
+
+    def __init__(self, emulator: Emulator, state: Any, hold: int, depth: int, one_life: bool) -> None:
+        self.emulator, self.hold, self.depth, self.one_life = emulator, hold, depth, one_life
+        emulator.restore(state)
+        if emulator.over:
+            raise ValueError("the game is over in this state: give one from which it goes on")
+        self.nodes = [Node(state, emulator.ram())]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def expand(self) -> None:
+        """Try every action in every state that is less than `depth` steps ahead and was not tried before."""
+        layer: Iterable[Node] = self.nodes
+        visited = 0
+        for ahead in range(self.depth):
+            known: dict[int, list[Node]] = {}
+            reached: dict[int, Node] = {}
+            for node in layer:
+                if not node.edges:
+                    self._try_all(node)
+                    # With depth 1 only states that are taken need to be merged, in `advance`.
+                    if self.depth > 1:
+                        for edge in node.edges:
+                            edge.to = self._merged(edge.to, known)
+                if ahead < self.depth - 1:
+                    reached.update((id(edge.to), edge.to) for edge in node.edges if not edge.held.ended)
+                visited += 1
+                if self.depth > 1 and visited + len(known) > MAX_STATES_AHEAD:
+                    raise ValueError(
+                        f"looking {self.depth} steps ahead from {len(self)} states reaches more than "
+                        f"{MAX_STATES_AHEAD} states: lower depth, or roll out fewer options at a time"
+                    )
+            layer = reached.values()
+
+    def advance(self, edges: list[Edge]) -> NDArray[np.intp]:
+        """Move along these edges; returns the index in the new frontier of the state that each leads to."""
+        known: dict[int, list[Node]] = {}
+        place: dict[int, int] = {}
+        index = np.empty(len(edges), dtype=np.intp)
+        nodes: list[Node] = []
+        for i, edge in enumerate(edges):
+            node = self._merged(edge.to, known)
+            index[i] = place.setdefault(id(node), len(nodes))
+            if index[i] == len(nodes):
+                nodes.append(node)
+        self.nodes = nodes
+        return index
+
+    def edge(self, index: int, action: int, frames: int) -> Edge:
+        """What an action does in one of the states: as it was tried, or else held now for so many frames."""
+        node = self.nodes[index]
+        if node.edges:
+            return node.edges[action]
+        return try_action(self.emulator, node, action, frames, self.one_life)
+
+    def _merged(self, node: Node, known: dict[int, list[Node]]) -> Node:
+        """The first node seen in this state; `known` holds those seen, by a hash of their bytes.
+
+        The bytes of a state are as large as the state, so they are not kept but serialized again for a comparison.
+        """
+        key = self.emulator.key(node.state)
+        alike = known.setdefault(hash(key), [])
+        for other in alike:
+            if other is node or self.emulator.key(other.state) == key:
+                return other
+        alike.append(node)
+        return node
+
+    def _try_all(self, node: Node) -> None:
+        actions = range(self.emulator.n_actions)
+        node.edges = tuple(try_action(self.emulator, node, a, self.hold, self.one_life) for a in actions)
+        node.after = np.stack([edge.held.rams[-1] for edge in node.edges])
+
+
+class Rolling:
+    """Roll-outs of n options from one state, in a ``with`` block, after which the emulator is as it was found.
+
+    Attributes
+    ----------
+    frontier
+        The distinct states that live options are in.
+    live, at
+        ``(k,)`` numbers of the options that go on, and the index in the frontier of the state that each is in.
+    log
+        What happened so far.
+    """
+
+    def __init__(
+        self,
+        emulator: Emulator,
+        state: Any,
+        n: int,
+        frames: int,
+        rules: Rules,
+        progress: Progress | None = None,
+    ) -> None:
+        if not n:
+            raise ValueError("there are no options: give at least one")
+        self.rules, self._frames = rules, whole("frames", frames)
+        self._emulator, self._progress = emulator, progress
+        self._noop = emulator.noop if rules.after == "noop" else -1
+        self._watch = np.array(rules.watch, dtype=np.intp)
+        self._found, self._acts = emulator.save(), emulator.acts
+        self.log = Rollouts(
+            np.full((n, frames), -1, dtype=np.int8),
+            np.zeros((n, frames, len(self._watch)), dtype=np.uint8),
+            np.zeros((n, frames), dtype=np.bool_),
+            np.zeros(n),
+            np.zeros(n, dtype=np.int64),
+            np.zeros(n, dtype=np.bool_),
+            0,
+            np.zeros(frames, dtype=np.int64),
+        )
+        self.live, self.at = np.arange(n), np.zeros(n, dtype=np.intp)
+        try:
+            self.frontier = Frontier(emulator, state, rules.hold, rules.horizon, rules.until == "life")
+        except ValueError:
+            emulator.restore(self._found)
+            raise
+        self._span = (0, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._emulator.restore(self._found)
+        self.log = replace(self.log, acts=self._emulator.acts - self._acts)
+
+    def decisions(self) -> Iterator[int]:
+        """The frame of each decision, as long as some option is live."""
+        for t in range(0, self._frames, self.rules.hold):
+            if not len(self.live):
+                return
+            self._span = (t, min(t + self.rules.hold, self._frames))
+            self.log.frontier[slice(*self._span)] = len(self.frontier)
+            yield t
+
+    def sort_by_state(self) -> NDArray[np.intp]:
+        """Sort the live options by their states; returns ``(states + 1,)`` where those of each state begin."""
+        order = np.argsort(self.at, kind="stable")
+        self.live, self.at = self.live[order], self.at[order]
+        return np.searchsorted(self.at, np.arange(len(self.frontier) + 1))
+
+    def take(self, chosen: NDArray[np.intp], idle: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
+        """Let each live option take its action; each pair of a state and an action is emulated once.
+
+        Options that are `idle`, since no action is positive, follow ``rules.after`` instead. Returns the actions
+        ``(k,)`` of the options that were live before.
+        """
+        taken = actions = chosen.copy()
+        if idle is not None:
+            self.log.stopped[self.live[idle], slice(*self._span)] = True
+            if self.rules.after == "noop":
+                taken[idle] = self._noop
+            elif self.rules.after == "random":
+                seed: Any = [self.rules.rng, self._span[0]]
+                draws = np.random.default_rng(seed).random(len(self.log))
+                taken[idle] = (draws[self.live[idle]] * self._emulator.n_actions).astype(np.intp)
+            elif self.rules.after == "stop":
+                self.live, self.at, actions = self.live[~idle], self.at[~idle], taken[~idle]
+        if len(self.live):
+            self._advance(actions)
+        return taken
+
+    def _advance(self, actions: NDArray[np.intp]) -> None:
+        t, end = self._span
+        n_actions = self._emulator.n_actions
+        pair = self.at * n_actions + actions
+        is_taken = np.bincount(pair, minlength=n_actions * len(self.frontier)) > 0
+        which = (np.cumsum(is_taken) - 1)[pair]
+        edges = [
+            self.frontier.edge(p // n_actions, p % n_actions, end - t)
+            for p in np.flatnonzero(is_taken).tolist()
+        ]
+        self._record([edge.held for edge in edges], which, actions)
+        goes_on = np.array([not edge.held.ended for edge in edges], dtype=np.bool_)
+        place = np.empty(len(edges), dtype=np.intp)
+        place[goes_on] = self.frontier.advance([edge for edge in edges if not edge.held.ended])
+        self.live, self.at = self.live[goes_on[which]], place[which][goes_on[which]]
+        if self._progress is not None:
+            self._progress(end, self._frames)
+
+    def _record(self, taken: list[Held], which: NDArray[np.intp], actions: NDArray[np.intp]) -> None:
+        """Enter into the log what happened along the edges that were taken, `which` of them per live option."""
+        (t, end), log = self._span, self.log
+        for frame in range(end - t):
+            # An end may come while an action is held.
+            on = [i for i, held in enumerate(taken) if frame < len(held.rewards)]
+            if not on:
+                return
+            place = np.full(len(taken), -1, dtype=np.intp)
+            place[on] = np.arange(len(on))
+            here = place[which] >= 0
+            options, row = self.live[here], place[which[here]]
+            seen = np.stack([taken[i].rams[frame] for i in on])
+            log.actions[options, t + frame] = actions[here]
+            log.watched[options, t + frame] = seen[:, self._watch][row]
+            log.score[options] += np.array([taken[i].rewards[frame] for i in on])[row]
+            log.died[options] |= np.array([0 <= taken[i].lost <= frame for i in on])[row]
+            log.length[options] += 1
+
+
+def play(
+    emulator: Emulator,
+    state: Any,
+    actions: ArrayLike,
+    *,
+    until: Until = "life",
+    watch: Sequence[int] = (),
+) -> Rollouts:
+    """Take given actions ``(n, frames)`` from one state, such as random walks or one action all the time.
+
+    >>> emulator = Emulator("Freeway")
+    >>> play(emulator, emulator.save(), [[1] * 30, [0] * 30], watch=(14,)).watched[:, -1, 0].tolist()
+    [36, 6]
+    """
+    given = np.asarray(actions, dtype=np.intp)
+    if given.ndim != 2 or not ((given >= 0) & (given < emulator.n_actions)).all():
+        raise ValueError(f"actions must be numbers in 0..{emulator.n_actions - 1} of shape (n, frames)")
+    rules = Rules(until=until, watch=watch)
+    with Rolling(emulator, state, len(given), given.shape[1], rules) as rolling:
+        for t in rolling.decisions():
+            rolling.take(given[rolling.live, t])
+    return rolling.log
