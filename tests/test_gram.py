@@ -144,7 +144,7 @@ def test_the_set_is_exact(rows: list[list[int]]) -> None:
 
 def test_the_set_tells_rows_apart_whose_hashes_collide() -> None:
     """Rows of one and of two words made to have one hash: the second word undoes what the first one mixed."""
-    from eigenoptions._kernels.learning import GOLDEN, mix
+    from eigenoptions._kernels.walking import GOLDEN, mix
 
     first = np.arange(50, dtype=np.uint64)
     start = np.array([mix(GOLDEN ^ w) for w in first], dtype=np.uint64)

@@ -19,11 +19,10 @@ from eigenoptions._kernels.planning import LANES
 from eigenoptions.cli import Diffusion, Discover, main
 from eigenoptions.discovery import samples as sampling
 from eigenoptions.discovery.samples import gather
-from eigenoptions.discovery.walks import walk
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
-from eigenoptions.evaluation import estimating
 from eigenoptions.mdp import maps
 from eigenoptions.options import solver as planning
+from eigenoptions.options.walks import walk
 from eigenoptions.parallel import ENGINES
 from eigenoptions.plots.panels import PIXELS, policy_panel
 from eigenoptions.spectra import laplacian
@@ -145,12 +144,12 @@ def test_an_engine_that_is_not_known_is_refused(four_rooms: eo.MDP) -> None:
 def test_workers_serve_the_same_goals(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
     options = eo.discover(four_rooms, 5)
     curve, pairs = eo.diffusion_curve(four_rooms, options), evaluation.hitting_times(four_rooms, options)
-    monkeypatch.setattr(evaluation, "WORTH", 0)
+    monkeypatch.setattr(evaluation, "PARALLEL_FROM_OPERATIONS", 0)
     calls, progress = told()
     assert eo.diffusion_curve(four_rooms, options, progress=progress, **FAR).tobytes() == curve.tobytes()
     assert calls[-1] == (6, 6)
-    monkeypatch.setattr(evaluation, "TRUST", -1.0)  # nothing is proved: every goal by elimination
-    monkeypatch.setattr(evaluation, "GROUP", 30)
+    monkeypatch.setattr(evaluation, "MAX_ERROR", -1.0)  # nothing is proved: every goal by elimination
+    monkeypatch.setattr(evaluation, "GOALS_PER_JOB", 30)
     exact = evaluation.hitting_times(four_rooms, options)
     np.testing.assert_allclose(exact, pairs, rtol=1e-8)
     calls, progress = told()
@@ -163,7 +162,7 @@ def test_workers_serve_the_same_goals(monkeypatch: pytest.MonkeyPatch, four_room
 def test_workers_walk_the_same_walks(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
     alone = eo.diffusion_estimate(four_rooms, walks=30, rng=3)
     assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, **FAR) == alone  # short: walked here
-    monkeypatch.setattr(estimating, "WORTH", 0)
+    monkeypatch.setattr(evaluation, "PARALLEL_FROM_STEPS", 0)
     calls, progress = told()
     assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, progress=progress, **FAR) == alone
     assert calls[-1] == (30, 30)

@@ -13,11 +13,11 @@ from tests import reference
 import eigenoptions as eo
 from eigenoptions.discovery.experience import FeatureExperience, TableExperience, experience
 from eigenoptions.discovery.samples import approach, from_samples, from_transitions
-from eigenoptions.discovery.walks import walk
 from eigenoptions.envs import CollectionStopped, collect
 from eigenoptions.features import Fourier, OneHot, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.walks import walk
 
 
 def every_transition(mdp: eo.MDP) -> Transitions:

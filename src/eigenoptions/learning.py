@@ -1,48 +1,69 @@
 """Learning to reach a goal with options (paper, Section 4.3 and the multiple tasks of Appendix D).
 
-Three ways, one record. `q_learning` is the paper's: options only explore, and what is learned are values of
+Three learners, one record. `q_learning` is the paper's: options only explore, and the values learned are those of
 primitive actions, Q(s, a) <- Q(s, a) + alpha (r + gamma max_b Q(s', b) - Q(s, a)). `smdp_q_learning` and
-`intra_option_q_learning` also learn what options are worth. The reward is 1 on reaching the goal, where the
-episode ends, and 0 before; after each learning episode comes one greedy evaluation episode, which teaches
-nothing.
+`intra_option_q_learning` also learn values of options. The reward is 1 on reaching the goal, where the episode ends,
+and 0 before. Each learning episode is followed by one greedy evaluation episode, which changes no value.
 """
 
 from __future__ import annotations
 
+import difflib
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._checks import number, whole
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 
 log = logging.getLogger("eigenoptions")
 
-_LARGEST = 2**31 - 1  # step counts are kept in 32 bits
+# Step counts are kept in 32 bits.
+_MAX_COUNT = 2**31 - 1
 _TABLES = ("returns", "learning_returns", "steps", "evaluation_steps")
+_RATES = {"alpha": 0.1, "gamma": 0.9, "epsilon": 0.01, "explore": 1.0}
+
+Seed = int | np.random.Generator | np.random.SeedSequence
+
+
+class Settings(TypedDict, total=False):
+    """Further settings of `q_learning`: step size, discount, evaluation's epsilon, and start and goal of the task."""
+
+    alpha: float
+    gamma: float
+    epsilon: float
+    start: int | None
+    goal: int | None
+
+
+class OptionSettings(Settings, total=False):
+    """Further settings of the learners over options."""
+
+    explore: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningRecord:
-    """What happened while learning, for every run and episode (Section 4.3).
+    """Returns, steps and values of every run and episode (Section 4.3).
 
-    A return is not discounted: 1 if the episode reached the goal, else 0. How fast it did is in the steps.
+    A return is not discounted: 1 if the episode reached the goal, else 0. The steps show how fast it did.
 
     Attributes
     ----------
     returns, learning_returns
-        ``(runs, episodes)`` of the greedy evaluation after each learning episode, and of the episode itself.
+        ``(runs, episodes)`` returns of the greedy evaluation after each learning episode, and of the episode itself.
     steps, evaluation_steps
         ``(runs, episodes)`` primitive steps of each learning episode and of each evaluation episode.
     q
-        ``(runs, S, A)`` final values; over options too ``(runs, S, A + n)``, 0 where an option may not start.
+        ``(runs, S, A)`` final values; for learners over options ``(runs, S, A + n)``, 0 where an option may not start.
     runs
-        ``(runs,)`` number of each run: which random numbers it had.
+        ``(runs,)`` number of each run, which determines its random numbers.
     settings
-        Method and parameters, as plain numbers and words.
+        Method and parameters, as plain numbers and strings.
 
     Examples
     --------
@@ -75,25 +96,24 @@ class LearningRecord:
     def band(self, of: str = "returns", level: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
         """``(episodes,)`` lower and upper end of a confidence band for the mean over runs.
 
-        Returns are 0 or 1, so theirs is Wilson's interval for a proportion: it stays within 0..1 and does not
-        shrink to nothing when all runs agree. Steps get Student's interval.
+        Returns are 0 or 1 and have Wilson's interval for a proportion: it stays within 0..1 and keeps a width when
+        all runs agree. Steps have Student's interval.
         """
-        from scipy.special import ndtri, stdtrit
+        from scipy.stats import norm, t
 
-        if not 0 < level < 1:
-            raise ValueError(f"level must be in (0, 1), got {level!r}")
+        number("level", level, "(0, 1)")
         table = self._table(of)
         n = len(table)
         mean = table.mean(axis=0)
         if table.dtype.kind == "f":
-            z = float(ndtri(0.5 + level / 2))
+            z = float(norm.interval(level)[1])
             centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
             half = z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
             # Rounding must not push the band past what it surrounds.
             return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
         if n < 2:
             raise ValueError("a confidence band over steps needs at least 2 runs, got 1")
-        half = float(stdtrit(n - 1, 0.5 + level / 2)) * table.std(axis=0, ddof=1) / np.sqrt(n)
+        half = float(t.interval(level, n - 1)[1]) * table.std(axis=0, ddof=1) / np.sqrt(n)
         return mean - half, mean + half
 
     def __add__(self, other: LearningRecord) -> LearningRecord:
@@ -129,12 +149,8 @@ def q_learning(
     runs: int | range = 100,
     episodes: int = 500,
     max_steps: int = 100,
-    alpha: float = 0.1,
-    gamma: float = 0.9,
-    epsilon: float = 0.01,
-    rng: int | np.random.Generator | np.random.SeedSequence = 0,
-    start: int | None = None,
-    goal: int | None = None,
+    rng: Seed = 0,
+    **settings: Unpack[Settings],
 ) -> LearningRecord:
     """Q-learning over primitive actions, with options to explore (Section 4.3).
 
@@ -146,20 +162,20 @@ def q_learning(
     mdp
         Deterministic or stochastic dynamics.
     options
-        Of this MDP, or None for primitive actions only.
+        Options of this MDP, or None for primitive actions only.
     runs
-        How many, or which: run i has child i of ``SeedSequence(rng)``, so ``runs=range(50, 100)`` gives
-        exactly rows 50..99 of ``runs=100``: share blocks out to workers, and join them with ``+``.
+        Number of runs, or a range of them: run i has child i of ``SeedSequence(rng)``, so ``runs=range(50, 100)`` gives
+        exactly rows 50..99 of ``runs=100``. Workers can compute blocks, to be joined with ``+``.
     episodes, max_steps
-        Learning episodes a run, and primitive steps an episode has at most; what is running then is cut.
-    alpha, gamma
-        Step size and discount.
-    epsilon
-        Of the evaluation, which is otherwise greedy with ties broken at random.
+        Learning episodes per run, and most primitive steps per episode; a running option is cut there.
     rng
         A seed, a ``SeedSequence``, or a Generator, which is drawn from anew at each call.
+    alpha, gamma
+        Step size (0.1) and discount (0.9).
+    epsilon
+        Chance of a random action in evaluation (0.01), which is otherwise greedy with ties broken at random.
     start, goal
-        Of this task; those of the MDP when left out.
+        Start and goal of the task; by default those of the MDP.
 
     Examples
     --------
@@ -170,10 +186,7 @@ def q_learning(
     >>> bool(skilled.returns.mean() > alone.returns.mean())
     True
     """
-    return _learn(
-        "q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
-        alpha=alpha, gamma=gamma, epsilon=epsilon,
-    )  # fmt: skip
+    return _learn("q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
 
 
 def smdp_q_learning(
@@ -183,27 +196,23 @@ def smdp_q_learning(
     runs: int | range = 100,
     episodes: int = 500,
     max_steps: int = 100,
-    alpha: float = 0.1,
-    gamma: float = 0.9,
-    epsilon: float = 0.01,
-    explore: float = 1.0,
-    rng: int | np.random.Generator | np.random.SeedSequence = 0,
-    start: int | None = None,
-    goal: int | None = None,
+    rng: Seed = 0,
+    **settings: Unpack[OptionSettings],
 ) -> LearningRecord:
     """Q-learning over actions and options, each updated when it ends (Section 2.2).
 
     A choice o made in s that ends after k steps in s' with the discounted reward R on the way moves Q(s, o)
-    towards R + gamma^k max Q(s', .), the maximum over what may start in s'. An option that is cut because the
-    episode is over would have gone on from s': its target is R + gamma^k Q(s', o) (Sutton, Precup and Singh,
+    towards R + gamma^k max Q(s', .), the maximum over the choices in s'. An option that is cut because the
+    episode is over would have continued from s': its target is R + gamma^k Q(s', o) (Sutton, Precup and Singh,
     1999). Evaluation follows the best choice to its end.
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, alpha, gamma, epsilon, rng, start, goal
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, start, goal
         As in `q_learning`; `epsilon` is the chance of a uniform choice at each decision of an evaluation.
     explore
-        The same chance while learning. 1 is the uniform behaviour of `q_learning`, smaller is epsilon-greedy.
+        The same chance while learning (1). At 1 the behaviour is uniform as in `q_learning`, below it is
+        epsilon-greedy.
 
     Examples
     --------
@@ -211,13 +220,10 @@ def smdp_q_learning(
     >>> mdp = eo.maze("S...G")
     >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
     >>> record = smdp_q_learning(mdp, jump, runs=1, alpha=1.0)
-    >>> record.q[0, 0].round(3).tolist()  # up, right, down, left, the option: 0.9^3 is the best there is
+    >>> record.q[0, 0].round(3).tolist()  # up, right, down, left, the option; 0.9^3 is the optimum
     [0.656, 0.729, 0.656, 0.656, 0.729]
     """
-    return _learn(
-        "smdp_q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
-        alpha=alpha, gamma=gamma, epsilon=epsilon, explore=explore,
-    )  # fmt: skip
+    return _learn("smdp_q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
 
 
 def intra_option_q_learning(
@@ -227,25 +233,20 @@ def intra_option_q_learning(
     runs: int | range = 100,
     episodes: int = 500,
     max_steps: int = 100,
-    alpha: float = 0.1,
-    gamma: float = 0.9,
-    epsilon: float = 0.01,
-    explore: float = 1.0,
-    rng: int | np.random.Generator | np.random.SeedSequence = 0,
-    start: int | None = None,
-    goal: int | None = None,
+    rng: Seed = 0,
+    **settings: Unpack[OptionSettings],
 ) -> LearningRecord:
-    """Q-learning over actions and options, each step teaching all options that agree with it (Section 2.2).
+    """Q-learning over actions and options; each step updates all options that agree with it (Section 2.2).
 
     After each primitive step (s, a, r, s'), Q(s, a) moves towards r + gamma max Q(s', .), and Q(s, o) of
-    every option o that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o goes on and max
+    every option o that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o continues and max
     Q(s', .) where it stops (Sutton, Precup and Singh, 1999). Behaviour and evaluation are those of
-    `smdp_q_learning`, and so are the values in the end; they come sooner, because nothing has to run to its
-    end first.
+    `smdp_q_learning`, and so are the values in the limit; they converge sooner, because no option has to run to
+    its end first.
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, alpha, gamma, epsilon, explore, rng, start, goal
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, explore, start, goal
         As in `smdp_q_learning`.
 
     Examples
@@ -254,13 +255,10 @@ def intra_option_q_learning(
     >>> mdp = eo.maze("S...G")
     >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
     >>> record = intra_option_q_learning(mdp, jump, runs=1, alpha=1.0)
-    >>> record.q[0, :, -1].round(3).tolist()  # what the option is worth in each state
+    >>> record.q[0, :, -1].round(3).tolist()  # value of the option in each state
     [0.729, 0.81, 0.9, 1.0, 0.0]
     """
-    return _learn(
-        "intra_option_q_learning", mdp, options, runs, rng, start, goal, episodes, max_steps,
-        alpha=alpha, gamma=gamma, epsilon=epsilon, explore=explore,
-    )  # fmt: skip
+    return _learn("intra_option_q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
 
 
 def _learn(
@@ -268,52 +266,67 @@ def _learn(
     mdp: MDP,
     options: OptionSet | None,
     runs: int | range,
-    rng: Any,
-    start: int | None,
-    goal: int | None,
-    episodes: int,
-    max_steps: int,
-    **rates: float,
+    length: tuple[int, int],
+    rng: Seed,
+    given: dict[str, Any],
 ) -> LearningRecord:
-    """Check everything, lay out the tables, and call a kernel once a run (Ctrl-C is heard in between)."""
+    """Check everything, lay out the tables, and call a kernel once per run (Ctrl-C works in between)."""
     from eigenoptions._kernels import learning as kernels
 
     numbers = _runs(runs)
-    episodes, max_steps = _count(episodes, "episodes"), _count(max_steps, "max_steps")
-    rates = {name: _rate(name, value) for name, value in rates.items()}
-    task = _task(mdp, start, goal, max_steps)
+    episodes, max_steps = (
+        whole(name, n, most=_MAX_COUNT) for name, n in zip(("episodes", "max_steps"), length, strict=True)
+    )
+    over_options = method != "q_learning"
+    rates = _rates(method, given, [*_RATES] if over_options else ["alpha", "gamma", "epsilon"])
+    start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
     if options is not None and not isinstance(options, OptionSet):
         raise ValueError(f"options must be an OptionSet or None, got {type(options).__name__}")
     if options is not None:
         options.check(mdp)
     root = _root(rng)
     n = 0 if options is None else len(options)
-    menu = _menu(mdp, options)
-    arguments: tuple[Any, ...] = (*_moves(mdp), *menu[:3])
-    kernel: Any = kernels.q_learning
-    columns = mdp.n_actions
-    if method != "q_learning":
-        kernel = kernels.over_options
-        arguments = (*arguments, *menu[3:], method == "intra_option_q_learning")
-        columns += n
-    arguments = (*arguments, task.start, task.goal, max_steps, *rates.values())
-
-    q = np.zeros((len(numbers), mdp.n_states, columns))
+    arguments = (
+        _dynamics(mdp),
+        _choices(mdp, options),
+        kernels.Task(start, goal, max_steps),
+        kernels.Rates(**{"explore": 1.0, **rates}),
+    )
+    q = np.zeros((len(numbers), mdp.n_states, mdp.n_actions + n * over_options))
     returns, learning_returns = np.empty((2, len(numbers), episodes))
     steps, evaluation_steps = np.empty((2, len(numbers), episodes), dtype=np.int32)
     for i, run in enumerate(numbers):
-        out = (q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
-        kernel(*arguments, _seed(root, run), *out)
+        record = kernels.Record(q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
+        if over_options:
+            intra = method == "intra_option_q_learning"
+            kernels.over_options(*arguments, _seed(root, run), record, intra)
+        else:
+            kernels.q_learning(*arguments, _seed(root, run), record)
     settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}
-    settings |= {"start": task.start, "goal": task.goal, "rng": root.entropy}
+    settings |= {"start": start, "goal": goal, "rng": root.entropy}
     if root.spawn_key:
         settings["spawn_key"] = list(root.spawn_key)
     numbered = np.array(numbers, dtype=np.int64)
     return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
 
 
+def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
+    """Rates of a learner, those given checked, the others at their defaults."""
+    known = [*names, "start", "goal"]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"{method} has no setting {name!r}: {hint}")
+    # A step size of 0 would learn nothing.
+    return {
+        name: number(name, given.get(name, _RATES[name]), "(0, 1]" if name == "alpha" else "[0, 1]")
+        for name in names
+    }
+
+
 def _seed(root: np.random.SeedSequence, run: int) -> np.uint64:
-    """Start the counter of a run: child `run` of the root, without making the children before it."""
+    """Seed of a run: child `run` of the root, without making the children before it."""
     child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run), pool_size=root.pool_size)
     return np.uint64(child.generate_state(1, np.uint64)[0])
 
@@ -328,22 +341,25 @@ def _root(rng: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(rng))
 
 
-def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:
-    """Next states with -1 where uncertain, and the summed csr rows to draw those from."""
-    from eigenoptions._kernels.learning import cumulate
+def _dynamics(mdp: MDP) -> Any:
+    """Next states with -1 where uncertain, and the csr rows with running sums to draw those from."""
+    from eigenoptions._kernels.learning import Dynamics
+    from eigenoptions._kernels.walking import cumulate
 
     if mdp.successors is not None:
         none = np.empty(0, dtype=np.int64)
-        return mdp.successors, none, none, np.empty(0)
+        return Dynamics(mdp.successors, none, none, np.empty(0))
     P = mdp.transition
     indptr = P.indptr.astype(np.int64)
     nxt = np.where(np.diff(indptr) == 1, P.indices[indptr[:-1]], -1).astype(np.int32)
     nxt = nxt.reshape(mdp.n_states, mdp.n_actions)
-    return nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data)
+    return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data))
 
 
-def _menu(mdp: MDP, options: OptionSet | None) -> tuple[NDArray[Any], ...]:
-    """Lay out what options do in each state, which may start there, and which take which action there."""
+def _choices(mdp: MDP, options: OptionSet | None) -> Any:
+    """Actions of the options, which may start in each state, and which take which action there."""
+    from eigenoptions._kernels.learning import Choices
+
     S, A = mdp.n_states, mdp.n_actions
     policy: NDArray[Any] = np.empty((0, S), dtype=np.int8) if options is None else options.policy
     plan: NDArray[Any] = np.ascontiguousarray(policy.T, dtype=np.int8 if A <= 127 else np.int32)
@@ -352,54 +368,40 @@ def _menu(mdp: MDP, options: OptionSet | None) -> tuple[NDArray[Any], ...]:
     pair = s * A + plan[s, o]
     takers = offered[np.argsort(pair, kind="stable")]
     taking = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))])
-    return plan, np.ascontiguousarray(taking[::A]), offered, taking, takers
+    return Choices(plan, np.ascontiguousarray(taking[::A]), offered, taking, takers, -1.0)
 
 
-def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> MDP:
-    """Give the MDP its start and goal, if that makes a task one can learn."""
+def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:
+    """Start and goal of a task that can be learned."""
     if not isinstance(mdp, MDP):
         raise TypeError(
             f"learning takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
         )
     task = mdp.task(start, goal)
-    for name in ("start", "goal"):
-        if getattr(task, name) is None:
+    start, goal = task.start, task.goal
+    for name, state in (("start", start), ("goal", goal)):
+        if state is None:
             raise ValueError(
                 f"the MDP has no {name}: give {name}=, or a task made with mdp.task(start=, goal=)"
             )
-    if task.start == task.goal:
-        raise ValueError(f"start and goal are both state {task.goal}: choose two, mdp.task(start=, goal=)")
-    assert task.start is not None
-    assert task.goal is not None
-    away = distance(task, task.start, task.goal)
+    assert start is not None
+    assert goal is not None
+    if start == goal:
+        raise ValueError(f"start and goal are both state {goal}: choose two, mdp.task(start=, goal=)")
+    away = distance(task, start, goal)
     if away is None:
         raise ValueError(
-            f"goal {task.goal} cannot be reached from start {task.start}: "
+            f"goal {goal} cannot be reached from start {start}: "
             "choose another pair with mdp.task(start=, goal=)"
         )
     if away > max_steps:
         log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
-    return task
+    return start, goal
 
 
 def _runs(runs: Any) -> range:
     if not isinstance(runs, range):
-        return range(_count(runs, "runs"))
+        return range(whole("runs", runs, most=_MAX_COUNT))
     if len(runs) == 0 or runs.step != 1 or runs.start < 0:
         raise ValueError(f"runs must be at least 1, or a range of runs like range(50, 100), got {runs}")
     return runs
-
-
-def _count(value: Any, what: str) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= _LARGEST:
-        raise ValueError(f"{what} must be a whole number in 1..{_LARGEST}, got {value!r}")
-    return int(value)
-
-
-def _rate(what: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    zero = what != "alpha"  # a step size of 0 learns nothing
-    if not number or not 0 <= value <= 1 or (value == 0 and not zero):
-        raise ValueError(f"{what} must be in {'[' if zero else '('}0, 1], got {value!r}")
-    return float(value)

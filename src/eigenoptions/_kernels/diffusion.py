@@ -1,39 +1,109 @@
 """Expected steps from every state to every goal, deterministic moves, from one inverse (paper, Appendix B).
 
-With N(s) choices at state s and h(g) = 0, the steps h to goal g obey, for s != g,
-``N h(s) - sum h(s') = K(s, g) - sum_o [o's way from s leads through g] h(t_o(g))``, where K is the cost of one
-decision, in steps until the choice ends or g is touched. The left side, M h, does not know the goal, and all ways of
-option o through g end in one state t_o(g). So one inverse ``Y = (M + 11')^-1`` serves all goals, and each goal adds a
-small system in its h(t). The row of g itself is no equation: its entry on the right makes the right side orthogonal
+Each choice at state s has a weight w; N(s) is their sum. With h(g) = 0, the steps h to goal g obey, for s != g,
+``N h(s) - sum w h(s') = K(s, g) - sum_o w [o's way from s leads through g] h(t_o(g))``, where K is the cost of one
+decision, in steps until the choice ends or g is touched. The left side, M h, does not depend on the goal, and all ways
+of option o through g end in one state t_o(g). So one inverse ``Y = (M + 11')^-1`` serves all goals, and each goal adds
+a small system in its h(t). The row of g itself is no equation: its entry on the right makes the right side orthogonal
 to the stationary weights ``1'Y``, as M h is.
 
 Every answer is proved: M with its ways cut at g is an M-matrix, so a residual of at most ``e K(s, g)`` in every row
-means a relative error of at most e in every entry. The residual also refines the answer, as any right side would do.
+means a relative error of at most e in every entry. The residual is also the right side of a refinement.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-UNIT = 1.2e-16  # rounding of one operation, a little generously
+# Upper bound of the relative rounding error of one operation.
+UNIT = 1.2e-16
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+class Ways(NamedTuple):
+    """Paths of options, each array ``(k, S)``: next state (-1: stops), end, and states farthest from the end first."""
+
+    step: Ints
+    end: Ints
+    order: Ints
+
+
+class _Ends(NamedTuple):
+    """Ends of the ways through goals.
+
+    Only ways that come from elsewhere matter to a goal: ``inner (k, S)`` marks the goals on such ways. The distinct
+    ends of the ways through goal i are its slots ``first[i]..first[i+1]-1``; ``slot (k, S)`` is the slot of an option
+    within its goal. ``target`` maps a slot to a column, and ``ends`` a column to the state.
+    """
+
+    inner: NDArray[np.uint8]
+    slot: Ints
+    first: NDArray[np.int64]
+    target: NDArray[np.uint32]
+    ends: Ints
+
+
+def hitting(
+    nxt: Ints, ways: Ways, weights: tuple[Array, Array], M: Array, K: Array, max_error: float, room: int
+) -> tuple[Array, NDArray[np.intp]]:
+    """Steps (start, goal) from one inverse for all goals, and the goals for which they cannot be proved.
+
+    `weights` are those of an action and of an option at each state; M is overwritten. Small systems are solved in
+    groups of at most `room` numbers, and solutions refined until no relative error exceeds `max_error`.
+    """
+    n = len(nxt)
+    H, goals = np.zeros((n, n)), np.arange(n)
+    M += 1.0
+    try:
+        Z = np.linalg.inv(M.T)
+    except np.linalg.LinAlgError:
+        return H, goals
+    share = Z.sum(axis=1)
+    cost, right, worst = K, K.copy(), np.full(n, np.inf)
+    while True:
+        # An entry that is not a number will not be proved.
+        with np.errstate(all="ignore"):
+            P = Z.T @ right
+            right_sides(ways, weights[1], Z, share, goals, P, right, room)
+            np.matmul(Z.T, right, out=P)
+            P -= P[goals, np.arange(len(goals))]
+        if cost is K:
+            H = P
+        else:
+            P += H[:, goals]
+            H[:, goals] = P
+        bound = np.empty(len(goals))
+        residuals(nxt, ways, weights, goals, cost, P, right, bound)
+        # A solution that came nearer is refined, by solving for its residual.
+        again = (bound > max_error) & (bound < 0.1 * worst[goals])
+        worst[goals] = bound
+        if not again.any():
+            return H, np.flatnonzero(~(worst <= max_error))
+        goals, right = goals[again], np.compress(again, right, axis=1)
+        cost = K.take(goals, axis=1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_moves(nxt, M, K):  # type: ignore[no-untyped-def]
-    """Add the primitive actions to M and K."""
+def add_moves(nxt, weight, M, K):  # type: ignore[no-untyped-def]
+    """Add the primitive actions to M and K; `weight` is that of one action at each state."""
     n, n_actions = nxt.shape
     for s in range(n):
         for a in range(n_actions):
-            M[s, s] += 1.0
-            M[s, nxt[s, a]] -= 1.0
+            M[s, s] += weight[s]
+            M[s, nxt[s, a]] -= weight[s]
         for g in range(n):
-            K[s, g] += n_actions
+            K[s, g] += weight[s] * n_actions
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_option(step, length, end, M, K):  # type: ignore[no-untyped-def]
-    """Add one option to M and K."""
+    """Add one option to M and K, with weight 1."""
     n = len(step)
     for s in range(n):
         if step[s] >= 0:
@@ -52,7 +122,8 @@ def _below(step, order, V, Q):  # type: ignore[no-untyped-def]
     """Q[g] = sum of V over g and the states whose way leads through g, for each g that has such states."""
     n, width = V.shape
     begun = np.zeros(n, dtype=np.uint8)
-    for i in range(n):  # farthest first, so that a state is complete before it is passed on
+    # Farthest first, so that a state is complete before it is passed on.
+    for i in range(n):
         s = order[i]
         p = step[s]
         if p < 0:
@@ -74,7 +145,8 @@ def _solve(G, b):  # type: ignore[no-untyped-def]
     after the other, which only takes visits away. So entries never grow and pivots stay at least 1.
     """
     n = len(b)
-    for i in range(0, n - 1, 2):  # two rows at a time: half the traffic
+    # Two rows at a time: half the memory traffic.
+    for i in range(0, n - 1, 2):
         above, below = G[i], G[i + 1]
         a = 1.0 / above[i]
         f = below[i] * a
@@ -103,18 +175,12 @@ def _solve(G, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def right_sides(step, end, order, Z, share, goals, P, R, room):  # type: ignore[no-untyped-def]
-    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the answer, up to a number a goal.
-
-    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for R as it comes in; `order` (k, S) lists the
-    states farthest from the end first. Options are passed twice: first to gather each goal's small system, then to
-    spread its answer. Goals are taken in groups whose systems fit in `room` numbers.
-    """
+def _find_ends(step, end, goals):  # type: ignore[no-untyped-def]
+    """Number the ends of the ways through goals."""
     k, n = step.shape
     number = np.full(n, -1, dtype=np.int64)
     for i in range(len(goals)):
         number[goals[i]] = i
-    # Only ways that come from elsewhere matter to a goal. Their ends t are its slots; all ends are numbered too.
     inner = np.zeros((k, n), dtype=np.uint8)
     for o in range(k):
         for s in range(n):
@@ -127,7 +193,8 @@ def right_sides(step, end, order, Z, share, goals, P, R, room):  # type: ignore[
     first = np.zeros(len(goals) + 1, dtype=np.int64)
     slot = np.empty((k, n), dtype=np.int32)
     mark = np.full(n, -1, dtype=np.int32)
-    target = np.empty(k * len(goals), dtype=np.uint32)  # unsigned: an index that needs no test
+    # Unsigned: an index that needs no test for negative numbers.
+    target = np.empty(k * len(goals), dtype=np.uint32)
     for i in range(len(goals)):
         g = goals[i]
         count = 0
@@ -146,69 +213,80 @@ def right_sides(step, end, order, Z, share, goals, P, R, room):  # type: ignore[
         first[i + 1] = first[i] + count
         for j in range(count):
             mark[ends[target[first[i] + j]]] = -1
-    # Of Z only the columns of ends matter; the last column is the stationary weight.
-    V = np.empty((n, n_ends + 1))
-    for s in range(n):
-        for j in range(n_ends):
-            V[s, j] = Z[s, ends[j]]
-        V[s, n_ends] = share[s]
-    weight = np.zeros(len(goals))  # stationary weight of R
-    for s in range(n):
-        for i in range(len(goals)):
+    return _Ends(inner, slot, first, target, ends[:n_ends])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _stationary(share, R, weight):  # type: ignore[no-untyped-def]
+    """Fill the stationary weight of each column of R."""
+    weight[:] = 0.0
+    for s in range(len(share)):
+        for i in range(len(weight)):
             weight[i] += share[s] * R[s, i]
-    value = np.empty(first[len(goals)])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gather(ways, found, option_weight, Z, V, goals, low, high, corner, B, mass):  # type: ignore[no-untyped-def]
+    """Pass all options, and add to the small systems of the goals low..high-1.
+
+    With F the ways of a goal that end in t, B holds (Y F)(t') - (Y F)(g) in row t and column t' of each goal's
+    system, which begins at `corner`; `mass` holds the stationary weight of F.
+    """
+    step, _, order = ways
+    inner, slot, first, target, ends = found
+    k, n = step.shape
+    n_ends = len(ends)
     Q = np.empty_like(V)
     here = np.empty(n)
-    low = 0
-    while low < len(goals):
-        high, size = low, 0
-        corner = np.zeros(len(goals) - low + 1, dtype=np.int64)
-        while high < len(goals) and (high == low or size + (first[high + 1] - first[high]) ** 2 <= room):
-            size += (first[high + 1] - first[high]) ** 2
-            high += 1
-            corner[high - low] = size
-        B = np.zeros(
-            size
-        )  # of each goal: (Y F)(t') - (Y F)(g) in row t, column t', with F the ways that end in t
-        mass = np.zeros(first[high] - first[low])  # stationary weight of F
-        for o in range(k):
-            _below(step[o], order[o], V, Q)
-            for g in range(n):
-                here[g] = Z[g, g]
-            for s in range(n):
-                g = step[o, s]
-                while g >= 0 and step[o, g] >= 0:
-                    here[g] += Z[s, g]
-                    g = step[o, g]
-            for i in range(low, high):
-                g = goals[i]
-                if inner[o, g]:
-                    f = first[i]
-                    count = first[i + 1] - f
-                    c = corner[i - low] + slot[o, g] * count
-                    x, z, columns = B[c : c + count], Q[g], target[f : f + count]
-                    for j in range(count):
-                        x[j] += z[columns[j]] - here[g]
-                    mass[f - first[low] + slot[o, g]] += z[n_ends]
+    for o in range(k):
+        _below(step[o], order[o], V, Q)
+        for g in range(n):
+            here[g] = option_weight[g] * Z[g, g]
+        for s in range(n):
+            g = step[o, s]
+            while g >= 0 and step[o, g] >= 0:
+                here[g] += option_weight[s] * Z[s, g]
+                g = step[o, g]
         for i in range(low, high):
             g = goals[i]
-            f = first[i]
-            count = first[i + 1] - f
-            G = B[corner[i - low] : corner[i - low + 1]].reshape(count, count)
-            b = value[f : f + count]
-            w = mass[f - first[low] : f - first[low] + count]
-            lift = np.empty(count)
-            for j in range(count):
-                t = ends[target[f + j]]
-                lift[j] = (Z[g, t] - Z[g, g]) / share[g]
-                b[j] = P[t, i] - P[g, i] - lift[j] * weight[i]
-            for r in range(count):
-                x = G[r]
+            if inner[o, g]:
+                f = first[i]
+                count = first[i + 1] - f
+                c = corner[i - low] + slot[o, g] * count
+                x, z, columns = B[c : c + count], Q[g], target[f : f + count]
                 for j in range(count):
-                    x[j] -= lift[j] * w[r]
-                x[r] += 1.0
-            _solve(G, b)
-        low = high
+                    x[j] += z[columns[j]] - here[g]
+                mass[f - first[low] + slot[o, g]] += z[n_ends]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _solve_goal(g, G, b, t, w, Z, share, P, weight):  # type: ignore[no-untyped-def]
+    """Solve the small system G of goal g for its h(t), which go into b.
+
+    `t` are the states of its slots, `w` their mass; P is the column of the goal, `weight` its stationary weight.
+    """
+    count = len(b)
+    lift = np.empty(count)
+    for j in range(count):
+        lift[j] = (Z[g, t[j]] - Z[g, g]) / share[g]
+        b[j] = P[t[j]] - P[g] - lift[j] * weight
+    for r in range(count):
+        x = G[r]
+        for j in range(count):
+            x[j] -= lift[j] * w[r]
+        x[r] += 1.0
+    _solve(G, b)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _spread(step, found, option_weight, goals, value, R):  # type: ignore[no-untyped-def]
+    """Pass all options again, and take each goal's h(t) off its right side."""
+    k, n = step.shape
+    inner, slot, first, _, _ = found
+    number = np.full(n, -1, dtype=np.int64)
+    for i in range(len(goals)):
+        number[goals[i]] = i
+    here = np.empty(n)
     for o in range(k):
         for g in range(n):
             if inner[o, g]:
@@ -217,25 +295,65 @@ def right_sides(step, end, order, Z, share, goals, P, R, room):  # type: ignore[
             g = step[o, s]
             while g >= 0 and step[o, g] >= 0:
                 if number[g] >= 0:
-                    R[s, number[g]] -= here[g]
+                    R[s, number[g]] -= option_weight[s] * here[g]
                 g = step[o, g]
-    weight[:] = 0.0
-    for i in range(len(goals)):
-        R[goals[i], i] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def right_sides(ways, option_weight, Z, share, goals, P, R, room):  # type: ignore[no-untyped-def]
+    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
+
+    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
+    first to gather each goal's small system, then to spread its solution. Goals are taken in groups whose systems fit
+    in `room` numbers.
+    """
+    n, q = len(Z), len(goals)
+    found = _find_ends(ways.step, ways.end, goals)
+    first, target, ends = found.first, found.target, found.ends
+    # Of Z only the columns of ends matter; the last column is the stationary weight.
+    V = np.empty((n, len(ends) + 1))
     for s in range(n):
-        for i in range(len(goals)):
-            weight[i] += share[s] * R[s, i]
-    for i in range(len(goals)):
+        for j in range(len(ends)):
+            V[s, j] = option_weight[s] * Z[s, ends[j]]
+        V[s, len(ends)] = option_weight[s] * share[s]
+    weight = np.empty(q)
+    _stationary(share, R, weight)
+    value = np.empty(first[q])
+    low = 0
+    while low < q:
+        high, size = low, 0
+        corner = np.zeros(q - low + 1, dtype=np.int64)
+        while high < q and (high == low or size + (first[high + 1] - first[high]) ** 2 <= room):
+            size += (first[high + 1] - first[high]) ** 2
+            high += 1
+            corner[high - low] = size
+        B = np.zeros(size)
+        mass = np.zeros(first[high] - first[low])
+        _gather(ways, found, option_weight, Z, V, goals, low, high, corner, B, mass)
+        for i in range(low, high):
+            f, last = first[i], first[i + 1]
+            G = B[corner[i - low] : corner[i - low + 1]].reshape(last - f, last - f)
+            w = mass[f - first[low] : last - first[low]]
+            _solve_goal(goals[i], G, value[f:last], ends[target[f:last]], w, Z, share, P[:, i], weight[i])
+        low = high
+    _spread(ways.step, found, option_weight, goals, value, R)
+    for i in range(q):
+        R[goals[i], i] = 0.0
+    _stationary(share, R, weight)
+    for i in range(q):
         R[goals[i], i] = -weight[i] / share[goals[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def residuals(nxt, step, end, goals, K, H, left, bound):  # type: ignore[no-untyped-def]
-    """Fill what is left of the equations (state, goal), and `bound`: the relative error that no entry of H exceeds.
+def residuals(nxt, ways, weights, goals, K, H, left, bound):  # type: ignore[no-untyped-def]
+    """Fill the residuals `left` (state, goal), and `bound`: the relative error that no entry of H exceeds.
 
-    K, H and `left` have a column for each of the goals. Where nothing is proved, `bound` is inf.
+    `weights` are those of an action and of an option at each state. K, H and `left` have one column per goal. Where
+    nothing is proved, `bound` is inf.
     """
     n, n_actions = nxt.shape
+    step, end, _ = ways
+    action_weight, option_weight = weights
     k, q = len(step), len(goals)
     number = np.full(n, -1, dtype=np.int64)
     top = np.zeros(q)
@@ -248,13 +366,14 @@ def residuals(nxt, step, end, goals, K, H, left, bound):  # type: ignore[no-unty
             top[i] = max(top[i], x) if x < np.inf else np.inf
     for s in range(n):
         choices = n_actions
+        action, option = action_weight[s], option_weight[s]
         v = left[s]
         for i in range(q):
             v[i] = 0.0
         for a in range(n_actions):
             x = H[nxt[s, a]]
             for i in range(q):
-                v[i] += x[i]
+                v[i] += action * x[i]
         for o in range(k):
             g = step[o, s]
             if g < 0:
@@ -262,17 +381,19 @@ def residuals(nxt, step, end, goals, K, H, left, bound):  # type: ignore[no-unty
             choices += 1
             x = H[end[o, s]]
             for i in range(q):
-                v[i] += x[i]
+                v[i] += option * x[i]
             while step[o, g] >= 0:
                 if number[g] >= 0:
-                    v[number[g]] -= x[number[g]]
+                    v[number[g]] -= option * x[number[g]]
                 g = step[o, g]
-        rounding = (2.0 * choices + 4.0) * 2.0 * choices * UNIT
+        total = action * n_actions + option * (choices - n_actions)
+        rounding = (2.0 * choices + 4.0) * 2.0 * total * UNIT
         for i in range(q):
-            v[i] = K[s, i] - (choices * H[s, i] - v[i])
+            v[i] = K[s, i] - (total * H[s, i] - v[i])
             if goals[i] == s:
                 v[i] = 0.0
             else:
                 e = (abs(v[i]) + rounding * top[i]) / K[s, i]
-                if not e <= bound[i]:  # also where e is not a number
+                # Also where e is not a number.
+                if not e <= bound[i]:
                     bound[i] = e if e < np.inf else np.inf

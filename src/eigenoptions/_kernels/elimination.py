@@ -21,8 +21,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-PANEL = 16  # places taken out together: one pass over memory for so many
-SMALLEST = 1e-290  # below this a sum of weights has lost digits to underflow
+# Places taken out together, in one pass over memory.
+PANEL = 16
+# A smaller sum of weights has lost digits to underflow.
+SMALLEST = 1e-290
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -41,9 +43,8 @@ def eliminate(systems, low, high, whole):  # type: ignore[no-untyped-def]
         for a in range(low, high, PANEL):
             b = min(a + PANEL, high)
             w = b - a
-            X = np.empty(
-                (w, w + low + cols - b)
-            )  # rows of the panel on [itself | columns before | columns after]
+            # Rows of the panel on [itself | columns before | columns after].
+            X = np.empty((w, w + low + cols - b))
             for i in range(w):
                 x = X[i]
                 for c in range(w):
@@ -122,7 +123,8 @@ def _chain(indptr, indices, data, n_actions, policy, place, spot, chain):  # typ
     for s in range(n):
         i = spot[s]
         if policy[s] < 0:
-            chain[n, i] = 1.0  # nothing leads to this pair: any row will do
+            # Nothing leads to this pair: any row will do.
+            chain[n, i] = 1.0
             continue
         chain[-1, i] = 1.0
         q = s * n_actions + policy[s]
@@ -132,7 +134,7 @@ def _chain(indptr, indices, data, n_actions, policy, place, spot, chain):  # typ
 
 
 def hitting(
-    table: tuple[Ints, Ints, Array], n_actions: int, policy: Ints, goals: Ints, start: Array
+    table: tuple[Ints, Ints, Array], policy: Ints, weights: tuple[Array, Array], goals: Ints, start: Array
 ) -> Array | None:
     """Expected steps ``(r, len(goals))`` from each start to each goal, or None where weights underflow.
 
@@ -142,6 +144,8 @@ def hitting(
         ``indptr, indices, data`` of the transitions ``(S * A, S)``.
     policy
         ``(k, S)``; every option ends from everywhere.
+    weights
+        ``(S,)`` weight of each action and of each option that may start, at each state.
     goals
         States to reach.
     start
@@ -149,9 +153,11 @@ def hitting(
     """
     policy = policy[(policy >= 0).any(axis=1)]
     k, n = policy.shape
+    n_actions = (len(table[0]) - 1) // n
     origin, action = np.divmod(np.repeat(np.arange(n * n_actions), np.diff(table[0])), n_actions)
     moves = np.zeros((n, n))
     np.add.at(moves, (origin, table[1]), table[2])
+    moves *= weights[0][:, None]
     is_end = np.zeros(n, dtype=bool)
     for row in policy:
         reached = table[1][row[origin] == action]
@@ -163,16 +169,18 @@ def hitting(
     place[ends] = np.arange(tau)
     wanted = np.zeros(n, dtype=bool)
     wanted[goals] = True
-    order = np.concatenate([np.flatnonzero(~wanted), goals])  # of pairs: the goals come last
+    # Pairs: the goals come last.
+    order = np.concatenate([np.flatnonzero(~wanted), goals])
     spot = np.empty(n, dtype=np.int64)
     spot[order] = np.arange(n)
     free = order[place[order] < 0]
-    row = np.concatenate([ends, free])  # of decisions: first the ends, then the goals last
+    # Decisions: first the ends; the goals come last.
+    row = np.concatenate([ends, free])
     gap = int((~wanted[free]).sum())
     Z = np.zeros((n + k * m + 1, n + len(start)))
     Z[:n, :n] = moves[np.ix_(row, row)].T
     Z[:n, n:] = start[:, row].T
-    Z[-1, :n] = n_actions
+    Z[-1, :n] = n_actions * weights[0][row]
     rank = np.empty(n, dtype=np.int64)
     rank[row] = np.arange(n)
     R = np.empty((k, m + tau + 1, m))
@@ -183,13 +191,14 @@ def hitting(
             return None
         R[o] = chain[0, e:, e:]
         running = policy[o, order[:e]] >= 0
-        rows = rank[order[:e][running]]
-        through = chain[0, e:, :e][:, running]
+        states = order[:e][running]
+        rows = rank[states]
+        through = weights[1][states] * chain[0, e:, :e][:, running]
         Z[n + o * m : n + (o + 1) * m, rows] += through[:m]
         Z[:tau, rows] += through[m:-1]
         Z[-1, rows] += through[-1]
         here = np.flatnonzero(policy[o, goals] >= 0)
-        Z[n + o * m + here, rank[goals[here]]] += 1.0
+        Z[n + o * m + here, rank[goals[here]]] += weights[1][goals[here]]
     return _shared(R, Z, tau, tau + gap, place[goals], start.shape[0])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from eigenoptions._kernels.learning import GOLDEN, mix
+from eigenoptions._kernels.walking import GOLDEN, mix
 
 _32 = np.uint64(32)
 

@@ -22,11 +22,11 @@ from eigenoptions.discovery.experience import (
     experience,
     nested,
 )
-from eigenoptions.discovery.walks import walk
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.walks import walk
 
 
 @dataclass(frozen=True, eq=False)

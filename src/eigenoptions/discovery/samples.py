@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 
 from eigenoptions.discovery.experience import OF_FEATURES, TableExperience, described, experience, nested
-from eigenoptions.discovery.walks import walk
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions, graph
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
+from eigenoptions.options.walks import walk
 from eigenoptions.parallel import pmap
 from eigenoptions.spectra import spectrum
 from eigenoptions.spectra.gram import Gram
