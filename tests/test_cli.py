@@ -438,7 +438,7 @@ def test_an_interrupted_reproduction_goes_on(sign, tmp_path):
         args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         log = folder / "jobs" / "jobs.sqlite-wal"
-        while not (log.exists() and b"figure2.run" in log.read_bytes()) and process.poll() is None:
+        while not (log.exists() and b"first_options.run" in log.read_bytes()) and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(sign)
         out, err = process.communicate(timeout=60)
@@ -446,7 +446,7 @@ def test_an_interrupted_reproduction_goes_on(sign, tmp_path):
         assert (process.returncode, out, err) == (130, "", "error: stopped\n")
     assert not (folder / "index.html").exists()
     done = stored(folder, "figure1.run")
-    assert len(done) == len(stored(folder, "figure2.run")) == 1
+    assert len(done) == len(stored(folder, "first_options.run")) == 1
     again = subprocess.run(args, capture_output=True, text=True, check=True)
     assert "report: " in again.stdout
     assert stored(folder, "figure1.run") == done

@@ -70,6 +70,26 @@ def tables(results: Results) -> dict[str, str]:
     }
 
 
+def learning_tables(
+    keys: Sequence[Row], returns: Sequence[NDArray[np.uint8]], every: int
+) -> dict[str, list[Row]]:
+    """Tables of runs and of learning curves, for scenarios with these keys and returns."""
+    pairs = list(zip(keys, returns, strict=True))
+    return {
+        "runs": [row for key, found in pairs for row in run_rows(key, found)],
+        "curves": [row for key, found in pairs for row in curve_rows(key, found, every)],
+    }
+
+
+def curves_of(lines: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """Arguments of `plots.curve_panel` for learning curves: their means, with intervals as bands."""
+    return {
+        "x": column(next(iter(lines.values())), "episode"),
+        "series": {name: column(rows, "mean") for name, rows in lines.items()},
+        "bands": {name: (column(rows, "low"), column(rows, "high")) for name, rows in lines.items()},
+    }
+
+
 def run_rows(key: Mapping[str, Any], returns: NDArray[np.uint8]) -> list[Row]:
     """One row per run of ``(2, runs, episodes)`` evaluation and learning returns.
 

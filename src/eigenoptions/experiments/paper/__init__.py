@@ -1,1 +1,1 @@
-"""The figures and statements of the paper's tabular part, one file per experiment."""
+"""The paper's figures and claims: one file per experiment, found by `eigenoptions.experiments.all_experiments`."""

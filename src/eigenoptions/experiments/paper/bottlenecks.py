@@ -17,7 +17,7 @@ SETTINGS: dict[str, Settings] = {name: {"maze": "four-rooms"} for name in ("pape
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
-    """Bottleneck options, and for each state of each the steps it takes beside the shortest way to a doorway."""
+    """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
     mdp = maze(settings["maze"])
     assert mdp.coords is not None
     options = discover(mdp, method="bottleneck")
@@ -52,7 +52,7 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say whether rooms and doorways were found as Appendix C draws them."""
+    """Whether rooms and doorways are found as Appendix C draws them."""
     rows = results["starts"]
     many = len(results["labels"])
     within = {label: {r["room"] for r in rows if r["option"] == label} for label in results["labels"]}

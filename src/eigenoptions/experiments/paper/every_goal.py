@@ -36,17 +36,16 @@ SETTINGS: dict[str, Settings] = {
         "max_steps": 100,
         "seed": 2019,
     },
-    "quick": {
-        "maze": "i-maze",
-        "options": [0, 4, 16],
-        "many": 16,
-        "runs": 3,
-        "sets": 3,
-        "set_runs": 2,
-        "episodes": 10,
-        "max_steps": 100,
-        "seed": 2019,
-    },
+}
+SETTINGS["quick"] = {
+    **SETTINGS["paper"],
+    "maze": "i-maze",
+    "options": [0, 4, 16],
+    "many": 16,
+    "runs": 3,
+    "sets": 3,
+    "set_runs": 2,
+    "episodes": 10,
 }
 
 
@@ -120,7 +119,7 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say whether one set of options serves many tasks."""
+    """Whether one set of options serves many tasks."""
     n = results["many"]
     ours, bare = _returns(results, n), _returns(results, 0)
     gap = difference(ours - bare, np.zeros_like(bare))
@@ -139,7 +138,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def notes(results: Results) -> list[str]:
-    """Which number is best over all goals, and how random options do."""
+    """Which number is best over all goals, and how random options compare."""
     counts = [m for m in _counts(results) if m]
     by = {m: _returns(results, m) for m in counts}
     mean = {m: by[m].mean() for m in counts}
@@ -162,13 +161,13 @@ def notes(results: Results) -> list[str]:
         f"({sets.min():.3f} to {sets.max():.3f}), {n} eigenoptions {mean[n]:.3f}: eigenoptions are better "
         f"than {below} sets by the rule. For the worst goal it is {np.median(lowest):.3f} in the median set "
         f"({lowest.min():.3f} to {lowest.max():.3f}) and {worst[n]:.3f} with eigenoptions; the lowest of "
-        "many noisy means is biased downwards, the more so with fewer runs a goal, and random sets have "
+        "many noisy means is biased downwards, the more so with fewer runs per goal, and random sets have "
         "fewer.",
     ]
 
 
 def _gap(results: Results, n: int, other: tuple[int, str, int], among: int) -> Difference:
-    """Difference over all goals between n eigenoptions and others, with the interval of the runs' noise."""
+    """Difference over all goals between n eigenoptions and others; the interval covers the noise of the runs."""
     a, b = _rows(results, n), _rows(results, *other)
     mean = float(column(a, "mean_return").mean() - column(b, "mean_return").mean())
     squares = (column(a, "standard_error") ** 2).sum() + (column(b, "standard_error") ** 2).sum()
@@ -204,7 +203,7 @@ EXPERIMENT = Experiment(
     "goals",
     "Looking closer: every goal",
     "4.3",
-    "One task a domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal "
+    "One task per domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal "
     "once, to see what the number of options and random options are worth when the goal may be anywhere.",
     SETTINGS,
     run,

@@ -9,8 +9,7 @@ from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
-    "paper": {"mazes": ["open-room", "i-maze", "four-rooms"]},
-    "quick": {"mazes": ["open-room", "i-maze", "four-rooms"]},
+    name: {"mazes": ["open-room", "i-maze", "four-rooms"]} for name in ("paper", "quick")
 }
 
 
@@ -48,7 +47,7 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say whether the domains are what Section 4 describes."""
+    """Whether the domains are what Section 4 describes."""
     domains = results["domains"]
     return [
         Claim(

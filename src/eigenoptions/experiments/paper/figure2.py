@@ -7,37 +7,32 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.paper import first_options as discovered
-from eigenoptions.experiments.paper.first_options import Cell, corners, doorways, names, room_of, steps, stops
+from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments.paper.first_options import (
+    Cell,
+    corners,
+    doorways,
+    names,
+    room_of,
+    run,
+    settings,
+    steps,
+    stops,
+)
 
-SETTINGS: dict[str, Settings] = {
-    name: {
-        "maze": "four-rooms",
-        "gamma": 0.9,
-        "eigenvectors": 2,
-        "shown": 2,
-        "operators": ["normalized", "combinatorial"],
-    }
-    for name in ("paper", "quick")
-}
-
-
-def run(settings: Settings, pmap: Pmap) -> Results:
-    """First two eigenvectors and the options of both signs."""
-    return discovered.run(settings)
+SETTINGS = settings("four-rooms", 2, 2, 2)
 
 
 def figure(results: Results) -> Any:
     """Draw the PVF with the sign that is high at the top right, as in the paper, and its option."""
     e, coords = results["vectors"][:, 1], results["coords"]
     sign = _sign(results)
-    label = "e2" + ("+" if sign > 0 else "-")
-    policy = results["policy"][results["labels"].index(label)]
+    # The options of e2 come third and fourth, first with a plus sign.
+    at = 2 if sign > 0 else 3
     return plots.figure(
         [
             plots.surface_panel(coords, sign * e, "Second PVF"),
-            plots.policy_panel(coords, policy, f"Its option ({label})"),
+            plots.policy_panel(coords, results["policy"][at], f"Its option ({results['labels'][at]})"),
         ]
     )
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments.paper.first_options import (
+    corners,
+    figure,
+    names,
+    option,
+    run,
+    settings,
+    steps,
+    stops,
+)
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.paper import first_options as discovered
-from eigenoptions.experiments.paper.first_options import corners, first_options, names, option, steps, stops
-
-SETTINGS: dict[str, Settings] = {
-    name: {
-        "maze": "open-room",
-        "gamma": 0.9,
-        "eigenvectors": 4,
-        "shown": 4,
-        "operators": ["normalized", "combinatorial"],
-    }
-    for name in ("paper", "quick")
-}
-
-
-def run(settings: Settings, pmap: Pmap) -> Results:
-    """First four eigenvectors and the options of both signs."""
-    return discovered.run(settings)
-
-
-def figure(results: Results) -> Any:
-    """Options of the four smallest eigenvectors."""
-    return first_options(results)
+SETTINGS = settings("open-room", 4, 4, 4)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -79,8 +66,8 @@ def _away(moves: list[int]) -> str:
 
 def _lengths(results: Results, operator: str) -> str:
     return " and ".join(
-        f"{option(results, label, operator)['mean_length']:.2f} steps for {label[:2]}"
-        for label in ("e2+", "e4+")
+        f"{option(results, f'{name}+', operator)['mean_length']:.2f} steps for {name}"
+        for name in ("e2", "e4")
     )
 
 

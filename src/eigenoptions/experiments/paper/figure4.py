@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments.paper.first_options import figure, names, option, run, settings, stops
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.paper import first_options as discovered
-from eigenoptions.experiments.paper.first_options import first_options, names, option, stops
-
-SETTINGS: dict[str, Settings] = {
-    name: {
-        "maze": "i-maze",
-        "gamma": 0.9,
-        "eigenvectors": 4,
-        "shown": 4,
-        "operators": ["normalized", "combinatorial"],
-    }
-    for name in ("paper", "quick")
-}
-
-
-def run(settings: Settings, pmap: Pmap) -> Results:
-    """First four eigenvectors and the options of both signs."""
-    return discovered.run(settings)
-
-
-def figure(results: Results) -> Any:
-    """Options of the four smallest eigenvectors."""
-    return first_options(results)
+SETTINGS = settings("i-maze", 4, 4, 4)
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say whether the second PVF walks down the corridor, and with the other sign up."""
+    """Whether the option of the second PVF walks down the corridor, and up with the other sign."""
     one, other = stops(results, "e2+"), stops(results, "e2-")
     long, back = (option(results, label)["mean_length"] for label in ("e2+", "e2-"))
     rows = results["coords"][:, 0]

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments.paper.first_options import (
+    Cell,
+    doorways,
+    figure,
+    names,
+    run,
+    settings,
+    steps,
+    stops,
+)
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.paper import first_options as discovered
-from eigenoptions.experiments.paper.first_options import doorways, first_options, names, steps, stops
-
-SETTINGS: dict[str, Settings] = {
-    name: {
-        "maze": "four-rooms",
-        "gamma": 0.9,
-        "eigenvectors": many,
-        "shown": 4,
-        "operators": ["normalized", "combinatorial"],
-    }
-    for name, many in (("paper", 16), ("quick", 8))
-}
-
-
-def run(settings: Settings, pmap: Pmap) -> Results:
-    """First eigenvectors and the options of both signs."""
-    return discovered.run(settings)
-
-
-def figure(results: Results) -> Any:
-    """Options of the four smallest eigenvectors."""
-    return first_options(results)
+SETTINGS = settings("four-rooms", 16, 8, 4)
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say which option is the first to stop at the entrance of a doorway: in it, or in a cell beside it."""
+    """Which option is the first to stop at the entrance of a doorway: in it, or in a cell beside it."""
     doors = doorways(results)
     found = {operator: _at_doors(results, operator) for operator in ("normalized", "combinatorial")}
     first = {operator: min((i for i, _, _ in hits if i > 1), default=0) for operator, hits in found.items()}
@@ -42,11 +29,11 @@ def claims(results: Results) -> list[Claim]:
             "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is "
             "the first to terminate at the entrance of a doorway).",
             "4.1",
-            f"eigenvalue zero aside, the first is {_say(found['normalized'], first['normalized'])}",
+            f"eigenvalue zero aside, the first is {_listed(found['normalized'], first['normalized'])}",
             verdict(first["normalized"] == 5),
             f"The doorways are {names(doors)}; an entrance is a doorway or a cell beside one, and either "
             "sign counts. With the combinatorial Laplacian the first is "
-            f"{_say(found['combinatorial'], first['combinatorial'])}. The eigenvector of eigenvalue zero, "
+            f"{_listed(found['combinatorial'], first['combinatorial'])}. The eigenvector of eigenvalue zero, "
             "which the paper counts as the first, has no direction: it follows the degree of the states. Its "
             f"options stop in {many[0]} and {many[1]} states"
             + (f", also at entrances: {names([c for _, _, c in zero], 3)}." if zero else "."),
@@ -54,20 +41,20 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-def _at_doors(results: Results, operator: str) -> list[tuple[int, str, discovered.Cell]]:
+def _at_doors(results: Results, operator: str) -> list[tuple[int, str, Cell]]:
     """Eigenvector, option and cell of every stop at an entrance, in order."""
     doors = doorways(results)
     return [
-        (int(label[1:-1]), label, cell)
-        for label in results["labels"]
+        (i // 2 + 1, label, cell)
+        for i, label in enumerate(results["labels"])
         for cell in stops(results, label, operator)
         if any(steps(cell, door) <= 1 for door in doors)
     ]
 
 
-def _say(hits: list[tuple[int, str, discovered.Cell]], number: int) -> str:
+def _listed(hits: list[tuple[int, str, Cell]], number: int) -> str:
     mine = [(label, cell) for i, label, cell in hits if i == number]
-    return ", ".join(f"{label} at {cell}" for label, cell in mine) or "none of those looked at"
+    return ", ".join(f"{label} at {cell}" for label, cell in mine) or "none of those examined"
 
 
 EXPERIMENT = Experiment(

@@ -25,12 +25,12 @@ SETTINGS: dict[str, Settings] = {
     "paper": {"mazes": ["open-room", "i-maze", "four-rooms"], "n": None, "gamma": 0.9},
     "quick": {"mazes": ["i-maze", "four-rooms"], "n": 12, "gamma": 0.9},
 }
-ROOMS = "four-rooms"  # where doorways are
+ROOMS = "four-rooms"
 BOTTLENECK = {"method": "bottleneck"}
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
-    """Diffusion time with 0, 1, 2, ... options, and how hard each state of four rooms is to reach."""
+    """Diffusion time with 0, 1, 2, ... options, and mean steps to reach each state of four rooms."""
     jobs = [
         {"maze": name, "options": eigen(settings["n"], gamma=settings["gamma"])} for name in settings["mazes"]
     ]
@@ -77,7 +77,7 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say who helps exploration and who hurts it."""
+    """Which options help exploration and which hurt it."""
     curve = {name: _curve(results, name) for name in distinct(results["diffusion"], "domain")}
     first = {name: y[list(FIRST)] for name, y in curve.items()}
     best = {name: int(np.argmin(y)) for name, y in curve.items()}
@@ -137,17 +137,18 @@ def claims(results: Results) -> list[Claim]:
 
 def notes(results: Results) -> list[str]:
     """Where the harm of the first options begins and ends."""
-    told = [
+    curves = [
         f"{name}: " + ", ".join(f"{x:,.0f}" for x in _curve(results, name)[:9])
         for name in distinct(results["diffusion"], "domain")
     ]
     return [
-        f"Diffusion time with 0 to 8 options, in steps. {'; '.join(told)}. A likely reason for the steep "
-        "rise: options are taken as often as primitive actions: a state away from where they end is reached "
-        "only by several primitive actions in a row, so its time grows exponentially with the distance. It "
-        "ends as soon as there is an option towards each end of the maze; a corridor has only two.",
+        f"Diffusion time with 0 to 8 options, in steps. {'; '.join(curves)}. A likely reason for the steep "
+        "rise: options are taken as often as primitive actions, so a state away from where they end is "
+        "reached only by several primitive actions in a row, and its time grows exponentially with the "
+        "distance. The rise ends as soon as there is an option towards each end of the maze; a corridor has "
+        "only two.",
         'The first two options belong to the eigenvector of eigenvalue zero; "Looking closer: other '
-        'readings" shows the curves without it, with other Laplacians, and how much they hang on ties '
+        'readings" shows the curves without it, with other Laplacians, and how much they depend on ties '
         "between equally good actions.",
     ]
 
@@ -161,7 +162,7 @@ def _curve(results: Results, domain: str, kind: str = "eigenoptions") -> Any:
 
 
 def _since(y: Any) -> str:
-    """From how many options on a curve stays below its beginning."""
+    """Number of options from which a curve stays below its first value."""
     above = np.flatnonzero(y >= y[0])
     return (
         f"with {int(above[-1]) + 1} options or more" if above[-1] + 1 < len(y) else "at no number to the end"

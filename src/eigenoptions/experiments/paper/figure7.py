@@ -18,7 +18,7 @@ from eigenoptions.experiments.experiment import (
     verdict,
 )
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
-from eigenoptions.experiments.tables import column, curve_rows, distinct, run_rows, where
+from eigenoptions.experiments.tables import column, curves_of, distinct, learning_tables, where
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
@@ -31,21 +31,20 @@ SETTINGS: dict[str, Settings] = {
         "block": 50,
         "every": 5,
     },
-    "quick": {
-        "episodes": {"i-maze": 30, "four-rooms": 40},
-        "options": [0, 2, 16, 64],
-        "runs": 4,
-        "max_steps": 100,
-        "seed": 2017,
-        "block": 2,
-        "every": 5,
-    },
 }
-BEST = 64  # what the paper found best
+SETTINGS["quick"] = {
+    **SETTINGS["paper"],
+    "episodes": {"i-maze": 30, "four-rooms": 40},
+    "options": [0, 2, 16, 64],
+    "runs": 4,
+    "block": 2,
+}
+# The number of options that the paper found best.
+BEST = 64
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
-    """Returns with each number of options; the last is all there are, both signs."""
+    """Returns with each number of options; the last is all of them, both signs."""
     scenarios, keys = [], []
     for name, episodes in settings["episodes"].items():
         most = 2 * maze(name).n_states
@@ -55,11 +54,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
             )
             keys.append({"domain": name, "options": n})
     found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
-    pairs = list(zip(keys, found, strict=True))
-    return {
-        "runs": [row for key, returns in pairs for row in run_rows(key, returns)],
-        "curves": [row for key, returns in pairs for row in curve_rows(key, returns, settings["every"])],
-    }
+    return learning_tables(keys, found, settings["every"])
 
 
 def figure(results: Results) -> Any:
@@ -74,12 +69,10 @@ def figure(results: Results) -> Any:
         lines = {_name(n): where(rows, options=n) for n in dict.fromkeys(shown)}
         curves.append(
             plots.curve_panel(
-                column(next(iter(lines.values())), "episode"),
-                {label: column(line, "mean") for label, line in lines.items()},
-                name,
+                title=name,
                 xlabel="episode",
                 ylabel="" if curves else "return",
-                bands={label: (column(line, "low"), column(line, "high")) for label, line in lines.items()},
+                **curves_of(lines),
                 limits=(-0.02, 1.02),
             )
         )
@@ -100,7 +93,11 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say which numbers of options help and which hurt."""
+    """Which numbers of options help and which hurt."""
+    return [*_compared_with_primitive_actions(results), *_compared_with_each_other(results)]
+
+
+def _compared_with_primitive_actions(results: Results) -> list[Claim]:
     gain = gains(results)
     exceptions = [(name, n) for (name, n), d in gain.items() if not d.better]
     improved = len(gain) - len(exceptions)
@@ -109,18 +106,16 @@ def claims(results: Results) -> list[Claim]:
         name: [n for (at, n), d in gain.items() if at == name and n <= FEW and d.worse] for name in domains
     }
     fast = {name: [n for (at, n), d in gain.items() if at == name and d.better] for name in domains}
-    mean = {name: {n: _returns(results, name, n).mean() for n in _counts(results, name)} for name in domains}
-    top = {name: max(mean[name], key=mean[name].__getitem__) for name in domains}
-    with_64 = [name for name in domains if BEST in mean[name]]
-    beaten = {name: _beaten(results, name) for name in with_64}
-    low = {name: min(m for n, m in mean[name].items() if n > FEW) / mean[name][top[name]] for name in domains}
+    differences = "; ".join(
+        f"{name} " + ", ".join(f"{n}: {d}" for (at, n), d in gain.items() if at == name) for name in domains
+    )
     return [
         Claim(
             "In most scenarios eigenoptions improve performance.",
             "4.3",
             f"in {improved} of {len(gain)} scenarios the mean return is better than with primitive actions",
             verdict(improved > len(gain) / 2),
-            "A scenario is a domain and a number of options. " + _all_gains(gain),
+            f"A scenario is a domain and a number of options. Differences of the mean return: {differences}.",
         ),
         Claim(
             "Exceptions occur when only a few options are added to the agent's action set.",
@@ -140,6 +135,19 @@ def claims(results: Results) -> list[Claim]:
             verdict(any(hurt.values()), all(fast.values())),
             "Worse in some domain with a few options, and better in every domain with some number of them.",
         ),
+    ]
+
+
+def _compared_with_each_other(results: Results) -> list[Claim]:
+    domains = distinct(results["runs"], "domain")
+    mean = {name: {n: _returns(results, name, n).mean() for n in _counts(results, name)} for name in domains}
+    top = {name: max(mean[name], key=mean[name].__getitem__) for name in domains}
+    beaten = {name: _beaten(results, name) for name in domains if BEST in mean[name]}
+    low = {name: min(m for n, m in mean[name].items() if n > FEW) / mean[name][top[name]] for name in domains}
+    means = "; ".join(
+        f"{name}: " + ", ".join(f"{m:.3f} with {n}" for n, m in mean[name].items()) for name in domains
+    )
+    return [
         Claim(
             "The best results were obtained using 64 options.",
             "4.3",
@@ -148,10 +156,10 @@ def claims(results: Results) -> list[Claim]:
                 + (f", {mean[name][BEST]:.3f} with 64)" if BEST in mean[name] else "; it has no 64)")
                 for name in domains
             ),
-            verdict(*(not beaten[name] for name in with_64)),
+            verdict(*(not better for better in beaten.values())),
             "It holds in a domain if no other number of options has a mean return that is better than that "
-            f"of 64 by the rule. Better: {_beaters(beaten)}. The I-Maze has 19 states, so 38 eigenoptions "
-            "are all there are.",
+            f"of 64 by the rule. Better: {_beaters(beaten)}. The I-Maze has 19 states and therefore only 38 "
+            "eigenoptions.",
         ),
         Claim(
             "The agent's performance is fairly robust across different numbers of options.",
@@ -159,18 +167,13 @@ def claims(results: Results) -> list[Claim]:
             "; ".join(f"{name}: at least {low[name]:.0%} of the best" for name in domains),
             verdict(*(share >= ROBUST for share in low.values())),
             f"With more than {FEW} options, the lowest mean return must be at least {ROBUST:.0%} of the "
-            "highest. "
-            + "; ".join(
-                f"{name}: " + ", ".join(f"{m:.3f} with {n}" for n, m in mean[name].items())
-                for name in domains
-            )
-            + ".",
+            f"highest. {means}.",
         ),
     ]
 
 
 def notes(results: Results) -> list[str]:
-    """What other measures of performance say, and how the paper may have counted."""
+    """Other measures of performance, and how the paper may have counted."""
     measures = {
         "mean_return": "all evaluation episodes (the measure used here)",
         "late_return": "the last tenth of them",
@@ -188,18 +191,18 @@ def notes(results: Results) -> list[str]:
     return [
         "Numbers of options whose mean return is within 0.005 of the highest, by what is averaged: "
         f"{'; '.join(best)}. In the last episodes nearly all agents reach the goal: the final performance "
-        "does not tell the numbers of options apart, only the speed of learning does.",
+        "does not distinguish the numbers of options, only the speed of learning does.",
         "Two things about the paper's own counting. Its authors' published code takes the first n options, "
         "both signs counted, and labels the curve 2n: what is called 64 may have been 32. It also treats "
         "walls as states, so that the I-Maze has 64 options and more, the surplus of which do nothing. "
         "Numbers that are better than 32 by the rule: "
         f"{_beaters({name: _beaten(results, name, 32) for name in domains if 32 in _counts(results, name)})}. "
-        'Over all goals it is another matter: see "Looking closer: every goal".',
+        'Over all goals the answer is different: see "Looking closer: every goal".',
     ]
 
 
 def gains(results: Results) -> dict[tuple[str, int], Difference]:
-    """Difference to primitive actions of each scenario."""
+    """Difference to primitive actions, for each scenario."""
     pairs = [
         (name, n) for name in distinct(results["runs"], "domain") for n in _counts(results, name) if n > 0
     ]
@@ -210,7 +213,7 @@ def gains(results: Results) -> dict[tuple[str, int], Difference]:
 
 
 def _beaten(results: Results, name: str, best: int = BEST) -> list[int]:
-    """Numbers of options that are better than 64, or another."""
+    """Numbers of options that are better than `best`."""
     others = [n for n in _counts(results, name) if n not in (0, best)]
     bar = _returns(results, name, best)
     return [n for n in others if difference(_returns(results, name, n), bar, len(others)).better]
@@ -238,17 +241,6 @@ def _numbers(counts: list[int]) -> str:
 
 def _beaters(beaten: dict[str, list[int]]) -> str:
     return "; ".join(f"{name}: {_numbers(counts)}" for name, counts in beaten.items())
-
-
-def _all_gains(gain: dict[tuple[str, int], Difference]) -> str:
-    return (
-        "Differences of the mean return: "
-        + "; ".join(
-            f"{name} " + ", ".join(f"{n}: {d}" for (at, n), d in gain.items() if at == name)
-            for name in dict.fromkeys(name for name, _ in gain)
-        )
-        + "."
-    )
 
 
 EXPERIMENT = Experiment(

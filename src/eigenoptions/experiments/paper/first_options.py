@@ -1,6 +1,7 @@
-"""The first eigenoptions of a maze, as Figures 2 to 5 show them: one run for all four figures.
+"""The first eigenoptions of a maze: what Figures 2 to 5 share.
 
-Eigenvectors are counted as the paper does, with the one of eigenvalue zero: its second PVF is e2.
+Eigenvectors are counted as the paper does, with the one of eigenvalue zero: its second PVF is e2. Options come in
+pairs: e1+, e1-, e2+, e2-, ...
 """
 
 from __future__ import annotations
@@ -8,40 +9,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eigenoptions import plots
 from eigenoptions.discovery import rooms
-from eigenoptions.experiments.experiment import Results, Settings
-from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.experiments.experiment import Pmap, Results, Settings
+from eigenoptions.experiments.tables import Row, where
+from eigenoptions.mdp import graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 
+OPERATORS = ("normalized", "combinatorial")
+
 Cell = tuple[int, int]
 
 
-def run(settings: Settings) -> Results:
+def settings(maze: str, paper: int, quick: int, shown: int) -> dict[str, Settings]:
+    """Settings with these numbers of eigenvectors, of which `shown` are drawn."""
+    return {
+        name: {
+            "maze": maze,
+            "gamma": 0.9,
+            "eigenvectors": number,
+            "shown": shown,
+            "operators": list(OPERATORS),
+        }
+        for name, number in (("paper", paper), ("quick", quick))
+    }
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
     """Options of both signs of the first eigenvectors, under each Laplacian; pictures use the first."""
     mdp = maze(settings["maze"])
-    W = graph(mdp)
-    tables: dict[str, list[dict[str, Any]]] = {"options": [], "stops": [], "pvfs": []}
-    results: Results = {}
+    assert mdp.coords is not None
+    results: Results = {"options": [], "stops": [], "pvfs": []}
     for operator in settings["operators"]:
-        sp = spectrum(W, k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
+        sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
         options = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])
-        if not results:
-            results = {"coords": options.coords, "policy": options.policy, "labels": list(options.labels)}
-            results |= {"vectors": sp.vectors, "room": rooms(mdp)[0]}
-            tables["pvfs"] = pvf_rows(mdp, sp.vectors, settings["shown"])
-        tables["options"] += option_rows(options, operator)
-        tables["stops"] += stop_rows(options, operator)
-    return {**results, **tables, "shown": settings["shown"]}
+        if not results["options"]:
+            results |= {"coords": options.coords, "policy": options.policy, "labels": list(options.labels)}
+            results |= {"vectors": sp.vectors, "room": rooms(mdp)[0], "shown": settings["shown"]}
+            results["pvfs"] = [
+                {"eigenvector": f"e{i + 1}", "row": row, "column": col, "value": float(sp.vectors[s, i])}
+                for i in range(settings["shown"])
+                for s, (row, col) in enumerate(mdp.coords.tolist())
+            ]
+        results["options"] += option_rows(options, operator)
+        results["stops"] += [
+            {"operator": operator, "option": o.label, "row": int(row), "column": int(col)}
+            for o in options
+            for row, col in mdp.coords[o.termination].tolist()
+        ]
+    return results
 
 
-def option_rows(options: OptionSet, operator: str) -> list[dict[str, Any]]:
-    """One row an option: how many states it stops in, how long it runs, where it may start."""
+def figure(results: Results) -> Any:
+    """Option of each of the smallest eigenvectors, with a plus sign."""
+    panels = []
+    for i in range(0, 2 * results["shown"], 2):
+        label = results["labels"][i]
+        caption = plots.caption(label, option(results, label)["eigenvalue"])
+        panels.append(plots.policy_panel(results["coords"], results["policy"][i], caption))
+    return plots.figure(panels)
+
+
+def option_rows(options: OptionSet, operator: str) -> list[Row]:
+    """One row per option: the number of states it stops in, its mean length, and where it may start."""
     return [
         {
             "operator": operator,
@@ -55,50 +87,23 @@ def option_rows(options: OptionSet, operator: str) -> list[dict[str, Any]]:
     ]
 
 
-def stop_rows(options: OptionSet, operator: str) -> list[dict[str, Any]]:
-    """One row a state where an option stops."""
-    assert options.coords is not None
-    return [
-        {"operator": operator, "option": o.label, "row": int(row), "column": int(col)}
-        for o in options
-        for row, col in options.coords[o.termination].tolist()
-    ]
-
-
-def pvf_rows(mdp: MDP, vectors: NDArray[np.float64], shown: int) -> list[dict[str, Any]]:
-    """One row a state of each eigenvector that is shown."""
-    assert mdp.coords is not None
-    return [
-        {"eigenvector": f"e{i + 1}", "row": row, "column": col, "value": float(vectors[s, i])}
-        for i in range(shown)
-        for s, (row, col) in enumerate(mdp.coords.tolist())
-    ]
-
-
 def stops(results: Results, option: str, operator: str = "normalized") -> list[Cell]:
     """Cells where an option stops."""
-    return [
-        (r["row"], r["column"])
-        for r in results["stops"]
-        if r["operator"] == operator and r["option"] == option
-    ]
+    return [(r["row"], r["column"]) for r in where(results["stops"], operator=operator, option=option)]
 
 
-def option(results: Results, label: str, operator: str = "normalized") -> dict[str, Any]:
+def option(results: Results, label: str, operator: str = "normalized") -> Row:
     """Row of an option."""
-    row: dict[str, Any] = next(
-        r for r in results["options"] if r["operator"] == operator and r["option"] == label
-    )
-    return row
+    return where(results["options"], operator=operator, option=label)[0]
 
 
 def steps(cell: Cell, other: Cell) -> int:
-    """Count the moves between two cells if no wall is in the way."""
+    """Number of moves between two cells if there are no walls."""
     return abs(cell[0] - other[0]) + abs(cell[1] - other[1])
 
 
 def corners(results: Results) -> list[Cell]:
-    """Top left, top right, bottom left and bottom right of a maze: the free cells nearest to them."""
+    """Free cells nearest to the top left, top right, bottom left and bottom right of a maze."""
     cells = [(int(r), int(c)) for r, c in results["coords"]]
     return [
         min(cells, key=lambda cell: down * cell[0] + right * cell[1]) for down in (1, -1) for right in (1, -1)
@@ -106,19 +111,18 @@ def corners(results: Results) -> list[Cell]:
 
 
 def room_of(results: Results) -> dict[Cell, int]:
-    """Room of each cell, as `eigenoptions.discovery.rooms` finds them; -1 for a doorway."""
-    return {
-        (int(r), int(c)): int(room) for (r, c), room in zip(results["coords"], results["room"], strict=True)
-    }
+    """Room of each cell, as `eigenoptions.discovery.rooms` numbers them; -1 for a doorway."""
+    pairs = zip(results["coords"], results["room"], strict=True)
+    return {(int(r), int(c)): int(room) for (r, c), room in pairs}
 
 
 def doorways(results: Results) -> list[Cell]:
-    """Cells that part the rooms."""
+    """Cells that separate the rooms."""
     return [cell for cell, room in room_of(results).items() if room < 0]
 
 
 def names(cells: Sequence[Cell], most: int = 4) -> str:
-    """Cells as text, the first few of many.
+    """Cells as text, at most this many.
 
     >>> names([(1, 2), (3, 4)])
     '(1, 2) and (3, 4)'
@@ -127,18 +131,3 @@ def names(cells: Sequence[Cell], most: int = 4) -> str:
     if len(cells) > most:
         return f"{', '.join(shown)} and {len(cells) - most} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "no cell"
-
-
-def first_options(results: Results) -> Any:
-    """Figures 3 to 5: the option of each of the smallest eigenvectors, with a plus sign."""
-    shown = [i for i, label in enumerate(results["labels"]) if label.endswith("+")][: results["shown"]]
-    return plots.figure(
-        [
-            plots.policy_panel(
-                results["coords"],
-                results["policy"][i],
-                plots.caption(results["labels"][i], option(results, results["labels"][i])["eigenvalue"]),
-            )
-            for i in shown
-        ]
-    )

@@ -1,16 +1,16 @@
-"""Jobs of the experiments: plain settings in, numbers out, the same wherever they run (see `parallel`).
+"""Jobs of the experiments: functions of plain settings, with the same result on every engine (see `parallel`).
 
-What options an agent has is said by plain settings too:
+The options of an agent are plain settings too:
 
 ======== =====================================================================================================
 method   ``"primitive"`` (none), or a method of `discover`: ``"eigen"``, ``"bottleneck"``, ``"random"``
-n        how many, or None for all
-shuffle  seed of an order in which to take them, instead of their own
+n        number of options, or None for all
+shuffle  seed of a random order in which to take them, instead of their own
 rng      seed of random goals
 operator, skip_zero, both_signs, gamma
          as in `discover`; eigenvalue zero is counted, as the paper does
-ties     order of the actions in which the first of equally good ones is taken
-absolute tolerance below which a value is a tie with TERMINATE, for eigenvectors of length 1
+ties     order of the actions, of which the first of equally good ones is taken
+absolute tolerance within which a value ties with TERMINATE, for eigenvectors of length 1
 ======== =====================================================================================================
 """
 
@@ -38,7 +38,7 @@ PRIMITIVE = {"method": "primitive"}
 
 
 def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
-    """Settings of eigenoptions as the paper counts them.
+    """Settings of eigenoptions, counted as in the paper.
 
     >>> eigen(64)
     {'method': 'eigen', 'n': 64}
@@ -47,7 +47,7 @@ def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
 
 
 def skills(mdp: MDP, how: Job) -> OptionSet | None:
-    """Options by their settings.
+    """Options that settings describe.
 
     >>> skills(maze("i-maze"), eigen(3))
     OptionSet(3 options on 19 states: e1+, e1-, e2+)
@@ -82,7 +82,8 @@ def _eigenoptions(
         return solve(mdp, purposes, gamma)
     rows = (np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(ties)).ravel()
     turned = solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
-    back = np.append(np.asarray(ties), -1)  # -1, TERMINATE, stays what it is
+    # Index -1, TERMINATE, maps to itself.
+    back = np.append(np.asarray(ties), -1)
     return OptionSet(
         back[turned.policy],
         mdp.n_actions,
@@ -100,7 +101,7 @@ def _relative(purpose: Purpose, absolute: float) -> float:
 
 
 def diffuse(job: Job) -> list[float]:
-    """Diffusion time of a maze as options are added one by one."""
+    """Diffusion time of a maze with 0, 1, 2, ... options."""
     mdp = maze(job["maze"])
     options = skills(mdp, job["options"])
     assert options is not None
@@ -114,7 +115,7 @@ def reach(job: Job) -> NDArray[np.float64]:
 
 
 def learn(job: Job) -> NDArray[np.uint8]:
-    """``(2, runs, episodes)`` whether the goal was reached by each evaluation and by each learning episode."""
+    """``(2, runs, episodes)`` whether each evaluation episode and each learning episode reached the goal."""
     mdp, options = _agent(job["maze"], json.dumps(job["options"], sort_keys=True))
     record = q_learning(
         mdp,
@@ -138,7 +139,7 @@ def _agent(name: str, options: str) -> tuple[MDP, OptionSet | None]:
 def learn_all(
     pmap: Pmap, scenarios: Sequence[Job], runs: int, block: int, seed: int
 ) -> list[NDArray[np.uint8]]:
-    """What `learn` gives for each scenario, in blocks of runs; scenario i has random numbers of its own."""
+    """Result of `learn` for each scenario, computed in blocks of runs; each scenario has its own random numbers."""
     jobs = [
         {**scenario, "runs": [first, min(first + block, runs)], "seed": seed, "key": [i]}
         for i, scenario in enumerate(scenarios)

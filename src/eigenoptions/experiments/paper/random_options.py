@@ -25,7 +25,7 @@ from eigenoptions.experiments.experiment import (
     verdict,
 )
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all
-from eigenoptions.experiments.tables import column, curve_rows, distinct, run_rows, where
+from eigenoptions.experiments.tables import column, curves_of, distinct, learning_tables, where
 from eigenoptions.mdp import graph, maze
 
 SETTINGS: dict[str, Settings] = {
@@ -41,29 +41,28 @@ SETTINGS: dict[str, Settings] = {
         "block": 50,
         "every": 5,
     },
-    "quick": {
-        "maze": "i-maze",
-        "sets": 3,
-        "fewer": [4, 8],
-        "options": 16,
-        "runs": 4,
-        "episodes": 20,
-        "max_steps": 100,
-        "seed": 2017,
-        "block": 2,
-        "every": 5,
-    },
 }
-CLOSE = 2  # steps from the goal up to which an option's end is near it
+SETTINGS["quick"] = {
+    **SETTINGS["paper"],
+    "maze": "i-maze",
+    "sets": 3,
+    "fewer": [4, 8],
+    "options": 16,
+    "runs": 4,
+    "episodes": 20,
+    "block": 2,
+}
+# Steps from the goal up to which the end of an option counts as near it.
+CLOSE = 2
+SHUFFLED = "eigenoptions in another order"
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time of every order of random options, and learning with the first few of each order."""
     name, sets = settings["maze"], range(settings["sets"])
-    mdp = maze(name)
     kinds = [("eigenoptions", 0, eigen())]
     kinds += [("random", i, {"method": "random", "n": None, "rng": i}) for i in sets]
-    kinds += [("eigenoptions in another order", i, eigen(shuffle=i)) for i in sets]
+    kinds += [(SHUFFLED, i, eigen(shuffle=i)) for i in sets]
     curves = pmap(diffuse, [{"maze": name, "options": how} for _, _, how in kinds])
     diffusion = [
         {"kind": kind, "set": i, "options": m, "diffusion_time": x}
@@ -71,108 +70,92 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         for m, x in enumerate(curve)
     ]
 
-    keys: list[dict[str, Any]] = [{"kind": "primitive", "set": 0, "options": 0}]
-    how: list[Any] = [PRIMITIVE]
-    for n in (*settings["fewer"], settings["options"]):
-        keys.append({"kind": "eigenoptions", "set": 0, "options": n})
-        how.append(eigen(n))
-        keys += [{"kind": "random", "set": i, "options": n} for i in sets]
-        how += [{"method": "random", "n": n, "rng": i} for i in sets]
+    counts = [*settings["fewer"], settings["options"]]
+    agents: list[tuple[str, int, int, Any]] = [("primitive", 0, 0, PRIMITIVE)]
+    for n in counts:
+        agents.append(("eigenoptions", 0, n, eigen(n)))
+        agents += [("random", i, n, {"method": "random", "n": n, "rng": i}) for i in sets]
+    keys = [{"kind": kind, "set": i, "options": n} for kind, i, n, _ in agents]
     length = {"episodes": settings["episodes"], "max_steps": settings["max_steps"]}
-    scenarios = [{"maze": name, "options": options, **length} for options in how]
+    scenarios = [{"maze": name, "options": how, **length} for *_, how in agents]
     found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
-    pairs = list(zip(keys, found, strict=True))
+    tables = learning_tables(keys, found, settings["every"])
+    tables["curves"] = [row for row in tables["curves"] if row["options"] in (0, settings["options"])]
 
+    mdp = maze(name)
     away = shortest_path(graph(mdp), unweighted=True)[mdp.goal]
-    ends = [[int(label.split()[1]) for label in discover(mdp, None, "random", rng=i).labels] for i in sets]
+    # The only state where a random option stops is its goal.
+    ends = [discover(mdp, None, "random", rng=i).termination.argmax(axis=1) for i in sets]
     near = [
-        {"set": i, "options": n, "steps_to_goal": int(away[ends[i][:n]].min())}
-        for i in sets
-        for n in (*settings["fewer"], settings["options"])
+        {"set": i, "options": n, "steps_to_goal": int(away[ends[i][:n]].min())} for i in sets for n in counts
     ]
-    shown = {0, settings["options"]}
-    return {
-        "diffusion": diffusion,
-        "runs": [row for key, returns in pairs for row in run_rows(key, returns)],
-        "curves": [
-            row
-            for key, returns in pairs
-            if key["options"] in shown
-            for row in curve_rows(key, returns, settings["every"])
-        ],
-        "ends": near,
-        "options": settings["options"],
-    }
+    return {"diffusion": diffusion, **tables, "ends": near, "options": settings["options"]}
 
 
 def figure(results: Results) -> Any:
-    """Blue threads are the sets of random options, or the orders of eigenoptions."""
+    """Diffusion time and learning; thin lines are the sets of random options, or the orders of eigenoptions."""
+    panels = [*_diffusion_panels(results), *_learning_panels(results)]
+    return plots.figure([panels[i] for i in (0, 2, 1, 3)], columns=2, width=plots.PAGE)
+
+
+def _diffusion_panels(results: Results) -> list[plots.Panel]:
+    own, some = _diffusion(results, "eigenoptions")[0], _diffusion(results, "random")
+    axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": True}
+    levels = {"primitive actions": own[0]}
+    most = some.shape[1]
+    return [
+        plots.curve_panel(
+            range(most),
+            {"eigenoptions": own[:most]},
+            "Diffusion time",
+            threads={"random options": some},
+            levels=levels,
+            **axes,
+        ),
+        plots.curve_panel(
+            range(len(own)),
+            {"in order of eigenvalue": own},
+            "Eigenoptions in other orders",
+            threads={"in a random order": _diffusion(results, SHUFFLED)},
+            levels=levels,
+            **axes,
+        ),
+    ]
+
+
+def _learning_panels(results: Results) -> list[plots.Panel]:
     n = results["options"]
     rows = where(results["curves"], options=n)
-    ours, bare = where(rows, kind="eigenoptions"), where(results["curves"], kind="primitive")
+    bare = where(results["curves"], kind="primitive")
+    some = [column(where(rows, kind="random", set=i), "mean") for i in _sets(results)]
     counts = [m for m in distinct(results["runs"], "options") if m]
-    own = _diffusion(results, "eigenoptions")[0]
-    some = _diffusion(results, "random")
-    most = some.shape[1]
-    return plots.figure(
-        [
-            plots.curve_panel(
-                range(most),
-                {"eigenoptions": own[:most]},
-                "Diffusion time",
-                xlabel="options",
-                ylabel="diffusion time",
-                log=True,
-                threads={"random options": some},
-                levels={"primitive actions": own[0]},
-            ),
-            plots.curve_panel(
-                column(ours, "episode"),
-                {"eigenoptions": column(ours, "mean"), "primitive actions": column(bare, "mean")},
-                f"Learning with {n} options",
-                xlabel="episode",
-                ylabel="return",
-                bands={
-                    "eigenoptions": (column(ours, "low"), column(ours, "high")),
-                    "primitive actions": (column(bare, "low"), column(bare, "high")),
-                },
-                threads={
-                    "random options": [
-                        column(where(rows, kind="random", set=i), "mean") for i in _sets(results)
-                    ]
-                },
-                limits=(-0.02, 1.02),
-            ),
-            plots.curve_panel(
-                range(len(own)),
-                {"in order of eigenvalue": own},
-                "Eigenoptions in other orders",
-                xlabel="options",
-                ylabel="diffusion time",
-                log=True,
-                threads={"in a random order": _diffusion(results, "eigenoptions in another order")},
-                levels={"primitive actions": own[0]},
-            ),
-            plots.curve_panel(
-                range(len(counts)),
-                {"eigenoptions": [_runs(results, "eigenoptions", 0, m).mean() for m in counts]},
-                "Learning with fewer options",
-                xlabel="options",
-                ylabel="mean return of a run",
-                threads={"random options": _means(results, counts).T},
-                levels={"primitive actions": _runs(results, "primitive", 0, 0).mean()},
-                ticks=[str(m) for m in counts],
-                limits=(-0.02, 1.02),
-            ),
-        ],
-        columns=2,
-        width=plots.PAGE,
-    )
+    return [
+        plots.curve_panel(
+            title=f"Learning with {n} options",
+            xlabel="episode",
+            ylabel="return",
+            threads={"random options": some},
+            limits=(-0.02, 1.02),
+            **curves_of({"eigenoptions": where(rows, kind="eigenoptions"), "primitive actions": bare}),
+        ),
+        plots.curve_panel(
+            range(len(counts)),
+            {"eigenoptions": [_runs(results, "eigenoptions", 0, m).mean() for m in counts]},
+            "Learning with fewer options",
+            xlabel="options",
+            ylabel="mean return of a run",
+            threads={"random options": _means(results, counts).T},
+            levels={"primitive actions": _runs(results, "primitive", 0, 0).mean()},
+            ticks=[str(m) for m in counts],
+            limits=(-0.02, 1.02),
+        ),
+    ]
 
 
 def claims(results: Results) -> list[Claim]:
-    """Say whether random goals are enough."""
-    return [*_about_diffusion(results), *_about_learning(results), _about_order(results)]
+    """Whether random goals are enough."""
+    about = (_about_diffusion, _about_learning, _about_fewer, _about_order)
+    return [claim for claims_of in about for claim in claims_of(results)]
 
 
 def _about_diffusion(results: Results) -> list[Claim]:
@@ -219,34 +202,20 @@ def _about_diffusion(results: Results) -> list[Claim]:
 
 def _about_learning(results: Results) -> list[Claim]:
     n, sets = results["options"], _sets(results)
-    ours = _runs(results, "eigenoptions", 0, n)
+    ours, (theirs,) = _runs(results, "eigenoptions", 0, n), _means(results, [n])
     gaps = [difference(ours, _runs(results, "random", i, n), len(sets)) for i in sets]
     better, worse = sum(d.better for d in gaps), sum(d.worse for d in gaps)
-    fewer = [m for m in distinct(where(results["runs"], kind="random"), "options") if m != n]
-    spread = _means(results, [*fewer, n]).var(axis=1, ddof=1)
-    bound = fdtri(len(sets) - 1, len(sets) - 1, 1 - (1 - CONFIDENCE) / len(fewer))
-    wider = [float(v / spread[-1]) for v in spread[:-1]]
-    average = difference(ours, _means(results, [n])[0])
-    lost = {
-        m: np.mean(column(where(results["runs"], kind="random", options=m), "late_return") == 0)
-        for m in (*fewer, n)
-    }
-    near = {m: _near(results, m) for m in fewer}
-    apart = {
-        m: difference(_means(results, [m])[0][at], _means(results, [m])[0][~at], len(fewer))
-        for m, at in near.items()
-        if min(at.sum(), (~at).sum()) > 1
-    }
+    average = difference(ours, theirs)
     return [
         Claim(
             "We can see that no individual run is competitive to eigenoptions.",
             "Appendix D",
             f"with {n} options eigenoptions learn better than {better} of {len(sets)} sets of random options "
-            f"and worse than {worse}; mean return {ours.mean():.3f} against {_means(results, [n]).min():.3f} "
-            f"to {_means(results, [n]).max():.3f}",
+            f"and worse than {worse}; mean return {ours.mean():.3f} against {theirs.min():.3f} to "
+            f"{theirs.max():.3f}",
             verdict(better == len(sets), better > len(sets) / 2),
-            f"Each blue line is one set of {n} random options, the mean of {len(ours)} runs; all differences "
-            "to eigenoptions must be above zero, or most for a part.",
+            f"Each blue line is one set of {n} random options, the mean of {len(ours)} runs. All differences "
+            "to eigenoptions must be above zero; partly if most are.",
         ),
         Claim(
             "On average, random options are not competitive to eigenoptions.",
@@ -255,13 +224,33 @@ def _about_learning(results: Results) -> list[Claim]:
             verdict(average.better),
             "Difference of the mean return; the sets are the sample on the side of random options.",
         ),
+    ]
+
+
+def _about_fewer(results: Results) -> list[Claim]:
+    n, sets = results["options"], _sets(results)
+    fewer = [m for m in distinct(where(results["runs"], kind="random"), "options") if m != n]
+    means = dict(zip((*fewer, n), _means(results, [*fewer, n]), strict=True))
+    wider = {m: float(means[m].var(ddof=1) / means[n].var(ddof=1)) for m in fewer}
+    bound = fdtri(len(sets) - 1, len(sets) - 1, 1 - (1 - CONFIDENCE) / len(fewer))
+    near = {m: column(where(results["ends"], options=m), "steps_to_goal") <= CLOSE for m in fewer}
+    apart = {
+        m: difference(means[m][at], means[m][~at], len(fewer))
+        for m, at in near.items()
+        if min(at.sum(), (~at).sum()) > 1
+    }
+    lost = {
+        m: np.mean(column(where(results["runs"], kind="random", options=m), "late_return") == 0)
+        for m in means
+    }
+    bare = np.mean(column(where(results["runs"], kind="primitive"), "late_return") == 0)
+    return [
         Claim(
             "When fewer options are used, the variance across individual runs is even larger.",
             "Appendix D",
-            "; ".join(f"{m} options: {x:.1f} times" for m, x in zip(fewer, wider, strict=True))
-            + f" the variance with {n}",
-            verdict(*(x > bound for x in wider)),
-            f"Variance over sets of the mean return. It must be above {bound:.2f} times (an F test) at each "
+            "; ".join(f"{m} options: {x:.1f} times" for m, x in wider.items()) + f" the variance with {n}",
+            verdict(*(x > bound for x in wider.values())),
+            f"Variance over sets of the mean return. It must be above {bound:.2f} times (an F test) for each "
             "number.",
         ),
         Claim(
@@ -282,14 +271,13 @@ def _about_learning(results: Results) -> list[Claim]:
             "runs that do not reach it: " + "; ".join(f"{x:.0%} with {m} options" for m, x in lost.items()),
             verdict(any(x > 0 for x in lost.values())),
             "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With "
-            "primitive actions that is "
-            f"{np.mean(column(where(results['runs'], kind='primitive'), 'late_return') == 0):.0%}.",
+            f"primitive actions that is {bare:.0%}.",
         ),
     ]
 
 
 def notes(results: Results) -> list[str]:
-    """What tells the good sets from the bad."""
+    """What distinguishes good sets from bad ones."""
     n = results["options"]
     (mean,), away = _means(results, [n]), column(where(results["ends"], options=n), "steps_to_goal")
     ours = _runs(results, "eigenoptions", 0, n).mean()
@@ -304,20 +292,20 @@ def notes(results: Results) -> list[str]:
         for d in np.unique(away)
     )
     return [
-        f"Whether {n} random options compete in this task is a matter of one option: does any end on the "
-        f"goal, or next to it? Mean return with eigenoptions {ours:.3f}; {groups}. Judged by the last tenth "
-        f"of the episodes alone, eigenoptions are at {late['eigenoptions']:.3f} and random options at "
+        f"Whether {n} random options compete in this task depends on one option: does any end on the goal, "
+        f"or next to it? Mean return with eigenoptions {ours:.3f}; {groups}. Judged by the last tenth of the "
+        f"episodes alone, eigenoptions are at {late['eigenoptions']:.3f} and random options at "
         f"{late['random']:.3f} on average.",
         "So one task says little about random options: the goal is a corner, and a set either has it or has "
         'not. The section "Looking closer: every goal" asks again with every state as the goal.',
     ]
 
 
-def _about_order(results: Results) -> Claim:
+def _about_order(results: Results) -> list[Claim]:
     n = results["options"]
-    own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, "eigenoptions in another order")
+    own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
     ratio = {m: float(np.median(other[:, m]) / own[m]) for m in (n // 4, n)}
-    return Claim(
+    claim = Claim(
         "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
         "performance.",
         "Appendix D",
@@ -330,6 +318,7 @@ def _about_order(results: Results) -> Claim:
         f"Diffusion time of {len(other)} random orders of all eigenoptions; major is a factor of {MAJOR:g} "
         "up or down.",
     )
+    return [claim]
 
 
 def _diffusion(results: Results, kind: str) -> NDArray[np.float64]:
@@ -354,15 +343,12 @@ def _means(results: Results, counts: list[int]) -> NDArray[np.float64]:
     )
 
 
-def _near(results: Results, n: int) -> NDArray[np.bool_]:
-    """``(sets,)`` whether an option of the set ends near the goal."""
-    return column(where(results["ends"], options=n), "steps_to_goal") <= CLOSE
-
-
 def _too_few(near: dict[int, NDArray[np.bool_]]) -> str:
-    """Say where one side is so small that the interval tells nothing."""
+    """Numbers of options for which one side is too small for a useful interval."""
     small = [m for m, at in near.items() if min(at.sum(), (~at).sum()) < 3]
-    return f" With {' or '.join(map(str, small))} options one side has too few sets to tell." if small else ""
+    return (
+        f" With {' or '.join(map(str, small))} options one side has too few sets to judge." if small else ""
+    )
 
 
 EXPERIMENT = Experiment(

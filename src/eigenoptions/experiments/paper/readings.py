@@ -1,8 +1,8 @@
-"""Looking closer: Figures 6 and 7 again under other readings of the method.
+"""Looking closer: Figures 6 and 7 under other readings of the method.
 
-The paper leaves room in five places: which Laplacian, whether the eigenvector of eigenvalue zero counts, one sign
-or both, when a value is as good as zero (its authors' code says below 0.001), and which of two equally good
-actions an option takes.
+The paper leaves five choices open: which Laplacian, whether the eigenvector of eigenvalue zero counts, one sign or
+both, which values count as zero (in its authors' code those below 0.001), and which of two equally good actions an
+option takes.
 """
 
 from __future__ import annotations
@@ -38,22 +38,21 @@ SETTINGS: dict[str, Settings] = {
         "seed": 2018,
         "block": 50,
     },
-    "quick": {
-        "episodes": {"i-maze": 20},
-        "options": [0, 2, 16],
-        "orders": 3,
-        "first": 8,
-        "runs": 4,
-        "max_steps": 100,
-        "seed": 2018,
-        "block": 4,
-    },
+}
+SETTINGS["quick"] = {
+    **SETTINGS["paper"],
+    "episodes": {"i-maze": 20},
+    "options": [0, 2, 16],
+    "orders": 3,
+    "first": 8,
+    "runs": 4,
+    "block": 4,
 }
 REPORTED, ZERO, PLAIN, WALK, ABSOLUTE, ONE = READINGS
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
-    """Diffusion time and mean return of each reading, and of each order in which equal actions are taken."""
+    """Diffusion time and mean return under each reading, and diffusion time for each order of equal actions."""
     mazes = list(settings["episodes"])
     ways = [(name, reading, eigen(**how)) for name in mazes for reading, how in READINGS.items()]
     orders = list(permutations(range(4)))[: settings["orders"]]
@@ -64,26 +63,32 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         [{"maze": name, "options": how} for name, _, how in ways]
         + [{"maze": name, "options": eigen(first[name], ties=order)} for name, order in ties],
     )
-    diffusion = [
-        {"domain": name, "reading": reading, "options": m, "diffusion_time": x}
-        for (name, reading, _), curve in zip(ways, curves, strict=False)
-        for m, x in enumerate(curve)
+    keys = [{"domain": name, "reading": reading} for name, reading, _ in ways]
+    keys += [{"domain": name, "order": "".join(map(str, order))} for name, order in ties]
+    tables = [
+        [{**key, "options": m, "diffusion_time": x} for m, x in enumerate(curve)]
+        for key, curve in zip(keys, curves, strict=True)
     ]
-    tied = [
-        {"domain": name, "order": "".join(map(str, order)), "options": m, "diffusion_time": x}
-        for (name, order), curve in zip(ties, curves[len(ways) :], strict=True)
-        for m, x in enumerate(curve)
-    ]
+    return {
+        "diffusion": [row for rows in tables[: len(ways)] for row in rows],
+        "ties": [row for rows in tables[len(ways) :] for row in rows],
+        "learning": _learning(settings, pmap, ways),
+        "stops": [_stops(name) for name in mazes],
+    }
+
+
+def _learning(settings: Settings, pmap: Pmap, ways: list[tuple[str, str, dict[str, Any]]]) -> list[Row]:
+    """Mean returns for each reading and number of options."""
     keys, scenarios = [], []
     for name, reading, how in ways:
         options = skills(maze(name), how)
         assert options is not None
+        length = {"episodes": settings["episodes"][name], "max_steps": settings["max_steps"]}
         for n in sorted({min(n, len(options)) for n in settings["options"]}):
             keys.append({"domain": name, "reading": reading, "options": n})
-            length = {"episodes": settings["episodes"][name], "max_steps": settings["max_steps"]}
             scenarios.append({"maze": name, "options": {**how, "n": n}, **length})
     found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
-    learning = [
+    return [
         {
             **key,
             "mean_return": float(returns[0].mean()),
@@ -92,16 +97,10 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         }
         for key, returns in zip(keys, found, strict=True)
     ]
-    return {
-        "diffusion": diffusion,
-        "ties": tied,
-        "learning": learning,
-        "stops": [_stops(name) for name in mazes],
-    }
 
 
 def _stops(name: str) -> Row:
-    """How many ends of all eigenoptions the tolerance of 0.001 changes."""
+    """Number of ends of eigenoptions that the tolerance of 0.001 changes."""
     mdp = maze(name)
     ours, theirs = skills(mdp, eigen()), skills(mdp, eigen(absolute=0.001))
     assert ours is not None and theirs is not None  # noqa: PT018
@@ -117,7 +116,7 @@ def _stops(name: str) -> Row:
 
 
 def figure(results: Results) -> Any:
-    """Diffusion time above, mean return below; threads are the orders of equal actions."""
+    """Diffusion time above, mean return below; thin lines are the orders of equal actions."""
     upper: list[plots.Panel] = []
     lower: list[plots.Panel] = []
     for name in distinct(results["diffusion"], "domain"):
@@ -139,15 +138,12 @@ def figure(results: Results) -> Any:
             )
         )
         rows = where(results["learning"], domain=name)
-        counts = [n for n in distinct(where(rows, reading=ONE), "options") if n in distinct(rows, "options")]
+        counts = distinct(where(rows, reading=ONE), "options")
         counts = [n for n in counts if all(where(rows, reading=r, options=n) for r in READINGS)]
         lower.append(
             plots.curve_panel(
                 range(len(counts)),
-                {
-                    reading: [where(rows, reading=reading, options=n)[0]["mean_return"] for n in counts]
-                    for reading in READINGS
-                },
+                {reading: [_mean(results, name, reading, n) for n in counts] for reading in READINGS},
                 "",
                 xlabel="options",
                 ylabel="" if lower else "mean return",
@@ -160,7 +156,7 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Nothing: the paper says nothing of these."""
+    """No claims: the paper does not discuss other readings."""
     return []
 
 
@@ -226,7 +222,7 @@ def _equal_actions(results: Results) -> str:
         f"rounding errors of the eigenvectors decide. Over {len(distinct(results['ties'], 'order'))} orders "
         f"of the actions the diffusion time is, in {'; in '.join(spread)}. "
         + (
-            f"So the first points of the curve of {', '.join(moved)} hang on ties."
+            f"So the first points of the curve of {', '.join(moved)} depend on ties."
             if moved
             else "It hardly matters."
         )
@@ -240,7 +236,7 @@ def _tolerance(results: Results) -> str:
         for r in results["stops"]
     )
     return (
-        "The authors' code takes a value within 0.001 of zero for zero, on eigenvectors of length 1. That "
+        "The authors' code treats a value within 0.001 of zero as zero, on eigenvectors of length 1. That "
         f"changes {changed}. The mean return with 64 options (or all, if fewer) changes by at most "
         f"{_largest(results, ABSOLUTE):.3f}."
     )
@@ -273,9 +269,9 @@ EXPERIMENT = Experiment(
     "variants",
     "Looking closer: other readings of the method",
     "4.2 and 4.3",
-    "It leaves room for other readings. Here Figures 6 and 7 are made again with another Laplacian, without "
+    "The paper leaves other readings open. Here Figures 6 and 7 are computed with another Laplacian, without "
     "the eigenvector of eigenvalue zero, with one sign, with the tolerance of the authors' code, and with "
-    "ties between actions broken in other orders (blue threads).",
+    "ties between actions broken in other orders (thin blue lines).",
     SETTINGS,
     run,
     figure,

@@ -9,6 +9,7 @@ import numpy as np
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import OFTEN, Claim, Experiment, Pmap, Results, Settings, verdict
 from eigenoptions.experiments.paper.first_options import option_rows
+from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options import eigenpurposes
 from eigenoptions.options.solver import solve
@@ -28,7 +29,8 @@ SETTINGS: dict[str, Settings] = {
         "eigenvectors": 8,
     },
 }
-PICTURED = ("normalized", 0.9)  # the paper's Laplacian, and its discount
+# The paper's Laplacian and discount, which the figure shows.
+PICTURED = ("normalized", 0.9)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
@@ -47,7 +49,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 def figure(results: Results) -> Any:
     """Mean length of the options of each eigenvector, the mean of both signs."""
     panels = []
-    for name in dict.fromkeys(r["domain"] for r in results["options"]):
+    for name in distinct(results["options"], "domain"):
         length = np.array(_pictured(results, name)).reshape(-1, 2).mean(axis=1)
         at = np.arange(len(length)) + 1
         panels.append(
@@ -61,12 +63,13 @@ def claims(results: Results) -> list[Claim]:
     rows = results["options"]
     fewest = min(r["n_stops"] for r in rows)
     endless = sum(not np.isfinite(r["mean_length"]) for r in rows)
-    domains = list(dict.fromkeys(r["domain"] for r in rows))
+    domains = distinct(rows, "domain")
     longest = {name: max(_pictured(results, name)) for name in domains}
     shortest = {name: min(x for x in _pictured(results, name) if x > 0) for name in domains}
     gammas = sorted({r["gamma"] for r in rows})
     share = {name: _pictured(results, name, "start_share") for name in domains}
-    early = {name: min(share[name][2:8]) for name in domains}  # e2 to e4, as Figures 3 to 5 show them
+    # Of e2 to e4, which Figures 3 to 5 show.
+    early = {name: min(share[name][2:8]) for name in domains}
     middle = {name: float(np.median(share[name])) for name in domains}
     return [
         Claim(
@@ -78,7 +81,7 @@ def claims(results: Results) -> list[Claim]:
             verdict(fewest >= 1, endless == 0),
             f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
             f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. An "
-            "option can run for ever if from some state it may miss all of its terminating states.",
+            "option can run forever if from some state it may miss all of its terminating states.",
         ),
         Claim(
             "Eigenoptions operate at different frequencies, with the length of a trajectory until "
@@ -106,11 +109,8 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _pictured(results: Results, domain: str, what: str = "mean_length") -> list[float]:
-    return [
-        r[what]
-        for r in results["options"]
-        if r["domain"] == domain and (r["operator"], r["gamma"]) == PICTURED
-    ]
+    operator, gamma = PICTURED
+    return [r[what] for r in where(results["options"], domain=domain, operator=operator, gamma=gamma)]
 
 
 EXPERIMENT = Experiment(
