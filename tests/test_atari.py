@@ -36,7 +36,6 @@ from eigenoptions.atari.emulator import games
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
 from eigenoptions.experiments.atari.published import rows_of_v
-from eigenoptions.parallel import Progress
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 
@@ -230,15 +229,15 @@ def test_the_player_is_found_in_unknown_games() -> None:
 
 
 def test_starts_of_an_unknown_game() -> None:
-    told: list[Progress] = []
-    found = find_starts("Seaquest", n=4, bursts=25, progress=told.append)
+    told: list[tuple[int, int]] = []
+    found = find_starts("Seaquest", n=4, bursts=25, progress=lambda *p: told.append(p))
     assert {start.watch for start in found} == {(70, 97)}
     assert len({start.position for start in found}) == 4
     emulator = Emulator("Seaquest")
     for start in found:
         start.reach(emulator)
         assert emulator.lives == 4
-    assert (told[0].done, told[-1].done, told[-1].total) == (0, 25, 25)
+    assert (told[0], told[-1]) == ((0, 25), (25, 25))
 
 
 def test_influence_tells_the_joystick_from_the_cars() -> None:
@@ -308,12 +307,19 @@ def test_the_collection_is_a_set_of_differences(starts: list[Start], gram: Gram)
 
 
 def test_every_engine_collects_the_same_bytes(starts: list[Start], gram: Gram) -> None:
-    told: list[Progress] = []
+    told: list[tuple[int, int]] = []
     again = collect(
-        "Freeway", starts, n=900, rng=5, longest=400, engine="processes", workers=2, progress=told.append
+        "Freeway",
+        starts,
+        n=900,
+        rng=5,
+        longest=400,
+        engine="processes",
+        workers=2,
+        progress=lambda *p: told.append(p),
     )
     assert np.array_equal(again.sample(500, 3).matrix, gram.sample(500, 3).matrix)
-    assert told[-1].done == told[-1].total == 900
+    assert told[-1] == (900, 900)
     assert not np.array_equal(collect("Freeway", starts, n=900, rng=6, longest=400).matrix, gram.matrix)
 
 

@@ -163,7 +163,7 @@ from eigenoptions.experiments.store import Store
 from tests.test_faults import draw
 folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 with Store(folder) as store:
-    store.pmap(draw, jobs, engine=engine, progress=lambda p: print(p.done, flush=True))
+    store.pmap(draw, jobs, engine=engine, progress=lambda done, total: print(done, flush=True))
 """
 
 
@@ -192,7 +192,7 @@ def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
     assert before < len(jobs)
     with Store(tmp_path / "store") as store:
         first: list[int] = []
-        found = store.pmap(draw, jobs, engine=engine, progress=lambda p: first.append(p.done))
+        found = store.pmap(draw, jobs, engine=engine, progress=lambda done, total: first.append(done))
     assert first[0] >= 4
     assert same(found, jobs)
     assert len(started(marks)) == before + len(jobs) - first[0]

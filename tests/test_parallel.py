@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from tests.clusters import end, members, wait_until
 
-from eigenoptions.parallel import ENGINES, Progress, cluster, pmap, processes
+from eigenoptions.parallel import ENGINES, cluster, current, on_engine, pays, pmap, processes, using
 
 WORKERS = [engine for engine in ENGINES if engine != "serial"]
 
@@ -26,6 +27,10 @@ WORKERS = [engine for engine in ENGINES if engine != "serial"]
 def no_cluster_is_left() -> Iterator[None]:
     yield
     cluster.left()
+
+
+def parent(job: int) -> int:
+    return os.getppid()
 
 
 def draw(seed: int) -> np.ndarray:
@@ -126,13 +131,9 @@ def test_what_does_not_travel_is_told_in_words(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_progress_counts_jobs(engine):
-    seen: list[Progress] = []
-    pmap(draw, [1, 2, 3], engine, progress=seen.append)
-    assert [(p.done, p.total) for p in seen] == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert seen[0].remaining == float("inf")
-    assert seen[-1].remaining == 0
-    assert seen[-1].rate > 0
-    assert sorted(p.seconds for p in seen) == [p.seconds for p in seen]
+    seen: list[tuple[int, int]] = []
+    pmap(draw, [1, 2, 3], engine, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("engine", WORKERS)
@@ -213,6 +214,52 @@ def test_bad_input_is_named(how, message):
         pmap(abs, [1], **how)
 
 
+def test_using_sets_the_engine_of_everything_inside():
+    def where() -> list[int]:
+        return pmap(parent, [1, 2])
+
+    here = os.getpid()
+    assert where() == [os.getppid()] * 2
+    with using("processes", workers=2):
+        assert where() == [here] * 2
+        with using(workers=1):
+            assert current() == ("processes", 1)
+            assert where() == [os.getppid()] * 2
+        assert pmap(parent, [1, 2], "serial") == [os.getppid()] * 2
+        assert current() == ("processes", 2)
+    assert current() == ("serial", None)
+    with pytest.raises(ValueError, match="engine must be one of"), using("cloud"):
+        pass
+
+
+def test_functions_accept_an_engine_for_one_call():
+    @on_engine()
+    def near(x: int) -> tuple[int, str]:
+        return x, current().name
+
+    @on_engine("processes")
+    def far(x: int) -> tuple[int, str]:
+        """Say where."""
+        return x, current().name
+
+    assert (near(1), far(2), near(3, engine="ray")) == ((1, "serial"), (2, "processes"), (3, "ray"))
+    assert near(4, engine="processes", workers=3) == (4, "processes")
+    with using("ray", workers=2):
+        assert (near(1), far(2), far(3, engine="serial")) == ((1, "ray"), (2, "ray"), (3, "serial"))
+    assert (str(inspect.signature(far)), far.__doc__) == ("(x: 'int') -> 'tuple[int, str]'", "Say where.")
+    with pytest.raises(ValueError, match="engine must be one of serial, processes, ray, got 'cloud'"):
+        near(1, engine="cloud")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        near(1, speed=3)
+
+
+def test_short_work_is_not_handed_out():
+    assert not pays(1e9)
+    with using("processes"):
+        assert pays(3.0)
+        assert not pays(0.5)
+
+
 def nap(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
@@ -223,7 +270,7 @@ import sys
 from tests.test_parallel import nap
 from eigenoptions.parallel import pmap
 try:
-    pmap(nap, [0.5] * 400, sys.argv[1], progress=lambda p: print(p.done, flush=True))
+    pmap(nap, [0.5] * 400, sys.argv[1], progress=lambda done, total: print(done, flush=True))
 except KeyboardInterrupt:
     sys.exit(130)
 """

@@ -65,7 +65,7 @@ def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.Monk
         folder,
         "quick",
         engine="serial",
-        progress=lambda p: done.append(p.done),
+        progress=lambda n, total: done.append(n),
         speed=speeds.append,
     )
     assert not speeds

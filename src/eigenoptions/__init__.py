@@ -70,7 +70,12 @@ __version__ = "0.1.0"
 __all__ = [*_MODULE]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
+_SUBMODULES = ("atari", "deep", "envs", "experiments", "features", "parallel", "plots")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"eigenoptions.{name}")
     if name not in _MODULE:
         raise AttributeError(f"module 'eigenoptions' has no attribute {name!r}")
     value = getattr(import_module(f"eigenoptions.{_MODULE[name]}"), name)

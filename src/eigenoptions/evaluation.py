@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from eigenoptions._checks import number, whole
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import endless, policy_of, tables, weights
-from eigenoptions.parallel import ENGINES, pmap
+from eigenoptions.parallel import current, on_engine, pays, pmap
 
 # Exact answers hold about six dense arrays of this many states squared: 0.8 GB together.
 MAX_STATES = 4_000
@@ -34,9 +34,9 @@ ELIMINATION_NUMBERS = 30_000_000
 # Most goals that an elimination serves between two calls of progress.
 GOALS_PER_JOB = 512
 CURVE_JOBS = 32
-# Workers pay for a curve from this many states cubed times values, and for walks from this many steps: a few seconds.
-PARALLEL_FROM_OPERATIONS = 10_000_000_000
-PARALLEL_FROM_STEPS = 100_000_000
+# Seconds of work, to decide whether workers pay: per value of a curve and state cubed, and per step of a walk.
+SECONDS_PER_CUBE = 2e-10
+SECONDS_PER_STEP = 2e-8
 # Steps of a walk between two chances to interrupt it.
 STEPS_PER_CALL = 20_000_000
 
@@ -44,12 +44,11 @@ Progress = Callable[[int, int], object]
 Array = NDArray[np.float64]
 
 
+@on_engine()
 def diffusion_time(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
 ) -> float:
     """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
@@ -63,9 +62,6 @@ def diffusion_time(
         Deterministic or stochastic dynamics of at most 4,000 states, every state reachable from every other.
     options
         Options made for this MDP; None for primitive actions only.
-    engine, workers
-        Engine that serves the goals that need exact elimination, as in `parallel.pmap`; the result is the same. The
-        goals that share one inverse are always computed here.
     progress
         Called with goals done and goals in all, in long computations.
 
@@ -83,16 +79,15 @@ def diffusion_time(
     >>> diffusion_time(mdp, eo.discover(mdp, n_options=64)) < diffusion_time(mdp)
     True
     """
-    walk = _Walk(mdp, options, engine, workers)
+    walk = _Walk(mdp, options)
     return float(walk.means(len(walk.policy), progress).mean())
 
 
+@on_engine()
 def diffusion_curve(
     mdp: MDP,
     options: OptionSet,
     *,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Array:
     """Diffusion time as options are added one by one, in their order (Section 4.2, Figure 6).
@@ -101,9 +96,6 @@ def diffusion_curve(
     ----------
     mdp, options
         As for `diffusion_time`.
-    engine, workers
-        Engine that computes the values, as in `parallel.pmap`, a few values per job; the result is the same. A curve
-        that takes less than a few seconds is computed here in any case.
     progress
         Called with values done and values in all.
 
@@ -123,29 +115,26 @@ def diffusion_curve(
     walk = _Walk(mdp, options)
     many = len(walk.policy) + 1
     report = _counter(progress, many)
-    if engine in ENGINES and many * mdp.n_states**3 < PARALLEL_FROM_OPERATIONS:
-        engine = "serial"
-    if engine == "serial":
-        parts = _map(walk.values, [(m, m + 1) for m in range(many)], engine, {}, None, report)
-    else:
+    if pays(SECONDS_PER_CUBE * many * mdp.n_states**3):
         jobs = list(pairwise(np.linspace(0, many, min(many, CURVE_JOBS) + 1).astype(int).tolist()))
-        parts = _map(_curve_part, jobs, engine, {"mdp": mdp, "options": options}, workers, report)
+        parts = pmap(_curve_part, jobs, shared={"mdp": mdp, "options": options}, arrived=report)
+    else:
+        parts = _map(walk.values, [(m, m + 1) for m in range(many)], {}, report)
     return np.array([value for part in parts for value in part])
 
 
+@on_engine()
 def hitting_times(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
 ) -> Array:
     """Expected number of primitive steps from every state to every goal (Appendix B).
 
     Parameters
     ----------
-    mdp, options, engine, workers, progress
+    mdp, options, progress
         As for `diffusion_time`, whose value is the mean of the entries off the diagonal.
 
     Returns
@@ -160,14 +149,7 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    return _Walk(mdp, options, engine, workers).pairs(progress)
-
-
-class Pool(TypedDict, total=False):
-    """Engine and number of workers, as in `parallel.pmap`."""
-
-    engine: str
-    workers: int | None
+    return _Walk(mdp, options).pairs(progress)
 
 
 @dataclass(frozen=True)
@@ -205,6 +187,7 @@ class Estimate:
         )
 
 
+@on_engine()
 def diffusion_estimate(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -214,7 +197,6 @@ def diffusion_estimate(
     confidence: float = 0.95,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
-    **pool: Unpack[Pool],
 ) -> Estimate:
     """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
 
@@ -237,8 +219,6 @@ def diffusion_estimate(
         Seed or generator that draws the walks.
     progress
         Called with walks done and walks in all.
-    engine, workers
-        Engine that walks, as in `parallel.pmap`; the estimate is the same. Short walks are walked here in any case.
 
     Examples
     --------
@@ -261,7 +241,7 @@ def diffusion_estimate(
         (int(generator.integers(n)), int(generator.integers(2**64, dtype=np.uint64))) for _ in range(walks)
     ]
     shared = {"tables": tables(mdp, policy), "max_steps": max_steps, "walks": walks}
-    found = _covers([(i, *seed) for i, seed in enumerate(seeds)], shared, progress, **pool)
+    found = _covers([(i, *seed) for i, seed in enumerate(seeds)], shared, progress)
     values, steps = np.array([value for value, _ in found]), sum(taken for _, taken in found)
     mean = float(values.mean())
     half = float(t.interval(confidence, walks - 1)[1] * values.std(ddof=1) / np.sqrt(walks))
@@ -272,15 +252,15 @@ def _covers(
     jobs: list[tuple[int, int, int]],
     shared: dict[str, Any],
     progress: Progress | None,
-    engine: str = "serial",
-    workers: int | None = None,
 ) -> list[tuple[float, int]]:
     """Results of `_cover` for all jobs. The length of the first walk decides whether workers pay."""
     report = _counter(progress, len(jobs))
-    found = _map(_cover, jobs[:1], "serial", shared, None, report)
-    if engine in ENGINES and found[0][0][1] * len(jobs) < PARALLEL_FROM_STEPS:
-        engine = "serial"
-    return [walk for (walk,) in [*found, *_map(_cover, jobs[1:], engine, shared, workers, report)]]
+    found = _map(_cover, jobs[:1], shared, report)
+    if pays(SECONDS_PER_STEP * found[0][0][1] * len(jobs)):
+        found += pmap(_cover, jobs[1:], shared=shared, arrived=report)
+    else:
+        found += _map(_cover, jobs[1:], shared, report)
+    return [walk for (walk,) in found]
 
 
 def _cover(
@@ -352,16 +332,14 @@ class _Walk:
     `_kernels.diffusion` for M and K.
     """
 
-    def __init__(
-        self, mdp: MDP, options: OptionSet | None, engine: str = "serial", workers: int | None = None
-    ) -> None:
+    def __init__(self, mdp: MDP, options: OptionSet | None) -> None:
         if isinstance(mdp, MDP) and mdp.n_states > MAX_STATES:
             raise ValueError(
                 f"exact diffusion times need at most {MAX_STATES:,} states, got {mdp.n_states:,}: "
                 "use diffusion_estimate, which samples"
             )
         self.policy = _checked(mdp, options)
-        self.mdp, self.engine, self.workers = mdp, engine, workers
+        self.mdp = mdp
         if mdp.successors is not None:
             self._follow(mdp.successors)
 
@@ -444,7 +422,10 @@ class _Walk:
         group = min(GOALS_PER_JOB, max(1, (ELIMINATION_NUMBERS - n * (n + r)) // (m * (3 * n + r) + 1)))
         parts = np.array_split(goals, -(-len(goals) // group))
         report = _counter(progress, len(goals))
-        found = _map(_eliminated, parts, self.engine, shared, self.workers, report)
+        if current().name == "serial":
+            found = _map(_eliminated, parts, shared, report)
+        else:
+            found = pmap(_eliminated, parts, shared=shared, arrived=report)
         return np.concatenate(found, axis=0).T
 
 
@@ -464,14 +445,10 @@ def _counter(progress: Progress | None, total: int) -> Callable[[int, Sized], No
 def _map(
     function: Callable[..., Any],
     jobs: Sequence[Any],
-    engine: str,
     shared: dict[str, Any],
-    workers: int | None,
     report: Callable[[int, Any], object],
 ) -> list[Any]:
-    """`parallel.pmap`, except that in this process the first error ends the work."""
-    if engine != "serial":
-        return pmap(function, jobs, engine, shared=shared, workers=workers, arrived=report)
+    """`parallel.pmap` in this process, where the first error ends the work."""
     found = []
     for i, job in enumerate(jobs):
         found.append(function(job, **shared))

@@ -10,7 +10,6 @@ feature that never changed. `paper_order` and `complete` convert.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from eigenoptions._checks import one_of, whole
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import BYTES, Ram
 from eigenoptions.atari.starts import Start
-from eigenoptions.parallel import Progress, pmap
+from eigenoptions.parallel import on_engine, pmap
 from eigenoptions.spectra import MOST_DENSE, Spectrum
 from eigenoptions.spectra.gram import Gram
 
@@ -38,6 +37,7 @@ ZERO_TOLERANCE = 1e-11
 Array = NDArray[np.float64]
 
 
+@on_engine()
 def collect(
     game: str,
     starts: Sequence[Start],
@@ -47,9 +47,7 @@ def collect(
     coding: Ram | None = None,
     longest: int = MAX_EPISODE_FRAMES,
     rounds: int = MAX_ROUNDS,
-    engine: str = "serial",
-    workers: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Gram:
     """Differences of features seen in rounds of random episodes, one from each start state (Appendix E).
 
@@ -70,10 +68,8 @@ def collect(
         Frames after which an episode is cut, not counting the way to its start.
     rounds
         Maximal number of rounds; ValueError if they do not suffice, or after three rounds without anything new.
-    engine, workers
-        As in `parallel.pmap`: episodes of a round may run in parallel.
     progress
-        Called with a `Progress` of the new transitions after each episode.
+        Called with new transitions seen and wanted, after each episode.
 
     Returns
     -------
@@ -91,19 +87,18 @@ def collect(
     _checked(name, starts, n=n, longest=longest, rounds=rounds)
     entropy = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
     gram = Gram(features=Ram() if coding is None else coding)
-    begin = time.perf_counter()
     settings = {"game": name, "longest": int(longest), "ways": [start.plain()["actions"] for start in starts]}
 
     def report() -> None:
         if progress is not None:
-            progress(Progress(min(len(gram), n), n, time.perf_counter() - begin))
+            progress(min(len(gram), n), n)
 
     report()
     idle = turn = 0
     while len(gram) < n and turn < rounds and idle < MAX_IDLE_ROUNDS:
         before = len(gram)
         jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
-        _play(gram, jobs, settings, engine, workers, report)
+        _play(gram, jobs, settings, report)
         turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
     if len(gram) < n:
         last = ", the last three without anything new" if idle == MAX_IDLE_ROUNDS else ""
@@ -118,8 +113,6 @@ def _play(
     gram: Gram,
     jobs: list[dict[str, Any]],
     settings: dict[str, Any],
-    engine: str,
-    workers: int | None,
     report: Callable[[], object],
 ) -> None:
     """Add the transitions of a round, in the order of its episodes, on which `Gram.sample` depends."""
@@ -135,7 +128,7 @@ def _play(
             taken += 1
         report()
 
-    pmap(episode, jobs, engine, shared=settings, workers=workers, arrived=arrived)
+    pmap(episode, jobs, shared=settings, arrived=arrived)
 
 
 def episode(job: dict[str, Any], game: str, longest: int, ways: list[list[list[int]]]) -> Bytes:

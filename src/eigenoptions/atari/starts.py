@@ -9,7 +9,6 @@ bytes that drift apart when different actions are held.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,7 +23,6 @@ from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.games import known
 from eigenoptions.atari.ram import BYTES
 from eigenoptions.files import write_bytes
-from eigenoptions.parallel import Progress
 
 # Format of files of start states.
 FORMAT = 1
@@ -118,7 +116,7 @@ def find_starts(
     *,
     rng: int | np.random.Generator = 0,
     bursts: int = 400,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Start]:
     """Find n start states of any game, far apart, in each of which the player survives a second without a button.
 
@@ -135,7 +133,7 @@ def find_starts(
         found, as many follow with places distinguished by single values of the player's bytes, and then by all bytes
         that depend on the action.
     progress
-        Called with a `Progress` of the bursts.
+        Called with bursts done and bursts in all.
 
     Returns
     -------
@@ -325,16 +323,15 @@ def _explore(
     intro: tuple[int, ...],
     bursts: int,
     rng: np.random.Generator,
-    progress: Callable[[Progress], object] | None,
+    progress: Callable[[int, int], object] | None,
 ) -> list[_Cell]:
     """Go back to a rarely visited place, and on from there with sticky random actions; new places are kept."""
-    begin = time.perf_counter()
     position = _place(emulator.ram(), watch)
     cells = {_cell(position, width): _Cell(bytes(intro), emulator.save(), position)}
     archive = list(cells.values())
     for burst in range(bursts):
         if progress is not None:
-            progress(Progress(burst, bursts, time.perf_counter() - begin))
+            progress(burst, bursts)
         weight = np.array([1 / np.sqrt(cell.visits + 1) for cell in archive])
         base = archive[int(rng.choice(len(archive), p=weight / weight.sum()))]
         base.visits += 1
@@ -357,7 +354,7 @@ def _explore(
                 cells[_cell(position, width)] = _Cell(base.actions + bytes(taken), emulator.save(), position)
                 archive.append(cells[_cell(position, width)])
     if progress is not None:
-        progress(Progress(bursts, bursts, time.perf_counter() - begin))
+        progress(bursts, bursts)
     return archive
 
 

@@ -63,7 +63,7 @@ class Atari:
                 engine=self.engine,
                 workers=self.workers,
                 tell=status.say,
-                progress=lambda p: status.step(p.done, p.total),
+                progress=status.step,
                 speed=lambda frames: status.name(f"roll-outs, {frames:,.0f} frames/s"),
             )
         if self.as_json:

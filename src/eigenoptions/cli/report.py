@@ -57,7 +57,7 @@ class Reproduce:
                 engine=self.engine,
                 workers=self.workers,
                 tell=status.say,
-                progress=lambda p: status.step(p.done, p.total),
+                progress=status.step,
             )
             claims = [
                 (o.experiment.name, claim) for o in outcomes for claim in o.experiment.claims(o.results)

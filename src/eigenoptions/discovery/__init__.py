@@ -20,6 +20,7 @@ from eigenoptions.mdp import MDP, Transitions, graph, mazes
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
+from eigenoptions.parallel import on_engine
 from eigenoptions.spectra import spectrum
 
 log = logging.getLogger("eigenoptions")
@@ -40,8 +41,6 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet: ...
@@ -53,11 +52,10 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
+@on_engine()
 def discover(
     source: Any,
     n_options: int | None = None,
@@ -65,8 +63,6 @@ def discover(
     *,
     gamma: float | None = None,
     rng: int | np.random.Generator = 0,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
@@ -88,9 +84,6 @@ def discover(
         farthest state still feels the goal.
     rng
         Used by ``"random"``, and by ``"bottleneck"`` beyond 2,000 states.
-    engine, workers
-        Where to compute what takes long, as in `parallel.pmap`: the options of a large MDP, the samples of an
-        environment. What comes out is the same.
     progress
         Called with percents done and 100; purposes (the spectrum) are about three quarters of the work.
     settings
@@ -108,7 +101,7 @@ def discover(
     LinearOptionSet(2 learned options on 16 features: e1+, e1-)
     """
     if not isinstance(source, MDP):
-        given = {"rng": rng, "gamma": gamma, "engine": engine, "workers": workers, "progress": progress}
+        given = {"rng": rng, "gamma": gamma, "progress": progress}
         return _sampled(source, n_options, method, {**given, **settings})
     mdp = source
     if method not in METHODS:
@@ -126,8 +119,6 @@ def discover(
         purposes,
         gamma,
         provenance={"method": method, **record},
-        engine=engine,
-        workers=workers,
         progress=_share(progress, SPECTRUM if told else 0, 100),
     )
 
@@ -154,7 +145,7 @@ def _sampled(
             f"from samples there are eigenoptions only, not {method!r}: make an MDP with from_env first"
         )
     if isinstance(source, Transitions) or (hasattr(source, "__iter__") and not isinstance(source, str)):
-        for name in ("rng", "engine", "workers", "progress"):  # they are of sampling, and these are samples
+        for name in ("rng", "progress"):  # they are of sampling, and these are samples
             settings.pop(name)
         return from_transitions(source, n_options, **settings)
     if isinstance(source, str) or callable(source) or hasattr(source, "step"):

@@ -25,7 +25,7 @@ from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import current, on_engine, pmap
 from eigenoptions.spectra import spectrum
 from eigenoptions.spectra.gram import Gram
 
@@ -104,6 +104,7 @@ def from_transitions(
     return past.options(n_options, provenance=provenance, **settings)
 
 
+@on_engine()
 def from_samples(
     env: Any,
     n_options: int | None = None,
@@ -113,8 +114,6 @@ def from_samples(
     n_envs: int | None = None,
     rng: int | np.random.Generator = 0,
     max_episode_steps: int | None = None,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Any = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
@@ -130,7 +129,7 @@ def from_samples(
         Transitions to sample.
     n_envs
         Copies sampled together; None: 8, or 1 for an environment that is given as an object.
-    rng, max_episode_steps, engine, workers, progress
+    rng, max_episode_steps, progress
         As in `envs.collect`.
     settings
         As in `from_transitions`. With ``policy="look-ahead"`` the options are bound to `env` if it is an environment;
@@ -151,8 +150,6 @@ def from_samples(
         "n_envs": n_envs,
         "rng": rng,
         "max_episode_steps": max_episode_steps,
-        "engine": engine,
-        "workers": workers,
         "progress": progress,
     }
     if (
@@ -176,14 +173,13 @@ def from_samples(
     return made.look_ahead(env) if made.weights is None and hasattr(env, "step") else made
 
 
+@on_engine()
 def gather(
     parts: Any,
     n_features: int | None = None,
     *,
     dedupe: bool = True,
     features: Any = None,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Gram:
     """One `Gram` of transitions that lie in many files, or that workers make (Section 5.1).
@@ -203,8 +199,6 @@ def gather(
         * a function without arguments that gives one of these or many, called where the part is worked on.
     n_features, dedupe, features
         As in `Gram`.
-    engine, workers
-        Where the parts are read and made, as in `parallel.pmap`.
     progress
         Called with shares done and shares in all.
 
@@ -222,7 +216,7 @@ def gather(
     spans = _spans(parts)
     if not spans:
         raise ValueError("there is nothing to gather: give at least one file, batch or function")
-    if engine == "serial" and dedupe:
+    if current().name == "serial" and dedupe:
         for i, span in enumerate(spans):
             for before, after in _pairs(span):
                 total.add(before, after)
@@ -242,15 +236,13 @@ def gather(
 
     # Sums without dedupe depend on how they were cut, so that must not depend on workers. The more shares, the more
     # often a difference travels: few are best, but not fewer than workers.
-    many = 2 * (workers or os.cpu_count() or 1) if dedupe else JOBS
+    many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS
     bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
     pmap(
         _gathered,
         [spans[low:high] for low, high in pairwise(bounds.tolist())],
-        engine,
         shared={"make": make},
-        workers=workers,
-        progress=None if progress is None else lambda p: progress(p.done, p.total),
+        progress=progress,
         arrived=join,
     )
     return total

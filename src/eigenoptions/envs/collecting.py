@@ -20,7 +20,7 @@ from eigenoptions.envs.exploring import Progress
 from eigenoptions.envs.walking import Halt, Policy, Source, Walker
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import OptionSet
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import Engine, current, on_engine, pmap
 
 log = logging.getLogger("eigenoptions")
 
@@ -102,6 +102,7 @@ class Settings(TypedDict, total=False):
     progress: Progress | None
 
 
+@on_engine()
 def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Transitions]:
     """Collect in chunks that are given out and forgotten, so that any number of transitions fits in memory.
 
@@ -112,7 +113,11 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
     >>> [len(batch) for batch in stream("eigenoptions/IMaze-v0", 250, chunk=100, n_envs=8)]
     [100, 100, 50]
     """
-    walker, far, progress = _walker(env, steps, settings)
+    return _streamed(env, steps, settings, current())
+
+
+def _streamed(env: Source, steps: int, settings: Settings, engine: Engine) -> Iterator[Transitions]:
+    walker, far, progress = _walker(env, steps, settings, engine)
     for _, batch in _walk(walker, range(len(walker.counts)), far, progress):
         yield batch
 
@@ -121,6 +126,7 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
 def collect(env: Source, steps: int, *, out: None = None, **settings: Unpack[Settings]) -> Transitions: ...
 @overload
 def collect(env: Source, steps: int, *, out: str | Path, **settings: Unpack[Settings]) -> Recording: ...
+@on_engine()
 def collect(
     env: Source, steps: int, *, out: str | Path | None = None, **settings: Unpack[Settings]
 ) -> Transitions | Recording:
@@ -154,9 +160,6 @@ def collect(
     option_chance
         With options as policy: the chance that a decision is for an option, where one may start. None: uniform over
         actions and options.
-    engine, workers
-        Where to walk, as in `parallel.pmap`: other engines than ``"serial"`` need an id, an `MDP` or a function as
-        `env`, and give the same bytes. They pay where a chunk takes a tenth of a second or longer.
     progress
         Called with the numbers of transitions collected and wanted.
 
@@ -176,7 +179,7 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    walker, far, progress = _walker(env, steps, settings)
+    walker, far, progress = _walker(env, steps, settings, current())
     if out is not None:
         return _record(walker, Path(out), far, progress)
     done: list[Transitions] = []
@@ -213,26 +216,27 @@ def load_transitions(folder: str | Path) -> Recording:
 class _Far:
     """Other processes, and what they need to make a walker of their own."""
 
-    engine: str
-    workers: int | None
+    engine: Engine
     recipe: dict[str, Any]
 
 
-def _walker(env: Source, steps: int, settings: Settings) -> tuple[Walker, _Far | None, Progress | None]:
+def _walker(
+    env: Source, steps: int, settings: Settings, engine: Engine
+) -> tuple[Walker, _Far | None, Progress | None]:
     given: dict[str, Any] = dict(settings)
     progress = given.pop("progress", None)
-    engine, workers = given.pop("engine", "serial"), given.pop("workers", None)
-    if engine == "serial":
+    alone = hasattr(env, "step") and not isinstance(env, type)
+    if engine.name == "serial" or alone:
+        if engine.name != "serial":
+            log.warning(
+                "an environment given as an object is walked in this process, not by engine %r: "
+                "give its id, or a function that makes it",
+                engine.name,
+            )
         return Walker(env, steps, **given), None, progress
-    if hasattr(env, "step") and not isinstance(env, type):
-        raise ValueError(
-            f"an environment that is given as an object cannot be walked by engine {engine!r}: "
-            "give its id, or a function that makes it"
-        )
-    pmap(len, [], engine, workers=workers)  # refused before an environment is made
     walker = Walker(env, steps, **given)
     recipe = {"env": env, "steps": steps, "settings": {**given, "rng": int(walker.entropy)}}
-    return walker, _Far(engine, workers, recipe), progress
+    return walker, _Far(engine, recipe), progress
 
 
 def _walk(
@@ -274,10 +278,10 @@ def _afar(walker: Walker, wanted: Sequence[int], far: _Far) -> Iterator[tuple[in
     size = max(1, walker._row_bytes() * walker.counts[0])
     group = max(1, min(GROUP, JOB_BYTES // size, -(-len(wanted) // GROUP)))
     jobs = [list(wanted[low : low + group]) for low in range(0, len(wanted), group)]
-    window = max(WINDOW, 4 * (far.workers or 1))
+    window = max(WINDOW, 4 * (far.engine.workers or 1))
     for low in range(0, len(jobs), window):
         part = jobs[low : low + window]
-        done = pmap(_walked, part, far.engine, shared=far.recipe, workers=far.workers)
+        done = pmap(_walked, part, far.engine.name, shared=far.recipe, workers=far.engine.workers)
         for numbers, (batches, why) in zip(part, done, strict=True):
             for k, (i, batch) in enumerate(zip(numbers, batches, strict=False)):
                 last = why is not None and k == len(batches) - 1

@@ -23,7 +23,7 @@ from eigenoptions.experiments.page import Shown, made, section, sheet, taken, ve
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import write_bytes
-from eigenoptions.parallel import Progress, pmap
+from eigenoptions.parallel import current, on_engine
 
 # The package whose presence shows that an extra is installed.
 EXTRAS = {"atari": "ale_py"}
@@ -35,16 +35,15 @@ MARK = ".eigenoptions-report"
 log = logging.getLogger("eigenoptions")
 
 
+@on_engine("processes")
 def reproduce(
     folder: str | Path = "report",
     settings: str = "paper",
     only: Sequence[str] = (),
     *,
     fresh: bool = False,
-    engine: str = "processes",
-    workers: int | None = None,
     tell: Callable[[str], object] = lambda news: None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Outcome]:
     """Run the experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
 
@@ -60,12 +59,10 @@ def reproduce(
         Names of experiments to run; the page also shows others that have results.
     fresh
         Run again what has results; without `only`, results of other settings and code are deleted too.
-    engine, workers
-        Passed to `parallel.pmap`; the results do not depend on them.
     tell
         Called with one line of text before each experiment.
     progress
-        Called as jobs of an experiment finish.
+        Called with jobs done and jobs in all, as the jobs of an experiment finish.
 
     Returns
     -------
@@ -74,12 +71,10 @@ def reproduce(
     """
     out = Path(folder)
     chosen = _chosen(only, settings)
-    # Checks engine and workers before anything is written.
-    pmap(abs, [], engine, workers=workers)
     _claim(out)
     with Store(out / "jobs", fresh=fresh and not only) as store:
         _clear(out, fresh and not only)
-        run = partial(store.pmap, engine=engine, workers=workers, progress=progress)
+        run = partial(store.pmap, progress=progress)
         outcomes = []
         for experiment in all_experiments():
             given = dict(experiment.settings[settings])
@@ -92,7 +87,7 @@ def reproduce(
                 start, saved = time.perf_counter(), store.seconds_saved
                 results = experiment.run(given, partial(run, fresh=again))
                 seconds = time.perf_counter() - start + store.seconds_saved - saved
-                stored = {"results": results, "seconds": seconds, "made": made(engine)}
+                stored = {"results": results, "seconds": seconds, "made": made(current().name)}
                 store.put(experiment.run, given, stored)
             if stored is not None:
                 outcomes.append(Outcome(experiment, given, **stored))

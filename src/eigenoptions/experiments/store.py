@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from eigenoptions.parallel import Progress, pmap
+from eigenoptions.parallel import pmap
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -67,7 +67,7 @@ class Store:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for _ in range(2):  # the second time nothing is missing
     ...         with Store(folder) as store:
-    ...             print(store.pmap(pick, [3, 2], shared={"index": -1}, progress=lambda p: print(p.done)))
+    ...             print(store.pmap(pick, [3, 2], shared={"index": -1}, progress=lambda done, total: print(done)))
     0
     1
     2
@@ -118,11 +118,11 @@ class Store:
         self,
         function: Callable[..., R],
         jobs: Sequence[J],
-        engine: str = "serial",
+        engine: str | None = None,
         *,
         shared: Mapping[str, Any] | None = None,
         workers: int | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: Callable[[int, int], object] | None = None,
         arrived: Callable[[int, R], object] | None = None,
         fresh: bool = False,
     ) -> list[R]:
@@ -163,9 +163,9 @@ class Store:
             if arrived is not None:
                 arrived(at, result)
 
-        def report(p: Progress) -> None:
+        def report(done: int, _: int) -> None:
             if progress is not None:
-                progress(_Resumed(ready + p.done, len(work), p.seconds, ready))
+                progress(ready + done, len(work))
 
         self.seconds_saved += sum(seconds for seconds, _ in stored.values())
         left = [work[i] for i in missing]
@@ -319,21 +319,6 @@ class Store:
                 f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs "
                 "are missing; make it writable, or copy it to another folder and continue there"
             )
-
-
-@dataclass(frozen=True)
-class _Resumed(Progress):
-    """Progress of a map that found stored jobs, which do not count for the rate."""
-
-    ready: int = 0
-
-    @property
-    def rate(self) -> float:
-        return (self.done - self.ready) / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def remaining(self) -> float:
-        return super().remaining if self.done < self.total else 0.0
 
 
 def _error_code(error: sqlite3.DatabaseError) -> int:

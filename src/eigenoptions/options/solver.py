@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.ties import first_best, tolerance
-from eigenoptions.parallel import ENGINES, pmap
+from eigenoptions.parallel import on_engine, pays, pmap
 
 if TYPE_CHECKING:
     from eigenoptions._kernels.planning import Moves
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 OPTIONS_PER_JOB = 8
 # States times options solved between two reports of progress, about 20 ms.
 STATES_PER_REPORT = 2_000_000
-# States times options, about two seconds of work, from which workers are started.
-PARALLEL_FROM_STATES = 20_000_000
+# Seconds of work per state and option, to decide whether workers pay.
+SECONDS_PER_STATE = 1e-7
 # How many times longer a stochastic table takes.
 STOCHASTIC_COST = 20
 # A fixed point is found after about ten improvements; more than this is a defect.
@@ -41,6 +41,7 @@ MAX_SWEEPS = 100_000
 Array = NDArray[np.float64]
 
 
+@on_engine()
 def solve(
     mdp: MDP,
     purposes: Purpose | Iterable[Purpose],
@@ -48,8 +49,6 @@ def solve(
     *,
     tol: float | None = None,
     provenance: dict[str, Any] | None = None,
-    engine: str = "serial",
-    workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> OptionSet:
     """Optimal options of many purposes, exactly: the fixed point of policy iteration (Section 3).
@@ -68,9 +67,6 @@ def solve(
         tolerance is never below ten times the accuracy of a purpose (see `options.ties`).
     provenance
         Entries to record in the set besides gamma.
-    engine, workers
-        Where to compute, as in `parallel.pmap`; the options are the same. Work of less than about two seconds
-        is done in this process in any case.
     progress
         Called with the number of options done and the number of all options.
 
@@ -94,7 +90,7 @@ def solve(
         "order": None if mdp.successors is None or not n else renumbered(mdp.successors),
     }
     cost = mdp.n_states * n * (1 if mdp.successors is not None else STOCHASTIC_COST)
-    if engine == "serial" or (engine in ENGINES and cost < PARALLEL_FROM_STATES):
+    if not pays(SECONDS_PER_STATE * cost):
         _solved((0, n), potentials, **shared, out=made, progress=progress)
     else:
         jobs = [(low, min(low + OPTIONS_PER_JOB, n)) for low in range(0, n, OPTIONS_PER_JOB)]
@@ -112,7 +108,7 @@ def solve(
                 progress(done, n)
 
         shared["potentials"] = np.stack(potentials) if n else potentials
-        pmap(_solved, jobs, engine, shared=shared, workers=workers, arrived=keep)
+        pmap(_solved, jobs, shared=shared, arrived=keep)
     policy, value, mean_length = made
     return OptionSet(
         policy,

@@ -1,66 +1,124 @@
-"""Workers: one ordered map over jobs, on this process, on several, or on a Ray cluster; nobody else knows of them.
+"""Parallel work: one ordered map over jobs, in this process, in several, or on a Ray cluster.
 
-A job is plain data (settings and a seed), so what comes out does not depend on where it ran: all engines give
-the same bytes. Workers compute on one BLAS thread each, and results arrive as they are done.
+A job is plain data (settings and a seed), so its result does not depend on where it ran: all engines give the same
+bytes. Each worker computes with one BLAS thread, and results arrive as they are finished.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
+from eigenoptions._checks import one_of, whole
 from eigenoptions.parallel.jobs import Failure, in_turn
 
 J = TypeVar("J")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+P = ParamSpec("P")
 
-ENGINES = ("serial", "processes", "ray")
+# Work that this process does in less time is not handed out: starting workers would take longer.
+PARALLEL_FROM_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a map over jobs has come.
+class Engine(NamedTuple):
+    """Where `pmap` computes: the name of an engine, and how many jobs run at a time (None: one per core)."""
 
-    Attributes
+    name: str = "serial"
+    workers: int | None = None
+
+
+_current: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+def current() -> Engine:
+    """The engine that `using` has set, else ``"serial"``."""
+    return _current.get() or Engine()
+
+
+@contextmanager
+def using(engine: str | None = None, workers: int | None = None) -> Iterator[Engine]:
+    """Compute on this engine everything inside the block that takes long.
+
+    Results do not depend on it. What takes less than about two seconds is computed in this process in any case.
+
+    Parameters
     ----------
-    done, total
-        Jobs.
-    seconds
-        Since the start.
+    engine
+        ``"serial"`` (this process), ``"processes"`` (on this machine) or ``"ray"``: the cluster that the environment
+        variable ``RAY_ADDRESS`` names, else a cluster of this machine alone. None keeps the engine in use.
+    workers
+        How many jobs run at a time; by default one per core of this machine or of the cluster.
 
     Examples
     --------
-    >>> p = Progress(done=5, total=20, seconds=2.0)
-    >>> p.rate, p.remaining
-    (2.5, 6.0)
+    >>> import eigenoptions as eo
+    >>> mdp = eo.maze("four-rooms")
+    >>> with using("processes", workers=2):
+    ...     options = eo.discover(mdp, n_options=8)
+    >>> (options.policy == eo.discover(mdp, n_options=8).policy).all()
+    np.True_
+    """
+    token = _current.set(_chosen(engine, workers))
+    try:
+        yield current()
+    finally:
+        _current.reset(token)
+
+
+def _chosen(engine: str | None, workers: int | None) -> Engine:
+    before = current()
+    if engine is None:
+        engine, workers = before.name, before.workers if workers is None else workers
+    return Engine(one_of("engine", engine, ENGINES), None if workers is None else whole("workers", workers))
+
+
+def pays(seconds: float) -> bool:
+    """Whether work that takes this process so many seconds is to be handed out to workers."""
+    return current().name != "serial" and seconds >= PARALLEL_FROM_SECONDS
+
+
+class OnEngine(Protocol[P, R_co]):
+    """A function that also accepts `engine` and `workers`, for this call only."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, engine: str, workers: int | None = None, **kwargs: Any) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, workers: int | None, **kwargs: Any) -> R_co: ...
+
+
+def on_engine(default: str = "serial") -> Callable[[Callable[P, R]], OnEngine[P, R]]:
+    """Decorate a function that calls `pmap`: it also accepts `engine=` and `workers=`, which set `using` for the call.
+
+    `default` is the engine of calls outside of `using` that name none.
     """
 
-    done: int
-    total: int
-    seconds: float
+    def decorate(function: Callable[P, R]) -> OnEngine[P, R]:
+        @wraps(function)
+        def call(*args: Any, engine: str | None = None, workers: int | None = None, **kwargs: Any) -> R:
+            if engine is None and _current.get() is None:
+                engine = default
+            with using(engine, workers):
+                return function(*args, **kwargs)
 
-    @property
-    def rate(self) -> float:
-        """Jobs a second."""
-        return self.done / self.seconds if self.seconds > 0 else 0.0
+        return cast("OnEngine[P, R]", call)
 
-    @property
-    def remaining(self) -> float:
-        """Seconds still to go at this rate; infinite before the first job is done."""
-        return (self.total - self.done) / self.rate if self.rate else float("inf")
+    return decorate
 
 
 def pmap(
     function: Callable[..., R],
     jobs: Sequence[J],
-    engine: str = "serial",
+    engine: str | None = None,
     *,
     shared: Mapping[str, Any] | None = None,
     workers: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     arrived: Callable[[int, R], object] | None = None,
 ) -> list[R]:
     """``[function(job, **shared) for job in jobs]``, in order, by an engine of choice.
@@ -71,41 +129,31 @@ def pmap(
     Parameters
     ----------
     function
-        Of a job; for other engines than ``"serial"`` best a function of a module.
+        Called with each job; for other engines than ``"serial"`` best a function of a module.
     jobs
         Plain data, each a second of work or longer if several workers are to pay off.
-    engine
-        ``"serial"`` (this process), ``"processes"`` (on this machine) or ``"ray"``: the cluster that the environment
-        variable ``RAY_ADDRESS`` names, else a cluster of this machine alone. See the page on clusters.
+    engine, workers
+        As in `using`, for this call only.
     shared
-        Arguments that are alike for all jobs. They travel once, and their arrays are read-only in workers.
-    workers
-        How many jobs at a time; by default as many as there are cores, of this machine or of the cluster.
+        Arguments that are the same for all jobs. Large arrays travel once, and workers must not write to them.
     progress
-        Called with a `Progress` at the start and after each job.
+        Called with jobs done and jobs in all, at the start and after each job.
     arrived
-        Called with the number of a job and its result as soon as it is there, to keep it.
+        Called with the number of a job and its result as soon as it is there, for example to store it.
 
     Examples
     --------
     >>> pmap(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"workers must be a whole number from 1, got {workers!r}")
-    work, start = list(jobs), time.perf_counter()
+    chosen = _chosen(engine, workers)
+    work = list(jobs)
     results: dict[int, R] = {}
     errors: dict[int, BaseException] = {}
-
-    def tell() -> None:
-        if progress is not None:
-            progress(Progress(len(results) + len(errors), len(work), time.perf_counter() - start))
-
-    tell()
-    run = _engine(engine, len(work), workers)
-    with closing(run(function, work, dict(shared or {}), workers)) as arriving:
+    if progress is not None:
+        progress(0, len(work))
+    run = _run(chosen, len(work))
+    with closing(run(function, work, dict(shared or {}), chosen.workers)) as arriving:
         for i, outcome in arriving:
             if isinstance(outcome, Failure):
                 errors[i] = outcome.error
@@ -115,26 +163,30 @@ def pmap(
                 results[i] = outcome
                 if arrived is not None:
                     arrived(i, outcome)
-            tell()
+            if progress is not None:
+                progress(len(results) + len(errors), len(work))
     if errors:
         raise errors[min(errors)]
     return [results[i] for i in range(len(work))]
 
 
 class _Run(Protocol):
-    """An engine: numbers of jobs with their results, or a `Failure`, as they come."""
+    """The work of an engine: numbers of jobs with their results, or a `Failure`, as they arrive."""
 
     def __call__(
         self, function: Callable[..., Any], jobs: list[Any], shared: dict[str, Any], workers: int | None
     ) -> Generator[tuple[int, Any], None, None]: ...
 
 
-def _engine(name: str, n_jobs: int, workers: int | None) -> _Run:
-    if name == "ray" and n_jobs:
+ENGINES = ("serial", "processes", "ray")
+
+
+def _run(chosen: Engine, n_jobs: int) -> _Run:
+    if chosen.name == "ray" and n_jobs:
         from eigenoptions.parallel.cluster import on_ray
 
         return on_ray
-    if name == "processes" and n_jobs > 1 and workers != 1:
+    if chosen.name == "processes" and n_jobs > 1 and chosen.workers != 1:
         from eigenoptions.parallel.processes import on_processes
 
         return on_processes

@@ -25,7 +25,7 @@ from eigenoptions.experiments.page import duration, made, section, sheet, verdic
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables
 from eigenoptions.files import write_bytes
-from eigenoptions.parallel import Progress
+from eigenoptions.parallel import current, on_engine
 
 INDEX = "index.json"  # of all games in a folder, for the studio
 MADE = "settings.json"  # of one game
@@ -44,16 +44,15 @@ class Shown:
     seconds: float
 
 
+@on_engine("processes")
 def show(
     game: str,
     folder: str | Path = "out/atari",
     size: str = "paper",
     *,
     fresh: bool = False,
-    engine: str = "processes",
-    workers: int | None = None,
     tell: Callable[[str], object] = lambda news: None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     speed: Callable[[float], object] = lambda frames: None,
 ) -> Shown:
     """Study a game and leave everything about it in a folder of its name; a killed run goes on.
@@ -68,7 +67,7 @@ def show(
         ``"quick"``, ``"paper"`` or ``"full"``.
     fresh
         Start over; else a folder with results of another size is refused.
-    engine, workers, tell, progress
+    tell, progress
         As in `reproduce`.
     speed
         Called with the frames of roll-outs that were emulated a second, as roll-outs arrive.
@@ -94,11 +93,11 @@ def show(
                 frames += result["acts"]
                 speed(frames / (time.perf_counter() - start))
 
-        over = partial(store.pmap, engine=engine, workers=workers, progress=progress, arrived=arrived)
+        over = partial(store.pmap, progress=progress, arrived=arrived)
         tell(f"{name}: start states, collections, roll-outs")
         results = study.run(settings, over)
         seconds = time.perf_counter() - start + store.seconds_saved
-    outcome = Outcome(study, settings, results, seconds, made(engine))
+    outcome = Outcome(study, settings, results, seconds, made(current().name))
     tell(f"{name}: options")
     _keep_options(here, name, settings, results["reached"]["starts"])
     shown = gallery(results, here, tell)
