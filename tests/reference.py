@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -332,19 +333,18 @@ def dense_laplacian(W, operator):
     return L
 
 
-def ldl(A):
-    """Factors L (unit lower triangle) and D (diagonal) of a symmetric matrix, by elimination without exchanges."""
-    A = np.array(A, dtype=float)
-    n = len(A)
-    L, D = np.eye(n), np.zeros(n)
-    for k in range(n):
-        D[k] = A[k, k]
-        for i in range(k + 1, n):
-            L[i, k] = A[i, k] / D[k]
-        for i in range(k + 1, n):
-            for j in range(k + 1, n):
-                A[i, j] -= L[i, k] * A[k, j]
-    return L, D
+def residual(W, normalized, X, low, values):
+    """``A (X + low) - (X + low) values`` of a Laplacian, in decimal arithmetic of 50 digits."""
+    with localcontext() as context:
+        context.prec = 50
+        W = W.toarray()
+        n = len(W)
+        exact = np.vectorize(Decimal, otypes=[object])
+        degree = exact(W.sum(axis=1))
+        one = np.array([1 / d.sqrt() if d and normalized else Decimal(1) for d in degree], dtype=object)
+        A = one[:, None] * (np.diag(degree) + exact(np.zeros((n, n))) - exact(W)) * one
+        Y = exact(X) + exact(low)
+        return (A @ Y - Y * exact(values)).astype(float)
 
 
 # Options (Section 3) ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Kernels against their slow, obvious twins: the sparse factor, planning, passages."""
+"""Kernels against their slow, obvious twins: residuals, planning, passages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,9 @@ from tests.test_spectra import complete, cycle, path, product, random_maze, star
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
-from eigenoptions._kernels.factor import backsolve, factor, symbolic
 from eigenoptions._kernels.passages import betweenness, passages
+from eigenoptions._kernels.residual import inverse_root, residual
 from eigenoptions.options import ties
-
-
-def random_symmetric(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 14))
-    A = rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.3)
-    return np.triu(A, 1) + np.triu(A, 1).T + np.diag(rng.uniform(-1, 1, n) * 4)
 
 
 def random_moves(rng):
@@ -29,41 +22,22 @@ def random_moves(rng):
     return rng.integers(S, size=(S, A)).astype(np.int32)
 
 
-# The sparse factor ------------------------------------------------------------------------------------------
+# Residuals ----------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6))
-def test_factor_is_elimination(seed):
-    A = random_symmetric(seed)
-    n = len(A)
-    sparse = csr_array(A)
-    parent, start = symbolic(sparse.indptr, sparse.indices)
-    shift = 0.37
-    rows, entries, D = factor(sparse.indptr, sparse.indices, sparse.data, shift, parent, start)
-    L, expected = reference.ldl(A + shift * np.eye(n))
-    assert len(D) == n
-    growth = max(np.abs(expected).max(), np.abs(L).max())
-    if growth > 1e4:
-        return  # a pivot close to zero: all digits are lost, in both
-    np.testing.assert_allclose(D, expected, rtol=1e-7, atol=1e-9)
-    made = np.eye(n)
-    for j in range(n):
-        for p in range(start[j], start[j + 1]):
-            made[rows[p], j] = entries[p]
-    np.testing.assert_allclose(made, L, rtol=1e-7, atol=1e-9)
-    # the signs of D are the signs of the eigenvalues (Sylvester)
-    assert (D < 0).sum() == (np.linalg.eigvalsh(A + shift * np.eye(n)) < 0).sum()
-    B = np.random.default_rng(seed).standard_normal((n, 3))
-    X = B.copy()
-    backsolve(start, rows, entries, D, X)
-    np.testing.assert_allclose((A + shift * np.eye(n)) @ X, B, atol=1e-6)
-
-
-def test_factor_stops_at_a_pivot_of_zero():
-    A = csr_array(np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.0, 1.0, 1.0]]))
-    parent, start = symbolic(A.indptr, A.indices)
-    assert factor(A.indptr, A.indices, A.data, 0.0, parent, start)[2].tolist() == [1.0]
-    assert len(factor(A.indptr, A.indices, A.data, 0.5, parent, start)[2]) == 3
+@given(st.integers(0, 10**6), st.booleans())
+def test_residuals_are_exact_where_doubles_lose_every_digit(seed, normalized):
+    W = random_maze(seed % 1000, 6, 6)
+    values, vectors = np.linalg.eigh(
+        reference.dense_laplacian(W, "normalized" if normalized else "combinatorial")
+    )
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    n = len(degree)
+    root = inverse_root(degree) if normalized else (np.ones(n), np.zeros(n))
+    low = 1e-17 * np.random.default_rng(seed).standard_normal((n, n))
+    found = residual(W.indptr, W.indices, W.data, degree, *root, vectors, low, values)
+    exact = reference.residual(W, normalized, vectors, low, values)
+    np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-29)
 
 
 # Planning ---------------------------------------------------------------------------------------------------

@@ -440,7 +440,7 @@ def test_relabelling_the_states_permutes_the_vectors():
 
 def test_auto_is_one_of_the_two():
     small, large = rooms(2, 2, 5), rooms(4, 4, 6)
-    assert small.shape[0] <= spectra.DENSE < large.shape[0]
+    assert small.shape[0] <= spectra.DENSE_UP_TO_STATES < large.shape[0]
     for W, k, solver in (
         (small, 9, "dense"),
         (large, 9, "sparse"),
@@ -507,7 +507,7 @@ def test_the_canonical_basis_depends_on_the_space_alone(seed):
     rows = np.linalg.qr(rng.standard_normal((n, m)))[0].T
     turned = np.linalg.qr(rng.standard_normal((m, m)))[0] @ rows
     values = np.ones(m)
-    a, b = (spectra.canonical(values, x.copy()) for x in (rows, turned))
+    a, b = (spectra.canonical_basis(values, x.T.copy())[0].T for x in (rows, turned))
     np.testing.assert_allclose(a, b, atol=1e-9)
     np.testing.assert_allclose(a @ a.T, np.eye(m), atol=1e-12)
     np.testing.assert_allclose(a.T @ a, rows.T @ rows, atol=1e-12)  # the same space
@@ -569,7 +569,7 @@ def test_an_mdp_is_no_graph(corridor):
 
 
 def test_more_than_can_be_held_is_refused():
-    n = spectra.MOST_DENSE + 1
+    n = spectra.MAX_DENSE_STATES + 1
     for k in (None, n // 2):
         refused(
             ValueError,

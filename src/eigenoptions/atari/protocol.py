@@ -21,7 +21,7 @@ from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import BYTES, Ram
 from eigenoptions.atari.starts import Start
 from eigenoptions.parallel import on_engine, pmap
-from eigenoptions.spectra import MOST_DENSE, Spectrum
+from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum
 from eigenoptions.spectra.gram import Gram
 
 # New transitions to see, and rows of T to draw (Appendix E).
@@ -226,9 +226,10 @@ def complete(spectrum: Spectrum) -> Array:
     [[0.8, 0.6, 0.0], [0.0, 0.0, 1.0], [-0.6, 0.8, 0.0]]
     """
     d = len(spectrum.vectors)
-    if d > MOST_DENSE:
+    if d > MAX_DENSE_STATES:
         raise ValueError(
-            f"{d} directions of {d} features are too many, the limit is {MOST_DENSE}: use fewer bytes (Ram.addresses)"
+            f"{d} directions of {d} features are too many, the limit is {MAX_DENSE_STATES}: "
+            f"use fewer bytes (Ram.addresses)"
         )
     still = np.flatnonzero(~active(spectrum))
     units = np.zeros((d, len(still)))

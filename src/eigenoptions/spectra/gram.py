@@ -18,7 +18,8 @@ from scipy.sparse import csr_array, issparse
 
 from eigenoptions import files
 from eigenoptions.features import OneHot, recalled, record, rows_of
-from eigenoptions.spectra import MOST_DENSE, Spectrum, canonical, spectrum
+from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum, spectrum
+from eigenoptions.spectra.canonical import canonical_basis
 from eigenoptions.spectra.rows import (
     BITS,
     BLOCK,
@@ -207,12 +208,12 @@ class Gram:
         W = _weights(part) if issparse(part) else None
         if W is not None:
             found = spectrum(W, k, "combinatorial")
-            values, columns, n_zero = found.values, found.vectors, found.n_zero
+            values, columns, n_zero, accuracy = found.values, found.vectors, found.n_zero, found.accuracy
         else:
-            values, columns, n_zero = _dense(part, n if k is None else int(k), tol)
+            values, columns, n_zero, accuracy = _dense(part, n if k is None else int(k), tol)
         vectors = np.zeros((self.n_features, columns.shape[1]))
         vectors[active] = columns
-        return Spectrum(values, vectors, "incidence", self.features, n_zero, coords)
+        return Spectrum(values, vectors, "incidence", self.features, n_zero, coords, accuracy)
 
     def _whitened(self, M: Array, k: int | None, tol: float | None) -> Spectrum:
         d = self.n_features
@@ -225,8 +226,12 @@ class Gram:
             raise ValueError(f"k must be in 1..{n}, the directions in which features differ, got {k!r}")
         V = axes[:, kept]
         S = V / np.sqrt(size[kept])
-        values, columns, n_zero = _dense(S.T @ (self.matrix @ S), n if k is None else int(k), tol, V)
-        return Spectrum(values, S @ (V.T @ columns), "incidence", self.features, n_zero)
+        values, columns, n_zero, accuracy = _dense(
+            S.T @ (self.matrix @ S), n if k is None else int(k), tol, V
+        )
+        # Directions have length 1 / sqrt(variance), so errors grow by the largest of these.
+        accuracy = accuracy * float(np.sqrt(n / size[kept][0]))
+        return Spectrum(values, S @ (V.T @ columns), "incidence", self.features, n_zero, None, accuracy)
 
     def merge(self, other: Gram) -> Gram:
         """Both streams as one, in a new Gram.
@@ -433,18 +438,17 @@ def _weights(G: csr_array) -> csr_array | None:
     return -0.5 * edges
 
 
-def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tuple[Array, Array, int]:
-    """The k smallest eigenpairs of G / 2 in the canonical basis, and how many are zero; on other `axes` if given."""
+def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tuple[Array, Array, int, Array]:
+    """The k smallest eigenpairs of G / 2 in the canonical basis (on other `axes` if given), zeros, and accuracy."""
     n = G.shape[0]
-    if n > MOST_DENSE:
+    if n > MAX_DENSE_STATES:
         raise ValueError(
-            f"{n} features that change are too many: the limit is {MOST_DENSE}; hash them, or use fewer"
+            f"{n} features that change are too many: the limit is {MAX_DENSE_STATES}; hash them, or use fewer"
         )
     A = 0.5 * (G.toarray() if issparse(G) else G)
     values, vectors = eigh(A, overwrite_a=True)
     most = float(values[-1])
     limit = (8 * n * np.finfo(float).eps if tol is None else tol) * most
     values = np.where(values > limit, values, 0.0)
-    rows = vectors.T if axes is None else (axes @ vectors).T
-    rows = canonical(values, np.ascontiguousarray(rows), most)
-    return values[:k], rows[:k].T, min(int((values == 0).sum()), k)
+    basis, accuracy = canonical_basis(values, vectors if axes is None else axes @ vectors, most)
+    return values[:k], basis[:, :k], min(int((values == 0).sum()), k), accuracy[:k]
