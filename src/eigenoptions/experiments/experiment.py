@@ -150,13 +150,13 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of an experiment with their settings, the seconds they took, and the machine (see `page.made`)."""
+    """Results of an experiment with their settings, the seconds they took, and the machine (see `page.origin`)."""
 
     experiment: Experiment
     settings: Settings
     results: Results
     seconds: float
-    made: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

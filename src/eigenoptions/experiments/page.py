@@ -76,7 +76,7 @@ def section(outcome: Outcome, claims: list[Claim], more: str = "", data: str | N
 <figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>{more}
 <ul class="evidence">{evidence}</ul>
 {notes}<details><summary>Settings, data and time</summary><dl>{given}
-<div><dt>made</dt><dd>{escape(_where(outcome))}</dd></div>
+<div><dt>computed</dt><dd>{escape(_where(outcome))}</dd></div>
 <div><dt>data</dt><dd>{links}</dd></div></dl></details>
 </section>
 """
@@ -114,23 +114,21 @@ def duration(seconds: float) -> str:
 
 def _where(outcome: Outcome) -> str:
     """Duration, engine, machine and date."""
-    made = outcome.made
-    if not made:
+    at = outcome.origin
+    if not at:
         return f"in {duration(outcome.seconds)}"
-    cores = f"{made['cores']} core{'s' * (made['cores'] != 1)}"
-    return (
-        f"in {duration(outcome.seconds)} by {made['engine']} on {cores}, {made['date']}, {made['versions']}"
-    )
+    cores = f"{at['cores']} core{'s' * (at['cores'] != 1)}"
+    return f"in {duration(outcome.seconds)} by {at['engine']} on {cores}, {at['date']}, {at['versions']}"
 
 
 def taken(shown: Shown) -> str:
     """Total duration, and the number of cores."""
-    cores = sorted({o.made["cores"] for o, _ in shown if o.made})
+    cores = sorted({o.origin["cores"] for o, _ in shown if o.origin})
     on = f" on {' or '.join(map(str, cores))} core{'s' * (cores != [1])}" if cores else ""
     return f"Time taken by the experiments: <b>{duration(sum(o.seconds for o, _ in shown))}</b>{on}."
 
 
-def made(engine: str) -> dict[str, Any]:
+def origin(engine: str) -> dict[str, Any]:
     """Origin of results: engine, cores, versions and date."""
     return {
         "engine": engine,

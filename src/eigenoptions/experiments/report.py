@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
 from eigenoptions.experiments.experiment import LATER, RULES, WORDS, Experiment, Outcome
-from eigenoptions.experiments.page import Shown, made, section, sheet, taken, verdicts
+from eigenoptions.experiments.page import Shown, origin, section, sheet, taken, verdicts
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import write_bytes
@@ -87,7 +87,7 @@ def reproduce(
                 start, saved = time.perf_counter(), store.seconds_saved
                 results = experiment.run(given, partial(run, fresh=again))
                 seconds = time.perf_counter() - start + store.seconds_saved - saved
-                stored = {"results": results, "seconds": seconds, "made": made(current().name)}
+                stored = {"results": results, "seconds": seconds, "origin": origin(current().name)}
                 store.put(experiment.run, given, stored)
             if stored is not None:
                 outcomes.append(Outcome(experiment, given, **stored))
@@ -220,7 +220,7 @@ def _pictures(out: Path, outcome: Outcome) -> str:
     name = outcome.experiment.name
     folder = out / "atari" / name
     record = folder / "gallery.json"
-    source = {"made": outcome.made, "seconds": outcome.seconds}
+    source = {"origin": outcome.origin, "seconds": outcome.seconds}
     try:
         found = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 FORMAT = 1
 # Parts of the library that present results and compute none: their code does not invalidate a stored job.
-PRESENTATION = ("cli", "studio", "plots")
+PRESENTATION = ("cli/", "studio/", "plots/", "experiments/page.py", "experiments/report.py")
 # Codes of SQLite for a file that is not what this module wrote; SQLITE_ERROR is a missing table or column.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 REMEDY = "start over (--fresh), give another folder, or install the version that wrote it"
@@ -143,10 +143,9 @@ class Store:
         fresh
             Delete these jobs first.
         """
-        work, name, code = list(jobs), _name(function), _code(function.__module__)
+        work, (name, code) = list(jobs), self._identity(function)
         common = _digest(_plain(dict(shared))) if shared else ""
         keys = [_key(name, code, job, common) for job in work]
-        self._warn_of_other_code(name, code)
         if fresh:
             self._delete(keys)
         stored = self._read(keys)
@@ -175,19 +174,19 @@ class Store:
 
     def get(self, function: Callable[..., R], job: Any) -> R | None:
         """Return the result of one job, or None if it is not stored."""
-        key = _key(_name(function), _code(function.__module__), job)
+        key = _key(*self._identity(function), job)
         found = self._read([key])
         return decode(found[key][1]) if found else None
 
     def put(self, function: Callable[..., R], job: Any, result: R) -> None:
         """Store the result of one job that was computed elsewhere."""
         self._require_writable(1, 1)
-        name, code = _name(function), _code(function.__module__)
+        name, code = self._identity(function)
         self._write(_key(name, code, job), name, code, job, result, 0.0)
 
     def delete(self, function: Callable[..., Any], job: Any) -> None:
         """Delete the result of one job, so that it is computed again."""
-        self._delete([_key(_name(function), _code(function.__module__), job)])
+        self._delete([_key(*self._identity(function), job)])
 
     def _opened(self, fresh: bool) -> sqlite3.Connection:
         """Open and lock the database; create it if it does not exist."""
@@ -298,13 +297,11 @@ class Store:
             self._execute("DELETE FROM jobs WHERE key = ?", (key,))
         self._execute("COMMIT")
 
-    def _warn_of_other_code(self, name: str, code: str) -> None:
-        if (
-            not self._warned
-            and self._execute(
-                "SELECT 1 FROM jobs WHERE function = ? AND code != ? LIMIT 1", (name, code)
-            ).fetchone()
-        ):
+    def _identity(self, function: Callable[..., Any]) -> tuple[str, str]:
+        """Name and version of the code of a function; warns once of results of other versions."""
+        name, code = _name(function), _code(function.__module__)
+        other = "SELECT 1 FROM jobs WHERE function = ? AND code != ? LIMIT 1"
+        if not self._warned and self._execute(other, (name, code)).fetchone():
             self._warned = True
             log.warning(
                 "%s also holds jobs of another version of the code (of %s, for one), which are not used: "
@@ -312,6 +309,7 @@ class Store:
                 self.folder,
                 name,
             )
+        return name, code
 
     def _require_writable(self, missing: int, total: int) -> None:
         if missing and not self.writable:
@@ -344,9 +342,9 @@ def _code(module: str) -> str:
     root = Path(str(files("eigenoptions")))
     paths = [path for path in root.rglob("*") if path.suffix in (".py", ".txt")]
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(path.relative_to(root) for path in paths):
-        if path.parts[0] not in PRESENTATION:
-            digest.update(f"{path.as_posix()}\0".encode() + (root / path).read_bytes() + b"\0")
+    for name in sorted(path.relative_to(root).as_posix() for path in paths):
+        if not name.startswith(PRESENTATION):
+            digest.update(f"{name}\0".encode() + (root / name).read_bytes() + b"\0")
     if module.partition(".")[0] != "eigenoptions":
         digest.update(Path(str(sys.modules[module].__file__)).read_bytes())
     return digest.hexdigest()

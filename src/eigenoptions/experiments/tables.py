@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from eigenoptions.experiments.experiment import CONFIDENCE, LAST, Results
 
@@ -120,14 +119,16 @@ def curve_rows(key: Mapping[str, Any], returns: NDArray[np.uint8], every: int) -
     >>> curve_rows({}, np.array([[[0, 1], [1, 1]], [[0, 0], [0, 0]]], dtype=np.uint8), 2)[0]["mean"]
     0.75
     """
+    from scipy.stats import t
+
     evaluated = returns[0].astype(float)
     runs, episodes = evaluated.shape
+    width = float(t.interval(CONFIDENCE, runs - 1)[1]) if runs > 1 else 0.0
     rows = []
     for first in range(0, episodes, every):
         part = evaluated[:, first : first + every].mean(axis=1)
-        mean, half = float(part.mean()), 0.0
-        if runs > 1:
-            half = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2) * part.std(ddof=1) / np.sqrt(runs))
+        mean = float(part.mean())
+        half = float(width * part.std(ddof=min(1, runs - 1)) / np.sqrt(runs))
         row = {"episode": min(first + every, episodes), "mean": mean}
         rows.append({**key, **row, "low": max(0.0, mean - half), "high": min(1.0, mean + half)})
     return rows

@@ -21,7 +21,7 @@ from eigenoptions.experiments.atari import experiment
 from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
 from eigenoptions.experiments.atari.jobs import PAPER, collection_of
 from eigenoptions.experiments.experiment import Claim, Outcome, Settings
-from eigenoptions.experiments.page import duration, made, section, sheet, verdicts
+from eigenoptions.experiments.page import duration, origin, section, sheet, verdicts
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables
 from eigenoptions.files import write_bytes
@@ -97,7 +97,7 @@ def show(
         tell(f"{name}: start states, collections, roll-outs")
         results = study.run(settings, over)
         seconds = time.perf_counter() - start + store.seconds_saved
-    outcome = Outcome(study, settings, results, seconds, made(current().name))
+    outcome = Outcome(study, settings, results, seconds, origin(current().name))
     tell(f"{name}: options")
     _keep_options(here, name, settings, results["reached"]["starts"])
     shown = gallery(results, here, tell)
