@@ -1,10 +1,9 @@
-"""Figures for papers, the only door to matplotlib (paper, Figures 1 to 10).
+"""Figures for papers; the only package that imports matplotlib (paper, Figures 1 to 10).
 
-A figure is a grid of panels: what a maze, a PVF, an option or a learning curve looks like is said once, and
-`figure` sets any of them side by side. Nothing here touches pyplot or needs a screen.
+A figure is a grid of panels. Each kind of panel (maze, PVF, option, learning curve) is defined once, and `figure` sets
+any of them side by side. Nothing here uses pyplot or needs a display.
 """
 
-from eigenoptions.plots.fields import landscapes as landscapes
 from eigenoptions.plots.figures import COLUMN as COLUMN
 from eigenoptions.plots.figures import PAGE as PAGE
 from eigenoptions.plots.figures import caption as caption
@@ -12,6 +11,7 @@ from eigenoptions.plots.figures import curves as curves
 from eigenoptions.plots.figures import domains as domains
 from eigenoptions.plots.figures import figure as figure
 from eigenoptions.plots.figures import heat as heat
+from eigenoptions.plots.figures import landscapes as landscapes
 from eigenoptions.plots.figures import options as options
 from eigenoptions.plots.figures import pvfs as pvfs
 from eigenoptions.plots.figures import save as save

@@ -1,4 +1,4 @@
-"""Figures: panels in a grid, the usual ones by name, and files of them that come out the same each time."""
+"""Figures: panels in a grid, the common ones by name, and files with the same bytes on every run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,38 @@ from textwrap import fill
 from typing import Any
 
 import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from matplotlib.gridspec import GridSpec
+from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.files import write_bytes
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.plots.lines import curve_panel
-from eigenoptions.plots.panels import Panel, maze_panel, policy_panel, surface_panel, value_panel
+from eigenoptions.plots.panels import (
+    INK,
+    SIGNED,
+    STOP,
+    Panel,
+    maze_panel,
+    policy_panel,
+    surface_panel,
+    value_panel,
+)
 from eigenoptions.spectra import Spectrum
 
-COLUMN, PAGE = 3.25, 6.75  # inches: one column and both of a conference page
+# Widths in inches of one column and of both columns of a conference page, and the gap between panels.
+COLUMN, PAGE, GAP = 3.25, 6.75, 0.09
+# Number of points per side at which the potential of an option is evaluated.
+GRID_POINTS = 101
 
+# DejaVu comes with matplotlib, so letters are the same on every machine; in SVG files they are outlines. A fixed hash
+# salt gives the same ids on every run. Fonts of type 42 (TrueType) are what conferences ask for.
 STYLE: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.family": "DejaVu Sans",
     "font.size": 7.5,
     "axes.titlesize": 7.5,
     "axes.titlepad": 3.0,
@@ -37,15 +55,16 @@ STYLE: Any = {
     "lines.linewidth": 1.2,
     "figure.dpi": 150,
     "savefig.dpi": 300,
-    "svg.hashsalt": "eigenoptions",  # ids that do not change from run to run
-    "svg.fonttype": "path",  # letters as outlines: looks alike wherever it is opened or inlined
-    "pdf.fonttype": 42,  # TrueType, as conferences ask
+    "svg.hashsalt": "eigenoptions",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
 }
+# File types, and the metadata that would change from run to run.
 FORMATS: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
-}  # file types, and the metadata that would change from run to run
+}
 
 
 def figure(
@@ -63,13 +82,13 @@ def figure(
     panels
         What to draw.
     columns
-        In the grid; up to four by default, eight when there are many panels.
+        Number of columns; by default up to four, or eight for more than 16 panels.
     width
-        In inches; a column of a conference page for up to two panels a row, else the page.
+        Width in inches; by default one column of a conference page for up to two columns, else the page.
     ratios
-        Widths of the columns in proportion to each other; alike by default.
+        Relative widths of the columns; equal by default.
     legend
-        One for all panels of lines, below them; for panels that have none of their own.
+        Draw one legend for all panels of lines below them; for panels without a legend of their own.
 
     Examples
     --------
@@ -82,35 +101,26 @@ def figure(
     if columns is not None and columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
     columns = min(len(drawn), columns or (4 if len(drawn) <= 16 else 8))
-    rows = -(-len(drawn) // columns)
     width = width or (COLUMN if columns <= 2 else PAGE)
     if ratios is not None and (len(ratios) != columns or min(ratios) <= 0):
-        raise ValueError(f"ratios must be {columns} numbers above 0, one a column, got {list(ratios)}")
-    gap = 0.09  # inches
+        raise ValueError(f"ratios must be {columns} numbers above 0, one per column, got {list(ratios)}")
     shares = [r / sum(ratios) for r in ratios] if ratios else [1 / columns] * columns
-    wide = [width * shares[i % columns] - gap for i in range(len(drawn))]
-    letters = [max(4, int(18 * w)) for w in wide]  # that fit above a panel
-    titles = [fill(p.title, n, break_long_words=False) for p, n in zip(drawn, letters, strict=True)]
-    head = 0.05 + 0.13 * max(t.count("\n") + 1 if t else 0 for t in titles)
-    high = min(max(p.aspect * w for p, w in zip(drawn, wide, strict=True)), 2.8)
+    widths = [width * shares[i % columns] - GAP for i in range(len(drawn))]
+    # About 18 letters fit per inch.
+    titles = [
+        fill(panel.title, max(4, int(18 * w)), break_long_words=False)
+        for panel, w in zip(drawn, widths, strict=True)
+    ]
+    title_height = 0.05 + 0.13 * max(title.count("\n") + 1 if title else 0 for title in titles)
+    height = min(max(panel.aspect * w for panel, w in zip(drawn, widths, strict=True)), 2.8)
     with matplotlib.rc_context(STYLE):
-        if any(p.kind == "graph" for p in drawn):
-            fig = Figure(figsize=(width, rows * (high + head) + gap), layout="constrained")
-            grid = fig.add_gridspec(rows, columns, width_ratios=shares)
-        else:  # nothing sticks out of the panels, so the layout is plain arithmetic
-            fig = Figure(figsize=(width, rows * (high + head) + gap))
-            tall = fig.get_figheight()
-            grid = fig.add_gridspec(
-                rows,
-                columns,
-                width_ratios=shares,
-                left=gap / 2 / width,
-                right=1 - gap / 2 / width,
-                bottom=gap / 2 / tall,
-                top=1 - head / tall,
-                wspace=gap / (width / columns - gap),
-                hspace=head / high,
-            )
+        total = -(-len(drawn) // columns) * (height + title_height) + GAP
+        if any(panel.kind == "graph" for panel in drawn):
+            fig = Figure(figsize=(width, total), layout="constrained")
+            grid = fig.add_gridspec(-(-len(drawn) // columns), columns, width_ratios=shares)
+        else:
+            fig = Figure(figsize=(width, total))
+            grid = _plain_grid(fig, shares, height, title_height)
         for i, panel in enumerate(drawn):
             place = grid[i // columns, i % columns]
             ax = fig.add_subplot(place, projection="3d" if panel.kind == "solid" else None)
@@ -119,12 +129,28 @@ def figure(
         if legend:
             _legend(fig)
         if fig.get_layout_engine() is not None:
-            _settle(fig)
+            _fix_layout(fig)
     return fig
 
 
+def _plain_grid(fig: Figure, shares: list[float], height: float, title_height: float) -> GridSpec:
+    """A grid by arithmetic, for panels that nothing sticks out of."""
+    width, total = fig.get_size_inches()
+    return fig.add_gridspec(
+        round((total - GAP) / (height + title_height)),
+        len(shares),
+        width_ratios=shares,
+        left=GAP / 2 / width,
+        right=1 - GAP / 2 / width,
+        bottom=GAP / 2 / total,
+        top=1 - title_height / total,
+        wspace=GAP / (width / len(shares) - GAP),
+        hspace=title_height / height,
+    )
+
+
 def _legend(fig: Figure) -> None:
-    """Say once below all panels what the lines are."""
+    """Add one legend of the lines of all panels below them."""
     lines = {
         label: line
         for ax in fig.axes
@@ -135,8 +161,8 @@ def _legend(fig: Figure) -> None:
     fig.set_figheight(fig.get_figheight() + 0.05 + 0.15 * -(-len(lines) // 4))
 
 
-def _settle(fig: Figure) -> None:
-    """Lay a figure out once, to a millionth: the solver's last bits depend on addresses in memory."""
+def _fix_layout(fig: Figure) -> None:
+    """Run the layout solver once and round its result, because its last bits depend on memory addresses."""
     fig.draw_without_rendering()
     for ax in fig.axes:
         x, y, w, h = (round(float(x), 6) for x in ax.get_position(original=True).bounds)
@@ -152,9 +178,8 @@ def domains(mdps: Sequence[MDP], *, width: float | None = None) -> Figure:
     2
     """
     letters = [{s: c for s, c in ((m.start, "S"), (m.goal, "G")) if s is not None} for m in mdps]
-    return figure(
-        [maze_panel(m.coords, marks, m.name) for m, marks in zip(mdps, letters, strict=True)], width=width
-    )
+    panels = [maze_panel(m.coords, marks, m.name) for m, marks in zip(mdps, letters, strict=True)]
+    return figure(panels, width=width)
 
 
 def pvfs(
@@ -170,13 +195,15 @@ def pvfs(
     Parameters
     ----------
     spectrum
-        Where they come from; its vectors must have one number a state.
+        Spectrum of a state space: its vectors have one number per state.
     coords
         ``(S, 2)`` row and column of each state.
     which
         Columns of ``spectrum.vectors``, counted from 0; by default the first eight after eigenvalue zero.
     surface
-        3-D instead of a heat map.
+        Draw surfaces in 3-D instead of heat maps.
+    width
+        Width of the figure in inches, as in `figure`.
 
     Examples
     --------
@@ -190,10 +217,8 @@ def pvfs(
     if any(not 0 <= i < k for i in chosen):
         raise ValueError(f"which must hold numbers in 0..{k - 1} for {k} eigenvectors, got {chosen}")
     panel = surface_panel if surface else value_panel
-    return figure(
-        [panel(coords, spectrum.vectors[:, i], caption(f"e{i + 1}", spectrum.values[i])) for i in chosen],
-        width=width,
-    )
+    panels = [panel(coords, spectrum.vectors[:, i], caption(f"e{i + 1}", spectrum.values[i])) for i in chosen]
+    return figure(panels, width=width)
 
 
 def options(options: OptionSet, *, columns: int | None = None, width: float | None = None) -> Figure:
@@ -207,10 +232,65 @@ def options(options: OptionSet, *, columns: int | None = None, width: float | No
     return figure(panels, columns=columns, width=width)
 
 
+def landscapes(
+    options: LinearOptionSet,
+    low: ArrayLike,
+    high: ArrayLike,
+    paths: Sequence[Sequence[NDArray[Any]]] | None = None,
+    *,
+    names: tuple[str, str] = ("first", "second"),
+    columns: int | None = None,
+) -> Figure:
+    """Potential of each option over a box of two-dimensional observations, and the paths it takes (Section 5.2).
+
+    Parameters
+    ----------
+    options
+        Options in a feature space of observations with two numbers (MountainCar: position and velocity).
+    low, high
+        ``(2,)`` corners of the box.
+    paths
+        Paths of each option, as `envs.run_options` returns them: each is a line, with a red dot at its end.
+    names
+        Axis labels of the two dimensions.
+    columns
+        Number of columns; up to four by default.
+
+    Examples
+    --------
+    >>> from eigenoptions.features import Raw
+    >>> slope = LinearOptionSet([[1.0, 0.0]], Raw(), 2, weights=np.zeros((1, 2, 2)), labels=("e1+",))
+    >>> len(landscapes(slope, [0, 0], [1, 1]).axes)
+    1
+    """
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if low.shape != (2,) or high.shape != (2,) or not (np.isfinite([low, high]).all() and (low < high).all()):
+        raise ValueError(f"the box must have two dimensions and finite corners, got {low} and {high}")
+    x, y = (np.linspace(low[i], high[i], GRID_POINTS) for i in range(2))
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    heights = options.potential(grid).reshape(len(options), GRID_POINTS, GRID_POINTS)
+    box = (low[0], high[0], low[1], high[1])
+
+    def panel(i: int) -> Panel:
+        def draw(ax: Axes) -> None:
+            centred = heights[i] - np.median(heights[i])
+            top = np.abs(centred).max() or 1.0
+            image: Any = {"origin": "lower", "extent": box, "aspect": "auto"}
+            ax.imshow(centred, cmap=SIGNED, vmin=-top, vmax=top, **image)
+            for path in paths[i] if paths is not None else ():
+                ax.plot(path[:, 0], path[:, 1], color=INK, linewidth=0.6, alpha=0.7)
+                ax.plot(*path[-1], "o", color=STOP, markersize=2.5)
+            ax.set(xlim=box[:2], ylim=box[2:], xlabel=names[0], ylabel=names[1])
+
+        return Panel(draw, caption(options.labels[i], float(options.eigenvalues[i])), 0.85, "graph")
+
+    return figure([panel(i) for i in range(len(options))], columns=columns or min(len(options), 4))
+
+
 def heat(
     values: ArrayLike, coords: ArrayLike | None, label: str = "", *, width: float | None = None
 ) -> Figure:
-    """Heat map of a number a state (a hitting time, a visit count) with a colour bar.
+    """Heat map of one number per state (a hitting time, a visit count) with a colour bar.
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("i-maze")
@@ -222,27 +302,18 @@ def heat(
 
 
 def curves(
-    x: ArrayLike,
-    series: Mapping[str, ArrayLike],
-    *,
-    xlabel: str = "",
-    ylabel: str = "",
-    log: bool = False,
-    confidence: float = 0.95,
-    width: float | None = None,
-    **more: Any,
+    x: ArrayLike, series: Mapping[str, ArrayLike], *, width: float | None = None, **settings: Any
 ) -> Figure:
-    """Lines with confidence bands; see `curve_panel`, which takes what is left.
+    """Lines with confidence bands; `settings` are those of `curve_panel`.
 
     >>> curves([1, 2], {"": [10.0, 1000.0]}, log=True).axes[0].get_yscale()
     'log'
     """
-    panel = curve_panel(x, series, xlabel=xlabel, ylabel=ylabel, log=log, confidence=confidence, **more)
-    return figure([panel], width=width)
+    return figure([curve_panel(x, series, **settings)], width=width)
 
 
 def caption(label: str, eigenvalue: float) -> str:
-    r"""Label and eigenvalue, if it has one; a line may end only between the two.
+    r"""Label and eigenvalue, if there is one; a line may break only between the two.
 
     >>> caption("e2+", 0.25), caption("goal 3", float("nan"))
     ('e2+  λ\xa0=\xa00.25', 'goal 3')
@@ -260,7 +331,7 @@ def svg(fig: Figure) -> str:
 
 
 def save(fig: Figure, path: str | Path) -> None:
-    """Write a figure as .svg, .pdf or .png, whole or not at all."""
+    """Write a figure as .svg, .pdf or .png; on failure the path is left as it was."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"pictures are written as {', '.join('.' + f for f in FORMATS)}, got {str(path)!r}")

@@ -1,20 +1,46 @@
-"""Panels of lines: curves with their bands, many thin ones behind, and levels to compare with (Figures 6 and 7)."""
+"""Panels with axes: curves with confidence bands, thin lines, levels to compare with, and points (Figures 6 and 7)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
+from eigenoptions._checks import number
 from eigenoptions.plots.panels import Panel
 
-CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")  # Okabe and Ito
+# Okabe and Ito's colours, which differ also for the colour-blind; lines differ by dashes as well.
+CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
-THREAD, LEVEL = "#6fa8d6", "#555555"
+THREAD_COLOR, LEVEL_COLOR = "#6fa8d6", "#555555"
+
+
+class Scale(TypedDict, total=False):
+    """Settings of the axes of `curve_panel`.
+
+    Attributes
+    ----------
+    xlabel, ylabel
+        Axis labels.
+    log
+        Make the vertical axis logarithmic.
+    limits
+        Ends of the vertical axis.
+    ticks
+        Labels of the places `x`, one per place; the places are marked by dots.
+    legend
+        Name the lines in a legend (the default).
+    """
+
+    xlabel: str
+    ylabel: str
+    log: bool
+    limits: tuple[float, float] | None
+    ticks: Sequence[str] | None
+    legend: bool
 
 
 def curve_panel(
@@ -22,49 +48,36 @@ def curve_panel(
     series: Mapping[str, ArrayLike],
     title: str = "",
     *,
-    xlabel: str = "",
-    ylabel: str = "",
-    log: bool = False,
     confidence: float = 0.95,
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     threads: Mapping[str, ArrayLike] | None = None,
     levels: Mapping[str, float] | None = None,
-    ticks: Sequence[str] | None = None,
-    limits: tuple[float, float] | None = None,
-    legend: bool = True,
+    **scale: Unpack[Scale],
 ) -> Panel:
-    """Lines: each of `series` is ``(n,)``, or ``(runs, n)`` for a mean with a band (Student's t) around it.
-
-    Lines differ by colour and by dashes.
+    """Lines: each of `series` is ``(n,)``, or ``(runs, n)`` for a mean with a confidence band (Student's t) around it.
 
     Parameters
     ----------
     x
-        ``(n,)`` places.
+        ``(n,)`` horizontal positions.
     series
         Lines by name.
-    title, xlabel, ylabel
-        Words.
-    log
-        Make the vertical axis logarithmic.
+    title
+        Text above the panel.
     confidence
-        Of the bands of series that are runs.
+        Confidence level of the bands of series with several runs.
     bands
-        Lower and upper end, each ``(n,)``, of bands that are known; for series of one line.
+        Lower and upper ends, each ``(n,)``, of known bands of series with one line.
     threads
-        ``(k, n)`` thin lines behind the others, k of one name.
+        ``(k, n)`` thin lines behind the others, k per name.
     levels
-        Horizontal lines.
-    ticks
-        Words at the places of x.
-    limits
-        Ends of the vertical axis.
-    legend
-        Say what the lines are.
+        Horizontal lines by name.
+    scale
+        Labels and scale of the axes, see `Scale`.
 
     Examples
     --------
-    >>> curve_panel([0, 1], {"64 options": [[1.0, 2.0], [3.0, 4.0]]}).kind
+    >>> curve_panel([0, 1], {"64 options": [[1.0, 2.0], [3.0, 4.0]]}, xlabel="episode").kind
     'graph'
     """
     at = np.asarray(x, dtype=float)
@@ -73,34 +86,36 @@ def curve_panel(
     known = {
         name: np.stack([_lines(name, end, at)[0] for end in ends]) for name, ends in (bands or {}).items()
     }
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    number("confidence", confidence, "(0, 1)")
+    log, ticks = scale.get("log", False), scale.get("ticks")
     if ticks is not None and len(ticks) != at.size:
         raise ValueError(f"ticks must have a word for each of {at.size} places, got {len(ticks)}")
+    unknown = set(scale) - set(Scale.__annotations__)
+    if unknown:
+        raise TypeError(f"the axes have {', '.join(Scale.__annotations__)}, not {', '.join(sorted(unknown))}")
 
     def draw(ax: Axes) -> None:
         for name, y in thin.items():
-            ax.plot(at, y.T, color=THREAD, linewidth=0.4, alpha=0.8, label=[name, *[""] * (len(y) - 1)])
+            label = [name, *[""] * (len(y) - 1)]
+            ax.plot(at, y.T, color=THREAD_COLOR, linewidth=0.4, alpha=0.8, label=label)
         for name, level in (levels or {}).items():
-            ax.axhline(level, color=LEVEL, linewidth=0.9, linestyle=(0, (4, 2)), label=name, zorder=1.5)
+            ax.axhline(level, color=LEVEL_COLOR, linewidth=0.9, linestyle=(0, (4, 2)), label=name, zorder=1.5)
         for i, (name, y) in enumerate(lines.items()):
-            style: Any = {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[i % len(DASHES)]}
-            if ticks is not None:
-                style |= {"marker": "o", "markersize": 2.5}
+            style = line_style(i) | ({} if ticks is None else {"marker": "o", "markersize": 2.5})
             mean = y.mean(axis=0)
             ax.plot(at, mean, label=name, **style)
-            ends = known.get(name) if len(y) == 1 else _student(y, confidence)
+            ends = known.get(name) if len(y) == 1 else _mean_interval(y, confidence)
             if ends is not None:
                 low = np.where(ends[0] > 0, ends[0], mean) if log else ends[0]
                 ax.fill_between(at, low, ends[1], color=style["color"], alpha=0.2, linewidth=0)
-        ax.set(xlabel=xlabel, ylabel=ylabel, yscale="log" if log else "linear")
+        ax.set(xlabel=scale.get("xlabel", ""), ylabel=scale.get("ylabel", ""))
+        ax.set_yscale("log" if log else "linear")
         ax.margins(x=0.01 if ticks is None else 0.04)
         if ticks is not None:
             ax.set_xticks(at, ticks)
-        if limits is not None:
-            ax.set_ylim(*limits)
-        named = [name for name in (*thin, *(levels or {}), *lines) if name]
-        if legend and named:
+        if scale.get("limits") is not None:
+            ax.set_ylim(scale["limits"])
+        if scale.get("legend", True) and any((*thin, *(levels or {}), *lines)):
             ax.legend()
 
     return Panel(draw, title, 0.72, "graph")
@@ -109,7 +124,7 @@ def curve_panel(
 def point_panel(
     groups: Mapping[str, ArrayLike], title: str = "", *, xlabel: str = "", ylabel: str = ""
 ) -> Panel:
-    """Points ``(n, 2)``, a colour and a mark for each group; later groups lie above earlier ones.
+    """Points ``(n, 2)``, with one colour and one marker per group; later groups cover earlier ones.
 
     >>> point_panel({"singular": [[1, 0], [2, 5]]}).kind
     'graph'
@@ -126,6 +141,15 @@ def point_panel(
     return Panel(draw, title, 0.72, "graph")
 
 
+def line_style(i: int) -> dict[str, Any]:
+    """Colour and dashes of the line with this number.
+
+    >>> line_style(1)
+    {'color': '#d55e00', 'linestyle': '--'}
+    """
+    return {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[i % len(DASHES)]}
+
+
 def _lines(name: str, y: ArrayLike, at: NDArray[np.float64]) -> NDArray[np.float64]:
     lines = np.atleast_2d(np.asarray(y, dtype=float))
     if lines.ndim != 2 or lines.shape[1:] != at.shape:
@@ -133,7 +157,9 @@ def _lines(name: str, y: ArrayLike, at: NDArray[np.float64]) -> NDArray[np.float
     return lines
 
 
-def _student(y: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """Ends of the interval of the mean over runs."""
-    half = stdtrit(len(y) - 1, 0.5 + confidence / 2) * y.std(axis=0, ddof=1) / np.sqrt(len(y))
-    return np.stack([y.mean(axis=0) - half, y.mean(axis=0) + half])
+def _mean_interval(y: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """``(2, n)`` ends of the confidence interval of the mean over runs."""
+    from scipy.stats import sem, t
+
+    ends = np.reshape(t.interval(confidence, len(y) - 1), (2, 1))
+    return y.mean(axis=0) + ends * sem(y)

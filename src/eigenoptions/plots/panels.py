@@ -1,8 +1,8 @@
-"""Panels of states: a maze, a number a state or an option, as a function of one axes (paper, Figures 1 to 5).
+"""Panels of states: a maze, one number per state, or an option (paper, Figures 1 to 5).
 
-Small mazes are drawn as vectors, all cells in one collection; large ones as a coarse image with an arrow a
-block of states, so that a million states take no longer than they must. Colours are safe for the
-colour-blind, and what matters differs in shape too: a stop has no arrow.
+Small mazes are drawn as vector graphics, all cells in one collection; large ones as a coarse image with one arrow per
+block of states, which keeps a million states cheap. The colours are safe for the colour-blind, and what matters differs
+in shape, too: a state where an option stops has no arrow.
 """
 
 from __future__ import annotations
@@ -25,26 +25,30 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions.mdp import MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
-MARKS = {"S": "#8ecdf0", "G": "#f7c04a"}  # start and goal
+# Colours of start and goal.
+MARKS = {"S": "#8ecdf0", "G": "#f7c04a"}
 SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff", "#e66101"])
-SEQUENTIAL = matplotlib.colormaps["viridis"]  # not cividis: its middle is the grey of the walls
+# Not cividis: its middle is the grey of the walls.
+SEQUENTIAL = matplotlib.colormaps["viridis"]
 ARROW = np.array([(-36, -5), (8, -5), (8, -18), (36, 0), (8, 18), (8, 5), (-36, 5)]) / 100
-DETAIL = 2500  # up to so many states a cell is a vector; beyond, a pixel
-PIXELS, ARROWS, FACETS = 400, 28, 64  # longest side in blocks of a coarse image, of its arrows, of a surface
+# Up to this many states cells are drawn as vector graphics, beyond as pixels.
+DETAIL = 2500
+# Longest side in blocks of a coarse image, of the arrows on it, and of a surface.
+PIXELS, ARROWS, FACETS = 400, 28, 64
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure: how to draw it, its title, and its shape.
+    """One picture of a figure.
 
     Attributes
     ----------
     draw
-        Called with the axes.
+        Function that draws it on the axes it is called with.
     title
-        Above it.
+        Text above it.
     aspect
-        Height over width.
+        Height divided by width.
     kind
         ``"map"`` (a grid of states, no axes), ``"solid"`` (3-D) or ``"graph"`` (with axes and labels).
     """
@@ -56,7 +60,7 @@ class Panel:
 
 
 def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None, title: str = "") -> Panel:
-    """Walls grey, states white, with letters on some states, like Figure 1.
+    """Maze with grey walls and white states, and letters on some states, like Figure 1.
 
     >>> maze_panel([[0, 0], [0, 1], [0, 2]], {0: "S", 2: "G"}).aspect
     0.6
@@ -69,16 +73,9 @@ def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None,
             row, col = cells[state]
             tint = MARKS.get(letter, "white")
             ax.add_artist(PathPatch(_joined(_squares(cells[[state]])), facecolor=tint, linewidth=0))
-            ax.text(
-                col,
-                row,
-                letter,
-                size=_letter(ax, cells),
-                weight="bold",
-                ha="center",
-                va="center_baseline",
-                path_effects=[withStroke(linewidth=1.5, foreground=tint)],
-            )
+            style: Any = {"weight": "bold", "ha": "center", "va": "center_baseline"}
+            outline = [withStroke(linewidth=1.5, foreground=tint)]
+            ax.text(col, row, letter, size=_letter(ax, cells), path_effects=outline, **style)
 
     return Panel(draw, title, _aspect(cells))
 
@@ -92,9 +89,9 @@ def value_panel(
     limits: tuple[float, float] | None = None,
     label: str | None = None,
 ) -> Panel:
-    """Heat map of a number a state: blue to orange around zero, or dark to light when not `signed`.
+    """Heat map of one number per state: blue to orange around zero, or dark to light if not `signed`.
 
-    `limits` sets the ends of the scale (for several panels alike); with a `label` a colour bar is drawn.
+    `limits` sets the ends of the colour scale, so that several panels can share one; `label` adds a colour bar.
 
     >>> value_panel([[0, 0], [1, 0]], [-1.0, 1.0], "PVF").title
     'PVF'
@@ -128,7 +125,7 @@ def value_panel(
 
 
 def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") -> Panel:
-    """Surface whose height is a number a state, walls as gaps, like Figure 2 (left).
+    """Surface whose height is one number per state, with gaps for walls, like Figure 2 (left).
 
     >>> surface_panel([[0, 0], [0, 1]], [0.0, 1.0]).kind
     'solid'
@@ -142,7 +139,7 @@ def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") 
         free = np.flatnonzero(count)
         height = (np.bincount(where, weights=v, minlength=len(count))[free]) / count[free]
         row, col = np.divmod(free, shape[1])
-        # A corner is as high as the cells around it on average: the surface is whole where one can walk.
+        # The height of a corner is the mean of the cells around it, so that the surface is connected.
         corner = np.stack(
             [(row + dy) * (shape[1] + 1) + col + dx for dy, dx in ((0, 0), (0, 1), (1, 1), (1, 0))], 1
         )
@@ -170,11 +167,10 @@ def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") 
 
 
 def policy_panel(coords: ArrayLike | None, policy: ArrayLike, title: str = "") -> Panel:
-    """Option as arrows, the states where it stops in red, like Figures 2 to 5.
+    """Option as arrows, with the states where it stops in red, like Figures 2 to 5.
 
-    On a large maze an arrow is the mean move of a block of states (none where moves cancel), and a block is as red as
-    it has states where the option stops: a tenth of the blocks that hold any are full. Actions beyond the four moves
-    are dots.
+    On a large maze each arrow is the mean move of a block of states (none where moves cancel), and the shade of red
+    grows with the share of states in a block where the option stops. Actions beyond the four moves are dots.
 
     >>> policy_panel([[0, 0], [0, 1]], [1, -1], "e2+").title
     'e2+'
@@ -188,19 +184,18 @@ def policy_panel(coords: ArrayLike | None, policy: ArrayLike, title: str = "") -
 
     def draw(ax: Axes) -> None:
         stops = actions < 0
+        _ground(ax, cells, stops)
         if len(cells) <= DETAIL:
-            _ground(ax, cells, stops)
             at, step = cells.astype(np.float64), 1
             moves = np.zeros((len(cells), 2))
             moves[~stops & (actions < 4)] = np.array(MOVES, dtype=float)[actions[~stops & (actions < 4)]]
             other = cells[actions >= 4]
             ax.scatter(other[:, 1], other[:, 0], s=2, c=WALL, linewidths=0)
         else:
-            _ground(ax, cells, stops)
             at, moves, step = _mean_moves(cells, actions)
             _stops(ax, cells, stops)
         going = np.hypot(*moves.T) > 0.1
-        # As artists: add_patch would walk all corners in Python to widen limits that are already set.
+        # Not by add_patch, which loops over all corners in Python to widen limits that are already set.
         shapes = at[going, None, ::-1] + step * _turned(ARROW, moves[going])
         ax.add_artist(PathPatch(_joined(shapes), facecolor=INK, linewidth=0))
 
@@ -226,7 +221,7 @@ def _numbers(values: ArrayLike, cells: NDArray[np.int64]) -> NDArray[np.float64]
 
 
 def _ends(v: NDArray[np.float64]) -> tuple[float, float]:
-    """Lowest and highest finite number, apart from each other."""
+    """Lowest and highest finite number; widened if they are equal."""
     finite = v[np.isfinite(v)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
@@ -235,7 +230,7 @@ def _ends(v: NDArray[np.float64]) -> tuple[float, float]:
 def _scale(
     v: NDArray[np.float64], signed: bool, limits: tuple[float, float] | None
 ) -> tuple[Colormap, Callable[[Any], Any]]:
-    """Colour map and norm; white is zero when signed."""
+    """Colour map and norm; if signed, zero is white."""
     low, high = limits or _ends(v)
     if signed and limits is None:
         top = max(abs(low), abs(high))
@@ -244,13 +239,13 @@ def _scale(
 
 
 def _extent(cells: NDArray[np.int64]) -> tuple[float, float, float, float]:
-    """Left, right, bottom and top of the states with one ring of wall."""
+    """Left, right, bottom and top of the states and one ring of wall."""
     low, high = _corners(cells)
     return low[1] - 1.5, high[1] + 1.5, high[0] + 1.5, low[0] - 1.5
 
 
 def _corners(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """First and last row and column; a column at a time, which is ten times faster than both at once."""
+    """First and last row and column; column by column, which is ten times faster than both at once."""
     return np.array([[side.min() for side in cells.T], [side.max() for side in cells.T]])
 
 
@@ -266,7 +261,7 @@ def _frame(ax: Axes, cells: NDArray[np.int64]) -> None:
 
 
 def _letter(ax: Axes, cells: NDArray[np.int64]) -> float:
-    """Size in points of a letter that fits a cell, within what can be read."""
+    """Font size in points of a letter that fits a cell and can be read."""
     left, right, bottom, top = _extent(cells)
     box = np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi
     return float(np.clip(0.75 * min(box[0] / (right - left), box[1] / (bottom - top)), 5.5, 9.0))
@@ -280,7 +275,7 @@ def _squares(cells: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _turned(shape: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``(n, corners, 2)`` a shape that points right, turned to point along each (row, column) move."""
+    """``(n, corners, 2)`` copies of a shape that points right, rotated to each (row, column) move."""
     down, right = moves.T
     turn = np.stack([right, down, -down, right], axis=1).reshape(-1, 2, 2)
     turned: NDArray[np.float64] = shape @ turn
@@ -288,7 +283,7 @@ def _turned(shape: NDArray[np.float64], moves: NDArray[np.float64]) -> NDArray[n
 
 
 def _joined(shapes: NDArray[np.float64]) -> Path:
-    """One path of many polygons ``(n, corners, 2)``: one artist, and a third of the bytes of n."""
+    """One path of many polygons ``(n, corners, 2)``: a third of the bytes of one path per polygon."""
     closed = np.concatenate([shapes, shapes[:, :1]], axis=1)
     codes = np.full(closed.shape[:2], Path.LINETO, dtype=np.uint8)
     codes[:, 0], codes[:, -1] = Path.MOVETO, Path.CLOSEPOLY
@@ -303,7 +298,8 @@ def _ground(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> Non
         line = {"edgecolor": "#c8c8c8", "linewidth": 0.25 if max(np.ptp(cells, axis=0)) < 40 else 0.05}
         for chosen, color in ((~stops, "white"), (stops, STOP)):
             ax.add_artist(PathPatch(_joined(_squares(cells[chosen])), facecolor=color, **line))
-    else:  # a block is as grey as it has walls
+    else:
+        # The grey of a block is its share of walls.
         where, shape, step = _blocks(cells, PIXELS)
         share = np.bincount(where, minlength=shape[0] * shape[1]).reshape(shape) / step**2
         grey = LinearSegmentedColormap.from_list("walls", [WALL, "white"])
@@ -311,7 +307,10 @@ def _ground(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> Non
 
 
 def _stops(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> None:
-    """Density of the stops: a single one is seen as well as one in every room."""
+    """Density of the stops, scaled so that a single stop is as visible as one per room.
+
+    The densest tenth of the blocks with stops is fully red.
+    """
     where, shape, step = _blocks(cells, PIXELS // 4)
     n = shape[0] * shape[1]
     share = np.bincount(where[stops], minlength=n) / np.maximum(np.bincount(where, minlength=n), 1)
@@ -324,7 +323,7 @@ def _stops(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> None
 
 
 def _image(ax: Axes, pixels: Any, step: int, cells: NDArray[np.int64], **scale: Any) -> Any:
-    """One pixel a block, at the place of its states."""
+    """Image with one pixel per block, at the place of its states."""
     low = _corners(cells)[0] - 0.5
     place = (low[1], low[1] + pixels.shape[1] * step, low[0] + pixels.shape[0] * step, low[0])
     picture = ax.imshow(pixels, extent=place, interpolation="none", **scale)
@@ -333,7 +332,7 @@ def _image(ax: Axes, pixels: Any, step: int, cells: NDArray[np.int64], **scale: 
 
 
 def _blocks(cells: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
-    """Give each state's square block, the rows and columns of blocks (at most `most`), and a block's side."""
+    """Number of each state's square block, rows and columns of blocks (at most `most`), and side of a block."""
     low, high = _corners(cells)
     sides = high - low + 1
     step = int(-(-sides.max() // most))
@@ -344,7 +343,7 @@ def _blocks(cells: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], tup
 def _mean_moves(
     cells: NDArray[np.int64], actions: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Centres of coarse blocks, the direction of their mean move (0 where moves cancel), a block's side."""
+    """Centres of coarse blocks, direction of their mean move (0 where moves cancel), and side of a block."""
     where, shape, step = _blocks(cells, ARROWS)
     moving = (actions >= 0) & (actions < 4)
     move = np.array(MOVES, dtype=float)[actions[moving]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,7 +15,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from eigenoptions.files import write_bytes
-from eigenoptions.plots.lines import CYCLE, DASHES
+from eigenoptions.plots.lines import line_style
 from eigenoptions.plots.panels import INK, Panel
 
 HEAT = matplotlib.colormaps["inferno"]
@@ -105,8 +104,7 @@ def time_panel(
 
     def draw(ax: Axes) -> None:
         for i, (name, share) in enumerate(shares.items()):
-            style: Any = {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[i % len(DASHES)]}
-            ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **style)
+            ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **line_style(i))
         ax.set(xlabel="share of the time", ylabel=label, xlim=(0, 1))
         ax.legend()
 
