@@ -1,4 +1,4 @@
-"""The studio's server: the library's numbers, good manners towards other sites, and calm in the face of nonsense."""
+"""The studio's server: the numbers of the library, access control, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
-from eigenoptions.mdp.maps import open_map
-from eigenoptions.studio import answers, app, streams
-from eigenoptions.studio.requests import MOST_BYTES
-from eigenoptions.studio.security import MANNERS, Manners
-from eigenoptions.studio.server import PAGE, listen
+from eigenoptions.mdp.maps import RULES, open_map
+from eigenoptions.spectra import OPERATORS
+from eigenoptions.studio import app, endpoints
+from eigenoptions.studio.requests import MAX_BODY_BYTES, Request
+from eigenoptions.studio.security import SECURITY_HEADERS, LocalOnly
+from eigenoptions.studio.server import MAX_WORKERS, PAGE, listen
 
-ROOMS = "\n".join(next(m["map"] for m in answers.built_in() if m["name"] == "four-rooms"))
+ROOMS = "\n".join(endpoints.drawn(eo.maze("four-rooms")))
 PIECES = "S.#..\n..#.G"
 
 
 @contextmanager
-def serving(studio: Manners) -> Iterator[httpx.Client]:
+def serving(studio: LocalOnly) -> Iterator[httpx.Client]:
     """A real server on a free port, and a client that talks to it."""
     with listen("127.0.0.1", 0) as listener:
         server = uvicorn.Server(uvicorn.Config(studio, log_level="critical", ws="none"))
@@ -93,7 +94,7 @@ def test_the_page_is_light_and_asks_no_other_host(client: httpx.Client) -> None:
     for name in ["", *(file.name for file in PAGE.iterdir())]:
         answer = client.get(f"/{name}")
         assert answer.status_code == 200
-        for header, value in MANNERS.items():
+        for header, value in SECURITY_HEADERS.items():
             assert answer.headers[header] == value
         total += len(answer.content) if name else 0
         elsewhere = set(re.findall(r"\w+://[^\s\"'`<>]+", answer.text)) - {"http://www.w3.org/2000/svg"}
@@ -108,6 +109,14 @@ def test_every_element_the_scripts_look_for_is_on_the_page() -> None:
     for script in PAGE.glob("*.js"):
         for name in re.findall(r'\$\("([\w-]+)"\)', script.read_text(encoding="utf-8")):
             assert name in ids, f"{script.name} looks for {name}"
+
+
+def test_the_page_offers_what_the_registries_hold(client: httpx.Client) -> None:
+    hello = client.get("/api/hello").json()
+    assert [m["name"] for m in hello["mazes"]] == eo.mazes()
+    assert hello["operators"] == list(OPERATORS)
+    assert hello["kinds"] == list(RULES)
+    assert set(hello["methods"]) >= {"eigen", "bottleneck", "random"}
 
 
 def test_every_control_has_a_name() -> None:
@@ -143,7 +152,7 @@ def test_the_time_it_took_is_in_the_header(client: httpx.Client) -> None:
     answer = client.post("/api/picture", json={"map": ROOMS})
     parts = dict(part.split(";dur=") for part in answer.headers["server-timing"].split(", "))
     assert set(parts) == {"maze", "spectrum", "options", "pack", "total"}
-    assert 0 < float(parts["total"]) < 60_000
+    assert all(float(ms) >= 0 for ms in parts.values())
 
 
 def test_a_maze_in_pieces_counts_its_zeros(client: httpx.Client) -> None:
@@ -186,9 +195,9 @@ def test_a_map_is_text_and_never_a_file(client: httpx.Client, text: str) -> None
 def test_random_mazes_hang_together_and_keep_to_their_size(
     kind: str, rows: int, cols: int, seed: int
 ) -> None:
-    ask = answers.Ask(kind=kind, rows=rows, cols=cols, seed=seed)
-    found = answers.random_maze(ask, lambda: None)["map"]
-    assert found == answers.random_maze(ask, lambda: None)["map"]
+    request = Request(kind=kind, rows=rows, cols=cols, seed=seed)
+    found = endpoints.random_map(request, lambda: None)["map"]
+    assert found == endpoints.random_map(request, lambda: None)["map"]
     mdp = eo.maze("\n".join(found) + "\n")
     assert len(found) <= max(rows, 3)
     assert len(found[0]) <= max(cols, 3)
@@ -219,13 +228,14 @@ def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
     assert max(found["options"]["by"]) >= 0
 
 
-def test_an_option_in_a_race_runs_to_its_end() -> None:
-    mdp = eo.maze("four-rooms")
-    options = eo.discover(mdp, n_options=8)
-    path, by, _ = answers._walk(mdp, options, np.random.default_rng(0))
-    for i in range(1, len(by)):
-        if by[i - 1] >= 0 and options.policy[by[i - 1], path[i]] >= 0:
-            assert by[i] == by[i - 1]
+def test_an_option_in_a_race_runs_to_its_end(client: httpx.Client) -> None:
+    options = eo.discover(eo.maze("four-rooms"), n_options=8)
+    for seed in range(4):
+        lane = post(client, "race", map=ROOMS, n_options=8, seed=seed)["options"]
+        path, by = lane["path"], lane["by"]
+        for i in range(1, len(by)):
+            if by[i - 1] >= 0 and options.policy[by[i - 1], path[i]] >= 0:
+                assert by[i] == by[i - 1]
 
 
 def test_diffusion_times_are_the_curve_of_the_library(client: httpx.Client) -> None:
@@ -264,7 +274,7 @@ def test_learning_curves_are_those_of_the_library(client: httpx.Client) -> None:
 
 
 def test_samples_become_the_laplacian(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PACE", 0.0)
+    monkeypatch.setattr(endpoints, "SAMPLING_INTERVAL", 0.0)
     head, *looks, end = lines(client, "sample", map=ROOMS, seed=1)
     mdp = eo.maze("four-rooms")
     L = eo.laplacian(eo.graph(mdp), "combinatorial")
@@ -294,7 +304,7 @@ def test_the_options_file_is_what_save_writes(client: httpx.Client, tmp_path: Pa
     assert found.provenance["operator"] == "combinatorial"
 
 
-# Manners
+# Bad input and other sites
 
 
 @pytest.mark.parametrize(
@@ -310,18 +320,18 @@ def test_the_options_file_is_what_save_writes(client: httpx.Client, tmp_path: Pa
         ("picture", {"map": 3}, "map must be text, got 3"),
         ("picture", {"map": "." * 65}, "at most 64 x 64 cells, got 1 x 65"),
         ("picture", {"map": ".\n" * 90}, "at most 64 x 64 cells, got 90 x 1"),
-        ("picture", {"map": ROOMS, "gamma": 1}, "gamma must be a number in 0..0.999, got 1"),
-        ("picture", {"map": ROOMS, "gamma": True}, "gamma must be a number"),
-        ("picture", {"map": ROOMS, "gamma": "0.9"}, "gamma must be a number"),
+        ("picture", {"map": ROOMS, "gamma": 1}, "gamma must be in [0, 0.999], got 1"),
+        ("picture", {"map": ROOMS, "gamma": True}, "gamma must be in [0, 0.999], got True"),
+        ("picture", {"map": ROOMS, "gamma": "0.9"}, "gamma must be in [0, 0.999], got '0.9'"),
         ("picture", {"map": ROOMS, "shown": 65}, "shown must be a whole number in 1..64, got 65"),
-        ("picture", {"map": ROOMS, "shown": 10**400}, "got a huge number"),
+        ("picture", {"map": ROOMS, "shown": 10**400}, "shown must have at most 60 characters, got 401"),
         ("picture", {"map": ROOMS, "operator": "magic"}, "operator must be one of normalized"),
         ("picture", {"map": ROOMS, "seed": 1}, "unknown field 'seed'"),
         ("race", {"map": "S.."}, "no goal (G)"),
         ("race", {"map": "S.#G"}, "cannot be reached"),
         ("options", {"map": ROOMS, "n_options": 0}, "n_options must be a whole number in 1..128"),
         ("random", {"rows": 2}, "rows must be a whole number in 3..64, got 2"),
-        ("random", {"kind": "cave"}, "kind must be one of rooms, perfect, open, got cave"),
+        ("random", {"kind": "cave"}, "kind must be one of rooms, perfect, open, got 'cave'"),
     ],
 )
 def test_bad_requests_get_one_line(client: httpx.Client, path: str, body: dict[str, Any], words: str) -> None:
@@ -334,8 +344,8 @@ def test_bad_requests_get_one_line(client: httpx.Client, path: str, body: dict[s
         ("measure", open_map(30, 30), "for at most 700 states, got 900"),
         ("measure", PIECES, "diffusion time is infinite"),
         ("learn", "..G", "no start (S)"),
-        ("learn", "S.#.G", "no way leads from the start to the goal"),
-        ("sample", PIECES, "in several pieces"),
+        ("learn", "S.#.G", "no path leads from the start to the goal"),
+        ("sample", PIECES, "several components"),
         ("sample", open_map(40, 40), "for at most 1000 states"),
     ],
 )
@@ -352,7 +362,7 @@ def test_streams_end_with_what_went_wrong(client: httpx.Client, path: str, text:
         (b"[]", "must be a JSON object, got list"),
         (b"null", "must be a JSON object"),
         (b'{"gamma": NaN}', "NaN is not a JSON number"),
-        (b'{"gamma": 1e999}', "beyond all limits"),
+        (b'{"gamma": 1e999}', "gamma must be in [0, 0.999], got inf"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"map": "\\ud800"}', "unknown character"),
         (b'{"shown": ' + b"9" * 5000 + b"}", "not JSON"),
@@ -395,7 +405,7 @@ def test_no_bytes_bring_the_server_down(client: httpx.Client, path: str, body: b
 
 def test_sizes_kinds_methods_and_addresses_are_checked(client: httpx.Client) -> None:
     headers = {"content-type": "application/json"}
-    huge = b'{"map": "' + b"." * MOST_BYTES + b'"}'
+    huge = b'{"map": "' + b"." * MAX_BODY_BYTES + b'"}'
     assert "larger than 256 kB" in complaint(client.post("/api/picture", content=huge, headers=headers), 413)
     plain = client.post("/api/picture", content=b"{}", headers={"content-type": "text/plain"})
     assert "send application/json, not 'text/plain'" in complaint(plain, 415)
@@ -429,11 +439,11 @@ def test_other_sites_cannot_drive_it(client: httpx.Client, headers: dict[str, st
 
 
 def test_who_may_be_named_when_it_listens_everywhere() -> None:
-    everywhere = Manners(app(), "0.0.0.0")
-    assert everywhere.knows("192.168.1.7:8017")
-    assert everywhere.knows("[fe80::1]:8017")
-    assert not everywhere.knows("evil.example:8017")
-    assert Manners(app(), "box.local").knows("Box.local:8017")
+    everywhere = LocalOnly(app(), "0.0.0.0")
+    assert everywhere.is_own_host("192.168.1.7:8017")
+    assert everywhere.is_own_host("[fe80::1]:8017")
+    assert not everywhere.is_own_host("evil.example:8017")
+    assert LocalOnly(app(), "box.local").is_own_host("Box.local:8017")
 
 
 def test_a_fault_of_ours_is_one_line_too_and_the_server_stays_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,23 +452,28 @@ def test_a_fault_of_ours_is_one_line_too_and_the_server_stays_up(monkeypatch: py
 
     with serving(app()) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(answers, "_spectrum", fail)
+            patch.setattr(endpoints, "_spectrum", fail)
             answer = client.post("/api/picture", json={"map": ROOMS})
-            assert complaint(answer, 500) == "something went wrong here; the terminal says what"
+            assert complaint(answer, 500) == "the studio failed: the terminal shows the error"
             assert answer.headers["content-security-policy"]
         assert client.post("/api/picture", json={"map": ROOMS}).status_code == 200
 
 
-def test_work_ends_when_its_reader_goes_away(client: httpx.Client) -> None:
-    """Both workers get work of a minute and are left alone; the next request must not wait for that."""
-    corridors = answers.random_maze(answers.Ask(kind="perfect", rows=37, cols=37), lambda: None)["map"]
-    for _ in range(2):
-        body = {"map": "\n".join(corridors), "n_options": 64}
-        with client.stream("POST", "/api/measure", json=body) as answer:
-            assert "primitive" in next(answer.iter_lines())
-    began = time.perf_counter()
-    post(client, "picture", map=ROOMS, shown=3)
-    assert time.perf_counter() - began < 15
+def test_work_ends_when_its_client_disconnects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both workers get work without an end; the next request is answered because their clients have gone."""
+
+    def endless(request: Request, alive: endpoints.Alive) -> Iterator[dict[str, Any]]:
+        yield {"primitive": 1}
+        while True:
+            alive()
+            time.sleep(0.01)
+
+    monkeypatch.setitem(endpoints.STREAMS, "measure", (endless, ("map",)))
+    with serving(app()) as client:
+        for _ in range(MAX_WORKERS):
+            with client.stream("POST", "/api/measure", json={"map": ROOMS}) as answer:
+                assert "primitive" in next(answer.iter_lines())
+        post(client, "picture", map=ROOMS, shown=3)
 
 
 def test_a_port_in_use_gives_the_next_free_one() -> None:

@@ -162,4 +162,5 @@ def _mean_interval(y: NDArray[np.float64], confidence: float) -> NDArray[np.floa
     from scipy.stats import sem, t
 
     ends = np.reshape(t.interval(confidence, len(y) - 1), (2, 1))
-    return y.mean(axis=0) + ends * sem(y)
+    interval: NDArray[np.float64] = y.mean(axis=0) + ends * sem(y)
+    return interval

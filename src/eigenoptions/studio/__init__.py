@@ -1,8 +1,7 @@
-"""The studio: draw a maze in the browser and watch its skills appear.
+"""The studio: draw a maze in the browser and see its options at once.
 
-A small server (`server`) and one hand-written page (`page/`). What the page asks is checked in `asking` and computed
-through the library's public functions in `answers` and `streams`; nothing leaves this machine. This is the only door to
-the web server.
+A small server (`server`) and one page (`page/`). A request of the page is checked in `requests` and computed by the
+library's public functions in `endpoints`; nothing leaves this machine. Only this package imports the web server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Results of the Atari part, where a folder holds them: games, options, pictures and clips to look at.
+"""Results of the Atari part: games, options, pictures and clips of a folder.
 
-The folder's ``index.json`` names every file that may be shown; nothing else in it is served. Its layout is in
-docs/studio.md.
+Only files that the folder's ``index.json`` names are served. Its layout is described in docs/studio.md.
 """
 
 from __future__ import annotations
@@ -11,23 +10,24 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 FORMAT = 1
-SHOWN = ("heatmap", "histogram", "clip")  # fields of an option that name a file
+# Fields of an option that name a file.
+FILE_FIELDS = ("heatmap", "histogram", "clip")
 SUFFIXES = (".png", ".gif", ".webp", ".jpg", ".mp4", ".webm")
 
 
 class Gallery:
-    """A folder of results, or none."""
+    """A folder of results; None for no results."""
 
     def __init__(self, folder: str | Path | None) -> None:
         self.folder = None if folder is None else Path(folder).resolve()
 
     @property
     def found(self) -> bool:
-        """Whether there is something to show."""
+        """Whether there are results."""
         return self.folder is not None and (self.folder / "index.json").is_file()
 
     def index(self) -> dict[str, Any]:
-        """Games and their options, with only the files that are there."""
+        """Games and their options, with only the files that exist."""
         if self.folder is None or not self.found:
             return {"games": []}
         try:
@@ -42,7 +42,7 @@ class Gallery:
         """The path of a file that the index names, or None."""
         for game in self.index()["games"]:
             for option in game["options"]:
-                if self.folder is not None and name in (option[field] for field in SHOWN):
+                if self.folder is not None and name in (option[field] for field in FILE_FIELDS):
                     return self.folder / name
         return None
 
@@ -51,14 +51,14 @@ class Gallery:
             {
                 "label": str(option["label"]),
                 "note": str(option.get("note", "")),
-                **{field: self._there(option.get(field)) for field in SHOWN},
+                **{field: self._servable(option.get(field)) for field in FILE_FIELDS},
             }
             for option in game["options"]
         ]
         return {"name": str(game["name"]), "options": options}
 
-    def _there(self, name: Any) -> str | None:
-        """A file's name if it is inside the folder, of a kind that is shown, and there."""
+    def _servable(self, name: Any) -> str | None:
+        """The name, if it is that of a picture or clip inside the folder; else None."""
         if self.folder is None or not isinstance(name, str) or PurePosixPath(name).suffix not in SUFFIXES:
             return None
         path = (self.folder / name).resolve()

@@ -1,4 +1,4 @@
-"""Keeping to oneself: who may ask the studio's server, and the headers that keep its page from asking anybody else."""
+"""Access control: which requests the studio's server answers, and the headers that restrict its page to this server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("eigenoptions")
 
-MANNERS = {
+SECURITY_HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,15 +23,15 @@ MANNERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
-LOCAL = ("127.0.0.1", "localhost", "::1")
-EVERYWHERE = ("0.0.0.0", "::", "")
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+ALL_INTERFACES = ("0.0.0.0", "::", "")
 
 
-class Manners:
-    """Refuses what comes from elsewhere, and puts the headers that keep the page to itself on every answer.
+class LocalOnly:
+    """Refuses requests of other sites, and adds the security headers to every response.
 
-    A page of another site could send requests here through the visitor's browser, or reach this server under a name of
-    its own (DNS rebinding). Both show in the headers Host, Origin and Sec-Fetch-Site.
+    A page of another site could send requests through the visitor's browser, or reach this server under a host name of
+    its own (DNS rebinding). Both are visible in the headers Host, Origin and Sec-Fetch-Site.
     """
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
@@ -42,45 +42,47 @@ class Manners:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
 
-        async def polite(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                for name, value in MANNERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     MutableHeaders(scope=message).setdefault(name, value)
             await send(message)
 
-        reason = self.reason(headers)
+        reason = self.refusal(Headers(scope=scope))
         if reason:
-            await JSONResponse({"error": reason}, 403)(scope, receive, polite)
+            await JSONResponse({"error": reason}, 403)(scope, receive, send_with_headers)
             return
         try:
-            await self.app(scope, receive, polite)
-        except Exception:  # the visitor has been told in one line; further up it would cost the connection
+            await self.app(scope, receive, send_with_headers)
+        except Exception:
+            # The response has been sent; if the error went on, the connection would be closed.
             log.exception("the studio failed")
 
-    def reason(self, headers: Headers) -> str:
-        """Why a request is refused, or nothing."""
+    def refusal(self, headers: Headers) -> str:
+        """Why a request is refused; empty if it is not."""
         name = headers.get("host", "")
-        if not self.knows(name):
+        if not self.is_own_host(name):
             return "this server does not answer to that Host: open it by the address it printed"
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{name}":
             return "requests from other origins are refused"
         if headers.get("sec-fetch-site", "same-origin") in ("cross-site", "same-site") and origin is None:
+            # A link on another page may lead here: opening the page changes nothing.
             if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
-                return ""  # a link on another page leads here: it can look, but not drive
+                return ""
             return "requests from other sites are refused"
         return ""
 
-    def knows(self, name: str) -> bool:
+    def is_own_host(self, name: str) -> bool:
         """Whether a Host header names this server."""
         host = name.rsplit(":", 1)[0] if name.rsplit("]", 1)[-1].count(":") else name
         host = host.strip("[]").lower()
-        if self.host not in EVERYWHERE:
-            return host in (*LOCAL, self.host.lower())
+        if self.host not in ALL_INTERFACES:
+            return host in (*LOCAL_HOSTS, self.host.lower())
         try:
-            ipaddress.ip_address(host)  # no name, so nobody can have pointed it here
+            # An IP address is no name that another site could point here.
+            ipaddress.ip_address(host)
         except ValueError:
-            return host in (*LOCAL, socket.gethostname().lower())
+            return host in (*LOCAL_HOSTS, socket.gethostname().lower())
         return True

@@ -1,4 +1,4 @@
-// Talking to the server: one request at a time for each purpose; a newer one cancels the older.
+// Requests to the server: one at a time per purpose; a newer one cancels the older.
 
 const running = new Map();
 
@@ -26,13 +26,13 @@ async function post(path, body, signal) {
   }
   if (!response.ok) {
     let reason = `the server answered ${response.status}`;
-    try { reason = (await response.json()).error ?? reason; } catch { /* not JSON: the number must do */ }
+    try { reason = (await response.json()).error ?? reason; } catch { /* not JSON: show the status */ }
     throw new Error(reason);
   }
   return response;
 }
 
-// The answer, or null when a newer request came.
+// The answer, or null if a newer request was sent.
 export async function ask(purpose, path, body) {
   const control = begin(purpose);
   try {
@@ -51,7 +51,7 @@ export async function file(path, body) {
   return (await post(path, body)).blob();
 }
 
-// Calls `event` for each line of the answer. True when it came to its end, false when a newer request came.
+// Calls `event` for each line of the answer. True if it is complete, false if a newer request was sent.
 export async function stream(purpose, path, body, event) {
   const control = begin(purpose);
   try {
@@ -65,9 +65,9 @@ export async function stream(purpose, path, body, event) {
       const lines = (rest + value).split("\n");
       rest = lines.pop();
       for (const line of lines) {
-        const told = JSON.parse(line);
-        if (told.error && !told.method) throw new Error(told.error);
-        event(told);
+        const found = JSON.parse(line);
+        if (found.error && !found.method) throw new Error(found.error);
+        event(found);
       }
     }
   } catch (error) {

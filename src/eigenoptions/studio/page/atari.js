@@ -1,7 +1,7 @@
-// Results of the Atari part, where a folder holds them: where the player spends its time, histograms, and clips.
+// Results of the Atari part: heat maps of the player's positions, histograms, and clips.
 
 const $ = (id) => document.getElementById(id);
-const FIELDS = [["heatmap", "where the player spends its time"], ["histogram", "how far along the option's direction"], ["clip", "the option at play"]];
+const FIELDS = [["heatmap", "where the player spends its time"], ["histogram", "distance along the direction of the option"], ["clip", "the option running"]];
 let games = null;
 
 export function setup() {

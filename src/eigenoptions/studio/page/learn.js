@@ -1,4 +1,4 @@
-// Learning curves of the drawn task, averaged over more and more runs while one looks.
+// Learning curves of the drawn task, averaged over a growing number of runs.
 
 import { stream, cancel } from "./api.js";
 import { chart } from "./chart.js";
@@ -61,7 +61,7 @@ function draw() {
   });
   const runs = Math.min(...Object.values(curves).map((c) => c.runs));
   const mean = (key) => curves[key] && Math.round((100 * curves[key].mean.reduce((a, b) => a + b, 0)) / head.episodes);
-  const text = `${Number.isFinite(runs) ? runs : 0} runs, at most ${head.max_steps} steps an episode; the shortest way has ${head.shortest}. Share of evaluation episodes that reach the goal.`;
+  const text = `${Number.isFinite(runs) ? runs : 0} runs, at most ${head.max_steps} steps per episode; the shortest path has ${head.shortest}. The curves show the share of evaluation episodes that reach the goal.`;
   $("learn-note").textContent = text;
   if (curves.primitive && curves.options) $("learn-chart").setAttribute("aria-label", `Learning curves: the goal is reached in ${mean("primitive")} percent of evaluation episodes with moves only, ${mean("options")} percent with ${head.n} options.`);
 }

@@ -1,4 +1,4 @@
-// The studio's page: what is drawn and chosen, who is told when it changes, and the address that remembers it.
+// State of the page: the maze and the settings, the views that are notified of changes, and the address that stores them.
 
 import { ask, floats, actions } from "./api.js";
 import { Maze, History } from "./maze.js";
@@ -13,15 +13,17 @@ import * as take from "./take.js";
 import * as atari from "./atari.js";
 
 const $ = (id) => document.getElementById(id);
+// Names of the rules of random mazes that differ from those of the library.
+const KINDS = { perfect: "corridors", open: "open room" };
 const VIEWS = { skills, measure, race, learn, sample, take, atari };
 
 const studio = {
-  maze: null, name: null, picture: null, mazes: [], limits: { cells: 64, shown: 64, options: 128, measured: 700 },
+  maze: null, name: null, picture: null, mazes: [], operators: [], methods: [], limits: { cells: 64, shown: 64, options: 128, measured: 700 },
   operator: "normalized", gamma: 0.9, many: 32, shown: 18, seed: 0,
   number: 2, sign: "+", layer: "vector", tool: "run", tab: "skills",
   history: new History(),
 
-  // What the server is asked with.
+  // Fields of requests.
   get map() { return { map: this.maze.text }; },
   get skills() { return { ...this.map, operator: this.operator, gamma: this.gamma, n_options: this.many, seed: this.seed }; },
 
@@ -40,7 +42,7 @@ const studio = {
     };
   },
 
-  // The maze is another one: draw it, and ask for its picture.
+  // Use another maze: draw it and request its picture.
   replace(maze, { keep = true } = {}) {
     if (keep && this.maze) this.history.keep(this.maze);
     this.maze = maze;
@@ -55,7 +57,7 @@ const studio = {
     board.draw();
     if (soon) throttled();
     else picture();
-    tell("changed");
+    notify("changed");
     remember();
   },
 
@@ -69,12 +71,12 @@ const studio = {
   },
 };
 
-function tell(what) {
+function notify(what) {
   for (const [name, view] of Object.entries(VIEWS)) view[what]?.(name === studio.tab);
 }
 
 let waiting = null;
-let trouble = ""; // with the address; said once there is a picture
+let trouble = ""; // an error in the address, shown once there is a picture
 function throttled() {
   waiting ??= setTimeout(() => { waiting = null; picture(); }, 50);
 }
@@ -95,7 +97,7 @@ async function picture() {
     };
     studio.say(trouble);
     trouble = "";
-    $("states").textContent = `${found.states} states${found.pieces > 1 ? `, in ${found.pieces} separate pieces` : ""}`;
+    $("states").textContent = `${found.states} states${found.pieces > 1 ? `, ${found.pieces} components` : ""}`;
     $("timing").textContent = `computed in ${found.serverTime.toFixed(0)} ms`;
     $("timing").dataset.server = found.serverTime;
     skills.arrived();
@@ -111,7 +113,7 @@ async function picture() {
     board.draw();
   }
 }
-studio.refresh = () => { tell("changed"); picture(); remember(); };
+studio.refresh = () => { notify("changed"); picture(); remember(); };
 
 function controls() {
   const { maze } = studio;
@@ -135,7 +137,7 @@ function controls() {
   $("board").classList.toggle("drawing", studio.tool !== "run");
 }
 
-// The address: everything needed to see the same again.
+// The address holds everything that is needed to restore the view.
 function remember() {
   const words = new URLSearchParams();
   words.set("m", studio.name ?? studio.maze.code);
@@ -158,7 +160,7 @@ function recall() {
       trouble = error.message;
     }
   }
-  if (["combinatorial", "random-walk"].includes(words.get("o"))) studio.operator = words.get("o");
+  if (studio.operators.includes(words.get("o"))) studio.operator = words.get("o");
   const within = (word, low, high, old) => (words.has(word) && Number(words.get(word)) >= low && Number(words.get(word)) <= high ? Number(words.get(word)) : old);
   studio.gamma = within("g", 0, 0.999, studio.gamma);
   studio.many = Math.round(within("n", 1, studio.limits.options, studio.many));
@@ -226,7 +228,7 @@ function dress(theme) {
 function redraw() {
   board.draw();
   skills.arrived();
-  tell("redraw");
+  notify("redraw");
 }
 
 function radio(group, key, pick) {
@@ -264,7 +266,7 @@ function wire() {
     $(id).addEventListener("change", () => {
       const [rows, cols] = size();
       if (!(rows >= 1 && cols >= 1 && rows <= studio.limits.cells && cols <= studio.limits.cells)) {
-        studio.say(`Rows and columns go from 1 to ${studio.limits.cells}.`);
+        studio.say(`Rows and columns must be in 1..${studio.limits.cells}.`);
         controls();
       } else studio.replace(studio.maze.resized(rows, cols));
     });
@@ -302,7 +304,7 @@ function wire() {
     studio.gamma = Number($("gamma").value);
     studio.many = Number($("many").value);
     controls();
-    tell("changed");
+    notify("changed");
     throttled();
     remember();
   });
@@ -356,7 +358,7 @@ function wire() {
     studio.edited();
     open(tab);
   });
-  window.addEventListener("resize", () => { board.draw(); tell("redraw"); });
+  window.addEventListener("resize", () => { board.draw(); notify("redraw"); });
 }
 
 async function start() {
@@ -367,8 +369,10 @@ async function start() {
   dark.addEventListener("change", () => { if (!chosen) { dress(dark.matches ? "dark" : "light"); redraw(); } });
   const hello = await (await fetch("api/hello")).json();
   studio.mazes = hello.mazes;
-  studio.limits = hello.limits;
-  $("builtin").replaceChildren(new Option("my own", ""), ...hello.mazes.map(({ name }) => new Option(name.replace("-", " "), name)));
+  Object.assign(studio, { limits: hello.limits, operators: hello.operators, methods: hello.methods });
+  $("operator").replaceChildren(...hello.operators.map((name) => new Option(name)));
+  $("kind").replaceChildren(...hello.kinds.map((name) => new Option(KINDS[name] ?? name, name)));
+  $("builtin").replaceChildren(new Option("custom", ""), ...hello.mazes.map(({ name }) => new Option(name.replace("-", " "), name)));
   $("many").max = Math.min(64, studio.limits.options);
   $("tab-atari").hidden = !hello.atari;
   studio.maze = new Maze(hello.maze ?? hello.mazes.find(({ name }) => name === "four-rooms").map);

@@ -1,4 +1,4 @@
-// A maze as a rectangle of characters, its place in the address, and its history. Nothing here draws.
+// A maze as a rectangle of characters, its code in the address, and its history.
 
 export const MOVES = [[-1, 0], [0, 1], [1, 0], [0, -1]]; // up, right, down, left
 
@@ -35,7 +35,7 @@ export class Maze {
     return this.cells.map((c) => (c === "#" ? -1 : n++));
   }
 
-  // The cell an action leads to; a wall or the edge leaves one where one is.
+  // The cell an action leads to; moving into a wall or off the map changes nothing.
   next(cell, action) {
     const [dy, dx] = MOVES[action];
     const y = Math.floor(cell / this.cols) + dy;
@@ -52,7 +52,7 @@ export class Maze {
     this.cells[cell] = letter;
   }
 
-  // What is new is free; what does not fit is lost.
+  // New cells are free; cells that do not fit are dropped.
   resized(rows, cols) {
     const lines = this.lines();
     const row = (y) => (lines[y] ?? "").slice(0, cols).padEnd(cols, ".");
@@ -70,11 +70,11 @@ export class Maze {
 
   static decode(code, most) {
     const found = /^(\d{1,3})x(\d{1,3})\.([\w-]*)\.(\d*)\.(\d*)$/.exec(code);
-    if (!found) throw new Error("the link does not hold a maze");
+    if (!found) throw new Error("the link contains no maze");
     const [rows, cols] = [Number(found[1]), Number(found[2])];
     if (rows < 1 || cols < 1 || rows > most || cols > most) throw new Error(`the maze in the link is ${rows} × ${cols}: at most ${most} × ${most} can be drawn`);
     const bytes = atob(found[3].replaceAll("-", "+").replaceAll("_", "/"));
-    if (bytes.length !== Math.ceil((rows * cols) / 8)) throw new Error("the link is cut short");
+    if (bytes.length !== Math.ceil((rows * cols) / 8)) throw new Error("the link is incomplete");
     const maze = Maze.open(rows, cols);
     maze.cells = maze.cells.map((_, i) => ((bytes.charCodeAt(i >> 3) >> (i & 7)) & 1 ? "." : "#"));
     for (const [letter, place] of [["S", found[4]], ["G", found[5]]]) {

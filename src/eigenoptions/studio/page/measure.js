@@ -5,11 +5,18 @@ import { chart, human } from "./chart.js";
 import { scene, sequential, theme } from "./paint.js";
 
 const $ = (id) => document.getElementById(id);
-const NAMES = { eigen: "eigenoptions", bottleneck: "bottleneck", random: "random goals" };
+// Names of methods that differ from those of the library.
+const NAMES = { eigen: "eigenoptions", random: "random goals" };
+const DASHES = ["", "7 4", "2 4", "10 3 2 3", "1 3", "12 4"];
 let studio;
 let stale = true;
 let timer = null;
 let found = null;
+
+const named = (method) => NAMES[method] ?? method;
+
+// All methods of the library, eigenoptions first.
+const methods = () => ["eigen", ...studio.methods.filter((name) => name !== "eigen")];
 
 export function setup(given) { studio = given; }
 
@@ -27,7 +34,7 @@ export function shown(visible) {
 
 async function work() {
   stale = false;
-  found = { maze: studio.maze.copy(), primitive: null, curves: { eigen: [], bottleneck: [], random: [] }, reach: [null, null], without: [] };
+  found = { maze: studio.maze.copy(), primitive: null, curves: Object.fromEntries(methods().map((name) => [name, []])), reach: [null, null], without: [] };
   found.numbers = found.maze.numbers();
   $("curve-note").textContent = "measuring…";
   $("measure").dataset.state = "running";
@@ -47,7 +54,7 @@ function take(event) {
   if (event.primitive) found.primitive = event.primitive;
   if (event.reach) found.reach[0] = floats(event.reach);
   if (event.reach_with) { found.reach[1] = floats(event.reach_with); found.many = event.n; }
-  if (event.error) found.without.push(NAMES[event.method]);
+  if (event.error) found.without.push(`${named(event.method)}: ${event.error}`);
   else if (event.method) found.curves[event.method].push([event.n, event.time ?? Infinity]);
   requestAnimationFrame(draw);
 }
@@ -66,8 +73,8 @@ function draw() {
       x: { low: 0, high: Math.max(4, ...Object.values(curves).flat().map(([n]) => n), studio.many), label: "options added", format: String },
       y: { low, high, log: true },
       rules: [{ y: primitive, name: "moves only" }],
-      series: Object.keys(NAMES).map((method, i) => ({
-        name: NAMES[method], color: colors[i], dash: ["", "7 4", "2 4"][i], points: curves[method].length ? [[0, primitive], ...curves[method]] : [],
+      series: methods().map((method, i) => ({
+        name: named(method), color: colors[i % colors.length], dash: DASHES[i % DASHES.length], points: curves[method].length ? [[0, primitive], ...curves[method]] : [],
       })),
     });
   }
@@ -89,10 +96,10 @@ function note() {
   const { primitive, curves, without } = found;
   const [n, last] = curves.eigen.at(-1) ?? [0, primitive];
   const better = last < primitive;
-  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few directions, so the walk is carried off. Add options`}.`];
+  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
   const off = Math.max(...Object.values(curves).flat().map(([, t]) => t));
-  if (off > primitive * 30) parts.push(`△ lies beyond the chart, up to ${human(off)}.`);
-  if (without.length) parts.push(`No ${without.join(" or ")} options: this maze has no doorway.`);
+  if (off > primitive * 30) parts.push(`△ marks values beyond the chart, up to ${human(off)}.`);
+  for (const reason of without) parts.push(`No options by ${reason}.`);
   $("curve-note").textContent = parts.join(" ");
   $("curve").setAttribute("aria-label", `Diffusion time as options are added. ${parts[0]}`);
 }

@@ -1,11 +1,11 @@
-// Two agents side by side, one with moves only and one with options too.
+// Two random walks side by side, one with moves only and one with options as well.
 
 import { ask } from "./api.js";
 import { human } from "./chart.js";
 import { scene, theme } from "./paint.js";
 
 const $ = (id) => document.getElementById(id);
-const SPEEDS = [4, 10, 25, 60, 200, 1000]; // steps a second
+const SPEEDS = [4, 10, 25, 60, 200, 1000]; // steps per second
 let studio;
 let stale = true;
 let lanes = null;
@@ -94,9 +94,9 @@ function frame(now) {
 function finish() {
   halt();
   const [a, b] = lanes.map((lane) => (lane.reached ? lane.path.length - 1 : Infinity));
-  const steps = (n) => (Number.isFinite(n) ? `${human(n)} steps` : "no end in sight");
-  const winner = a === b ? "Nobody wins" : b < a ? "Options win" : "Moves only win, this time";
-  $("race-note").textContent = `${winner}: ${steps(a)} against ${steps(b)} with options. Luck plays its part: below each maze stands what to expect for this start and goal; the mean over all pairs is under Measure.`;
+  const steps = (n) => (Number.isFinite(n) ? `${human(n)} steps` : "goal not reached");
+  const winner = a === b ? "No winner" : b < a ? "Options win" : "Moves only win this time";
+  $("race-note").textContent = `${winner}: ${steps(a)} against ${steps(b)} with options. A single race is random: the expected number of steps for this start and goal is below each maze, and the mean over all pairs is under Measure.`;
   $("race").dataset.state = "finished";
   $("race-go").textContent = "Again";
 }

@@ -1,4 +1,4 @@
-// The sampled view: rows of the incidence matrix, the Gram matrix, and eigenvectors on their way to the exact ones.
+// The sampled view: rows of the incidence matrix, the Gram matrix, and its eigenvectors beside the exact ones.
 
 import { stream, cancel, floats, shorts } from "./api.js";
 import { chart, human } from "./chart.js";
@@ -103,7 +103,7 @@ function draw() {
   $("sample-rows").textContent = human(look.rows);
   $("sample-share").textContent = `${Math.floor((100 * look.rows) / head.transitions)} %`;
   $("sample-note").textContent = complete
-    ? `Every transition seen after ${human(look.steps)} steps: TᵀT = 2L.`
+    ? `All transitions seen after ${human(look.steps)} steps: TᵀT = 2L.`
     : `${human(look.steps)} steps, ${human(look.rows)} of ${human(head.transitions)} transitions`;
   const shown = head.eigenvalues.length;
   const list = $("sampled");

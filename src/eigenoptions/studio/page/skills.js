@@ -1,4 +1,4 @@
-// The eigenvectors, smallest eigenvalue first, and a sentence about the chosen option.
+// The eigenvectors, smallest eigenvalue first, and a description of the chosen option.
 
 import { thumb, diverging } from "./paint.js";
 
@@ -70,7 +70,7 @@ export function arrived() {
   });
   const most = p.eigenvalues.length >= studio.limits.shown;
   $("more").hidden = false;
-  $("more").firstElementChild.textContent = p.more ? (most ? `The first ${p.eigenvalues.length}; ask the library for more.` : "") : "That is all of them.";
+  $("more").firstElementChild.textContent = p.more ? (most ? `The first ${p.eigenvalues.length} are shown; the library computes more.` : "") : "All eigenvectors are shown.";
   $("more").lastElementChild.hidden = !p.more || most;
   chosen();
 }
@@ -94,7 +94,7 @@ export function chosen() {
   });
   $("which").textContent = option.label;
   const stops = option.policy.reduce((n, a) => n + (a < 0), 0);
-  const where = { vector: "from blue to orange", value: "until no value is left", start: "from any shaded cell" }[studio.layer];
+  const where = { vector: "from blue to orange", value: "until its value is zero", start: "from any shaded cell" }[studio.layer];
   const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   $("caption").replaceChildren(
     strong(option.label), ` climbs ${where}. It may start in ${p.states - stops} of ${many(p.states, "cell")} and stops on `,

@@ -1,4 +1,4 @@
-// What to take away: the lines of Python, the command, and the options file.
+// Export: the lines of Python, the command, and the options file.
 
 import { file } from "./api.js";
 import { copy, download } from "./main.js";
@@ -26,9 +26,9 @@ export function changed() {
     "import eigenoptions as eo", "",
     `mdp = eo.maze(${source})`,
     `options = eo.discover(mdp, n_options=${many}, gamma=${gamma}${how})`,
-    'print(options[:2])  # maps of arrows',
+    'print(options[:2])',
     'options.save("options.safetensors")',
   ].join("\n");
-  $("command-note").textContent = name ? "" : "First download the maze as text (below the maze): it is called maze.txt.";
+  $("command-note").textContent = name ? "" : "First download the maze as text (button below the maze); the file is named maze.txt.";
   $("command").textContent = `eigenoptions discover ${name ?? "maze.txt"} -n ${many} --gamma ${gamma}${operator === "normalized" ? "" : ` --operator ${operator}`} --out out/`;
 }
