@@ -268,7 +268,7 @@ def test_a_bad_file_is_refused_in_one_line_and_nothing_changes(opened: Opens) ->
     expect(page.locator("#message")).to_contain_text("too large")
     page.fill("#rows", "99")
     page.locator("#rows").press("Enter")
-    expect(page.locator("#message")).to_contain_text("from 1 to 64")
+    expect(page.locator("#message")).to_contain_text("in 1..64")
     expect(states(page)).to_have_text("104 states")
     page.click("[data-tool=wall]")
     click(page, 1, 1)
@@ -297,9 +297,9 @@ def test_a_link_brings_everything_back(opened: Opens) -> None:
     page.evaluate("location.hash = 'm=i-maze'")
     expect(states(page)).to_have_text("19 states")
     for bad, words in (
-        ("m=13x13.AAAA..", "the link is cut short"),
+        ("m=13x13.AAAA..", "the link is incomplete"),
         ("m=999x999.A..", "999 × 999: at most 64 × 64"),
-        ("m=nonsense", "does not hold a maze"),
+        ("m=nonsense", "contains no maze"),
         ("e=999&g=7&n=-1&o=x&t=__proto__", ""),
     ):
         other = opened(f"#{bad}")

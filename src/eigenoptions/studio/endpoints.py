@@ -1,6 +1,6 @@
 """What the server computes for the page, through the library's public functions.
 
-An answer is one JSON object; a stream is a generator of them, which the server sends as lines. Both call `alive` between
+An answer is one JSON object; a stream is a generator of them, which is sent as lines. Both call `alive` between
 events and inside long computations: it raises when the client has disconnected, which ends the work. Arrays are sent as
 base64 of little-endian numbers (float32 for pictures, int8 for actions), because a page reads those faster than JSON.
 """
