@@ -360,7 +360,7 @@ def _compared(gram: Gram, exact: Spectrum, shown: int) -> Answer:
         "agreement": [0.0] * shown,
     }
     if len(gram) and int((gram.matrix.diagonal() > 0).sum()) > shown:
-        columns: NDArray[np.float64] = gram.spectrum(shown + 1).vectors[:, 1:]
+        columns: NDArray[np.float64] = gram.spectrum(shown + 1).vectors[:, 1:].copy()
         eigenspace = {j: (low, high) for low, high in clusters(exact.values) for j in range(low, high)}
         for j in range(shown):
             low, high = eigenspace[j + 1]
