@@ -12,10 +12,17 @@ from eigenoptions.atari.rollouts import play
 from eigenoptions.atari.slow_features import held_play, lasting_bytes
 from eigenoptions.atari.starts import Start
 from eigenoptions.experiments import atari
-from eigenoptions.experiments.atari.collections import collection
-from eigenoptions.experiments.atari.jobs import PAPER, _options, collection_of, rollouts, starts, trace
+from eigenoptions.experiments.atari.jobs import (
+    PAPER,
+    _options,
+    collection,
+    collection_of,
+    rollouts,
+    starts,
+    trace,
+)
 from eigenoptions.experiments.atari.measures import KINDS, MEASURES
-from eigenoptions.experiments.atari.study import study
+from eigenoptions.experiments.atari.study import run
 
 pytest.importorskip("ale_py")
 
@@ -180,7 +187,7 @@ def test_sizes_and_games():
 
 def test_a_game_about_which_nothing_is_known_is_studied_too():
     given = {**atari.settings("Breakout", "quick"), "until": "life"}
-    results = study("Breakout", given, lambda function, jobs: [function(job) for job in jobs])
+    results = run(given, lambda function, jobs: [function(job) for job in jobs])
     assert results["regions"] == {}
     assert [claim.section for claim in atari.claims(results)] == ["5.2", "ours", "ours"]
     assert atari.notes(results)

@@ -53,9 +53,9 @@ class Atari:
         if self.full and self.quick:
             raise ValueError("give --full or --quick, not both")
         with bar("loading the game") as status:
-            from eigenoptions.experiments.atari.run import show
+            from eigenoptions.experiments.atari.run import run_game
 
-            found = show(
+            found = run_game(
                 self.game,
                 self.out,
                 "full" if self.full else "quick" if self.quick else "paper",

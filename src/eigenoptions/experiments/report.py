@@ -215,7 +215,7 @@ def _pictures(out: Path, outcome: Outcome) -> str:
     """HTML of the pictures and clips of an Atari game, which are drawn if they do not exist."""
     if outcome.experiment.extra != "atari":
         return ""
-    from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
+    from eigenoptions.experiments.atari.pictures import card_list, draw_highlights, overviews
 
     name = outcome.experiment.name
     folder = out / "atari" / name
@@ -227,7 +227,7 @@ def _pictures(out: Path, outcome: Outcome) -> str:
         found = {}
     if found.get("of") != source:
         folder.mkdir(parents=True, exist_ok=True)
-        found = {"of": source, **gallery(outcome.results, folder)}
+        found = {"of": source, **draw_highlights(outcome.results, folder)}
         write_bytes(record, json.dumps(found).encode())
     large = ATARI_RESULTS / name / "index.html"
     link = (
@@ -238,5 +238,5 @@ def _pictures(out: Path, outcome: Outcome) -> str:
     return (
         f"<p>This is a small run; {link}<code>eigenoptions atari {escape(found['name'])} --full</code> makes "
         "a large one, whose results are in docs/atari.md.</p>\n"
-        f"{cards(found['options'], 'atari/')}{sheets(found['figures'], f'atari/{name}/')}"
+        f"{card_list(found['options'], 'atari/')}{overviews(found['figures'], f'atari/{name}/')}"
     )

@@ -1,26 +1,23 @@
 """Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man, each an experiment.
 
-Sizes: ``"quick"`` (seconds, for tests), ``"paper"`` (part of `reproduce`: about a minute a game on two cores, one
+Sizes: ``"quick"`` (seconds, for tests), ``"paper"`` (part of `reproduce`: about a minute per game on two cores, one
 collection) and ``"full"`` (`eigenoptions atari GAME --full`: three collections, six starts, ten random bases; the one
-to judge by). Everything is data; `settings` makes the same for any game.
+to judge by). `settings` gives them for any game.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from eigenoptions import plots
+from eigenoptions._checks import one_of
 from eigenoptions.experiments.atari.claims import claims, notes
-from eigenoptions.experiments.atari.jobs import BIN, PAPER
-from eigenoptions.experiments.atari.measures import KINDS
-from eigenoptions.experiments.atari.study import rolled, run
-from eigenoptions.experiments.experiment import Experiment, Results, Settings
+from eigenoptions.experiments.atari.jobs import PAPER
+from eigenoptions.experiments.atari.pictures import figure
+from eigenoptions.experiments.atari.study import run as run_study
+from eigenoptions.experiments.experiment import Experiment, Settings
 
-GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
 SIZES = ("quick", "paper", "full")
-EPISODE = 8_192  # frames of a game of Freeway
+FREEWAY_FRAMES = 8_192
 
 Kinds = dict[str, dict[str, int | None]]
 
@@ -28,7 +25,7 @@ Kinds = dict[str, dict[str, int | None]]
 def _kinds(
     singular: int | None, bases: int, each: int, published: int, walks: int, rotated: int = 0
 ) -> Kinds:
-    """How many of each kind are rolled out from every start: directions, not counting signs."""
+    """Numbers of directions of each kind that are rolled out from every start, not counting signs."""
     kinds: Kinds = {
         "singular": {"many": singular},
         "random": {"bases": bases, "many": each},
@@ -52,15 +49,12 @@ SMALL: dict[str, Kinds] = {
     "MsPacman": _kinds(12, 5, 2, 6, 12),
 }
 TINY = _kinds(3, 2, 1, 2, 2)
-LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
+# Whole episodes of Freeway, for the score. With "full", one collection has all 1,024 rows of V.
+LONG: dict[str, list[Settings]] = {
     "full": [
+        {"frames": FREEWAY_FRAMES, "kinds": {"published": {"many": None}}, "seeds": [1]},
         {
-            "frames": EPISODE,
-            "kinds": {"published": {"many": None}},
-            "seeds": [1],
-        },  # all 1,024 rows, of one collection
-        {
-            "frames": EPISODE,
+            "frames": FREEWAY_FRAMES,
             "kinds": {
                 "singular": {"many": None},
                 "random": {"bases": 10, "many": 4},
@@ -95,19 +89,17 @@ LONG: dict[str, list[Settings]] = {  # Freeway's whole episodes, for the score
 def _variant(
     name: str, frames: int, end: str | None = None, *, each: int = 2, starts: int = 3, **how: Any
 ) -> Settings:
-    """Another way to code, choose or follow directions, judged against random directions followed in the same way."""
+    """Another way to code, choose or follow directions, compared with random directions followed in the same way."""
     kinds = {"singular": {"many": 12, "end": end}, "random": {"bases": 10, "many": each}}
     return {"name": name, "frames": frames, "from": starts, "kinds": kinds, **how}
 
 
 # What might make options more purposeful, and what was expected not to. Singular directions are the 12 of the smallest
 # singular values (the tabular rule), or 12 evenly spaced ones where no end is named. They were chosen after a trial on
-# one other collection a game, with other starts, measures and program; the seeds of the full size are fresh.
+# one other collection per game, with other starts, measures and program; the seeds of the full size are fresh.
 HELD: Settings = {"hold": 8, "bytes": "lasting", "slow": True}
-CHARTED = {
-    "MsPacman": 4_000,
-    "MontezumaRevenge": 2_000,
-}  # states of a chart; Freeway's cars cannot be charted
+# States of a chart; Freeway's cars cannot be charted.
+CHARTED = {"MsPacman": 4_000, "MontezumaRevenge": 2_000}
 PLANNED = "hold 8, planned with gamma 0.9"
 SLOW = "lasting bytes, slow features"
 
@@ -142,13 +134,12 @@ VARIANTS: dict[str, list[Settings]] = {
 
 
 def settings(game: str, size: str = "full") -> Settings:
-    """The experiment of one game, any of `atari.games`, at one of `SIZES`.
+    """Settings of the experiment of a game, any of `atari.emulator.games`, at one of `SIZES`.
 
     >>> settings("Freeway", "quick")["starts"], settings("Breakout")["seeds"]
     (2, [1, 2, 3])
     """
-    if size not in SIZES:
-        raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size!r}")
+    one_of("size", size, SIZES)
     most = FULL.get(game, OTHER)
     given = {
         "game": game,
@@ -178,87 +169,7 @@ def settings(game: str, size: str = "full") -> Settings:
     return given
 
 
-def figure(results: Results) -> Any:
-    """Each group of options in two measures, modal places, and scores."""
-    panels = []
-    if "x" in results["columns"]:
-        panels += [_groups(results), _places(results)]
-    if "heights" in results and "x" in results["columns"]:
-        panels.append(_heights(results))
-    panels.append(_scores(results))
-    return plots.figure(panels, columns=2, width=plots.PAGE)
-
-
-def _groups(results: Results) -> plots.Panel:
-    rows = [row for row in results["groups"] if row["variant"] == results["variants"][0]]
-    kinds = [
-        kind
-        for kind in ("random", "rotated", "published", "constant", "singular")
-        if any(r["kind"] == kind for r in rows)
-    ]
-    return plots.point_panel(
-        {kind: [[r["arrives"], r["agreement"]] for r in rows if r["kind"] == kind] for kind in kinds},
-        "Sets of options (one basis of one collection each)",
-        xlabel="share that arrives somewhere",
-        ylabel="agreement across starts",
-    )
-
-
-def _places(results: Results) -> plots.Panel:
-    """Where options arrive; of Freeway, with the start on the horizontal axis."""
-    table = rolled(results, variant=0)
-    flat = "y" not in table
-    groups = {}
-    for kind in ("random", "singular"):
-        at = (table["kind"] == KINDS.index(kind)) & (table["arrives"] > 0)
-        x, y = (table["start"], table["x"]) if flat else (table["x"], table["y"])
-        groups[kind] = np.stack([x[at], y[at]], axis=1)
-    return plots.point_panel(
-        groups,
-        "Places where options arrive",
-        xlabel="start" if flat else "x (memory)",
-        ylabel="height (memory)" if flat else "y (memory)",
-    )
-
-
-def _heights(results: Results) -> plots.Panel:
-    """Share of the time at each height: options in the middle and at the ends, and random walks (Figure 8)."""
-    table = rolled(results, "long")
-    share = results["heights"] / np.maximum(results["heights"].sum(axis=1, keepdims=True), 1)
-    lines = {}
-    for kind in ("singular", "random", "published", "walk"):
-        at = np.flatnonzero(table["kind"] == KINDS.index(kind))
-        if len(at):
-            lines[kind] = share[at].mean(axis=0)
-    best = np.flatnonzero(table["kind"] == KINDS.index("singular"))
-    top = best[np.argsort(table["height"][best])[-3:]]
-    return plots.curve_panel(
-        BIN * np.arange(share.shape[1]),
-        lines,
-        f"The chicken's height in {results['long_frames']:,} frames",
-        xlabel="height (memory)",
-        ylabel="share of the time, mean",
-        threads={"the three highest singular options": share[top]},
-    )
-
-
-def _scores(results: Results) -> plots.Panel:
-    name = "long" if "long" in results else "rollouts"
-    table = rolled(results, name, variant=0)
-    frames = results["long_frames"] if name == "long" else results["frames"]
-    groups = {}
-    for kind in ("random", "rows", "published", "constant", "singular"):
-        at = table["kind"] == KINDS.index(kind)
-        if at.any():
-            groups[kind] = np.stack([table["direction"][at], table["score"][at]], axis=1)
-    return plots.point_panel(
-        groups,
-        "Score of each option",
-        xlabel="number of its direction",
-        ylabel=f"points in {frames:,} frames",
-    )
-
-
+# Title, section of the paper and what it shows, of the games that the paper looks at.
 TITLES = {
     "Freeway": (
         "Figure 8: Freeway",
@@ -279,6 +190,9 @@ TITLES = {
 }
 
 
+GAMES = tuple(TITLES)
+
+
 def experiment(game: str) -> Experiment:
     """The experiment of any game, at all `SIZES`.
 
@@ -287,7 +201,7 @@ def experiment(game: str) -> Experiment:
     """
     title, part, shows = TITLES.get(game, (game, "5.2", "Nothing: the paper does not look at this game."))
     sizes = {size: settings(game, size) for size in SIZES}
-    return Experiment(game.lower(), title, part, shows, sizes, run, figure, claims, notes, "atari")
+    return Experiment(game.lower(), title, part, shows, sizes, run_study, figure, claims, notes, "atari")
 
 
 EXPERIMENTS = tuple(map(experiment, GAMES))

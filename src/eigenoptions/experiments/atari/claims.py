@@ -1,11 +1,11 @@
-"""What Section 5.2 and Appendix E say of Atari games, and when it counts as true.
+"""What Section 5.2 and Appendix E claim about Atari games, and the tests of each claim.
 
-The limits below were written down before any roll-out of this library was looked at; what was known then is `KNOWN`.
-Words mean: an option *settles* if it spends at least half of the second half of its frames at one place, it *arrives*
-if that place is not where it started, and it is *reliable* if it settles near one place from more than half of the
-starts and arrives there from at least one (see `measures` and `study.reliable`). A claim that options do
-something is tested by whether some do, in every collection; that random directions do it too is said beside it, and
-judged in a claim of our own. Differences are judged by intervals, see `statistics`.
+The limits below were written down before any roll-out of this library was looked at; `KNOWN` is what was known then.
+An option *settles* if it spends at least half of the second half of its frames at one place, it *arrives* if that place
+is not where it started, and it is *reliable* if it settles near one place from more than half of the starts and arrives
+there from at least one (see `measures` and `study.reliable`). A claim that options do something is tested by whether
+some do, in every collection; that random directions do it too is reported beside it, and judged in a claim of our own.
+Differences are judged by intervals, see `statistics`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,28 @@ from eigenoptions.experiments.atari.statistics import Effect, chosen, effect_of
 from eigenoptions.experiments.atari.study import reliable, rolled
 from eigenoptions.experiments.experiment import Claim, Results, verdict
 
-PAPER_SCORE = 28.0  # points of option #445 in Freeway
-NEARLY = 0.9  # "28 points", "very close": at least this share
-DQN = 30.3  # points in Freeway (Mnih et al., 2015), then the state of the art; a human tester had 29.6
-LANE = 16.0  # units of height: a lane of Freeway
-ROAD = 170.0  # units of height from pavement to pavement, about
-SEVERAL = 3  # lanes that options differ by, at least
-SIMILAR = 0.8  # "very similar": share of Kulkarni's goals that options settle at
+# Points of option #445 in Freeway.
+PAPER_SCORE = 28.0
+# "28 points", "very close": at least this share.
+NEARLY = 0.9
+# Points of DQN in Freeway (Mnih et al., 2015), then the state of the art; a human tester had 29.6.
+DQN_SCORE = 30.3
+# Height of a lane of Freeway, and about that of the road from pavement to pavement, in units of height.
+LANE_HEIGHT = 16.0
+ROAD_HEIGHT = 170.0
+# Lanes by which options differ, at least.
+MIN_LANES = 3
+# "Very similar": share of Kulkarni's goals at which options settle.
+SIMILAR_SHARE = 0.8
 GOALS = ("central ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
 KNOWN = (
-    "Of the Atari games, one collection and start of each had been looked at by another program (with "
-    "other measures) "
-    "when the limits were set: Freeway's scores with true singular vectors (0), rows of V (up to 27) and "
-    "always UP (21), "
-    "and that one random basis behaved much like the singular one.",
-    "Ways other than the paper's were chosen after a trial with one collection a game, other starts, fewer actions and "
-    "other measures; there slow features (Freeway) and planning with gamma 0.9 from the smallest singular values "
-    "(the other two games) did better than random directions, and the rest did not. The seeds here are other ones.",
+    "Of the Atari games, one collection and start of each had been looked at by another program (with other "
+    "measures) when the limits were set: Freeway's scores with true singular vectors (0), rows of V (up to "
+    "27) and always UP (21), and that one random basis behaved much like the singular one.",
+    "Ways other than the paper's were chosen after a trial with one collection per game, other starts, fewer "
+    "actions and other measures; there slow features (Freeway) and planning with gamma 0.9 from the "
+    "smallest singular values (the other two games) did better than random directions, and the rest did "
+    "not. The seeds here are other ones.",
 )
 
 
@@ -50,22 +55,19 @@ def claims(results: Results) -> list[Claim]:
 
 
 def notes(results: Results) -> list[str]:
-    """What was rolled out, how the baselines fare, and what the collections are like."""
+    """Paragraphs about the roll-outs, the baselines and the collections."""
     game, many = results["game"], len({row["collection"] for row in results["starts"]})
     table = rolled(results, variant=0)
     singular, random = (chosen(table, kind=kind) for kind in ("singular", "random"))
     bases = len(np.unique(random["basis"]))
     ranks = [row["rank"] for row in results["collections"] if row["variant"] == results["variants"][0]]
-    said = [
+    lines = [
         f"{game}: {many} collection{'s' * (many != 1)} of transitions, {len(np.unique(table['start']))} "
-        "starts each, "
-        f"{results['frames']} frames a roll-out. From each start {_each(singular)} singular options (both "
-        "signs; T has rank "
-        f"{_range(ranks)} of {results['collections'][0]['features']}) and {_each(random)} of {bases} "
-        "random bases. "
-        f"{results['acts']:,} frames were emulated.",
+        f"starts each, {results['frames']} frames per roll-out. From each start {_each(singular)} singular "
+        f"options (both signs; T has rank {_range(ranks)} of {results['collections'][0]['features']}) and "
+        f"{_each(random)} of {bases} random bases. {results['acts']:,} frames were emulated.",
         "By kind: "
-        + "; ".join(_told(row) for row in results["means"] if row["variant"] == results["variants"][0])
+        + "; ".join(_described(row) for row in results["means"] if row["variant"] == results["variants"][0])
         + ".",
     ]
     for row in results["effects"]:
@@ -74,16 +76,15 @@ def notes(results: Results) -> list[str]:
             and row["against"] == "random"
             and row["measure"] in ("dwell", "reach")
         ):
-            said.append(
+            lines.append(
                 f"Singular against random directions, {row['measure']}: {effect_of(row)}; above "
-                f"{row['above']} of "
-                f"{row['groups']} bases."
+                f"{row['above']} of {row['groups']} bases."
             )
-    said.append(
+    lines.append(
         "Agreement and reliable options: " + "; ".join(_agree(row) for row in results["levels"]) + "."
     )
-    said += [f"Known beforehand: {line}" for line in KNOWN]
-    return said
+    lines += [f"Known beforehand: {line}" for line in KNOWN]
+    return lines
 
 
 def _freeway(results: Results) -> list[Claim]:
@@ -107,23 +108,20 @@ def _lanes(results: Results) -> Claim:
         "street.",
         "5.2",
         f"{_list(each)} of {_each(parked)} singular options a collection go to a lane reliably, to "
-        f"{len(different)} "
-        f"different lanes; from single starts {inside.mean():.1%} arrive in a lane",
-        verdict(min(each) > 0, len(different) >= SEVERAL),
-        "Two tests: a reliable option with its place in a lane in every collection, and at least "
-        f"{SEVERAL} different lanes. "
-        f"Of random directions {_share(found['random'], chosen(table, kind='random'))} do so"
-        + _published(found["published"], chosen(table, kind="published"))
-        + ".",
+        f"{len(different)} different lanes; from single starts {inside.mean():.1%} arrive in a lane",
+        verdict(min(each) > 0, len(different) >= MIN_LANES),
+        f"Two tests: a reliable option with its place in a lane in every collection, and at least {MIN_LANES} "
+        f"different lanes. Of random directions {_share(found['random'], chosen(table, kind='random'))} do "
+        "so" + _published_share(found["published"], chosen(table, kind="published")) + ".",
     )
 
 
 def _heights(results: Results) -> Claim:
-    table = _whole(results)
+    table = _longest(results)
     singular = chosen(table, kind="singular")
     low, high = np.quantile(singular["height"], [0.05, 0.95])
     modal = singular["x"][~np.isnan(singular["x"])]
-    lanes = len(np.unique(modal // LANE))
+    lanes = len(np.unique(modal // LANE_HEIGHT))
     random = chosen(table, kind="random")
     beside = ""
     if len(random["kind"]):
@@ -133,33 +131,32 @@ def _heights(results: Results) -> Claim:
         "We can clearly see how the chicken's height varies for different options.",
         "5.2",
         f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of options), highest "
-        f"{singular['height'].max():.0f}; modal heights in {lanes} bands of {LANE:g}",
-        verdict(bool(high - low >= LANE), lanes >= SEVERAL),
+        f"{singular['height'].max():.0f}; modal heights in {lanes} bands of {LANE_HEIGHT:g}",
+        verdict(bool(high - low >= LANE_HEIGHT), lanes >= MIN_LANES),
         f"From the first start of each collection, {_frames(results)} frames. Two tests: the middle 90% of "
-        "options differ by "
-        f"at least a lane ({LANE:g} units), and modal heights lie in at least {SEVERAL} bands of that "
-        f"size.{beside}",
+        f"options differ by at least a lane ({LANE_HEIGHT:g} units), and modal heights lie in at least {MIN_LANES} "
+        f"bands of that size.{beside}",
     )
 
 
 def _walks(results: Results) -> Claim:
-    table = _whole(results)
+    table = _longest(results)
     walk, singular = chosen(table, kind="walk"), chosen(table, kind="singular")
     reached = float(np.median(walk["farthest"]))
     return Claim(
         "A random walk over primitive actions does not explore the environment properly.",
         "5.2",
-        f"{len(walk['kind'])} walks of {_frames(results)} frames score {walk['score'].max():g} at most and get "
-        f"{reached:.0f} units far (median), of {ROAD:g}",
-        verdict(bool(walk["score"].max() == 0), reached < ROAD / 2),
+        f"{len(walk['kind'])} walks of {_frames(results)} frames score {walk['score'].max():g} at most and "
+        f"get {reached:.0f} units far (median), of {ROAD_HEIGHT:g}",
+        verdict(bool(walk["score"].max() == 0), reached < ROAD_HEIGHT / 2),
         "Two tests: no walk crosses the road, and the median walk gets less than half across. Singular "
-        "options get "
-        f"{np.median(singular['farthest']):.0f} far (median), {singular['farthest'].max():.0f} at most.",
+        f"options get {np.median(singular['farthest']):.0f} far (median), {singular['farthest'].max():.0f} "
+        "at most.",
     )
 
 
 def _scores(results: Results) -> list[Claim]:
-    table = _whole(results)
+    table = _longest(results)
     best = {
         kind: _best(chosen(table, kind=kind))
         for kind in ("singular", "random", "rows", "published", "constant", "walk")
@@ -175,10 +172,10 @@ def _scores(results: Results) -> list[Claim]:
     others = "; ".join(f"{words[kind]} {_list(best[kind])}" for kind in words if best[kind])
     last = chosen(table, kind="published")
     row445 = last["score"][last["direction"] == 445]
-    told = f" Row 445 scores {_list(row445.tolist())}." if len(row445) else ""
+    row_445 = f" Row 445 scores {_list(row445.tolist())}." if len(row445) else ""
     whole = _frames(results) >= 8192
     part = "" if whole else f" An episode has 8,192 frames; these are the first {_frames(results):,} of it."
-    dqn = NEARLY * DQN
+    dqn = NEARLY * DQN_SCORE
     return [
         Claim(
             "Remarkably, option #445 scores 28 points at the end of the episode.",
@@ -186,20 +183,17 @@ def _scores(results: Results) -> list[Claim]:
             f"best score of a singular option: {_list(mine)} (by collection)",
             verdict(min(mine) >= limit, max(mine) >= limit),
             f"Two tests: at least {limit:g} points in every collection, and in some. Best of others: "
-            f"{others}.{told} The "
-            "published program takes rows of V for singular vectors, so its numbers are those of memory "
-            "bits; #445 is "
-            f"past the rank of T.{part}",
+            f"{others}.{row_445} The published program takes rows of V for singular vectors, so its numbers "
+            f"are those of memory bits; #445 is past the rank of T.{part}",
         ),
         Claim(
             "This performance is very close to those obtained by state-of-the-art algorithms.",
             "5.2",
             f"best singular option {max(mine):g}, best of the published program "
-            f"{max(best['published'], default=float('nan')):g}, DQN {DQN:g}",
+            f"{max(best['published'], default=float('nan')):g}, DQN {DQN_SCORE:g}",
             verdict(max(mine) >= dqn),
             f"Very close: at least {dqn:.1f} points, {NEARLY:.0%} of what DQN had (Mnih et al., 2015). "
-            "Holding UP scores "
-            f"{_list(best['constant'])}, so the game is a weak test of purpose.{part}",
+            f"Holding UP scores {_list(best['constant'])}, so the game is a weak test of purpose.{part}",
         ),
     ]
 
@@ -215,27 +209,24 @@ def _montezuma(results: Results) -> list[Claim]:
     anywhere = sorted(set().union(*goals["singular"]))
     return [
         Claim(
-            "In Montezuma's Revenge the agent has the clear intent of reaching particular positions on "
-            "the screen, such as "
-            "staircases, ropes and doors.",
+            "In Montezuma's Revenge the agent has the clear intent of reaching particular positions on the "
+            "screen, such as staircases, ropes and doors.",
             "5.2",
             "share of roll-outs of singular options that arrive there from elsewhere: " + _named(shares),
             verdict(*(min(share) > 0 for share in shares.values())),
             "Three tests, one each for staircases, ropes and doors: some option arrives there in each of "
-            f"{len(seeds)} "
-            f"collections. Random directions: {_named(random)}.",
+            f"{len(seeds)} collections. Random directions: {_named(random)}.",
         ),
         Claim(
             "The options we discover are very similar to those handcrafted by Kulkarni et al. (2016).",
             "5.2",
             f"singular options arrive at {_list([len(found) for found in goals['singular']])} of their "
-            f"{len(GOALS)} goals by "
-            f"collection ({', '.join(anywhere) or 'none'})",
-            verdict(min(mine) >= SIMILAR, max(mine) >= 0.5),
-            f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR:.0%} of them in every collection, half of them in "
-            f"some. Random directions arrive at {_list([len(found) for found in goals['random']])}. Of as many "
-            f"options ({k}) singular ones arrive at {_goals_of(results, 'singular', k):.1f} goals, random ones at "
-            f"{_goals_of(results, 'random', k):.1f} (mean over choices of them).",
+            f"{len(GOALS)} goals by collection ({', '.join(anywhere) or 'none'})",
+            verdict(min(mine) >= SIMILAR_SHARE, max(mine) >= 0.5),
+            f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them in every collection, half of them "
+            f"in some. Random directions arrive at {_list([len(found) for found in goals['random']])}. Of "
+            f"as many options ({k}) singular ones arrive at {_goals_of(results, 'singular', k):.1f} goals, "
+            f"random ones at {_goals_of(results, 'random', k):.1f} (mean over choices of them).",
         ),
     ]
 
@@ -247,15 +238,14 @@ def _pacman(results: Results) -> list[Claim]:
     walk = {name: _arriving(results, "walk", word, settled=False) for name, word in words.items()}
     return [
         Claim(
-            "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the "
-            "screen, such as corners "
-            "and intersections.",
+            "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the screen, "
+            "such as corners and intersections.",
             "Appendix E",
             "share of roll-outs of singular options that arrive there from elsewhere: " + _named(shares),
             verdict(*(min(share) > 0 for share in shares.values())),
             "Two tests, one for corners and one for intersections: some option arrives there in every "
-            "collection. Random "
-            f"directions: {_named(random)}. Modal places of random walks, settled or not: {_named(walk)}.",
+            f"collection. Random directions: {_named(random)}. Modal places of random walks, settled or "
+            f"not: {_named(walk)}.",
         )
     ]
 
@@ -266,16 +256,13 @@ def _intent(results: Results) -> Claim:
     other = _level(results, "random")
     return Claim(
         "Even with such a myopic action selection mechanism we were able to obtain options that clearly "
-        "demonstrate intent "
-        f"({results['game']}).",
+        f"demonstrate intent ({results['game']}).",
         "5.2",
         f"time at the modal place, options against random walks: {stays}; agreement across starts "
-        f"{own['agreement']:+.3f} "
-        f"({own['low']:+.3f} to {own['high']:+.3f})",
+        f"{own['agreement']:+.3f} ({own['low']:+.3f} to {own['high']:+.3f})",
         verdict(stays.better, own["low"] > 0),
         "Two tests: options stay at one place more than random walks do, and from two starts an option's "
-        "places are near each "
-        "other more often than those of two different options (agreement above 0). "
+        "places are near each other more often than those of two different options (agreement above 0). "
         f"{own['reliable']:.1%} of {own['options']} options are reliable. Random directions: agreement "
         f"{other['agreement']:+.3f} ({other['low']:+.3f} to {other['high']:+.3f}), {other['reliable']:.1%} "
         "reliable.",
@@ -283,7 +270,7 @@ def _intent(results: Results) -> Claim:
 
 
 def _further(results: Results) -> list[Claim]:
-    """Ours: singular directions against random ones, in the paper's way and in each other one."""
+    """Our claims: singular directions against random ones, in each variant."""
     placed = "x" in results["columns"]
     return [_ours(results, variant) for variant in results["variants"]] if placed else []
 
@@ -298,11 +285,9 @@ def _ours(results: Results, variant: str) -> Claim:
         f"share of options that arrive: {arrives}; agreement across starts: {agrees}",
         verdict(arrives.better, agrees.better),
         "The paper has no such baseline. Two tests, the intervals of both held together: more options "
-        "arrive, and they agree "
-        "more across starts; each must hold in every collection too. Above "
+        "arrive, and they agree more across starts; each must hold in every collection too. Above "
         f"{arrives.above} and {agrees.above} of {arrives.groups} random bases. Different places that as "
-        "many options arrive "
-        f"at: {reach}."
+        f"many options arrive at: {reach}."
         + (" Singular directions do worse in both." if arrives.worse and agrees.worse else ""),
     )
 
@@ -316,7 +301,7 @@ def _reliable_at(results: Results, table: Table, regions: Sequence[int]) -> list
 
 
 def _arriving(results: Results, kind: str, word: str, settled: bool = True) -> list[float]:
-    """Share of roll-outs, by collection, that arrive in a region so named; of all modal places, unless `settled`."""
+    """Share of roll-outs, by collection, that arrive (unless `settled`: are mostly) in a region with this word."""
     table = rolled(results, variant=0, kind=kind)
     wanted = [i for i, name in enumerate(results["regions"]) if word in name]
     there = np.isin(table["region"], wanted) & ((table["arrives"] > 0) | (not settled))
@@ -355,7 +340,7 @@ def _names(results: Results, table: Table) -> NDArray[Any]:
     return found
 
 
-def _whole(results: Results) -> Table:
+def _longest(results: Results) -> Table:
     """Long roll-outs, where there are any; else those of the first start."""
     return rolled(results, "long") if "long" in results else rolled(results, variant=0, start=0)
 
@@ -391,7 +376,7 @@ def _share(found: Sequence[Any], table: Table) -> str:
     return f"{len(found)} of {len(table['kind']) // starts}"
 
 
-def _published(found: Sequence[Any], table: Table) -> str:
+def _published_share(found: Sequence[Any], table: Table) -> str:
     return f", of rows of V by the published program {_share(found, table)}" if len(table["kind"]) else ""
 
 
@@ -408,7 +393,7 @@ def _named(shares: dict[str, list[float]]) -> str:
     return ", ".join(f"{name} {'/'.join(f'{x:.1%}' for x in share)}" for name, share in shares.items())
 
 
-def _told(row: dict[str, Any]) -> str:
+def _described(row: dict[str, Any]) -> str:
     placed = (
         f"dwell {row['dwell']:.2f}, arrive {row['arrives']:.1%}, {row['places']:.0f} places, "
         if "dwell" in row

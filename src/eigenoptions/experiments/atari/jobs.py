@@ -1,28 +1,28 @@
-"""Jobs of the Atari experiments: plain settings in, a few numbers an option out (paper, Section 5.2, Appendix E).
+"""Jobs of the Atari experiments: plain settings in, a few numbers per option out (paper, Section 5.2, Appendix E).
 
-What is followed in a roll-out has a *kind*:
+The options of a roll-out have a *kind*:
 
 ========= ============================================================================================================
 singular  right singular vectors of T, non-zero values only, both signs; `many` evenly spaced ones, or all (None)
 random    `bases` of random orthonormal directions on the features that ever changed, `many` of each, both signs
 rotated   the same, but within the span of the singular vectors: another basis of where transitions went
 rows      rows of V instead of its columns, as the published program takes them; `many` of all features, one sign
-published the same with its other fault, rewards against what the last action tried led to, and no tolerance
+published the same with the other fault of that program, rewards relative to another state (see `published`)
 constant  each action held all the time
 walk      `many` uniformly random walks
 ========= ============================================================================================================
 
-A *variant* says what is coded and how it is followed; `PAPER` is the paper's way, with the published program's answer
-to what follows when no action is positive: nothing is done for a frame. With ``plan``, a number of states, options are
-solved on a chart of the game (`atari.charts`) with ``gamma``, and followed in the emulator. Collections are made
-again in each worker that needs them (they are a pure function of settings, and cost seconds), so that jobs stay plain.
+A *variant* determines the coding of memory and how options are followed; `PAPER` is the paper's way, with the
+published program's rule for a frame where no action is positive: nothing is done. With ``plan``, a number of states,
+options are solved on a chart of the game (`atari.charts`) with ``gamma``, and followed in the emulator. Each worker
+computes the collections that it needs (they are a pure function of settings, and take seconds), so jobs stay plain.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,20 +30,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.atari.charts import Chart, chart, follow, plan
-from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import lockstep
+from eigenoptions.atari.protocol import (
+    ROWS,
+    active,
+    collect,
+    directions,
+    paper_order,
+    random_directions,
+    rank,
+)
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rollouts import Rollouts, Rules, play
+from eigenoptions.atari.slow_features import (
+    DECISIONS,
+    EPISODE_DECISIONS,
+    held_play,
+    held_spectrum,
+    lasting_bytes,
+)
 from eigenoptions.atari.starts import Start, find_starts
-from eigenoptions.experiments.atari.collections import Collection, collection
-from eigenoptions.experiments.atari.measures import KINDS, OPTION, histogram, joined, measure
-from eigenoptions.experiments.atari.published import published_rollouts
+from eigenoptions.experiments.atari.measures import KINDS, OPTION, Array, histogram, joined, measure
+from eigenoptions.experiments.atari.published import published_rollouts, rows_of_v
+from eigenoptions.spectra import Spectrum
 
 Job = Mapping[str, Any]
 Option = dict[str, Any]
 PAPER = {"name": "paper", "coding": {"code": "bits"}, "hold": 1, "depth": 1, "gamma": 0.0, "after": "noop"}
-BLIND = ("constant", "walk")  # kinds that do not look at what actions do
-BIN = 8  # units of position in a histogram
+# Kinds that do not look at what actions do.
+BLIND = ("constant", "walk")
+# Width of a bin of a histogram, in units of position.
+BIN = 8
 
 
 def starts(job: Job) -> list[dict[str, Any]]:
@@ -53,7 +72,7 @@ def starts(job: Job) -> list[dict[str, Any]]:
 
 
 def rollouts(job: Job) -> dict[str, Any]:
-    """Roll out options of several kinds from one start; of each, measures.
+    """Roll out options of several kinds from one start, and measure each.
 
     Parameters
     ----------
@@ -66,14 +85,14 @@ def rollouts(job: Job) -> dict[str, Any]:
     -------
     dict
         ``table``: columns of keys and measures; ``heights``: ``(n, 32)`` frames at each value of the last coordinate,
-        in bins of 8 units, or None; ``acts``: frames emulated; ``facts``: of the collection, or None.
+        in bins of 8 units, or None; ``acts``: frames emulated; ``facts``: about the collection, or None.
     """
-    held = collection_of(job)
-    options = _options(job["kinds"], _emulator(job["game"]).n_actions, held)
+    collection = collection_of(job)
+    options = _options(job["kinds"], _emulator(job["game"]).n_actions, collection)
     tables, heights, acts = [], [], 0
     several = job["start"] if isinstance(job["start"], list) else [job["start"]]
     for number in several:
-        for part, rolled, start in _roll({**job, "start": number}, options, held):
+        for part, rolled, start in _roll({**job, "start": number}, options, collection):
             keys = {name: np.array([option[name] for option in part], dtype=float) for name in OPTION[1:]}
             keys["kind"] = np.array([KINDS.index(option["kind"]) for option in part], dtype=float)
             keys["start"] = np.full(len(part), float(number))
@@ -86,7 +105,7 @@ def rollouts(job: Job) -> dict[str, Any]:
         "table": joined(tables),
         "heights": np.concatenate(heights) if heights else None,
         "acts": acts,
-        "facts": None if held is None else held.facts(),
+        "facts": None if collection is None else collection.facts(),
     }
 
 
@@ -114,32 +133,33 @@ def trace(job: Job) -> dict[str, Any]:
 
 
 def _roll(
-    job: Job, options: list[Option], held: Collection | None
+    job: Job, options: list[Option], collection: Collection | None
 ) -> Iterator[tuple[list[Option], Rollouts, Start]]:
-    """Roll-outs of options, those together that one lock step can serve."""
+    """Roll-outs of options, in as few calls as possible."""
     variant, emulator = job["variant"], _emulator(job["game"])
     start = Start.again(job["game"], job["starts"][job["start"]])
     start.reach(emulator)
     state = emulator.save()
     blind = [option for option in options if option["kind"] in BLIND]
     if blind:
-        actions = np.stack([_blindly(option, job, emulator.n_actions) for option in blind])
+        actions = np.stack([_blind_actions(option, job, emulator.n_actions) for option in blind])
         yield blind, play(emulator, state, actions, until=job["until"], watch=start.watch), start
     for published in (False, True):
         part = [o for o in options if o["kind"] not in BLIND and (o["kind"] == "published") == published]
         if not part:
             continue
-        assert held is not None
-        vectors = np.stack([o["sign"] * held.direction(o["kind"], o["basis"], o["direction"]) for o in part])
+        assert collection is not None
+        coding = collection.coding
+        vectors = np.stack([o["sign"] * collection.direction(*_name(o)[:3]) for o in part])
         rules = Rules("noop", until=job["until"], watch=start.watch, rng=job["seed"])
         if variant.get("plan"):
             charted = _chart(json.dumps([job["game"], job["starts"], variant["hold"], variant["plan"]]))
-            planned = plan(charted, vectors, held.coding, variant["gamma"])
+            planned = plan(charted, vectors, coding, variant["gamma"])
             yield part, follow(emulator, state, charted, planned, job["frames"], rules), start
         else:
             rules = replace(rules, **{name: variant[name] for name in ("after", "hold", "depth", "gamma")})
             roll = published_rollouts if published else lockstep
-            yield part, roll(emulator, state, vectors, held.coding, job["frames"], rules), start
+            yield part, roll(emulator, state, vectors, coding, job["frames"], rules), start
 
 
 @lru_cache(maxsize=1)
@@ -149,34 +169,24 @@ def _emulator(game: str) -> Emulator:
 
 @lru_cache(maxsize=2)
 def _chart(text: str) -> Chart:
-    """The chart that a variant plans on."""
+    """The chart on which a variant plans."""
     game, starts, hold, limit = json.loads(text)
     return chart(game, [Start.again(game, plain) for plain in starts], hold=hold, limit=limit)
 
 
-def collection_of(job: Job) -> Collection | None:
-    """The collection that a job's options come from, if they come from one."""
-    kinds = {option["kind"] for option in job["options"]} if "options" in job else {*job["kinds"]}
-    if kinds <= {*BLIND}:
-        return None
-    given = {name: job[name] for name in ("game", "seed", "starts", "transitions", "longest")}
-    given |= {name: job["variant"].get(name) for name in ("coding", "hold", "bytes", "slow")}
-    return collection(json.dumps(given, sort_keys=True))
-
-
-def _options(kinds: Job, n_actions: int, held: Collection | None) -> list[Option]:
-    """Which options the kinds of a job are."""
+def _options(kinds: Job, n_actions: int, collection: Collection | None) -> list[Option]:
+    """The options of a job's kinds."""
     found: list[Option] = []
     for kind, how in kinds.items():
         if kind in BLIND:
             found += [_option(kind, 0, i, 1) for i in range(n_actions if kind == "constant" else how["many"])]
             continue
-        assert held is not None
+        assert collection is not None
         signs = (1,) if kind in ("rows", "published") else (1, -1)
         for basis in range(how.get("bases", 1)):
             found += [
                 _option(kind, basis, i, sign)
-                for i in held.numbers(kind, how["many"], how.get("end"))
+                for i in collection.numbers(kind, how["many"], how.get("end"))
                 for sign in signs
             ]
     return found
@@ -190,9 +200,122 @@ def _name(option: Option) -> tuple[Any, ...]:
     return tuple(option[name] for name in OPTION)
 
 
-def _blindly(option: Option, job: Job, n_actions: int) -> NDArray[np.int8]:
+def _blind_actions(option: Option, job: Job, n_actions: int) -> NDArray[np.int8]:
     """``(frames,)`` actions of a constant or a walk."""
     if option["kind"] == "constant":
         return np.full(int(job["frames"]), option["direction"], dtype=np.int8)
     rng = np.random.default_rng([job["seed"], job["start"], option["direction"]])
     return rng.integers(n_actions, size=int(job["frames"])).astype(np.int8)
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Transitions of one game from one seed, and their directions.
+
+    Attributes
+    ----------
+    coding
+        The feature map phi.
+    spectrum
+        All eigenvectors of T'T.
+    rows
+        Number of new transitions, from which those of T were drawn.
+    seed
+        Seed of the random bases.
+    slow
+        Whether directions are slow features, scaled to variance 1 instead of length 1; random ones are then too.
+    """
+
+    coding: Ram
+    spectrum: Spectrum
+    rows: int
+    seed: int
+    slow: bool = False
+    _bases: dict[tuple[str, int], Array] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, int]:
+        """Sizes, for a table."""
+        return {
+            "rows": self.rows,
+            "features": len(self.spectrum.vectors),
+            "active": int(active(self.spectrum).sum()),
+            "rank": rank(self.spectrum),
+        }
+
+    def numbers(self, kind: str, many: int | None = None, end: str | None = None) -> list[int]:
+        """Numbers of `many` directions of a kind, evenly spaced among all; None: all of them.
+
+        Singular directions are numbered as in the paper, from 0, the largest singular value first; with an `end`,
+        ``"small"`` or ``"large"``, the result holds the last or the first ones.
+        """
+        whole = kind in ("rows", "published")
+        last = len(self.spectrum.vectors) if whole else rank(self.spectrum)
+        if many is None or many >= last:
+            return list(range(last))
+        # Any random directions are as good as others.
+        if kind in ("random", "rotated") or end == "large":
+            return list(range(many))
+        if end == "small":
+            return list(range(last - many, last))
+        return [int(i) for i in np.linspace(0, last - 1, many).round()]
+
+    def direction(self, kind: str, basis: int, number: int) -> Array:
+        """``(d,)`` one direction of a kind."""
+        key = ("rows" if kind == "published" else kind, basis)
+        if key not in self._bases:
+            self._bases[key] = self._basis(*key)
+        found: Array = self._bases[key][number]
+        return found
+
+    def _basis(self, kind: str, basis: int) -> Array:
+        """``(m, d)`` directions of one kind."""
+        if kind == "singular":
+            return self.spectrum.vectors[:, paper_order(self.spectrum)[: rank(self.spectrum)]].T
+        if kind == "rows":
+            return rows_of_v(self.spectrum)
+        inside = "data" if kind == "rotated" or self.slow else "features"
+        return random_directions(self.spectrum, np.random.default_rng([self.seed, basis]), inside=inside)
+
+
+def collection_of(job: Job) -> Collection | None:
+    """The collection from which a job's options come, if there is one."""
+    kinds = {option["kind"] for option in job["options"]} if "options" in job else {*job["kinds"]}
+    if kinds <= {*BLIND}:
+        return None
+    given = {name: job[name] for name in ("game", "seed", "starts", "transitions", "longest")}
+    given |= {name: job["variant"].get(name) for name in ("coding", "hold", "bytes", "slow")}
+    return collection(json.dumps(given, sort_keys=True))
+
+
+@lru_cache(maxsize=2)
+def collection(text: str) -> Collection:
+    """The collection for settings given as JSON text.
+
+    With ``hold`` 1 it is the paper's (Appendix E). Otherwise random actions are held, and one hold is one transition;
+    ``bytes`` may then be ``"lasting"``, and ``slow`` selects slow features (see `atari.slow_features`). The number of
+    decisions is that of `slow_directions` per 25,000 transitions.
+    """
+    given: dict[str, Any] = json.loads(text)
+    game, seed, hold = given["game"], given["seed"], given["hold"]
+    starts = [Start.again(game, plain) for plain in given["starts"]]
+    if hold == 1:
+        coding = Ram(**given["coding"])
+        gram = collect(game, starts, given["transitions"], rng=seed, coding=coding, longest=given["longest"])
+        return Collection(coding, directions(gram, min(ROWS, len(gram)), rng=seed), len(gram), seed)
+    decisions = max(given["transitions"] * DECISIONS // ROWS, 2 * EPISODE_DECISIONS)
+    episodes, lasting = _played(game, seed, hold, decisions, json.dumps(given["starts"]))
+    coding = Ram(**given["coding"], addresses=lasting if given.get("bytes") == "lasting" else None)
+    slow = bool(given.get("slow"))
+    gram, spectrum = held_spectrum(episodes, coding, slow=slow)
+    return Collection(coding, spectrum, len(gram), seed, slow=slow)
+
+
+@lru_cache(maxsize=3)
+def _played(
+    game: str, seed: int, hold: int, decisions: int, starts: str
+) -> tuple[list[Bytes], tuple[int, ...]]:
+    """Episodes of random play and bytes of lasting influence, which serve several variants of one seed."""
+    emulator, rng = Emulator(game), np.random.default_rng([seed, hold])
+    first = [Start.again(game, plain) for plain in json.loads(starts)]
+    episodes, states = held_play(emulator, first, hold, decisions, rng)
+    return episodes, lasting_bytes(emulator, states)

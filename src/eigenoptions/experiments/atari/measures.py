@@ -1,10 +1,10 @@
-"""What an option did: a few numbers a roll-out, defined before any result was seen (paper, Section 5.2).
+"""What an option did: a few numbers per roll-out, defined before any result was seen (paper, Section 5.2).
 
-The paper says that options have "the clear intent of reaching particular positions". We take this apart. An option
-that wants to be somewhere *stays* there (`dwell`), it has *gone* there (`away`, `arrives`), and it goes there from
-other starts *too* (`own_agreement`); a set of options is worth more if they go to many places (`reach`). The player's
-position is read from the game's memory; a *place* is a square of CELL by CELL of its units (about pixels), so that an
-animation's shiver is not travel.
+The paper states that options have "the clear intent of reaching particular positions". We measure parts of this. An
+option with such an intent *stays* there (`dwell`), it has *gone* there (`away`, `arrives`), and it goes there from
+other starts *too* (`own_agreement`); a set of options is better if they go to many places (`reach`). The player's
+position is read from the game's memory; a *place* is a square of CELL by CELL of its units (about pixels), so that the
+jitter of an animation is not travel.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-CELL = 4  # units of position: side of a place
-SETTLED = 0.5  # share of the second half of the time at one place from which an option has settled there
-FAR = 16.0  # units: about the size of a player, or of a lane; nearer to the start is still the start
-AXES = "xyzw"  # names of the coordinates, four at most
+# Side of a place, in units of position.
+CELL = 4
+# Share of the second half of the time at one place from which an option has settled there.
+SETTLED = 0.5
+# About the size of a player, or of a lane, in units of position; what is nearer to the start is still the start.
+FAR = 16.0
+# Names of the coordinates, four at most.
+AXES = "xyzw"
 
 MEASURES = {
     "dwell": "share of the second half of the frames spent at the modal place",
@@ -34,12 +38,16 @@ MEASURES = {
     "steady": "share of the frames with the most frequent action",
     "height": "mean of the last coordinate of the position (in Freeway: how far the chicken is up the road)",
 }
-PLACED = ("dwell", "settles", "away", "arrives", "places", "farthest", "height")  # need a known position
-KINDS = ("singular", "random", "rotated", "rows", "published", "constant", "walk")  # see `jobs`
-OPTION = ("kind", "basis", "direction", "sign")  # an option's name within a collection
+# Measures that need a known position.
+PLACED = ("dwell", "settles", "away", "arrives", "places", "farthest", "height")
+# Kinds of options, see `jobs`.
+KINDS = ("singular", "random", "rotated", "rows", "published", "constant", "walk")
+# Columns that identify an option within a collection.
+OPTION = ("kind", "basis", "direction", "sign")
 
 Array = NDArray[np.float64]
-Table = dict[str, Array]  # columns of equal length, one row a roll-out
+# Columns of equal length, one row per roll-out.
+Table = dict[str, Array]
 
 
 def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None = None) -> Table:
@@ -48,8 +56,7 @@ def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None =
     Parameters
     ----------
     rollouts
-        With ``watched (n, F, p)`` positions after each frame, ``actions (n, F)`` (-1 after the end), ``stopped
-        (n, F)``, ``score``, ``length`` and ``died (n,)``; see `atari.Rollouts`.
+        `atari.Rollouts` that watched the p bytes of the player's position.
     start
         ``(p,)`` position at the start.
     regions
@@ -60,9 +67,9 @@ def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None =
     dict
         Arrays ``(n,)``: the measures, ``x``, ``y``, ... as many as p (the most frequent position at the modal place)
         and ``region`` (number of the first region that holds it, -1 if none). The *modal place* is where most frames
-        of the second half, ``F // 2`` on, are spent; of equal ones, the first that is met. After its end (a lost life)
-        an option is nowhere, so dying early is no dwelling; with nothing in the second half, dwell is 0 and the modal
-        place NaN.
+        of the second half, ``F // 2`` on, are spent; of equal ones, the first that is visited. After its end (a lost
+        life) an option is nowhere, so dying early is not dwelling; with nothing in the second half, dwell is 0 and the
+        modal place NaN.
     """
     watched = np.asarray(rollouts.watched)
     n, frames, axes = watched.shape
@@ -154,7 +161,7 @@ def histogram(rollouts: Any, axis: int = 0, bins: int = 256) -> NDArray[np.int64
 
 
 def meetings(places: ArrayLike) -> tuple[Array, Array]:
-    """How often modal places from two starts are near each other: of one option, and of two different options.
+    """How often modal places from two starts are near each other, of one option and of two different options.
 
     Parameters
     ----------
@@ -179,7 +186,8 @@ def meetings(places: ArrayLike) -> tuple[Array, Array]:
     own, others = np.zeros((starts, starts)), np.zeros((starts, starts))
     for s in range(starts):
         for t in range(starts):
-            near = np.linalg.norm(m[:, None, s] - m[None, :, t], axis=2) < FAR  # of NaN: not near
+            # A comparison with NaN is false: not near.
+            near = np.linalg.norm(m[:, None, s] - m[None, :, t], axis=2) < FAR
             own[s, t] = np.diagonal(near).mean()
             others[s, t] = (near.sum() - np.diagonal(near).sum()) / max(n * (n - 1), 1)
     return own, others
@@ -188,10 +196,10 @@ def meetings(places: ArrayLike) -> tuple[Array, Array]:
 def own_agreement(places: ArrayLike) -> Array:
     """``(options,)`` agreement of each option: how often it meets itself from another start, less how often others.
 
-    Over all pairs of different starts, the share at which the option's two modal places are near each other, less
-    the share at which those of two different options of the group are. 1 at most: the start does not matter, and no two
-    options want the same. 0: an option agrees with itself no more than with others. The mean over options is the
-    *agreement* of the group.
+    Over all pairs of different starts, the share in which the option's two modal places are near each other, less the
+    share in which those of two different options of the group are. 1 at most: the start does not matter, and no two
+    options have the same place. 0: an option agrees with itself no more than with others. The mean over options is
+    the *agreement* of the group.
 
     Examples
     --------
@@ -217,7 +225,7 @@ def reach(points: ArrayLike, arrives: ArrayLike, k: int) -> float:
     arrives
         ``(n,)`` whether each option arrives.
     k
-        How many options; sets of different size are compared at the same k (rarefaction, exact).
+        Number of options; sets of different size are compared at the same k (exact rarefaction).
 
     Examples
     --------
@@ -242,7 +250,7 @@ def rarefied(counts: Sequence[int], n: int, k: int) -> float:
     Parameters
     ----------
     counts
-        How many of the n do each thing; none is done by a choice with chance ``C(n - c, k) / C(n, k)``.
+        Number of the n options that do each thing; none of the k does it with probability ``C(n - c, k) / C(n, k)``.
     n, k
         Numbers of options.
 

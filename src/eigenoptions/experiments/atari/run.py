@@ -1,6 +1,6 @@
 """One game from its name to a folder of results: the study, its tables, pictures, clips, options and a page.
 
-The folder is what the studio's Atari view reads (see docs/studio.md), and what the report links to.
+The studio's Atari view reads the folder (see docs/studio.md), and the report links to it.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eigenoptions.atari import Start, atari_options, game_name, save_starts
 from eigenoptions.experiments.atari import experiment
-from eigenoptions.experiments.atari.gallery import cards, gallery, sheets
 from eigenoptions.experiments.atari.jobs import PAPER, collection_of
+from eigenoptions.experiments.atari.pictures import card_list, draw_highlights, overviews
 from eigenoptions.experiments.experiment import Claim, Outcome, Settings
 from eigenoptions.experiments.page import duration, origin, section, sheet, verdicts
 from eigenoptions.experiments.store import Store
-from eigenoptions.experiments.tables import tables
+from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import current, on_engine
 
-INDEX = "index.json"  # of all games in a folder, for the studio
-MADE = "settings.json"  # of one game
-SIZE = {"quick": "--quick", "paper": "the default", "full": "--full"}
+# Index of all games in a folder, for the studio.
+INDEX = "index.json"
+# Settings of one game.
+SETTINGS = "settings.json"
+# Flags of the command line by size.
+FLAGS = {"quick": "--quick", "paper": "the default", "full": "--full"}
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What came of a game: claims, highlighted options, files, frames emulated and the seconds they took."""
+class GameReport:
+    """Results of a game: claims, highlighted options, files, frames emulated and the seconds they took."""
 
     game: str
     claims: list[Claim]
@@ -45,7 +46,7 @@ class Shown:
 
 
 @on_engine("processes")
-def show(
+def run_game(
     game: str,
     folder: str | Path = "out/atari",
     size: str = "paper",
@@ -54,37 +55,37 @@ def show(
     tell: Callable[[str], object] = lambda news: None,
     progress: Callable[[int, int], object] | None = None,
     speed: Callable[[float], object] = lambda frames: None,
-) -> Shown:
-    """Study a game and leave everything about it in a folder of its name; a killed run goes on.
+) -> GameReport:
+    """Study a game and write all results into a folder of its name; a killed run can be continued.
 
     Parameters
     ----------
     game
-        Its name, any of `atari.emulator.games`.
+        Name of the game, any of `atari.emulator.games`.
     folder
-        Where the folder of the game is made.
+        Folder in which that of the game is created.
     size
         ``"quick"``, ``"paper"`` or ``"full"``.
     fresh
-        Start over; else a folder with results of another size is refused.
+        Start over; otherwise a folder with results of other settings is refused.
     tell, progress
         As in `reproduce`.
     speed
-        Called with the frames of roll-outs that were emulated a second, as roll-outs arrive.
+        Called with the frames of roll-outs emulated per second, as roll-outs arrive.
 
     Returns
     -------
-    Shown
-        What the command line tells.
+    GameReport
+        What the command line prints.
     """
     name = game_name(game)
     here = Path(folder) / name.lower()
-    study = experiment(name)
-    settings = study.settings[size]
+    chosen = experiment(name)
+    settings = chosen.settings[size]
     _refuse_others(here, size, settings, fresh)
     start = time.perf_counter()
     with Store(here / "jobs", fresh=fresh) as store:
-        write_bytes(here / MADE, json.dumps({"size": size, "settings": settings}, indent=1).encode())
+        write_bytes(here / SETTINGS, json.dumps({"size": size, "settings": settings}, indent=1).encode())
         frames = 0
 
         def arrived(i: int, result: Any) -> None:
@@ -95,86 +96,78 @@ def show(
 
         over = partial(store.pmap, progress=progress, arrived=arrived)
         tell(f"{name}: start states, collections, roll-outs")
-        results = study.run(settings, over)
+        results = chosen.run(settings, over)
         seconds = time.perf_counter() - start + store.seconds_saved
-    outcome = Outcome(study, settings, results, seconds, origin(current().name))
+    outcome = Outcome(chosen, settings, results, seconds, origin(current().name))
     tell(f"{name}: options")
-    _keep_options(here, name, settings, results["reached"]["starts"])
-    shown = gallery(results, here, tell)
+    _save_options(here, name, settings, results["reached"]["starts"])
+    drawn = draw_highlights(results, here, tell)
     for table, text in tables(results).items():
         write_bytes(here / f"{table}.csv", text.encode())
-    write_bytes(here / "rollouts.csv", _csv(results["columns"], results["rollouts"]))
-    claims = study.claims(results)
-    write_bytes(here / "index.html", _page(outcome, claims, shown).encode())
-    _enter(Path(folder) / INDEX, shown)
+    columns = results["columns"]
+    rows = [dict(zip(columns, [f"{x:.6g}" for x in row], strict=True)) for row in results["rollouts"]]
+    write_bytes(here / "rollouts.csv", to_csv(rows).encode())
+    claims = chosen.claims(results)
+    write_bytes(here / "index.html", _page(outcome, claims, drawn).encode())
+    _add_to_index(Path(folder) / INDEX, drawn)
     files = [here / "index.html", here / "options.safetensors", here / "starts.json"]
-    return Shown(name, claims, results["highlights"], files, results["acts"], seconds)
+    return GameReport(name, claims, results["highlights"], files, results["acts"], seconds)
 
 
 def _refuse_others(here: Path, size: str, settings: Settings, fresh: bool) -> None:
-    """Raise ValueError where a folder holds results of other settings, unless they are to go."""
+    """Raise ValueError where a folder holds results of other settings, unless they are to be replaced."""
     try:
-        before = json.loads((here / MADE).read_text(encoding="utf-8"))
+        before = json.loads((here / SETTINGS).read_text(encoding="utf-8"))
         same = before == {"size": size, "settings": json.loads(json.dumps(settings))}
     except FileNotFoundError:
         return
     except (ValueError, OSError) as error:
-        raise ValueError(f"cannot read {here / MADE}: {error}; give another folder, or --fresh") from None
+        raise ValueError(f"cannot read {here / SETTINGS}: {error}; give another folder, or --fresh") from None
     if not same and not fresh:
-        other = SIZE.get(before.get("size", ""), "other settings")
+        other = FLAGS.get(before.get("size", ""), "other settings")
         raise ValueError(
             f"{here} holds results of other settings ({other}): give another folder with --out, or --fresh"
         )
 
 
-def _keep_options(here: Path, name: str, settings: Settings, plain: Sequence[Mapping[str, Any]]) -> None:
+def _save_options(here: Path, name: str, settings: Settings, plain: Sequence[Mapping[str, Any]]) -> None:
     """Write the singular options of the first collection, and the start states, for use elsewhere."""
     first = settings["seeds"][0]
     job = {"game": name, "seed": first, "starts": plain, "variant": PAPER, "kinds": {"singular": {}}}
     found = collection_of({**settings, **job})
     assert found is not None
-    options = atari_options(
-        found.spectrum,
-        name,
-        coding=found.coding,
-        provenance={"seed": first, "rows": found.rows},
-    )
+    provenance = {"seed": first, "rows": found.rows}
+    options = atari_options(found.spectrum, name, coding=found.coding, provenance=provenance)
     options.save(here / "options.safetensors")
     save_starts(here / "starts.json", [Start.again(name, start) for start in plain])
 
 
-def _csv(columns: Sequence[str], rows: np.ndarray[Any, Any]) -> bytes:
-    lines = [",".join(columns), *(",".join(f"{x:.6g}" for x in row) for row in rows.tolist())]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _page(outcome: Outcome, claims: list[Claim], shown: Mapping[str, Any]) -> str:
-    game = shown["name"]
-    options = [{k: v.removeprefix(f"{game.lower()}/") for k, v in o.items()} for o in shown["options"]]
+def _page(outcome: Outcome, claims: list[Claim], drawn: Mapping[str, Any]) -> str:
+    game = drawn["name"]
+    options = [{k: v.removeprefix(f"{game.lower()}/") for k, v in o.items()} for o in drawn["options"]]
     body = f"""<header>
 <h1>{escape(outcome.experiment.title)}</h1>
 <p>Eigenoptions from the memory of an Atari game (Section 5.2 and Appendix E of <cite>A Laplacian Framework for Option
 Discovery in Reinforcement Learning</cite>), by <code>eigenoptions atari {escape(game)}</code>.</p>
 <p class="facts">{outcome.results["acts"]:,} frames emulated in <b>{duration(outcome.seconds)}</b>. Data:
-<a href="rollouts.csv">rollouts.csv</a> (each option from each start), and one file a table. The options themselves:
+<a href="rollouts.csv">rollouts.csv</a> (each option from each start), and one file per table. The options themselves:
 <a href="options.safetensors">options.safetensors</a>.</p>
 </header>
 <main>
 {verdicts([(outcome, claims)])}
 <section><h2>Highlighted options</h2>
-<p>Chosen by rule (see <code>highlight</code>), not by taste: options that settle somewhere, away from where they
-started and from each other. Beside them stand the best option of the published program, the best single action and a
-random walk.</p>
-{cards(options)}</section>
-<section><h2>All of them</h2>{sheets(shown["figures"])}</section>
+<p>Chosen by a rule (see <code>highlight</code>): options that settle somewhere, away from where they started and from
+each other. Beside them are the best option of the published program, the best single action and a random walk.</p>
+{card_list(options)}</section>
+<section><h2>All of them</h2>{overviews(drawn["figures"])}</section>
 {section(outcome, claims, data="")}
 </main>"""
     return sheet(f"Eigenoptions of {game}", body)
 
 
-def _enter(path: Path, shown: Mapping[str, Any]) -> None:
-    """Put a game into the index that the studio reads."""
-    entry = {"name": shown["name"], "options": shown["options"]}
+def _add_to_index(path: Path, drawn: Mapping[str, Any]) -> None:
+    """Add a game to the index that the studio reads."""
+    entry = {"name": drawn["name"], "options": drawn["options"]}
     try:
         games = json.loads(path.read_text(encoding="utf-8"))["games"]
     except (FileNotFoundError, ValueError, KeyError):

@@ -1,13 +1,13 @@
 """How singular directions differ from others: effect sizes and their intervals, which Section 5.2 does not give.
 
-Options of one roll-out are not independent: they share a collection of transitions and a start. So the unit is the
-*group*: all options of one kind, of one collection and one basis. Its statistic is the mean over starts of the mean
+Options of one roll-out are not independent: they share a collection of transitions and a start. The unit is therefore
+the *group*: all options of one kind, of one collection and one basis. Its statistic is the mean over starts of the mean
 over its options, or their `agreement` across starts. The effect is the mean over collections of ``singular - mean of
 the random bases``. Its interval is a bootstrap that draws collections, in each its starts (the same for both sides)
-and the random bases, and that gives the one kind the deviation of a random basis too: the singular vectors are one
-basis a collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies
-of three collections in which there was no effect, intervals of 95% found one in 22% without that, and in 1% with it:
-they are wide rather than narrow.) Everything is seeded.
+and the random bases, and that adds the deviation of a random basis to the one kind too: the singular vectors are one
+basis per collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies
+of three collections without an effect, intervals of 95% found one in 22% without that term, and in 1% with it: they are
+wide rather than narrow.) Everything is seeded.
 """
 
 from __future__ import annotations
@@ -18,16 +18,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
-from eigenoptions.experiments.atari.measures import KINDS, Table, meetings, own_agreement, points_of, reach
+from eigenoptions.experiments.atari.measures import (
+    KINDS,
+    Array,
+    Table,
+    meetings,
+    own_agreement,
+    points_of,
+    reach,
+)
 from eigenoptions.experiments.experiment import CONFIDENCE, Difference
 
-AGREEMENT, REACH = "agreement", "reach"  # of a group: see `own_agreement` and `reach`
-DRAWS = 4000
+# Measures of a group instead of an option: see `own_agreement` and `reach`.
+AGREEMENT, REACH = "agreement", "reach"
+BOOTSTRAP_DRAWS = 4000
 
-Array = NDArray[np.float64]
-Statistic = Callable[[Array], Array]  # weights of starts (draws, starts) to values (draws,)
+# From weights of starts (draws, starts) to values (draws,).
+Statistic = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -39,13 +49,13 @@ class Effect:
     one, other
         Means of the two kinds.
     difference
-        Of the two, with its interval.
+        Difference of the two means, with its interval.
     spread
         Standard deviation of the other kind's bases within a collection; NaN with fewer than two.
     delta
         Cliff's delta: P(an option of the one kind has more) - P(has less), within collections and starts.
     above, groups
-        In how many of the comparisons with one basis of one collection the one kind has more.
+        In how many of how many comparisons with one basis of one collection the one kind has more.
     collections
         Differences by collection.
 
@@ -72,12 +82,12 @@ class Effect:
 
     @property
     def better(self) -> bool:
-        """The one kind has more: all of the interval is above zero, and every collection says so."""
+        """The one kind has more: the interval and every collection lie above zero."""
         return self.difference.better and min(self.collections) > 0
 
     @property
     def worse(self) -> bool:
-        """The one kind has less: all of the interval is below zero, and every collection says so."""
+        """The one kind has less: the interval and every collection lie below zero."""
         return self.difference.worse and max(self.collections) < 0
 
     def __str__(self) -> str:
@@ -105,7 +115,7 @@ class Effect:
 
 
 def effect_of(row: Mapping[str, Any]) -> Effect:
-    """The effect of a row of a table; of the collections only the ends are kept."""
+    """The effect of a row of a table, in which only the smallest and largest collections are kept."""
     return Effect(
         row["one"],
         row["other"],
@@ -150,11 +160,12 @@ def cliff(a: ArrayLike, b: ArrayLike) -> float:
     0.5
     """
     x, y = (np.asarray(v, dtype=float) for v in (a, b))
-    x, y = x[~np.isnan(x)], np.sort(y[~np.isnan(y)])
+    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
     if not (len(x) and len(y)):
         return float("nan")
-    less, most = np.searchsorted(y, x, "left"), np.searchsorted(y, x, "right")
-    return float((less - (len(y) - most)).mean() / len(y))
+    # The rank sum of x gives the statistic U of Mann and Whitney: the pairs with x > y, and half of the ties.
+    u = rankdata(np.concatenate([x, y]))[: len(x)].sum() - len(x) * (len(x) + 1) / 2
+    return float(2 * u / (len(x) * len(y)) - 1)
 
 
 def effect(
@@ -164,7 +175,7 @@ def effect(
     other: str = "random",
     *,
     among: int = 1,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     rng: int = 0,
 ) -> Effect:
     """How `one` kind differs from the `other` in a measure of options, or of groups; see the module.
@@ -176,13 +187,13 @@ def effect(
     measure
         A column, or ``"agreement"``, or ``"reach"`` (of sets as large as the smallest group).
     one, other
-        Of `KINDS`.
+        Two of `KINDS`.
     among
-        How many intervals of one claim hold together (each is widened, Bonferroni).
+        Number of intervals of one claim that hold together; each is widened (Bonferroni).
     draws
-        Of the bootstrap.
+        Number of bootstrap samples.
     rng
-        Seed.
+        Seed of the bootstrap.
 
     Examples
     --------
@@ -194,7 +205,8 @@ def effect(
     """
     collections = np.unique(table["collection"]).tolist()
     starts = np.unique(table["start"]).tolist()
-    table = {name: column[_of(table, one) | _of(table, other)] for name, column in table.items()}
+    compared = np.isin(table["kind"], [KINDS.index(one), KINDS.index(other)])
+    table = {name: column[compared] for name, column in table.items()}
     k = _size(table)
     mine: list[Statistic] = []
     bases: list[list[Statistic]] = []
@@ -203,7 +215,7 @@ def effect(
         left, right = (chosen(table, collection=c, kind=kind) for kind in (one, other))
         if not (len(left["kind"]) and len(right["kind"])):
             raise ValueError(f"collection {c:g} has no roll-outs of {one!r} or of {other!r} to compare")
-        groups = [_rows(right, "basis", b) for b in np.unique(right["basis"])]
+        groups = [chosen(right, basis=b) for b in np.unique(right["basis"])]
         mine.append(_statistic(left, measure, starts, k))
         bases.append([_statistic(group, measure, starts, k) for group in groups])
         deltas += _deltas(left, groups, measure, starts)
@@ -225,13 +237,13 @@ def effect(
     )
 
 
-def level(table: Table, measure: str, kind: str, *, draws: int = DRAWS, rng: int = 0) -> Difference:
+def level(table: Table, measure: str, kind: str, *, draws: int = BOOTSTRAP_DRAWS, rng: int = 0) -> Difference:
     """Mean of a measure, or of agreement, of one kind, with the interval of the same bootstrap."""
     table = chosen(table, kind=kind)
     starts, k = np.unique(table["start"]).tolist(), _size(table)
-    parts = [_rows(table, "collection", c) for c in np.unique(table["collection"])]
+    parts = [chosen(table, collection=c) for c in np.unique(table["collection"])]
     groups = [
-        [_statistic(_rows(part, "basis", b), measure, starts, k) for b in np.unique(part["basis"])]
+        [_statistic(chosen(part, basis=b), measure, starts, k) for b in np.unique(part["basis"])]
         for part in parts
     ]
     even = np.ones((1, len(starts)))
@@ -241,14 +253,14 @@ def level(table: Table, measure: str, kind: str, *, draws: int = DRAWS, rng: int
 
 
 def by_group(table: Table, measures: Sequence[str]) -> list[dict[str, Any]]:
-    """One row a group, but for walks: its kind, collection and basis, and its statistics, all starts alike."""
+    """One row per group, except walks: its kind, collection and basis, and its statistics over all starts."""
     table = {name: column[table["kind"] != KINDS.index("walk")] for name, column in table.items()}
     starts = np.unique(table["start"]).tolist()
     names = np.unique(np.stack([table[key] for key in ("kind", "collection", "basis")], axis=1), axis=0)
     rows = []
     k = _size(table)
     for kind, c, b in names.tolist():
-        part = _rows(_rows(_rows(table, "kind", kind), "collection", c), "basis", b)
+        part = chosen(table, kind=kind, collection=c, basis=b)
         row: dict[str, Any] = {"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b)}
         for measure in measures:
             row[measure] = float(_statistic(part, measure, starts, k)(np.ones((1, len(starts))))[0])
@@ -256,21 +268,12 @@ def by_group(table: Table, measures: Sequence[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def _of(table: Table, kind: str) -> NDArray[np.bool_]:
-    return np.asarray(table["kind"] == KINDS.index(kind))
-
-
 def _zero(weights: Array) -> Array:
     return np.zeros(len(weights))
 
 
-def _rows(table: Table, name: str, value: float) -> Table:
-    keep = table[name] == value
-    return {key: column[keep] for key, column in table.items()}
-
-
 def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> Statistic:
-    """The statistic of one group as a function of how often each start counts; of `reach`, for sets of k options."""
+    """The statistic of one group as a function of the weights of starts; for `reach`, of sets of k options."""
     if measure == AGREEMENT:
         own, others = meetings(places(table, starts))
         pairs = 1.0 - np.eye(len(starts))
@@ -280,7 +283,7 @@ def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> S
             return np.where(total > 0, excess / np.where(total > 0, total, 1.0), np.nan)
 
         return meet
-    parts = [_rows(table, "start", s) for s in starts]
+    parts = [chosen(table, start=s) for s in starts]
     if measure == REACH:
         means = np.array([reach(points_of(p), p["arrives"], k) if len(p["kind"]) else np.nan for p in parts])
     else:
@@ -298,7 +301,7 @@ def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> S
 
 
 def _size(table: Table) -> int:
-    """The least number of options of a start, of any kind's group that is compared."""
+    """The smallest number of options per start of the groups that are compared."""
     _, counts = np.unique(
         np.stack([table[k] for k in ("collection", "start", "kind", "basis")]), axis=1, return_counts=True
     )
@@ -328,7 +331,7 @@ def _interval(
     draws: int,
     rng: int,
 ) -> tuple[float, float]:
-    """Percentiles of the difference when collections, starts and bases are drawn again."""
+    """Percentiles of the difference when collections, starts and bases are resampled."""
     random = np.random.default_rng(rng)
     many = len(mine)
     drawn = random.integers(many, size=(draws, many))
@@ -340,7 +343,8 @@ def _interval(
         many_bases = theirs.shape[1]
         pick = random.integers(many_bases, size=theirs.shape)
         found[at] = mine[c](weights[at]) - np.take_along_axis(theirs, pick, axis=1).mean(axis=1)
-        if many_bases > 1:  # what one basis differs from the others by, by chance, the one kind may too
+        # The one kind may differ as much by chance as one basis does from the others.
+        if many_bases > 1:
             one = np.take_along_axis(theirs, random.integers(many_bases, size=(len(theirs), 1)), axis=1)[:, 0]
             found[at] += (one - theirs.mean(axis=1)) * np.sqrt(many_bases / (many_bases - 1))
     means = found.mean(axis=1)

@@ -1,7 +1,7 @@
-"""One game from start states to tables: collections, roll-outs, effects and the options to be shown (Section 5.2).
+"""One game from start states to tables: collections, roll-outs, effects and highlighted options (Section 5.2).
 
-`study` is all there is to run; it knows nothing of verdicts (see `claims`), so results do not depend on them. Its
-results are plain: tables as lists of rows, and the roll-outs as one array with named columns.
+`run` computes all results; it does not know the verdicts (see `claims`), so results do not depend on them. They are
+plain: tables as lists of rows, and the roll-outs as one array with named columns.
 """
 
 from __future__ import annotations
@@ -29,46 +29,33 @@ from eigenoptions.experiments.atari.measures import (
 from eigenoptions.experiments.atari.statistics import AGREEMENT, REACH, by_group, chosen, effect, level
 from eigenoptions.experiments.experiment import Pmap, Results, Settings
 
-COMPARED = (  # with random directions; the first two decide, see `claims`
-    "arrives",
-    AGREEMENT,
-    "dwell",
-    "settles",
-    REACH,
-    "away",
-    "places",
-    "farthest",
-    "died",
-    "score",
-    "first_stop",
-    "stopped",
-    "steady",
+# Measures compared with random directions; the first two decide, see `claims`.
+COMPARED = (
+    *("arrives", AGREEMENT, "dwell", "settles", REACH, "away", "places"),
+    *("farthest", "died", "score", "first_stop", "stopped", "steady"),
 )
 AGAINST_WALKS = ("dwell", "settles", "arrives", "away", "places", "farthest", "died", "score")
-SHOWN, FURTHER = 6, 4  # options that are highlighted: of the paper's variant, and of the last one
-APART = 24.0  # units: places of highlighted options are at least so far from each other
+# Highlighted options of the paper's variant, and of the last one.
+HIGHLIGHTS, FURTHER_HIGHLIGHTS = 6, 4
+# Smallest distance between the places of highlighted options, in units of position.
+APART = 24.0
 KEYS = ("variant", "collection", "start", *OPTION)
+# Settings that go into every job.
+SHARED = ("game", "transitions", "longest", "until")
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
-    """The game that the settings name."""
-    return study(settings["game"], settings, pmap)
-
-
-def study(game: str, settings: Settings, pmap: Pmap) -> Results:
     """Find starts, collect, roll out, compare: everything about one game that comes from the emulator.
 
     Parameters
     ----------
-    game
-        Its name.
     settings
-        ``seeds`` (one a collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``, ``until``,
-        ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``, ``seeds`` and
-        ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list of
-        ``{"frames", "kinds"}``, perhaps with ``seeds``).
+        ``game``, ``seeds`` (one per collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``,
+        ``until``, ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``,
+        ``seeds`` and ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list
+        of ``{"frames", "kinds"}``, perhaps with ``seeds``).
     pmap
-        Map over jobs.
+        Function that maps over jobs.
 
     Returns
     -------
@@ -78,10 +65,10 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
         ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the highlighted options; and the
         start states of the first collection, from which they were followed.
     """
-    seeds = settings["seeds"]
+    game, seeds = settings["game"], settings["seeds"]
     asked = {"game": game, "starts": settings["starts"], "bursts": settings["bursts"]}
     found = pmap(starts, [{**asked, "seed": seed} for seed in seeds])
-    jobs = _jobs(game, settings, found)
+    jobs = _jobs(settings, found)
     done = pmap(rollouts, jobs)
     variants = [PAPER, *settings.get("variants", [])]
     short, long = (
@@ -113,55 +100,55 @@ def study(game: str, settings: Settings, pmap: Pmap) -> Results:
     results |= summaries(results)
     rows = highlight(results)
     results["highlights"] = rows
-    results |= _traces(
-        game, settings, found, rows, int(results.get("long_frames") or settings["frames"]), pmap
-    )
+    results |= _traces(settings, found, rows, int(results.get("long_frames") or settings["frames"]), pmap)
     return results
 
 
 def summaries(results: Results) -> Results:
-    """Tables of means, levels and effects from the roll-outs."""
-    means: list[dict[str, Any]] = []
-    effects: list[dict[str, Any]] = []
-    levels: list[dict[str, Any]] = []
-    groups: list[dict[str, Any]] = []
+    """Tables of means, effects, levels and groups from the roll-outs, one part per variant."""
+    tables: Results = {"means": [], "effects": [], "levels": [], "groups": []}
     for number, variant in enumerate(results["variants"]):
         table = rolled(results, variant=number)
-        placed = "x" in table
-        for kind in KINDS:
-            part = chosen(table, kind=kind)
-            if len(part["kind"]):
-                means.append({"variant": variant, "kind": kind, **_means(part)})
-        for other, measures in (("random", COMPARED), ("rotated", COMPARED[:5]), ("walk", AGAINST_WALKS)):
-            if len(chosen(table, kind=other)["kind"]):
-                for measure in measures:
-                    if placed or measure not in (*PLACED, AGREEMENT, REACH):
-                        row = effect(table, measure, other=other, among=2).row()
-                        effects.append({"variant": variant, "against": other, "measure": measure, **row})
-        for kind in ("singular", "random", "rotated", "published", "constant"):
-            part = chosen(table, kind=kind)
-            if placed and len(part["kind"]):
-                of = level(table, AGREEMENT, kind)
-                share = reliable_share(part)
-                levels.append(
-                    {
-                        "variant": variant,
-                        "kind": kind,
-                        "agreement": of.mean,
-                        "low": of.low,
-                        "high": of.high,
-                        **share,
-                    }
-                )
-        if placed:
-            groups += [
-                {"variant": variant, **row} for row in by_group(table, ("arrives", AGREEMENT, "dwell", REACH))
-            ]
-    return {"means": means, "effects": effects, "levels": levels, "groups": groups}
+        for name, rows in (
+            ("means", _mean_rows(table)),
+            ("effects", _effect_rows(table)),
+            ("levels", _level_rows(table) if "x" in table else []),
+            ("groups", by_group(table, ("arrives", AGREEMENT, "dwell", REACH)) if "x" in table else []),
+        ):
+            tables[name] += [{"variant": variant, **row} for row in rows]
+    return tables
+
+
+def _mean_rows(table: Table) -> list[dict[str, Any]]:
+    parts = {kind: chosen(table, kind=kind) for kind in KINDS}
+    return [{"kind": kind, **_means(part)} for kind, part in parts.items() if len(part["kind"])]
+
+
+def _effect_rows(table: Table) -> list[dict[str, Any]]:
+    """Effects of singular directions against each other kind in its measures."""
+    return [
+        {"against": other, "measure": measure, **effect(table, measure, other=other, among=2).row()}
+        for other, measures in (("random", COMPARED), ("rotated", COMPARED[:5]), ("walk", AGAINST_WALKS))
+        if len(chosen(table, kind=other)["kind"])
+        for measure in measures
+        if "x" in table or measure not in (*PLACED, AGREEMENT, REACH)
+    ]
+
+
+def _level_rows(table: Table) -> list[dict[str, Any]]:
+    """Agreement and share of reliable options of each kind."""
+    rows = []
+    for kind in ("singular", "random", "rotated", "published", "constant"):
+        part = chosen(table, kind=kind)
+        if len(part["kind"]):
+            of = level(table, AGREEMENT, kind)
+            ends = {"agreement": of.mean, "low": of.low, "high": of.high}
+            rows.append({"kind": kind, **ends, **reliable_share(part)})
+    return rows
 
 
 def rolled(results: Results, name: str = "rollouts", **values: float | str) -> Table:
-    """Roll-outs as a table, or some of them.
+    """Roll-outs as a table, or those with given values of some columns.
 
     >>> results = {"columns": ["kind", "dwell"], "rollouts": np.array([[0, 0.5], [1, 0.25]])}
     >>> rolled(results, kind="random")["dwell"].tolist()
@@ -172,7 +159,7 @@ def rolled(results: Results, name: str = "rollouts", **values: float | str) -> T
 
 
 def reliable(table: Table) -> list[dict[str, Any]]:
-    """Options that go to one place whatever the start: from more than half of the starts, and not by staying there.
+    """Options that go to one place from more than half of the starts, and not by staying there.
 
     Such an option settles near one place (less than FAR from its modal place from one of the starts) from more than
     half of all starts, and arrives there (see `measure`) from at least one of them.
@@ -180,7 +167,7 @@ def reliable(table: Table) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Keys of the option, ``starts`` (from how many), and ``place``.
+        Keys of the option, ``starts`` (their number), and ``place``.
     """
     many = len(np.unique(table["start"]))
     names = np.stack([table[key] for key in ("collection", *OPTION)], axis=1)
@@ -200,21 +187,20 @@ def reliable(table: Table) -> list[dict[str, Any]]:
 
 
 def reliable_share(table: Table) -> dict[str, float]:
-    """How many options there are, and the share that is reliable."""
+    """Number of options, and the share of them that is reliable."""
     names = np.unique(np.stack([table[key] for key in ("collection", *OPTION)], axis=1), axis=0)
     return {"options": len(names), "reliable": len(reliable(table)) / len(names)}
 
 
-def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
-    """The options that figures and clips show, by rule: of the first collection.
+def highlight(results: Results, many: int = HIGHLIGHTS) -> list[dict[str, Any]]:
+    """The options of the first collection that figures and clips show, chosen by rule.
 
-    Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from
-    which they settle near that place, then of dwell, then of their number; one that was taken from another start, or
-    whose place is nearer than APART to that of one taken before, is passed over. If they are fewer than `many`, the
-    options of largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER of the
-    last variant, if there are others, are chosen alike. Beside them, for comparison, come the best-scoring row of V
-    by the published program and the best-scoring constant action (of the long roll-outs, where there are any), and a
-    random walk.
+    Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from which
+    they settle near that place, then of dwell, then of their number. One that was taken from another start, or whose
+    place is nearer than APART to that of one taken before, is skipped. If they are fewer than `many`, the options of
+    largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER_HIGHLIGHTS of the
+    last variant, if there are others, are chosen likewise. For comparison, the best-scoring row of V by the published
+    program, the best-scoring constant action (of the long roll-outs, where there are any) and a random walk follow.
 
     Returns
     -------
@@ -226,7 +212,7 @@ def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if "x" in results["columns"]:
         last = len(results["variants"]) - 1
-        for variant, number in {0: many, last: FURTHER if last else many}.items():
+        for variant, number in {0: many, last: FURTHER_HIGHLIGHTS if last else many}.items():
             part = rolled(results, variant=variant, collection=first, kind="singular")
             rows += _greedy(part, results, number)
     name = "long" if "long" in results else "rollouts"
@@ -237,10 +223,10 @@ def highlight(results: Results, many: int = SHOWN) -> list[dict[str, Any]]:
     ):
         part = chosen(others, kind=kind)
         if len(part["kind"]):
-            rows.append(_shown(part, int(part["score"].argmax()), results, why))
+            rows.append(_highlight_row(part, int(part["score"].argmax()), results, why))
     walk = chosen(others, kind="walk")
     if len(walk["kind"]):
-        rows.append(_shown(walk, 0, results, "a random walk"))
+        rows.append(_highlight_row(walk, 0, results, "a random walk"))
     return rows
 
 
@@ -262,17 +248,16 @@ def _greedy(table: Table, results: Results, many: int) -> list[dict[str, Any]]:
         if new and all(np.linalg.norm(points[i] - p) >= APART for p in taken):
             taken.append(points[i])
             used.add(names[i])
-            settled = number < len(sure)
             why = (
                 f"settles here from {support[i]} of {len(np.unique(table['start']))} starts"
-                if settled
+                if number < len(sure)
                 else f"does not settle ({SETTLED:.0%} of the time at one place); large dwell times distance"
             )
-            rows.append(_shown(table, i, results, why))
+            rows.append(_highlight_row(table, i, results, why))
     return rows
 
 
-def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
+def _highlight_row(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
     kind = KINDS[int(table["kind"][i])]
     number, sign = int(table["direction"][i]), int(table["sign"][i])
     region = int(table["region"][i]) if "region" in table else -1
@@ -296,9 +281,9 @@ def _shown(table: Table, i: int, results: Results, why: str) -> dict[str, Any]:
     }
 
 
-def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
+def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
     """Roll-outs to do, the longest first."""
-    base = {"game": game, **{key: settings[key] for key in ("transitions", "longest", "until")}}
+    base = {key: settings[key] for key in SHARED}
     jobs = []
     for extra in settings.get("long", []):
         given = {key: extra[key] for key in ("frames", "kinds")}
@@ -317,12 +302,13 @@ def _jobs(game: str, settings: Settings, found: Sequence[Any]) -> list[dict[str,
                         **base,
                         **given,
                         "heights": False,
-                        "variant": _way(variant),
+                        "variant": _roll_settings(variant),
                         "seed": seed,
                         "starts": its,
                         "start": s,
                     }
-                    for s in ([numbers] if variant.get("plan") else numbers)  # one chart serves all starts
+                    # One chart serves all starts.
+                    for s in ([numbers] if variant.get("plan") else numbers)
                 ]
     return jobs
 
@@ -370,22 +356,21 @@ def _means(part: Table) -> dict[str, float]:
 
 
 def _traces(
-    game: str,
     settings: Settings,
     found: Sequence[Any],
     rows: Sequence[Mapping[str, Any]],
     frames: int,
     pmap: Pmap,
 ) -> Results:
-    """What the highlighted options did, in the order of their rows; as long as the longest, -1 and 0 after the end."""
-    base = {"game": game, **{k: settings[k] for k in ("transitions", "longest", "until")}}
+    """What the highlighted options did, in the order of their rows; -1 and 0 after the end of each."""
+    base = {key: settings[key] for key in SHARED}
     ways = {variant["name"]: variant for variant in [PAPER, *settings.get("variants", [])]}
     at = sorted({(row["variant"], row["start"]) for row in rows})
     jobs = [
         {
             **base,
             "frames": ways[variant].get("frames", frames),
-            "variant": _way(ways[variant]),
+            "variant": _roll_settings(ways[variant]),
             "seed": settings["seeds"][0],
             "starts": found[0],
             "start": start,
@@ -412,6 +397,6 @@ def _traces(
     return {"trace_actions": actions, "trace_positions": positions}
 
 
-def _way(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """What a variant says of a single roll-out."""
+def _roll_settings(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a variant that concern a single roll-out."""
     return {key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")}

@@ -12,7 +12,7 @@ from eigenoptions import load_linear_options
 from eigenoptions.atari import load_starts
 from eigenoptions.cli import main
 from eigenoptions.experiments.atari import settings
-from eigenoptions.experiments.atari.run import show
+from eigenoptions.experiments.atari.run import run_game
 from eigenoptions.studio.gallery import Gallery
 
 SERIAL = ["--quick", "--engine", "serial"]
@@ -60,7 +60,7 @@ def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.Monk
     before = {path.name: path.read_bytes() for path in (folder / "freeway").glob("*.csv")}
     done: list[int] = []
     speeds: list[float] = []
-    again = show(
+    again = run_game(
         "Freeway",
         folder,
         "quick",
@@ -82,7 +82,7 @@ def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.Ca
     assert "--fresh" in told
     (folder / "freeway" / "settings.json").write_text("{")
     with pytest.raises(ValueError, match=r"cannot read .*settings\.json"):
-        show("Freeway", folder, "quick", engine="serial")
+        run_game("Freeway", folder, "quick", engine="serial")
 
 
 @pytest.mark.parametrize(

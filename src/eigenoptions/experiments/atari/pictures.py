@@ -1,0 +1,255 @@
+"""Pictures and clips of one game: its figure, and its highlighted options (paper, Figures 8 to 10).
+
+Highlighted options are replayed from what the study kept: the actions to each start state, and those of each option.
+They are chosen by the rule of `study.highlight`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions import plots
+from eigenoptions.atari.emulator import Bytes, Emulator, whereabouts
+from eigenoptions.atari.games import known
+from eigenoptions.atari.starts import Start
+from eigenoptions.experiments.atari.jobs import BIN
+from eigenoptions.experiments.atari.measures import KINDS
+from eigenoptions.experiments.atari.study import rolled
+from eigenoptions.experiments.experiment import Results
+
+# Frames of the game that a clip shows, and how many of them become one of its pictures.
+CLIP_FRAMES, CLIP_STRIDE = 600, 3
+# How often the screen is searched for the player, in games whose positions are not known.
+MAX_SEARCHES = 200
+# Width of one option's pictures, in inches.
+CARD_WIDTH = 1.6
+# A histogram has as many lines as colours.
+MAX_LINES = 7
+# Width of a bin of a histogram, in units of position.
+BIN_HEIGHT = 8
+FILE_TYPES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
+
+
+def figure(results: Results) -> Any:
+    """Figure of an experiment: groups of options in two measures, modal places, heights and scores."""
+    panels = []
+    if "x" in results["columns"]:
+        panels += [_groups(results), _places(results)]
+    if "heights" in results and "x" in results["columns"]:
+        panels.append(_heights(results))
+    panels.append(_scores(results))
+    return plots.figure(panels, columns=2, width=plots.PAGE)
+
+
+def _groups(results: Results) -> plots.Panel:
+    rows = [row for row in results["groups"] if row["variant"] == results["variants"][0]]
+    kinds = [
+        kind
+        for kind in ("random", "rotated", "published", "constant", "singular")
+        if any(r["kind"] == kind for r in rows)
+    ]
+    return plots.point_panel(
+        {kind: [[r["arrives"], r["agreement"]] for r in rows if r["kind"] == kind] for kind in kinds},
+        "Sets of options (one basis of one collection each)",
+        xlabel="share that arrives somewhere",
+        ylabel="agreement across starts",
+    )
+
+
+def _places(results: Results) -> plots.Panel:
+    """Where options arrive; with one coordinate, against the start."""
+    table = rolled(results, variant=0)
+    flat = "y" not in table
+    groups = {}
+    for kind in ("random", "singular"):
+        at = (table["kind"] == KINDS.index(kind)) & (table["arrives"] > 0)
+        x, y = (table["start"], table["x"]) if flat else (table["x"], table["y"])
+        groups[kind] = np.stack([x[at], y[at]], axis=1)
+    return plots.point_panel(
+        groups,
+        "Places where options arrive",
+        xlabel="start" if flat else "x (memory)",
+        ylabel="height (memory)" if flat else "y (memory)",
+    )
+
+
+def _heights(results: Results) -> plots.Panel:
+    """Share of the time at each height, mean per kind and for the three highest singular options (Figure 8)."""
+    table = rolled(results, "long")
+    share = results["heights"] / np.maximum(results["heights"].sum(axis=1, keepdims=True), 1)
+    lines = {}
+    for kind in ("singular", "random", "published", "walk"):
+        at = np.flatnonzero(table["kind"] == KINDS.index(kind))
+        if len(at):
+            lines[kind] = share[at].mean(axis=0)
+    best = np.flatnonzero(table["kind"] == KINDS.index("singular"))
+    top = best[np.argsort(table["height"][best])[-3:]]
+    return plots.curve_panel(
+        BIN * np.arange(share.shape[1]),
+        lines,
+        f"The chicken's height in {results['long_frames']:,} frames",
+        xlabel="height (memory)",
+        ylabel="share of the time, mean",
+        threads={"the three highest singular options": share[top]},
+    )
+
+
+def _scores(results: Results) -> plots.Panel:
+    name = "long" if "long" in results else "rollouts"
+    table = rolled(results, name, variant=0)
+    frames = results["long_frames"] if name == "long" else results["frames"]
+    groups = {}
+    for kind in ("random", "rows", "published", "constant", "singular"):
+        at = table["kind"] == KINDS.index(kind)
+        if at.any():
+            groups[kind] = np.stack([table["direction"][at], table["score"][at]], axis=1)
+    return plots.point_panel(
+        groups,
+        "Score of each option",
+        xlabel="number of its direction",
+        ylabel=f"points in {frames:,} frames",
+    )
+
+
+def draw_highlights(
+    results: Results, folder: Path, report: Callable[[str], object] = lambda message: None
+) -> dict[str, Any]:
+    """Draw a game's pictures into a folder: one heat map, histogram and clip per highlighted option, and overviews.
+
+    Parameters
+    ----------
+    results
+        Results of `study.run`.
+    folder
+        Existing folder; files in it are replaced.
+    report
+        Called with a line of text before each option.
+
+    Returns
+    -------
+    dict
+        The game as in the studio's ``index.json``; names of files are relative to the folder's parent. Under
+        ``"figures"`` the overviews with their captions.
+    """
+    game, rows = results["game"], results["highlights"]
+    emulator, placed = Emulator(game), bool(known(game).position)
+    starts = [Start.again(game, plain) for plain in results["reached"]["starts"]]
+    screens = [_screen_at(emulator, start) for start in starts]
+    panels = [plots.screen_panel(screen, title=f"start {i}") for i, screen in enumerate(screens)]
+    plots.save(plots.figure(panels, columns=3), folder / "starts.png")
+    figures = {"starts.png": "Start states, reached by stored actions (Appendix E)."}
+    lengths = (results["trace_actions"] >= 0).sum(axis=1).tolist()
+    actions = [row[:n] for row, n in zip(results["trace_actions"], lengths, strict=True)]
+    positions = [row[:n] for row, n in zip(results["trace_positions"], lengths, strict=True)]
+    heights = {row["label"]: at[:, -1] for row, at in zip(rows, positions, strict=True)} if placed else {}
+    walk = next((heights[row["label"]] for row in rows if row["kind"] == "walk" and placed), None)
+    cards, panels = [], []
+    for row, taken, at in zip(rows, actions, positions, strict=True):
+        report(f"{game}: playing {row['label']}")
+        emulator.replay(starts[row["start"]].actions)
+        film, places = _film(emulator, taken, at)
+        panels.append(plots.screen_panel(screens[row["start"]], places, row["label"]))
+        samples = {row["label"]: heights[row["label"]]} if placed else {}
+        if walk is not None and row["kind"] != "walk":
+            samples["random walk"] = walk
+        heat = plots.screen_panel(screens[row["start"]], places)
+        cards.append(_card(row, folder, heat, film, samples, game))
+    plots.save(plots.figure(panels, columns=4), folder / "where.png")
+    figures["where.png"] = "Where the player spends its time under the highlighted options."
+    if placed:
+        samples = dict(list(heights.items())[: MAX_LINES - 1])
+        if walk is not None:
+            samples["rand"] = walk
+        plots.save(_histogram(samples, game, plots.COLUMN), folder / "heights.png")
+        figures["heights.png"] = (
+            "How high the player is under highlighted options, and under a random walk (rand)."
+        )
+    return {"name": game, "options": cards, "figures": figures}
+
+
+def _card(
+    row: Mapping[str, Any],
+    folder: Path,
+    heat: plots.Panel,
+    film: Bytes,
+    samples: Mapping[str, Bytes],
+    game: str,
+) -> dict[str, str]:
+    """Write the pictures of one option; returns its entry in the studio's index."""
+    plain = row["label"].lower().replace("+", " plus").replace("-", " minus")
+    name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    files = {what: f"{name}-{what}.{kind}" for what, kind in FILE_TYPES.items()}
+    plots.save(plots.figure([heat], width=CARD_WIDTH), folder / files["heatmap"])
+    plots.clip(folder / files["clip"], film, every=CLIP_STRIDE)
+    if samples:
+        plots.save(_histogram(samples, game, CARD_WIDTH * 1.3), folder / files["histogram"])
+    else:
+        del files["histogram"]
+    return {
+        "label": f"{row['label']} (start {row['start']})",
+        "note": f"{row['reason'][0].upper()}{row['reason'][1:]}. Score {row['score']:g}.",
+        **{what: f"{folder.name}/{file}" for what, file in files.items()},
+    }
+
+
+def _screen_at(emulator: Emulator, start: Start) -> Bytes:
+    emulator.replay(start.actions)
+    return emulator.screen()
+
+
+def card_list(options: Sequence[Mapping[str, str]], root: str = "") -> str:
+    """HTML of highlighted options side by side: clip, heat map and histogram."""
+    figures = []
+    for option in options:
+        pictures = "".join(
+            f'<img src="{escape(root + option[what])}" alt="{what} of {escape(option["label"])}" loading="lazy">'
+            for what in ("clip", "heatmap", "histogram")
+            if what in option
+        )
+        text = f"<b>{escape(option['label'])}</b> {escape(option['note'])}"
+        figures.append(f'<figure class="card">{pictures}<figcaption>{text}</figcaption></figure>')
+    return f'<div class="cards">{"".join(figures)}</div>'
+
+
+def overviews(figures: Mapping[str, str], root: str = "") -> str:
+    """HTML of the overviews."""
+    return "".join(
+        f'<figure class="card wide"><img src="{escape(root + name)}" alt="{escape(text)}" loading="lazy">'
+        f"<figcaption>{escape(text)}</figcaption></figure>"
+        for name, text in figures.items()
+    )
+
+
+def _film(
+    emulator: Emulator, actions: NDArray[np.int8], positions: Bytes
+) -> tuple[Bytes, NDArray[np.float64]]:
+    """Screens of the first frames, and the player's pixel (x, y) in all of them, or in those that are searched."""
+    game = known(emulator.game)
+    film = [emulator.screen()]
+    places: Any = []
+    each = max(1, len(actions) // MAX_SEARCHES)
+    for t, action in enumerate(actions.tolist()):
+        if t >= CLIP_FRAMES and game.position:
+            break
+        emulator.act(action)
+        if t < CLIP_FRAMES and t % CLIP_STRIDE == CLIP_STRIDE - 1:
+            film.append(emulator.screen())
+        if not game.position and t % each == 0:
+            places.append(whereabouts(emulator) or (np.nan, np.nan))
+    if game.position:
+        places = game.to_screen(positions)
+    return np.stack(film), np.asarray(places, dtype=float).reshape(-1, 2)
+
+
+def _histogram(samples: Mapping[str, Bytes], game: str, width: float) -> Any:
+    most = max(float(v.max(initial=0)) for v in samples.values())
+    bins = np.arange(0, most + 2 * BIN_HEIGHT, BIN_HEIGHT).tolist()
+    byte = known(game).position[-1]
+    return plots.figure([plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")], width=width)
