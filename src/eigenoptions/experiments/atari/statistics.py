@@ -165,7 +165,8 @@ def cliff(a: ArrayLike, b: ArrayLike) -> float:
         return float("nan")
     # The rank sum of x gives the statistic U of Mann and Whitney: the pairs with x > y, and half of the ties.
     u = rankdata(np.concatenate([x, y]))[: len(x)].sum() - len(x) * (len(x) + 1) / 2
-    return float(2 * u / (len(x) * len(y)) - 1)
+    pairs = len(x) * len(y)
+    return float((2 * u - pairs) / pairs)
 
 
 def effect(
