@@ -364,7 +364,7 @@ def test_a_report_that_cannot_be_written_leaves_the_results(tmp_path, capsys):
     assert main(["reproduce", *again, "--out", str(folder)]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert f"cannot write {folder / 'index.html'}: Is a directory" in err
+    assert f"cannot write {folder / 'index.html'}: it is a folder" in err
     assert f"all results are kept in {folder / 'jobs'}: start again" in err
     (folder / "index.html").rmdir()
     news: list[str] = []
