@@ -442,9 +442,13 @@ FOUR_ROOMS = """\
         (
             "eigenoptions/FourRooms-v0",
             {"mode": "flat"},
-            'mode must be "call-and-return" or "step", got \'flat\'',
+            "mode must be one of call-and-return, step, got 'flat'",
         ),
-        ("eigenoptions/FourRooms-v0", {"max_duration": 0}, "max_duration must be at least 1, got 0"),
+        (
+            "eigenoptions/FourRooms-v0",
+            {"max_duration": 0},
+            "max_duration must be a whole number from 1, got 0",
+        ),
     ],
 )
 def test_bad_settings(skills: eo.OptionSet, env: str, given: dict[str, Any], complaint: str) -> None:

@@ -12,9 +12,8 @@ from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.exploring import StateLimitReached
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
-from eigenoptions.envs.running import run_options
 from eigenoptions.envs.tables import Numbered, from_env
-from eigenoptions.envs.wrapper import OptionsWrapper
+from eigenoptions.envs.wrapper import OptionsWrapper, run_options
 
 __all__ = [
     "MazeEnv",

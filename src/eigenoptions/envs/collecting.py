@@ -1,49 +1,48 @@
 """Samples of an environment: `stream` them in chunks, `collect` them in memory or on disk (paper, Section 5.1).
 
-Every chunk begins with a reset and has random numbers of its own, a child of the one seed. So a chunk depends on
-nothing before it: a collection that was interrupted goes on with the missing chunks, and ends in the same bytes.
+Every chunk begins with a reset and has random numbers of its own, a child of the one seed. So a chunk does not depend
+on those before it: a collection that was interrupted continues with the missing chunks and ends in the same bytes.
 """
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenoptions import files
 from eigenoptions.envs.exploring import Progress
-from eigenoptions.envs.walking import Halt, Policy, Source, Walker
+from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
 from eigenoptions.mdp import Transitions
-from eigenoptions.options import OptionSet
 from eigenoptions.parallel import Engine, current, on_engine, pmap
 
 log = logging.getLogger("eigenoptions")
 
-FORMAT = 1  # of transitions files
-TOLD = 1024  # transitions between two calls of progress
-GROUP, JOB_BYTES, WINDOW = 8, 1 << 26, 16  # most chunks and bytes of a job, and jobs that are out at a time
+# Version of the format of transitions files.
+FORMAT = 1
+PARTS = ("obs", "action", "next_obs", "terminated")
+# Transitions between two calls of progress.
+REPORT_EVERY = 1024
+# Most chunks and bytes per job of a worker, and jobs that are out at a time.
+JOB_CHUNKS, JOB_BYTES, OPEN_JOBS = 8, 1 << 26, 16
 
 
-class CollectionStopped(RuntimeError):  # noqa: N818 (it says what happened)
-    """The environment failed, or gave observations that are not numbers; what was collected before is kept.
+class CollectionStopped(RuntimeError):  # noqa: N818 (a public name)
+    """The environment failed, or gave observations that cannot be stored.
 
-    Attributes
-    ----------
-    transitions
-        What `collect` had in memory; None for a collection on disk, whose folder holds it.
+    With ``collect(..., out=folder)`` the folder holds the transitions up to there; `stream` has yielded them.
 
     Examples
     --------
-    >>> CollectionStopped("collection stopped after 3 of 9 transitions").transitions is None
-    True
+    >>> raise CollectionStopped("collection stopped after 3 of 9 transitions")
+    Traceback (most recent call last):
+    eigenoptions.envs.collecting.CollectionStopped: collection stopped after 3 of 9 transitions
     """
-
-    transitions: Transitions | None = None
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ class Recording:
     Attributes
     ----------
     folder
-        Where the chunks are.
+        Folder of the chunks.
     counts
-        Transitions of each chunk that count; more may lie in the folder.
+        Number of transitions that are read from each chunk; the folder may hold more.
 
     Examples
     --------
@@ -74,29 +73,22 @@ class Recording:
 
     def __iter__(self) -> Iterator[Transitions]:
         for i, count in enumerate(self.counts):
-            batch = _read(self.folder, i)[1]
-            yield batch if len(batch) == count else _cut(batch, count)
+            batch = read_chunk(_file(self.folder, i))[1]
+            yield batch if len(batch) == count else head(batch, count)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """One a chunk."""
+        """One file per chunk."""
         return tuple(_file(self.folder, i) for i in range(len(self.counts)))
 
     def load(self) -> Transitions:
-        """All transitions, in memory."""
+        """Read all transitions into memory."""
         return _joined(self)
 
 
-class Settings(TypedDict, total=False):
-    """What `stream` and `collect` have in common; see `collect`."""
+class Settings(Sampling, total=False):
+    """Settings of `stream` and `collect`; see `collect`."""
 
-    policy: Policy | OptionSet | Sequence[Any] | None
-    n_envs: int
-    rng: int | np.random.Generator
-    chunk: int | None
-    max_episode_steps: int | None
-    features: Callable[[Any], Any] | None
-    option_chance: float | None
     engine: str
     workers: int | None
     progress: Progress | None
@@ -104,9 +96,9 @@ class Settings(TypedDict, total=False):
 
 @on_engine()
 def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Transitions]:
-    """Collect in chunks that are given out and forgotten, so that any number of transitions fits in memory.
+    """Yield transitions in chunks without keeping them, so that any number of them fits in memory.
 
-    Where the environment fails, what there is of the chunk is given out before `CollectionStopped` is raised.
+    Where the environment fails, the unfinished chunk is yielded before `CollectionStopped` is raised.
 
     Examples
     --------
@@ -117,8 +109,8 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
 
 
 def _streamed(env: Source, steps: int, settings: Settings, engine: Engine) -> Iterator[Transitions]:
-    walker, far, progress = _walker(env, steps, settings, engine)
-    for _, batch in _walk(walker, range(len(walker.counts)), far, progress):
+    run = _run(env, steps, settings, engine)
+    for _, batch in run.chunks(range(len(run.sampler.counts))):
         yield batch
 
 
@@ -139,29 +131,30 @@ def collect(
     steps
         Number of transitions, over all copies together. Resets are not transitions.
     out
-        A folder for chunks (safetensors). Called again with the same settings, only what is missing is collected; with
-        more `steps`, the rest is added.
+        Folder for chunks (safetensors). A call with the same settings collects only the chunks that are missing;
+        one with more `steps` adds the rest.
     policy
         None: uniformly random actions. An `OptionSet` (or a list of objects with ``act``): each decision is uniform
         over the primitive actions and the options that may start, and options run to their end, as in the paper. Or a
-        function from a batch of observations ``(n_envs, ...)`` to actions ``(n_envs,)``; one with a memory of its own
+        function from a batch of observations ``(n_envs, ...)`` to actions ``(n_envs,)``; one with a state of its own
         cannot be resumed to the same bytes.
     n_envs
-        Copies stepped together (1).
+        Number of copies stepped together (1).
     rng
         Seed (0) or generator; one seed gives the same bytes, in memory and on disk.
     chunk
-        Transitions a chunk. Every chunk begins with a reset, so it should be long against an episode. None: 16,384, or
-        fewer where observations are large (64 MB a chunk).
+        Number of transitions per chunk. Every chunk begins with a reset, so it should be much longer than an episode.
+        None: 16,384, or fewer where observations are large (64 MB per chunk).
     max_episode_steps
-        Truncate episodes after so many steps (None: as the environment does).
+        Truncate episodes after this many steps (None: as the environment does).
     features
-        From a batch of observations to an array ``(n_envs, ...)``, stored in their place; needed for Dict observations.
+        Function from a batch of observations to an array ``(n_envs, ...)``, which is stored instead of them; needed
+        for Dict observations.
     option_chance
-        With options as policy: the chance that a decision is for an option, where one may start. None: uniform over
-        actions and options.
+        With options as policy: the probability that a decision is for an option, where one may start. None: uniform
+        over actions and options.
     progress
-        Called with the numbers of transitions collected and wanted.
+        Called with the number of transitions collected and wanted.
 
     Returns
     -------
@@ -171,7 +164,7 @@ def collect(
     Raises
     ------
     CollectionStopped
-        Where the environment fails on the way. It says how many transitions there are, and keeps them.
+        Where the environment fails; with `out`, the folder keeps the transitions up to there.
 
     Examples
     --------
@@ -179,21 +172,18 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    walker, far, progress = _walker(env, steps, settings, current())
+    run = _run(env, steps, settings, current())
     if out is not None:
-        return _record(walker, Path(out), far, progress)
-    done: list[Transitions] = []
+        return _record(run, Path(out))
     try:
-        done.extend(batch for _, batch in _walk(walker, range(len(walker.counts)), far, progress))
+        return _joined([batch for _, batch in run.chunks(range(len(run.sampler.counts)))])
     except CollectionStopped as stopped:
-        stopped.transitions = _joined(done)
-        stopped.args = (f"{stopped}; they are in .transitions of this error",)
+        stopped.args = (f"{stopped}; with out=, a folder keeps them",)
         raise
-    return _joined(done)
 
 
 def load_transitions(folder: str | Path) -> Recording:
-    """Find what `collect` wrote into a folder.
+    """Transitions that `collect` wrote into a folder.
 
     Examples
     --------
@@ -206,193 +196,169 @@ def load_transitions(folder: str | Path) -> Recording:
     place = Path(folder)
     counts: list[int] = []
     while _file(place, len(counts)).exists():
-        counts.append(len(_read(place, len(counts))[1]))
+        counts.append(len(read_chunk(_file(place, len(counts)))[1]))
     if not counts:
         raise FileNotFoundError(f"no transitions in {place}: collect(..., out=folder) writes them")
     return Recording(place, tuple(counts))
 
 
 @dataclass(frozen=True)
-class _Far:
-    """Other processes, and what they need to make a walker of their own."""
+class _Run:
+    """A sampler with its engine; `recipe` holds what a worker needs to build a sampler of its own."""
 
-    engine: Engine
+    sampler: Sampler
     recipe: dict[str, Any]
+    engine: Engine
+    progress: Progress | None
 
-
-def _walker(
-    env: Source, steps: int, settings: Settings, engine: Engine
-) -> tuple[Walker, _Far | None, Progress | None]:
-    given: dict[str, Any] = dict(settings)
-    progress = given.pop("progress", None)
-    alone = hasattr(env, "step") and not isinstance(env, type)
-    if engine.name == "serial" or alone:
-        if engine.name != "serial":
-            log.warning(
-                "an environment given as an object is walked in this process, not by engine %r: "
-                "give its id, or a function that makes it",
-                engine.name,
-            )
-        return Walker(env, steps, **given), None, progress
-    walker = Walker(env, steps, **given)
-    recipe = {"env": env, "steps": steps, "settings": {**given, "rng": int(walker.entropy)}}
-    return walker, _Far(engine, recipe), progress
-
-
-def _walk(
-    walker: Walker, wanted: Sequence[int], far: _Far | None, progress: Progress | None
-) -> Iterator[tuple[int, Transitions]]:
-    """Walk the wanted chunks in order; give out what there is of a broken one, and raise CollectionStopped."""
-    total = sum(walker.counts)
-    try:
-        for i, batch, why in _near(walker, wanted, progress) if far is None else _afar(walker, wanted, far):
-            before = sum(walker.counts[:i])
-            if why is None:
-                yield i, batch
-                if far is not None and progress is not None:
-                    progress(before + len(batch), total)
-                continue
-            if len(batch):
-                yield i, batch
-            raise CollectionStopped(
-                f"collection stopped after {before + len(batch)} of {total} transitions: {why}"
-            ) from why.__cause__
-    finally:
-        walker.close()
-
-
-def _near(
-    walker: Walker, wanted: Sequence[int], progress: Progress | None
-) -> Iterator[tuple[int, Transitions, Halt | None]]:
-    """Chunks walked here: number, transitions, and why it broke off."""
-    total = sum(walker.counts)
-    for i in wanted:
+    def chunks(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions]]:
+        """Sample the wanted chunks in order; yield an unfinished one too, and raise CollectionStopped."""
+        counts = self.sampler.counts
         try:
-            yield i, walker.chunk(i, _teller(progress, sum(walker.counts[:i]), walker.counts[i], total)), None
-        except Halt as halt:
-            yield i, halt.part, halt
+            for i, batch, error in (self._by_workers if self.recipe else self._here)(wanted):
+                if len(batch) or error is None:
+                    yield i, batch
+                if error is not None:
+                    done = sum(counts[:i]) + len(batch)
+                    message = f"collection stopped after {done} of {sum(counts)} transitions: {error}"
+                    raise CollectionStopped(message) from error.__cause__
+        finally:
+            self.sampler.close()
+
+    def _here(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions, ChunkError | None]]:
+        """Chunks sampled in this process: number, transitions, and the error that cut it short."""
+        for i in wanted:
+            try:
+                yield i, self.sampler.chunk(i, self._reporter(i)), None
+            except ChunkError as error:
+                yield i, error.part, error
+
+    def _by_workers(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions, ChunkError | None]]:
+        """The same by workers, in the same order; a window of jobs at a time, so that memory is bounded."""
+        counts = self.sampler.counts
+        size = max(1, self.sampler.row_bytes * counts[0])
+        group = max(1, min(JOB_CHUNKS, JOB_BYTES // size, -(-len(wanted) // JOB_CHUNKS)))
+        jobs = [list(wanted[low : low + group]) for low in range(0, len(wanted), group)]
+        window = max(OPEN_JOBS, 4 * (self.engine.workers or 1))
+        for low in range(0, len(jobs), window):
+            part = jobs[low : low + window]
+            done = pmap(_sampled, part, self.engine.name, shared=self.recipe, workers=self.engine.workers)
+            for numbers, (batches, reason) in zip(part, done, strict=True):
+                for k, (i, batch) in enumerate(zip(numbers, batches, strict=False)):
+                    last = reason is not None and k == len(batches) - 1
+                    yield i, batch, ChunkError(str(reason), batch) if last else None
+                    if self.progress is not None and not last:
+                        self.progress(sum(counts[:i]) + len(batch), sum(counts))
+
+    def _reporter(self, i: int) -> Callable[[int], None]:
+        """Callback for the transitions of chunk i so far, which reports from time to time and at the end."""
+        counts = self.sampler.counts
+        before, total = sum(counts[:i]), sum(counts)
+        reported = before
+
+        def report(rows: int) -> None:
+            nonlocal reported
+            if self.progress is not None and (before + rows - reported >= REPORT_EVERY or rows == counts[i]):
+                reported = before + rows
+                self.progress(reported, total)
+
+        return report
 
 
-def _afar(walker: Walker, wanted: Sequence[int], far: _Far) -> Iterator[tuple[int, Transitions, Halt | None]]:
-    """Chunks walked by workers, in the same order; a window of jobs at a time, so that memory is bounded."""
-    size = max(1, walker._row_bytes() * walker.counts[0])
-    group = max(1, min(GROUP, JOB_BYTES // size, -(-len(wanted) // GROUP)))
-    jobs = [list(wanted[low : low + group]) for low in range(0, len(wanted), group)]
-    window = max(WINDOW, 4 * (far.engine.workers or 1))
-    for low in range(0, len(jobs), window):
-        part = jobs[low : low + window]
-        done = pmap(_walked, part, far.engine.name, shared=far.recipe, workers=far.engine.workers)
-        for numbers, (batches, why) in zip(part, done, strict=True):
-            for k, (i, batch) in enumerate(zip(numbers, batches, strict=False)):
-                last = why is not None and k == len(batches) - 1
-                yield i, batch, Halt(str(why), batch) if last else None
+def _run(env: Source, steps: int, settings: Settings, engine: Engine) -> _Run:
+    """Check the settings and make the sampler; without a recipe it samples in this process."""
+    given: dict[str, Any] = dict(settings)
+    known = list(Settings.__annotations__)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"collect has no setting {name!r}: {hint}")
+    progress = given.pop("progress", None)
+    sampler = Sampler(env, steps, **given)
+    recipe = {"env": env, "steps": steps, "settings": {**given, "rng": sampler.entropy}}
+    if engine.name == "serial":
+        recipe = {}
+    elif hasattr(env, "step") and not isinstance(env, type):
+        log.warning(
+            "an environment given as an object is walked in this process, not by engine %r: "
+            "give its id, or a function that makes it",
+            engine.name,
+        )
+        recipe = {}
+    return _Run(sampler, recipe, engine, progress)
 
 
-def _walked(
+def _sampled(
     job: list[int], env: Source, steps: int, settings: dict[str, Any]
 ) -> tuple[list[Transitions], str | None]:
-    """Chunks with these numbers; if one broke off, it is the last, and a word says why."""
-    walker = Walker(env, steps, **settings)
+    """Chunks with these numbers, and None; or those up to the first that failed, and the reason."""
+    sampler = Sampler(env, steps, **settings)
     done: list[Transitions] = []
     try:
         for i in job:
-            done.append(walker.chunk(i, lambda rows: None))
-    except Halt as halt:
-        return [*done, halt.part], str(halt)
+            done.append(sampler.chunk(i, lambda rows: None))
+    except ChunkError as error:
+        return [*done, error.part], str(error)
     finally:
-        walker.close()
+        sampler.close()
     return done, None
 
 
-def _teller(progress: Progress | None, before: int, count: int, total: int) -> Callable[[int], None]:
-    """Pass on how far a chunk is, now and then and at its end."""
-    told = before
-
-    def tell(rows: int) -> None:
-        nonlocal told
-        if progress is not None and (before + rows - told >= TOLD or rows == count):
-            told = before + rows
-            progress(told, total)
-
-    return tell
-
-
-def _record(walker: Walker, folder: Path, far: _Far | None, progress: Progress | None) -> Recording:
+def _record(run: _Run, folder: Path) -> Recording:
     """Fill a folder with the chunks that are missing, short, or damaged."""
+    sampler = run.sampler
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        missing = [i for i in range(len(sampler.counts)) if _is_missing(sampler, folder, i)]
     except OSError as error:
-        walker.close()
+        sampler.close()
         raise type(error)(f"cannot write into {folder}: {error.strerror}; choose a folder") from None
-    missing = []
-    for i, count in enumerate(walker.counts):
-        if not _file(folder, i).exists():
-            missing.append(i)
-            continue
-        try:
-            header, batch = _read(folder, i)
-        except files.DamagedFileError as damage:
-            log.warning("%s; it is collected again", damage)
-            missing.append(i)
-            continue
-        except ValueError:
-            walker.close()
-            raise
-        differ = [k for k, v in walker.settings.items() if header["settings"].get(k) != v]
-        if differ:
-            walker.close()
-            was, now = header["settings"].get(differ[0]), walker.settings[differ[0]]
-            raise ValueError(
-                f"{folder} holds a collection with {differ[0]} {was!r}, not {now!r}: choose another folder, "
-                "or the same settings to go on with it"
-            )
-        if len(batch) < count:
-            missing.append(i)
+    except ValueError:
+        sampler.close()
+        raise
+    header = {"kind": "transitions", "format": FORMAT, "settings": sampler.settings}
     try:
-        for i, batch in _walk(walker, missing, far, progress):
-            _write(folder, i, batch, walker.settings)
+        for i, batch in run.chunks(missing):
+            # One item per array, so one checksum: a chunk is read whole.
+            files.write(_file(folder, i), header, {name: getattr(batch, name)[None] for name in PARTS})
     except CollectionStopped as stopped:
         stopped.args = (f"{stopped}; they are in {folder}, and the same call goes on from there",)
         raise
-    return Recording(folder, walker.counts)
+    return Recording(folder, sampler.counts)
+
+
+def _is_missing(sampler: Sampler, folder: Path, i: int) -> bool:
+    """Whether a chunk has to be collected; ValueError if the folder holds a collection with other settings."""
+    if not _file(folder, i).exists():
+        return True
+    try:
+        header, batch = read_chunk(_file(folder, i))
+    except files.DamagedFileError as damage:
+        log.warning("%s; it is collected again", damage)
+        return True
+    for name, now in sampler.settings.items():
+        was = header["settings"].get(name)
+        if was != now:
+            raise ValueError(
+                f"{folder} holds a collection with {name} {was!r}, not {now!r}: choose another folder, "
+                "or the same settings to go on with it"
+            )
+    return len(batch) < sampler.counts[i]
 
 
 def _file(folder: Path, i: int) -> Path:
     return folder / f"chunk-{i:06d}.safetensors"
 
 
-def _write(folder: Path, i: int, batch: Transitions, settings: dict[str, Any]) -> None:
-    header = {"kind": "transitions", "format": FORMAT, "settings": settings}
-    arrays = {name: getattr(batch, name)[None] for name in ("obs", "action", "next_obs", "terminated")}
-    files.write(_file(folder, i), header, arrays)  # one item, so one seal: a chunk is read whole
-
-
-def _read(folder: Path, i: int) -> tuple[dict[str, Any], Transitions]:
-    return read_chunk(_file(folder, i))
-
-
 def read_chunk(path: str | Path) -> tuple[dict[str, Any], Transitions]:
     """Header and transitions of one file that `collect` wrote."""
     header, arrays = files.read(path, "transitions", FORMAT)
-    return header, Transitions(*(arrays[name][0] for name in ("obs", "action", "next_obs", "terminated")))
-
-
-def _cut(batch: Transitions, count: int) -> Transitions:
-    return Transitions(
-        batch.obs[:count], batch.action[:count], batch.next_obs[:count], batch.terminated[:count]
-    )
+    return header, Transitions(*(arrays[name][0] for name in PARTS))
 
 
 def _joined(batches: Iterable[Transitions]) -> Transitions:
     parts = list(batches)
     if len(parts) == 1:
         return parts[0]
-    if not parts:
-        nothing: NDArray[Any] = np.empty(0, dtype=np.int64)
-        return Transitions(nothing, nothing, nothing, nothing.astype(np.bool_))
-    return Transitions(
-        np.concatenate([part.obs for part in parts]),
-        np.concatenate([part.action for part in parts]),
-        np.concatenate([part.next_obs for part in parts]),
-        np.concatenate([part.terminated for part in parts]),
-    )
+    return Transitions(*(np.concatenate([getattr(part, name) for part in parts]) for name in PARTS))

@@ -1,8 +1,9 @@
 """`OptionsWrapper`: options as extra actions, so that any agent can choose skills (paper, Section 2.2).
 
 An option takes several steps, so the agent is in a semi-Markov decision process: after k steps its target is
-``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i r_i``. The wrapper returns R and tells gamma**k as
-``info["discount"]``; `eigenoptions.envs.sb3` hands it to agents that would use a constant gamma.
+``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i r_i``. The wrapper returns R, and gamma**k as
+``info["discount"]``; `eigenoptions.envs.sb3` passes it to agents that would use a constant gamma. `run_options`
+records the paths of options through an environment.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
-from eigenoptions.envs.tables import count_actions, known_mdp
+from eigenoptions._checks import number, one_of, whole
+from eigenoptions.envs.tables import count_actions, known_mdp, made_env
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 MODES = ("call-and-return", "step")
-LARGEST_TABLE = 1 << 24  # entries: beyond it a mask is worked out when it is asked for
+# Most entries of a table of masks; larger ones are computed per state when they are needed.
+LARGEST_TABLE = 1 << 24
+# Random actions drawn at a time: one draw costs more than a step.
+DRAWS = 64
+
+Paths = list[list[NDArray[Any]]]
 
 
 class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -33,12 +40,12 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     * ``"call-and-return"``: one step runs an option until it stops, the episode ends, or `max_duration` is
       reached. The reward is discounted along the way.
     * ``"step"``: one step is one primitive step. The observation is ``{"observation": obs, "option": j}`` with
-      j = 0, or i + 1 while option i runs; then the mask allows nothing else, and the option goes on whatever
-      action is given. Exact for agents with a constant discount; values travel back one step at a time.
+      j = 0, or i + 1 while option i runs; then the mask allows nothing else, and the option continues whatever
+      action is given. Exact for agents with a constant discount; values propagate back one step at a time.
 
     Every primitive step counts against a time limit inside: wrap the environment that has the limit, and
-    truncation cuts a running option. An option that may not start here is still legal, since most agents cannot
-    be kept from choosing it: one uniformly random primitive action is taken, and ``info["unavailable"]`` is True.
+    truncation cuts a running option. An option that may not start here is still a legal action, since most agents
+    do not use masks: one uniformly random primitive action is taken, and ``info["unavailable"]`` is True.
 
     Parameters
     ----------
@@ -47,14 +54,14 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     options
         An `OptionSet`, or a sequence of objects whose ``act(obs)`` gives an action or TERMINATE (-1).
     gamma
-        Discount of a primitive step, in (0, 1].
+        Discount per primitive step, in (0, 1].
     mode
         ``"call-and-return"`` or ``"step"``.
     state
-        From an observation to what the options act on (the state's number for an `OptionSet`); None: the
-        observation is that already.
+        Function from an observation to the options' input (the state number for an `OptionSet`); None: options act
+        on the observation itself.
     max_duration
-        Steps after which an option is cut, so that one which never stops cannot hang; ``info["cut"]`` is then True.
+        Steps after which an option is cut, in case it never stops; ``info["cut"]`` is then True.
 
     Notes
     -----
@@ -95,39 +102,15 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "state": state,
             "max_duration": max_duration,
         }
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # Gymnasium can make it again
+        # Gymnasium rebuilds the wrapper from these.
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
         gym.Wrapper.__init__(self, env)
+        self.gamma = number("gamma", gamma, "(0, 1]")
+        self.mode = one_of("mode", mode, MODES)
+        self.max_duration = whole("max_duration", max_duration)
         self.n_primitive = count_actions(env)
-        if not (isinstance(gamma, int | float | np.floating) and 0 < gamma <= 1):
-            raise ValueError(f"gamma must be in (0, 1], got {gamma!r}")
-        if mode not in MODES:
-            raise ValueError(f'mode must be "call-and-return" or "step", got {mode!r}')
-        if not isinstance(max_duration, int | np.integer) or max_duration < 1:
-            raise ValueError(f"max_duration must be at least 1, got {max_duration!r}")
-        if not hasattr(options, "__len__"):
-            raise ValueError(
-                f"options must be an OptionSet or a list of options, got {type(options).__name__}"
-            )
-        if len(options) == 0:
-            raise ValueError("there are no options: discover at least one")
-        actions = getattr(options, "n_actions", self.n_primitive)
-        if not isinstance(options, OptionSet) and actions != self.n_primitive:
-            raise ValueError(
-                f"options of another environment: they choose among {actions} actions, this one has "
-                f"{self.n_primitive}; discover options here"
-            )
-        if hasattr(options, "potential") and state is None:
-            try:  # do the features of these options fit the observations?
-                options.potential(np.asarray(env.observation_space.sample())[None], 1)
-            except (ValueError, TypeError) as error:
-                raise ValueError(f"options of another environment: {error}; discover options here") from None
-        if isinstance(options, OptionSet):
-            space = env.observation_space if state is None else None
-            check_options(options, self.n_primitive, space, known_mdp(env) if options.state_space else None)
+        _check_fit(env, options, self.n_primitive, mapped=state is not None)
         self.options = options
-        self.gamma = float(gamma)
-        self.mode = mode
-        self.max_duration = int(max_duration)
         self.action_space = Discrete(self.n_primitive + len(options))
         self._single = mode == "step"
         if self._single:
@@ -141,20 +124,23 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._checked = env.env if type(env) is TimeLimit else env
         self._unchecked = _unchecked(self._checked)
         self._obs: Any = None
-        self._own_mask: Any = None  # the environment's, of its own actions
-        self._plain = False  # whether a mask is just a row of the table
-        self._running = -1  # in mode "step": the option that goes on, and for how long already
+        # The environment's mask of its own actions, and whether a mask is a row of the table as it is.
+        self._own_mask: Any = None
+        self._plain = False
+        # In mode "step": the option that continues, and the number of its steps so far.
+        self._running = -1
         self._since = 0
-        self._dice = np.random.default_rng()
-        self._lots: list[int] = []
+        self._rng = np.random.default_rng()
+        self._draws: list[int] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; no option is running."""
-        if seed is not None:  # dice of its own: the environment draws the same numbers as without options
-            self._dice = np.random.default_rng(seed)
-            self._lots = []
+        if seed is not None:
+            # A generator of its own: the environment draws the same numbers as without options.
+            self._rng = np.random.default_rng(seed)
+            self._draws = []
         obs, info = self.env.reset(seed=seed, options=options)
         self._running = -1
         self._obs, self._own_mask = obs, info.get("action_mask")
@@ -163,7 +149,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return ({"observation": obs, "option": 0} if self._single else obs), info
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take a primitive action or an option; see the class for what comes back."""
+        """Take a primitive action or an option; the class describes the result."""
         stop = self.n_primitive
         option = int(action) - stop if self._running < 0 else self._running
         if option < 0:
@@ -172,7 +158,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             row = self._rows[option] if option < len(self._rows) else None
             choice = stop if row is None else row[self._obs]
             if choice == stop:
-                row, choice = None, self._lot(option)
+                row, choice = None, self._draw(option)
         if choice < 0:
             raise self._refusal(choice)
         obs, reward, terminated, truncated, info = self.env.step(choice)
@@ -184,14 +170,14 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         elif self._single:
             self._carry_on(option, not (terminated or truncated) and row[obs] != stop, info)
         elif not (terminated or truncated):
-            # From here on Gymnasium's checks are stepped around: they have let the first step through.
+            # Gymnasium's checkers passed the first step; the others go around them, which saves two calls per step.
+            # A time limit must still count, so its inner environment is replaced until the option ends.
             limit, step = self._limit, self._unchecked.step
             if limit is not None:
                 limit.env, step = self._unchecked, limit.step
             try:
-                for (
-                    duration
-                ) in self._durations:  # the loop is all that is added to the time of a primitive step
+                # This loop is the whole overhead per primitive step.
+                for duration in self._durations:
                     choice = row[obs]
                     if choice == stop:
                         break
@@ -222,29 +208,29 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return obs, gain, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """``(n_primitive + n_options,)`` which actions may be chosen now; what MaskablePPO asks for."""
+        """``(n_primitive + n_options,)`` which actions may be chosen now; MaskablePPO calls this."""
         return self._mask().astype(np.bool_)
 
     def _carry_on(self, option: int, going: bool, info: dict[str, Any]) -> None:
-        """Keep note of an option that goes on with the next step (mode "step"), unless it is too long already."""
+        """Note an option that continues with the next step (mode "step"), unless it has reached `max_duration`."""
         self._since = self._since + 1 if option == self._running else 1
         self._running = option if going and self._since < self.max_duration else -1
         if going and self._running < 0:
             info["cut"] = True
 
-    def _lot(self, option: int) -> int:
-        """Draw a primitive action in place of an option that may not start."""
+    def _draw(self, option: int) -> int:
+        """Random primitive action in place of an option that may not start."""
         if option >= len(self._rows):
             raise self._refusal(option + self.n_primitive)
-        if not self._lots:  # many at a time: one draw costs more than a step
-            self._lots = self._dice.integers(self.n_primitive, size=64).tolist()
-        return self._lots.pop()
+        if not self._draws:
+            self._draws = self._rng.integers(self.n_primitive, size=DRAWS).tolist()
+        return self._draws.pop()
 
     def _refusal(self, action: int) -> ValueError:
         return ValueError(f"action must be in 0..{self.n_primitive + len(self._rows) - 1}, got {action}")
 
     def _mask(self) -> NDArray[np.int8]:
-        """Make a fresh mask each time: callers keep what they are given."""
+        """A new array each time, because callers keep masks."""
         n = self.n_primitive
         if self._running >= 0:
             mask = np.zeros(n + len(self._rows), dtype=np.int8)
@@ -260,7 +246,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 
 class _Acting:
-    """The action of an option at an observation, by subscript: of an object with `act`."""
+    """Actions of an object with `act`, by subscript of the observation."""
 
     def __init__(self, act: Callable[[Any], int], state: Callable[[Any], Any] | None, stop: int) -> None:
         self.act = act
@@ -273,7 +259,7 @@ class _Acting:
 
 
 class _Mapped:
-    """A row of a table behind a user's map from observations to states; a wrong one must not read another row."""
+    """A row of a table, by subscript of the observation; a wrong state number must not read another entry."""
 
     def __init__(self, row: Any, state: Callable[[Any], Any]) -> None:
         self.row = row
@@ -287,7 +273,7 @@ class _Mapped:
 
 
 def _rows(options: OptionSet | Sequence[Any], stop: int, state: Callable[[Any], Any] | None) -> list[Any]:
-    """For each option something to subscript by the observation: an action, or `stop` where it ends."""
+    """One object per option to subscript by the observation: it gives an action, or `stop` where the option ends."""
     if isinstance(options, OptionSet):
         table = np.where(options.policy < 0, stop, options.policy)
         # Bytes are read as fast as a list and take an eighth of its memory.
@@ -300,25 +286,53 @@ def _rows(options: OptionSet | Sequence[Any], stop: int, state: Callable[[Any], 
 
 
 def _masks(options: OptionSet | Sequence[Any], n_primitive: int) -> list[NDArray[np.int8]] | None:
-    """For each state its mask, unless that is too much to keep."""
+    """Mask of each state, or None if the table would be too large."""
     if not isinstance(options, OptionSet) or options.n_states * (n_primitive + len(options)) > LARGEST_TABLE:
         return None
     masks = np.ones((options.n_states, n_primitive + len(options)), dtype=np.int8)
     masks[:, n_primitive:] = options.initiation.T
-    return list(masks)  # views: a list is subscripted faster than an array
+    # A list of views is subscripted faster than an array.
+    return list(masks)
 
 
 def _unchecked(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Look under Gymnasium's own checks."""
+    """The environment inside Gymnasium's own checkers."""
     while type(env) is OrderEnforcing or type(env) is PassiveEnvChecker:
         env = env.env
     return env
 
 
-def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
-    """Raise ValueError where it can be told that options were made for another environment.
+def _check_fit(
+    env: gym.Env[Any, Any], options: OptionSet | Sequence[Any], n_actions: int, mapped: bool
+) -> None:
+    """Raise ValueError where options were made for another environment; `mapped`: they do not see observations."""
+    if not hasattr(options, "__len__"):
+        raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
+    if len(options) == 0:
+        raise ValueError("there are no options: discover at least one")
+    if isinstance(options, OptionSet):
+        space = None if mapped else env.observation_space
+        check_options(options, n_actions, space, known_mdp(env) if options.state_space else None)
+        return
+    theirs = getattr(options, "n_actions", n_actions)
+    if theirs != n_actions:
+        raise ValueError(
+            f"options of another environment: they choose among {theirs} actions, this one has {n_actions}; "
+            "discover options here"
+        )
+    if hasattr(options, "potential") and not mapped:
+        # Their features must accept an observation.
+        try:
+            options.potential(np.asarray(env.observation_space.sample())[None], 1)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"options of another environment: {error}; discover options here") from None
 
-    `space` is that of the observations they act on (None: of something else), `mdp` the environment's, if known.
+
+def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
+    """Raise ValueError where options were evidently made for another environment.
+
+    `space` holds the observations they act on (None: they act on something else); `mdp` is the environment's, if
+    known.
     """
     if options.n_actions != n_actions:
         raise ValueError(
@@ -339,3 +353,74 @@ def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | No
         )
     if mdp is not None:
         options.check(mdp)
+
+
+def run_options(
+    env: str | gym.Env[Any, Any],
+    options: Sequence[Any],
+    *,
+    runs: int = 8,
+    max_steps: int = 500,
+    warm_up: int = 50,
+    rng: int = 0,
+) -> Paths:
+    """Paths of each option through an environment, from the same states for all (Section 5.2).
+
+    Parameters
+    ----------
+    env
+        An id or an environment.
+    options
+        Objects with ``act(obs)``: an `OptionSet` where observations are states, a `LinearOptionSet`, or a list.
+    runs
+        Number of starts per option, the same for all options.
+    max_steps
+        Steps after which an option is stopped.
+    warm_up
+        Most steps of the random walk that leads from a reset to a start.
+    rng
+        Seed that draws the starts.
+
+    Returns
+    -------
+    list of lists of arrays
+        For each option and start the observations ``(T + 1, ...)`` from its first to its last state. A single
+        observation: the option did not start there, or the warm-up had ended the episode.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> options = eo.discover(eo.maze("i-maze"), n_options=2)
+    >>> paths = run_options("eigenoptions/IMaze-v0", options, runs=1, warm_up=0)
+    >>> [path[0].tolist() for path in paths]
+    [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
+    """
+    made = made_env(env)
+    n_actions = count_actions(made)
+    paths: Paths = [[] for _ in options]
+    try:
+        for run in range(runs):
+            for i, option in enumerate(options):
+                generator = np.random.default_rng((rng, run))
+                obs, over = _warm_up(made, n_actions, warm_up, generator)
+                seen = [obs]
+                while not over and len(seen) <= max_steps and (action := option.act(obs)) >= 0:
+                    obs, _, terminated, truncated, _ = made.step(action)
+                    seen.append(obs)
+                    over = terminated or truncated
+                paths[i].append(np.array(seen))
+    finally:
+        if isinstance(env, str):
+            made.close()
+    return paths
+
+
+def _warm_up(env: gym.Env[Any, Any], n_actions: int, most: int, rng: np.random.Generator) -> tuple[Any, bool]:
+    """Reset and take 0 to `most` random steps: the last observation, and whether the episode ended."""
+    obs, _ = env.reset(seed=int(rng.integers(2**31)))
+    for _ in range(int(rng.integers(most + 1))):
+        before = obs
+        obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
+        if terminated or truncated:
+            return before, True
+    return obs, False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +13,30 @@ from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet
 
 
-@dataclass(frozen=True, eq=False)
-class Walk(Transitions):
-    """Transitions of a walk through a table; `option` holds the number of the option behind each step, or -1.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> walk(maze("S.G"), 4, rng=1).option.tolist()
-    [-1, -1, -1, -1]
-    """
-
-    option: NDArray[np.int32]
-
-
+@overload
+def walk(
+    mdp: MDP,
+    steps: int,
+    options: OptionSet | None = ...,
+    *,
+    option_chance: float | None = ...,
+    begin: int | None = ...,
+    rng: int | np.random.Generator = ...,
+    max_episode_steps: int | None = ...,
+    record_options: Literal[False] = ...,
+) -> Transitions: ...
+@overload
+def walk(
+    mdp: MDP,
+    steps: int,
+    options: OptionSet | None = ...,
+    *,
+    option_chance: float | None = ...,
+    begin: int | None = ...,
+    rng: int | np.random.Generator = ...,
+    max_episode_steps: int | None = ...,
+    record_options: Literal[True],
+) -> tuple[Transitions, NDArray[np.int32]]: ...
 def walk(
     mdp: MDP,
     steps: int,
@@ -37,7 +46,8 @@ def walk(
     begin: int | None = None,
     rng: int | np.random.Generator = 0,
     max_episode_steps: int | None = None,
-) -> Walk:
+    record_options: bool = False,
+) -> Transitions | tuple[Transitions, NDArray[np.int32]]:
     """Walk through a table: each decision is for an action or for an option, which runs to its end.
 
     Parameters
@@ -56,6 +66,8 @@ def walk(
         Seed or generator that draws the walk.
     max_episode_steps
         Start a new episode after this many steps; None: never.
+    record_options
+        Return also the number of the option behind each step, ``(steps,)``, -1 for a primitive action.
 
     Examples
     --------
@@ -81,7 +93,8 @@ def walk(
     state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
     option = np.empty(int(steps), dtype=np.int32)
     wander(moves, menu, episodes, seed, state, action, after, option)
-    return Walk(state, action, after, after == goal, option)
+    transitions = Transitions(state, action, after, after == goal)
+    return (transitions, option) if record_options else transitions
 
 
 def policy_of(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
