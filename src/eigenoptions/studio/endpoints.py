@@ -153,11 +153,12 @@ def race(request: Request, alive: Alive) -> Answer:
     children = np.random.SeedSequence(request.seed).spawn(2)
     answer: Answer = {"start": mdp.start, "goal": mdp.goal, "labels": list(options.labels)}
     for name, chosen, child in zip(("primitive", "options"), (None, options), children, strict=True):
-        steps = walk(mdp, MAX_RACE_STEPS, chosen, rng=np.random.default_rng(child))
+        generator = np.random.default_rng(child)
+        steps, by = walk(mdp, MAX_RACE_STEPS, chosen, rng=generator, record_options=True)
         reached = bool(steps.terminated.any())
         end = int(steps.terminated.argmax()) + 1 if reached else MAX_RACE_STEPS
         path = [mdp.start, *steps.next_obs[:end].tolist()]
-        lane = {"path": path, "by": steps.option[:end].tolist(), "reached": reached, "expected": None}
+        lane = {"path": path, "by": by[:end].tolist(), "reached": reached, "expected": None}
         if mdp.n_states <= MAX_MEASURED_STATES:
             times = hitting_times(mdp, chosen, progress=lambda *_: alive())
             lane["expected"] = float(times[mdp.start, mdp.goal])
