@@ -11,7 +11,7 @@ import numpy as np
 
 import eigenoptions as eo
 from eigenoptions.envs import run_options
-from eigenoptions.options.linear import load_linear_options
+from eigenoptions.options.reader import load_linear_options
 
 
 def main() -> None:

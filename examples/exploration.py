@@ -1,34 +1,38 @@
 """Explore with options of a graph that is not known yet: states seen against steps, with options and without.
 
-Run it with ``python examples/exploration.py``, or ``python examples/exploration.py 30`` for 30 seeds (20 seconds). It
-writes ``exploration.svg``.
+Run it with ``python examples/exploration.py``, or with 30 for 30 seeds (20 seconds). It writes ``exploration.svg``.
 """
 
 from __future__ import annotations
 
 import sys
 
+import numpy as np
+
 import eigenoptions as eo
-from eigenoptions import plots
-from eigenoptions.discovery.online import exploration
 from eigenoptions.mdp.maps import rooms_map
+
+CHANCES = {"actions only": 0.0, "options, uniform choice": None, "options, 1 decision in 20": 0.05}
+
+
+def seen(mdp: eo.MDP, at: np.ndarray, round_steps: int, chance: float | None, seed: int) -> np.ndarray:
+    """States that a walk has visited by each of the steps `at`."""
+    rounds = eo.cycle(mdp, steps=round_steps, rounds=at[-1] // round_steps, option_chance=chance, rng=seed)
+    visits = np.concatenate([np.stack([r.transitions.obs, r.transitions.next_obs], axis=1) for r in rounds])
+    first = np.unique(visits.ravel(), return_index=True)[1] // 2 + 1
+    return np.searchsorted(np.sort(first), at, side="right")
 
 
 def main(runs: int) -> None:
-    mazes = {
-        "four rooms": (eo.maze("four-rooms"), 4000, 250),
-        "25 rooms": (eo.maze(rooms_map(5, 5, size=5)).task(start=0), 20_000, 2000),
-    }
     panels = []
-    for name, (mdp, steps, round_steps) in mazes.items():
-        found = exploration(mdp, steps, runs=runs, round_steps=round_steps)
-        half = len(found.steps) // 2 - 1
-        print(f"{name}: {mdp.n_states} states, seen after {found.steps[half]} steps")
-        for way, seen in found.seen.items():
-            print(f"  {way:26} {seen[:, half].mean():6.1f}")
-        words = {"xlabel": "steps", "ylabel": "states seen", "legend": False}
-        panels.append(plots.curve_panel(found.steps, found.seen, name, **words))
-    plots.save(plots.figure(panels, width=plots.PAGE, legend=True), "exploration.svg")
+    for name, text, every in (("four rooms", "four-rooms", 40), ("25 rooms", rooms_map(5, 5, size=5), 200)):
+        mdp, at = eo.MDP(eo.maze(text).transition, start=0), every * np.arange(1, 101)
+        curves = {}
+        for way, chance in CHANCES.items():
+            curves[way] = np.array([seen(mdp, at, 10 * every, chance, seed) for seed in range(runs)])
+            print(f"{name}: {way:26} {curves[way][:, 49].mean():6.1f} states after {at[49]} steps")
+        panels.append(eo.plots.curve_panel(at, curves, name, ylabel="states seen", legend=False))
+    eo.plots.save(eo.plots.figure(panels, width=eo.plots.PAGE, legend=True), "exploration.svg")
 
 
 if __name__ == "__main__":

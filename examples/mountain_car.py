@@ -6,14 +6,14 @@ and the ways that their options take.
 
 from __future__ import annotations
 
+import eigenoptions as eo
 from eigenoptions import plots
-from eigenoptions.discovery import cycle
 from eigenoptions.envs import run_options
 
 
 def main() -> None:
     goals = 0
-    for now in cycle(
+    for now in eo.cycle(
         "MountainCar-v0", features="fourier", order=5, n_options=8, steps=3000, rounds=6, n_envs=4
     ):
         goals += int(now.transitions.terminated.sum())

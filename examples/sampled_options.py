@@ -5,29 +5,35 @@ Run it with ``python examples/sampled_options.py``. It writes ``sampled-options.
 
 from __future__ import annotations
 
+import numpy as np
+from scipy.linalg import subspace_angles
+
 import eigenoptions as eo
-from eigenoptions import plots
-from eigenoptions.discovery.samples import approach
+from eigenoptions.discovery.experience import TableExperience
+
+SIZES, K, RUNS = [500, 1000, 2000, 3000, 5000, 7000, 10_000], 8, 10
 
 
 def main() -> None:
     rooms = eo.maze("four-rooms")
-    close = approach(rooms, [100, 200, 500, 1000, 2000, 3000, 5000, 7000, 10_000], k=8, runs=10)
-    print("transitions  differences  largest angle  mean angle  equal actions")
-    for i, n in enumerate(close.transitions):
-        largest, mean = close.angles[:, i, 0].mean(), close.angles[:, i].mean()
-        seen, equal = close.differences[:, i].mean(), close.agreement[:, i].mean()
-        print(f"{n:11d}  {seen:11.1f}  {largest:13.2f}  {mean:10.2f}  {equal:13.1%}")
+    table = eo.MDP(rooms.transition, start=rooms.start)
+    exact = eo.spectrum(eo.graph(table), K + 1, "combinatorial").vectors[:, 1:]
+    truth = eo.discover(table, 2 * K, operator="combinatorial").policy.reshape(K, 2, -1)
+    angle, equal = np.zeros((2, RUNS, len(SIZES)))
+    for run in range(RUNS):
+        for i, n in enumerate(SIZES):
+            past = TableExperience(table.n_states, table.n_actions)
+            past.add(eo.collect(table, n, rng=run))
+            found = past.spectrum(K + 1).vectors[:, 1:]
+            angle[run, i] = np.rad2deg(subspace_angles(found, exact))[0]
+            signs = np.where((found * exact).sum(axis=0) < 0, -1, 1)
+            pairs = zip(past.options(2 * K).policy.reshape(K, 2, -1), signs, truth, strict=True)
+            equal[run, i] = np.mean([policy[::sign] == other for policy, sign, other in pairs])
+    for n, degrees, share in zip(SIZES, angle.mean(axis=0), equal.mean(axis=0), strict=True):
+        print(f"{n:6d} transitions: largest angle {degrees:6.2f} degrees, equal actions {share:.1%}")
+    lines = {"largest principal angle, degrees": angle, "share of equal actions": equal}
+    panels = [eo.plots.curve_panel(SIZES, {"": y}, xlabel="steps", ylabel=name) for name, y in lines.items()]
+    eo.plots.save(eo.plots.figure(panels, width=eo.plots.PAGE), "sampled-options.svg")
 
-    angles = {"largest": close.angles[:, :, 0], "mean of 8": close.angles.mean(axis=2)}
-    panels = [
-        plots.curve_panel(close.transitions, angles, xlabel="transitions", ylabel="principal angle, degrees"),
-        plots.curve_panel(
-            close.transitions, {"": close.agreement}, xlabel="transitions", ylabel="equal actions"
-        ),
-    ]
-    plots.save(plots.figure(panels, width=plots.PAGE), "sampled-options.svg")
 
-
-if __name__ == "__main__":
-    main()
+main()

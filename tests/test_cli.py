@@ -19,7 +19,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.cli import COMMANDS, Diffusion, Discover, Learn, Reproduce, main
-from eigenoptions.discovery import METHODS
+from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import diffusion_curve, hitting_times
 from eigenoptions.learning import q_learning
 from eigenoptions.parallel import ENGINES
@@ -86,7 +86,7 @@ def test_discover_prints_one_json_object(capsys):
 
 def test_every_method_is_offered(capsys):
     for command in (Discover, Diffusion, Learn):
-        assert set(get_args(get_type_hints(command)["method"])) == set(METHODS)
+        assert set(get_args(get_type_hints(command)["method"])) == set(methods())
         assert set(get_args(get_type_hints(command)["operator"])) == set(OPERATORS)
     assert set(get_args(get_type_hints(Reproduce)["engine"])) == set(ENGINES)
     for method, labels in (("bottleneck", ["room 1", "room 2", "room 3", "room 4"]), ("random", ["goal 86"])):
@@ -195,7 +195,7 @@ def test_diffusion_shows_the_curve(capsys, monkeypatch):
     assert len(run(capsys, "diffusion", "i-maze")[1].splitlines()) == 20  # 18 of 36 options, and none
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_diffusion_is_what_the_library_says(method, capsys):
     found = json.loads(run(capsys, "diffusion", "four-rooms", "-n", "3", "--method", method, "--json")[1])
     options = eo.discover(eo.maze("four-rooms"), 3, method)

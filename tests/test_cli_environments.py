@@ -11,7 +11,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.envs import run_options
-from eigenoptions.options.linear import load_linear_options
+from eigenoptions.options.reader import load_linear_options
 
 
 def said(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
@@ -53,14 +53,14 @@ def test_continuous_observations_are_sampled_drawn_and_saved(
         str(tmp_path / "out"),
     )
     answer = said(capsys, *asked)
-    assert [row["label"] for row in answer["options"]] == ["e1+", "e1-"]
+    assert [row["label"] for row in answer["options"]] == ["e2+", "e2-"]
     assert all(len(row["ends"]) == 2 for row in answer["options"])
     assert (tmp_path / "out" / "options.svg").read_text().startswith("<?xml")
     assert len(load_linear_options(tmp_path / "out" / "options.safetensors")) == 2
     assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "1"]) == 0
     assert "LinearOptionSet(1 learned option" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "2"]) == 2
-    assert "holds 2 options: index 2 is out of range" in capsys.readouterr().err
+    assert "holds 2 items: index 2 is out of range" in capsys.readouterr().err
     assert said(capsys, *asked) == answer
     assert main(["discover", *asked]) == 0
     assert "ends at (mean observation)" in capsys.readouterr().out

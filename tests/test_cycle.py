@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.discovery import cycle
-from eigenoptions.discovery.online import Snapshot, exploration
+from eigenoptions.discovery.online import Snapshot, cycle
 from eigenoptions.mdp import Transitions
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options.linear import LinearOptionSet
@@ -98,25 +97,26 @@ def test_an_environment_where_nothing_moves_yet() -> None:
 
 
 def test_options_find_more_where_they_are_chosen_seldom() -> None:
-    maze = eo.maze(rooms_map(4, 4, size=5)).task(start=0)
-    found = exploration(maze, 6000, runs=6, round_steps=1000, points=3)
-    actions, uniform, seldom = (found.seen[name].mean(axis=0) for name in found.seen)
-    assert found.n_states == maze.n_states
-    assert (seldom[1:] > actions[1:]).all()
-    assert (uniform[1:] < actions[1:]).all(), "a choice among many options keeps the agent where it has been"
-    again = exploration(maze, 6000, runs=6, round_steps=1000, points=3)
-    assert all(found.seen[name].tobytes() == again.seen[name].tobytes() for name in found.seen)
+    maze = eo.maze(rooms_map(4, 4, size=5))
+    mdp = eo.MDP(maze.transition, start=0)
+    seen = {
+        chance: np.mean(
+            [rounds(mdp, steps=1000, rounds=6, option_chance=chance, rng=s)[-1].seen for s in range(6)]
+        )
+        for chance in (0.0, 0.05, None)
+    }
+    assert seen[0.05] > seen[0.0]
+    assert seen[None] < seen[0.0], "a choice among many options keeps the agent where it has been"
 
 
 def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
     for call, complaint in (
-        (lambda: rounds(four_rooms, rounds=0), "rounds must be at least 1, got 0"),
-        (lambda: rounds(four_rooms, rounds=1, n_options=0), "n_options must be at least 1, got 0"),
-        (lambda: rounds(four_rooms, rounds=1, steps=0), "steps must be at least 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=0), "rounds must be a whole number from 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=1, n_options=0), "n_options must be a whole number from 1, got 0"),
+        (lambda: rounds(four_rooms, rounds=1, steps=0), "steps must be a whole number from 1, got 0"),
         (lambda: rounds(four_rooms, rounds=1, option_chance=1.5), r"option_chance must be in \[0, 1\]"),
         (lambda: rounds("Pendulum-v1", rounds=1), "only Discrete"),
         (lambda: rounds("Blackjack-v1", rounds=1), "pass features="),
-        (lambda: exploration(four_rooms, runs=0), "runs must be at least 1, got 0"),
     ):
         with pytest.raises(ValueError, match=complaint):
             call()

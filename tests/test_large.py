@@ -212,7 +212,7 @@ def test_sampled_options_are_the_same_from_workers() -> None:
 
 def test_a_gathered_stream_is_the_single_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards on disk, of which the middle one is read in pieces, by one process and by two: all transitions once."""
-    monkeypatch.setattr(sampling, "ROWS", 700)
+    monkeypatch.setattr(sampling, "MAX_ROWS_IN_MEMORY", 700)
     mdp = eo.maze(maps.rooms_map(3, 3, size=5))
     paths = [walk(mdp, 4000, begin=29 * i, rng=i) for i in range(7)]
     single = Gram(mdp.n_states)

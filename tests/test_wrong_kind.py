@@ -21,8 +21,11 @@ W = eo.graph(MDP)
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda: eo.discover(W, 2), "discover takes an MDP, Transitions or an environment, got an array"),
-        (lambda: eo.discover("four-rooms", 2), "'four-rooms' is a maze: give its MDP"),
+        (
+            lambda: eo.discover(W, 2),
+            "discover takes an MDP, a maze, Transitions or an environment, got an array",
+        ),
+        (lambda: eo.discover("four-romos", 2), "no maze called 'four-romos'.*did you mean 'four-rooms'"),
         (lambda: eo.spectrum(np.ones(3)), r"the graph must be an \(S, S\) array of weights"),
         (lambda: eo.graph(W), "graph takes an MDP, got csr_array"),
         (lambda: eo.solve("four-rooms", []), "solve takes an MDP, got str"),
@@ -52,10 +55,14 @@ def test_options_of_another_environment_are_refused() -> None:
         eo.OptionsWrapper(gym.make("Acrobot-v1"), car)
 
 
-def test_a_file_of_linear_options_says_how_to_read_it(tmp_path: Path) -> None:
+def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
     eo.discover("MountainCar-v0", 2, steps=2000).save(tmp_path / "car.safetensors")
-    with pytest.raises(ValueError, match="read it with load_linear_options"):
-        eo.load_options(tmp_path / "car.safetensors")
+    assert isinstance(eo.load_options(tmp_path / "car.safetensors"), eo.LinearOptionSet)
+    with pytest.raises(ValueError, match="holds options of a feature space, not of an MDP: leave out mdp"):
+        eo.load_options(tmp_path / "car.safetensors", MDP)
+    eo.discover(MDP, 2).save(tmp_path / "maze.safetensors")
+    with pytest.raises(ValueError, match="holds 'options', not 'linear options'"):
+        eo.load_linear_options(tmp_path / "maze.safetensors")
 
 
 def test_odd_numbers() -> None:

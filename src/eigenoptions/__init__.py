@@ -15,6 +15,7 @@ from eigenoptions._registration import register_when_possible
 
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
+    from eigenoptions.discovery.methods import methods as methods
     from eigenoptions.discovery.online import cycle as cycle
     from eigenoptions.discovery.samples import gather as gather
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
@@ -40,41 +41,57 @@ if TYPE_CHECKING:
     from eigenoptions.options import OptionSet as OptionSet
     from eigenoptions.options import Purpose as Purpose
     from eigenoptions.options import eigenpurposes as eigenpurposes
-    from eigenoptions.options import load_options as load_options
     from eigenoptions.options.linear import LinearOption as LinearOption
     from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
-    from eigenoptions.options.linear import load_linear_options as load_linear_options
+    from eigenoptions.options.reader import load_linear_options as load_linear_options
+    from eigenoptions.options.reader import load_options as load_options
     from eigenoptions.options.solver import solve as solve
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
     from eigenoptions.spectra.gram import Gram as Gram
 
-_HOME = {
+# Public names by the module that holds them.
+_NAMES = {
     "mdp": ("MDP", "Transitions", "maze", "mazes", "graph"),
     "spectra": ("Spectrum", "laplacian", "spectrum"),
-    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes", "load_options"),
+    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"),
     "options.solver": ("solve",),
+    "options.reader": ("load_options", "load_linear_options"),
     "discovery": ("discover",),
+    "discovery.methods": ("methods",),
     "envs": ("from_env", "collect", "OptionsWrapper", "run_options"),
     "spectra.gram": ("Gram",),
     "discovery.samples": ("gather",),
-    "options.linear": ("LinearOption", "LinearOptionSet", "load_linear_options"),
+    "options.linear": ("LinearOption", "LinearOptionSet"),
     "discovery.online": ("cycle",),
     "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
     "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
+_MODULE = {name: module for module, names in _NAMES.items() for name in names}
+# Parts of the package that are attributes of it without an import: eo.plots.options(...).
+_SUBPACKAGES = (
+    "atari",
+    "discovery",
+    "envs",
+    "evaluation",
+    "experiments",
+    "features",
+    "learning",
+    "mdp",
+    "options",
+    "parallel",
+    "plots",
+    "spectra",
+    "studio",
+)
 
 __version__ = "0.1.0"
 __all__ = [*_MODULE]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-_SUBMODULES = ("atari", "deep", "envs", "experiments", "features", "parallel", "plots")
-
-
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name in _SUBPACKAGES:
         return import_module(f"eigenoptions.{name}")
     if name not in _MODULE:
         raise AttributeError(f"module 'eigenoptions' has no attribute {name!r}")
@@ -84,7 +101,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *_SUBPACKAGES, "__version__"])
 
 
 register_when_possible()

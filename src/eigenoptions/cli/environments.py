@@ -115,15 +115,8 @@ def sample(environment: Sampled, asked: Discover, status: Bar) -> None:
         console.print(f"wrote {file}", soft_wrap=True, markup=False)
 
 
-def show_file(file: Path, only: int | None, as_json: bool) -> None:
-    """Show the options of a feature space that a file holds; where they lead is known only in their environment."""
-    from eigenoptions.options.linear import load_linear_options
-
-    options = load_linear_options(file)
-    if only is not None:
-        if not -len(options) <= only < len(options):
-            raise ValueError(f"{file} holds {len(options)} options: index {only} is out of range")
-        options = options[[only]]
+def show_linear(options: LinearOptionSet, as_json: bool) -> None:
+    """Show the options of a feature space; where they lead is known only in their environment."""
     rows = [{"label": o.label, "eigenvalue": o.eigenvalue, "sign": o.label[-1]} for o in options]
     if as_json:
         print(json.dumps({"settings": options.provenance, "options": rows, "files": []}))

@@ -138,16 +138,14 @@ class Show:
     def __call__(self) -> None:
         """Run the command."""
         with bar("reading the file"):
-            from eigenoptions.options import load_options
+            from eigenoptions.options import OptionSet
+            from eigenoptions.options.reader import load_options
 
-            try:
-                options = load_options(self.file, only=self.only)
-            except ValueError as error:
-                if "holds 'linear options'" not in str(error):
-                    raise
-                from eigenoptions.cli.environments import show_file
+            options = load_options(self.file, only=self.only)
+            if not isinstance(options, OptionSet):
+                from eigenoptions.cli.environments import show_linear
 
-                show_file(self.file, self.only, self.as_json)
+                show_linear(options, self.as_json)
                 return
         made = dict(options.provenance)
         head = {"maze": made.pop("mdp", ""), "states": options.n_states, "settings": made}

@@ -1,12 +1,12 @@
-"""What has been seen, of a table or of a feature space, grown batch by batch, and the options it gives (Section 5).
+"""Experience of a table or of a feature space, added batch by batch, and the options it gives (paper, Section 5).
 
-States that can be numbered: the stream of differences gives the purposes, and counts of what followed what give an MDP
-on which they are solved exactly. Others: the same stream over features, and policies that are learned or look ahead.
+States that can be numbered: the stream of differences gives the purposes, and counts of successors give an MDP on which
+they are solved exactly. Others: the same stream over features, and policies that are learned or look ahead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.features import Map, OneHot, named, rows_of
+from eigenoptions._checks import one_of, whole
+from eigenoptions.features import Map, OneHot, named, rows_of, settings_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
-from eigenoptions.options.fitted import checked_actions, fit
+from eigenoptions.options.fitted import FitSettings, checked_actions, fit
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum
@@ -25,23 +26,16 @@ from eigenoptions.spectra.gram import Gram
 from eigenoptions.spectra.rows import RowSet
 
 POLICIES = ("learned", "look-ahead")
-OF_FEATURES = (
-    "whiten",
-    "cells",
-    "each",
-    "order",
-    "coupled",
-    "tiles",
-    "tilings",
-    "size",
-)  # settings of `experience`
-CELLS, EACH = 40, 4  # cells along a dimension, and the transitions of one action kept in each
+# The feature map of observations that are not numbered, where none is given.
+DEFAULT_FEATURES = "fourier"
+# Default number of cells along a dimension, and of transitions of one action kept in each.
+CELLS, PER_CELL = 40, 4
 
 Array = NDArray[np.float64]
 
 
 class TableExperience:
-    """What has been seen of an environment whose states are numbered (Section 5.1).
+    """Transitions of an environment whose states are numbered (Section 5.1).
 
     Parameters
     ----------
@@ -55,9 +49,9 @@ class TableExperience:
     gram
         The stream of differences.
     n_transitions
-        How many transitions were added.
+        Number of transitions added.
     seen
-        ``(S,)`` which states were seen.
+        ``(S,)`` whether each state was seen.
 
     Examples
     --------
@@ -68,6 +62,8 @@ class TableExperience:
     >>> past.options(2).policy.tolist()
     [[-1, -1, 0, -1], [1, 1, -1, -1]]
     """
+
+    option_settings = ("both_signs", "skip_zero")
 
     def __init__(self, n_states: int, n_actions: int, coords: NDArray[np.int_] | None = None) -> None:
         self.n_states, self.n_actions, self.coords = int(n_states), int(n_actions), coords
@@ -82,7 +78,7 @@ class TableExperience:
         return int(self.seen.sum())
 
     def add(self, batch: Transitions) -> None:
-        """Take note of transitions."""
+        """Add a batch of transitions."""
         action, _ = checked_actions(batch, self.n_actions)
         self.gram.add(batch.obs, batch.next_obs)
         obs, after = np.asarray(batch.obs), np.asarray(batch.next_obs)
@@ -93,7 +89,7 @@ class TableExperience:
         self.n_transitions += len(batch)
 
     def mdp(self) -> MDP:
-        """The MDP as far as it is known: shares of what followed. An action that was never tried stays put."""
+        """The sampled MDP, by relative frequencies. An action that was never tried leaves the state unchanged."""
         tried = np.asarray(self.counts.sum(axis=1)).ravel()
         never = np.flatnonzero(tried == 0)
         share = self.counts.copy()
@@ -115,25 +111,24 @@ class TableExperience:
         at_most: bool = False,
         provenance: dict[str, Any] | None = None,
     ) -> OptionSet:
-        """Eigenoptions of what has been seen; with `at_most`, fewer where there are not so many."""
+        """Eigenoptions of the sampled MDP; with `at_most`, fewer where there are not so many."""
         G = self.gram.matrix
         active = np.flatnonzero(G.diagonal() > 0)
         first = int(connected_components(G[active][:, active], directed=False)[0]) if skip_zero else 0
         n = _how_many(n_options, len(active), first, both_signs, at_most)
         found = self.spectrum(first - (-n // (2 if both_signs else 1)))
         purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
-        record = {"method": "eigen", "operator": "incidence", "transitions": self.n_transitions}
-        made = solve(self.mdp(), purposes, gamma, provenance={**record, **(provenance or {})})
-        # What is known of the dynamics may not be all of it, so the fingerprint would refuse the environment itself.
+        made = solve(self.mdp(), purposes, gamma, provenance={**_origin(self), **(provenance or {})})
+        # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         return replace(made, state_space="")
 
 
 class FeatureExperience:
-    """What has been seen of an environment through features (Section 5.2).
+    """Transitions of an environment through features (Section 5.2).
 
-    A random walk sees the same places again and again. So that they do not outweigh the others, observations are
-    sorted into cells, and of each cell and action only the first few transitions are kept: what "new" means for a
-    table, where no transition counts twice. Memory is bounded by the number of cells seen.
+    A random walk visits some places very often. So that they do not outweigh the others, observations are sorted into
+    cells, and of each cell and action only the first few transitions are kept. This corresponds to a table, where no
+    transition counts twice. Memory is bounded by the number of cells seen.
 
     Parameters
     ----------
@@ -144,14 +139,15 @@ class FeatureExperience:
     whiten
         Functions ``e . phi`` have variance 1 (see `Gram.spectrum`); False: directions e of length 1, as in the paper.
     cells, each
-        Cells along a dimension of the observation, and transitions of one action kept in each; `each` None: all.
+        Number of cells along each dimension of the observation, and of transitions of one action kept in each; `each`
+        None: all.
 
     Attributes
     ----------
     gram
         The stream of differences.
     n_transitions
-        How many transitions were added.
+        Number of transitions added.
 
     Examples
     --------
@@ -163,6 +159,9 @@ class FeatureExperience:
     Spectrum(2 of dimension 4, incidence: 0.1007, 0.4026)
     """
 
+    settings = ("whiten", "cells", "each")
+    option_settings = ("both_signs", "skip_zero", "policy", "basis", *(f.name for f in fields(FitSettings)))
+
     def __init__(
         self,
         features: Map,
@@ -170,14 +169,11 @@ class FeatureExperience:
         *,
         whiten: bool = True,
         cells: int = CELLS,
-        each: int | None = EACH,
+        each: int | None = PER_CELL,
     ) -> None:
-        for name, value in (("cells", cells), ("each", each)):
-            if value is not None and (not isinstance(value, int | np.integer) or value < 1):
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
         self.features, self.n_actions, self.whiten = features, int(n_actions), bool(whiten)
-        self.cells, self.each = int(cells), each
-        self.gram = Gram(features=features)
+        self.cells, self.each = whole("cells", cells), None if each is None else whole("each", each)
+        self.gram = Gram()
         self.n_transitions = 0
         self._kept: list[Transitions] = []
         self._places, self._filled = RowSet(), np.zeros(0, dtype=np.int64)
@@ -186,19 +182,19 @@ class FeatureExperience:
 
     @property
     def n_seen(self) -> int:
-        """Number of cells seen, each with an action."""
+        """Number of different pairs of a cell and an action."""
         return self._places.count
 
     @property
     def kept(self) -> Transitions:
         """The transitions that were kept."""
+        parts = ("obs", "action", "next_obs", "terminated")
         if len(self._kept) != 1:
-            parts = ("obs", "action", "next_obs", "terminated")
             self._kept = [Transitions(*(np.concatenate([getattr(t, p) for t in self._kept]) for p in parts))]
         return self._kept[0]
 
     def add(self, batch: Transitions) -> None:
-        """Take note of transitions."""
+        """Add a batch of transitions."""
         action, _ = checked_actions(batch, self.n_actions)
         chosen = self._new(np.asarray(batch.obs), action)
         part = Transitions(
@@ -208,8 +204,8 @@ class FeatureExperience:
             np.asarray(batch.terminated, np.bool_)[chosen],
         )
         if len(part):
-            phi = rows_of(self.features, part.obs)
-            self.gram.add(part.obs, part.next_obs)
+            phi = rows_of(self.features, part.obs, self.gram.n_features or None)
+            self.gram.add(phi, rows_of(self.features, part.next_obs, phi.shape[1]))
             n, total, square = self._moments
             self._moments = n + len(part), total + phi.sum(axis=0), square + phi.T @ phi
             self._kept.append(part)
@@ -217,12 +213,13 @@ class FeatureExperience:
 
     def spectrum(self, k: int | None = None) -> Spectrum:
         """Spectrum of the stream; see `Gram.spectrum`."""
-        if not self.whiten or not self.gram.n_transitions:
-            return self.gram.spectrum(k)
+        metric = None
         n, total, square = self._moments
-        mean = np.asarray(total, dtype=np.float64).ravel() / n
-        square = square.toarray() if hasattr(square, "toarray") else np.asarray(square, dtype=np.float64)
-        return self.gram.spectrum(k, metric=square / n - np.outer(mean, mean))
+        if self.whiten and n:
+            mean = np.asarray(total, dtype=np.float64).ravel() / n
+            square = square.toarray() if hasattr(square, "toarray") else np.asarray(square, dtype=np.float64)
+            metric = square / n - np.outer(mean, mean)
+        return replace(self.gram.spectrum(k, metric=metric), features=self.features)
 
     def purposes(
         self,
@@ -247,30 +244,23 @@ class FeatureExperience:
         skip_zero: bool = True,
         at_most: bool = False,
         policy: str = "learned",
-        basis: Map | None = None,
-        stop: float = 0.02,
         provenance: dict[str, Any] | None = None,
+        **fitting: Any,
     ) -> LinearOptionSet:
-        """Eigenoptions of what has been seen: learned by `fit`, or to be bound to an environment for look-ahead."""
-        if policy not in POLICIES:
-            raise ValueError(f'policy must be "learned" or "look-ahead", got {policy!r}')
+        """Eigenoptions of the samples: learned by `fit`, with its settings, or to be bound for look-ahead."""
+        one_of("policy", policy, POLICIES)
         purposes = self.purposes(n_options, both_signs=both_signs, skip_zero=skip_zero, at_most=at_most)
-        about = {
-            "method": "eigen",
-            "operator": "incidence",
-            "transitions": self.n_transitions,
-            "whiten": self.whiten,
-        }
-        about |= provenance or {}
+        about = {**_origin(self), "whiten": self.whiten, **(provenance or {})}
         if policy == "look-ahead":
             return linear_options(purposes, self.features, self.n_actions, about)
-        how: dict[str, Any] = {"gamma": gamma, "basis": basis, "stop": stop, "provenance": about}
-        return fit(self.kept, purposes, self.features, n_actions=self.n_actions, **how)
+        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
+        return fit(self.kept, purposes, self.features, **how)
 
     def _new(self, obs: NDArray[Any], action: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Which transitions fall into a cell that is not full."""
+        """Numbers of the transitions that fall into a cell that is not full."""
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:
-            rows_of(self.features, obs)  # a clear complaint, if these are no observations
+            # The features check whether these are observations at all.
+            rows_of(self.features, obs)
             return np.arange(len(obs))
         x = obs.reshape(len(obs), -1).astype(np.float64)
         if not np.isfinite(x).all():
@@ -302,15 +292,22 @@ class FeatureExperience:
         return chosen
 
 
+Experience = TableExperience | FeatureExperience
+
+
 def experience(
-    space: Any, n_actions: int, features: str | Map | None, first: Transitions | None = None, **settings: Any
-) -> TableExperience | FeatureExperience:
-    """Experience for the observations of a Gymnasium space: of a table where they are Discrete, else of features.
+    space: Any,
+    n_actions: int,
+    features: str | Map | None,
+    first: Transitions | None = None,
+    **settings: Any,
+) -> Experience:
+    """Experience for the observations of a Gymnasium space: a table where they are Discrete, else features.
 
     Parameters
     ----------
     space
-        Of the observations; None: told by `first`.
+        Space of the observations; None: determined by `first`.
     n_actions
         Number of actions.
     features
@@ -318,7 +315,7 @@ def experience(
     first
         Transitions from which bounds that are not finite are taken.
     settings
-        Of the map that is named (`order`, `tiles`, ...), and of `FeatureExperience`.
+        Settings of the named map (`order`, `tiles`, ...), and of `FeatureExperience`.
 
     Examples
     --------
@@ -329,68 +326,44 @@ def experience(
     Fourier(low=(0.0, 0.0), high=(1.0, 1.0), order=2, coupled=2)
     """
     obs = None if first is None else np.asarray(first.obs)
-    numbered = (
-        hasattr(space, "n") and not space.shape
-        if space is not None
-        else obs is not None and obs.ndim == 1 and obs.dtype.kind in "iu"
-    )
-    if (features is None and numbered) or features == "one-hot" or isinstance(features, OneHot):
-        phi: Any = features if isinstance(features, OneHot) else named("one-hot", space, obs)
-        return TableExperience(phi.n_states, n_actions, **settings)
-    if features is None or isinstance(features, str):
-        own: dict[str, Any] = {k: settings.pop(k) for k in ("whiten", "cells", "each") if k in settings}
-        features = named(features or "fourier", space, obs, **settings)
-        settings = own
-    return FeatureExperience(features, n_actions, **settings)
+    own = {name: settings.pop(name) for name in FeatureExperience.settings if name in settings}
+    if features is None:
+        if space is not None:
+            numbered = hasattr(space, "n") and not space.shape
+        else:
+            numbered = obs is not None and obs.ndim == 1 and obs.dtype.kind in "iu"
+        features = OneHot.name if numbered else DEFAULT_FEATURES
+    phi = named(features, space, obs, **settings) if isinstance(features, str) else features
+    if isinstance(phi, OneHot):
+        return TableExperience(phi.n_states, n_actions, **own)
+    return FeatureExperience(phi, n_actions, **own)
 
 
-def described(env: Any) -> tuple[Any, int, NDArray[np.int_] | None, str]:
-    """Observation space, number of actions, coords for pictures (or None) and name of what can be sampled.
+def experience_settings(features: str | Map | None) -> tuple[str, ...]:
+    """Names of the settings of `experience` for features that are given by name, as a map or not at all.
 
-    >>> described("CliffWalking-v1")[:2]
-    (Discrete(48), 4)
+    >>> experience_settings("tiles")
+    ('whiten', 'cells', 'each', 'tiles', 'tilings', 'size')
     """
-    from eigenoptions.envs.exploring import name_of
-    from eigenoptions.envs.tables import count_actions, known_mdp, made_env
-
-    if isinstance(env, MDP):
-        return _Numbers(env.n_states), env.n_actions, env.coords, env.name
-    made = env if hasattr(env, "single_observation_space") else made_env(env() if callable(env) else env)
-    try:
-        space = getattr(made, "single_observation_space", made.observation_space)
-        n_actions, coords = count_actions(made), None
-        if hasattr(space, "n") and not hasattr(made, "single_observation_space"):
-            known = known_mdp(made)
-            coords = None if known is None or known.n_states != space.n else known.coords
-        return space, n_actions, coords, name_of(made)
-    finally:
-        if made is not env:
-            made.close()
+    name = DEFAULT_FEATURES if features is None else features
+    return (*FeatureExperience.settings, *(settings_of(name) if isinstance(name, str) else ()))
 
 
-def nested(space: Any, features: str | Map | None) -> bool:
-    """Whether observations are no arrays (Dict, Tuple), so that the features of a function are stored in their place.
-
-    >>> from gymnasium.spaces import Dict, Discrete
-    >>> nested(Dict({"a": Discrete(2)}), len), nested(Discrete(2), len)
-    (True, False)
-    """
-    return callable(features) and not any(hasattr(space, part) for part in ("n", "low", "nvec"))
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """The observations of a table, as Gymnasium's Discrete shows them."""
-
-    n: int
-    shape: tuple[int, ...] = ()
+def _origin(past: Experience) -> dict[str, Any]:
+    """Provenance of options from samples."""
+    return {
+        "method": "eigen",
+        "source": "samples",
+        "operator": "incidence",
+        "transitions": past.n_transitions,
+    }
 
 
 def _how_many(n_options: int | None, k: int, first: int, both_signs: bool, at_most: bool) -> int:
-    """The number of options there will be, of k eigenvectors from `first` on."""
+    """The number of options, given k eigenvectors of which those from `first` on are used."""
     most = (k - first) * (2 if both_signs else 1)
     if n_options is None or (at_most and n_options > most):
         n_options = most
     if not (isinstance(n_options, int | np.integer) and 1 <= n_options <= most):
-        raise ValueError(f"n_options must be in 1..{most}, what these transitions tell, got {n_options!r}")
+        raise ValueError(f"n_options must be in 1..{most} for these transitions, got {n_options!r}")
     return int(n_options)

@@ -1,27 +1,21 @@
 """Online, with an incomplete graph: explore, derive options, explore further with them (the paper's closing question).
 
 "It would also be interesting to see if the options we discover can be generated incrementally and with incomplete
-graphs." `cycle` does it on any environment, `exploration` measures what it is worth on a table.
+graphs." `cycle` does it on any environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eigenoptions.discovery.experience import (
-    OF_FEATURES,
-    FeatureExperience,
-    TableExperience,
-    described,
-    experience,
-    nested,
-)
+from eigenoptions._checks import whole
+from eigenoptions.discovery.experience import Experience, TableExperience
+from eigenoptions.discovery.samples import begin, described
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -31,22 +25,22 @@ from eigenoptions.options.walks import walk
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Where a `cycle` stands after a round.
+    """State of a `cycle` after a round.
 
     Attributes
     ----------
     round
-        From 1 on.
+        Number of the round, from 1.
     steps
         Primitive steps so far.
     seen
-        States seen so far; of features, cells of the observations.
+        States seen so far; with features, cells of the observations.
     differences
         Distinct differences phi(s') - phi(s) so far: rows of the incidence matrix.
     transitions
-        What this round saw.
+        Transitions of this round.
     options
-        What it led to: the options that the next round explores with. None while there is nothing to derive them from.
+        Options that the next round explores with. None while no transition has changed a feature.
 
     Examples
     --------
@@ -75,37 +69,35 @@ def cycle(
     features: str | Map | None = None,
     option_chance: float | None = 0.05,
     rng: int | np.random.Generator = 0,
-    n_envs: int = 1,
-    max_episode_steps: int | None = None,
     **settings: Any,
 ) -> Iterator[Snapshot]:
-    """Explore, derive options from what was seen, explore further with them, and so on (Section 7).
+    """Explore, derive options from the transitions, explore further with them, and so on (Section 7).
 
     Parameters
     ----------
     env
-        An `MDP` (walked by compiled code), or whatever `envs.collect` takes.
+        An `MDP` (walked by compiled code), or whatever `envs.collect` accepts.
     n_options
-        The most options at a time, both signs counted.
+        Most options at a time, both signs counted.
     steps
-        Primitive steps a round. In a table the walk goes on where it was; other environments are reset each round.
+        Primitive steps per round. In a table the walk continues where it was; other environments are reset each round.
     rounds
-        How many; None: for ever.
+        Number of rounds; None: no limit.
     features
         As in `from_transitions`: None for numbered states, a name, or a function of observations.
     option_chance
-        Chance that a decision is for an option, where one may start; options run to their end. None: uniform over the
-        primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
-        between ends of what is known, and less is seen than without options (see `exploration`).
-    rng, n_envs, max_episode_steps
-        As in `envs.collect`.
+        Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
+        the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
+        between ends of the known part, and less is seen than without options (see ``examples/exploration.py``).
+    rng
+        Seed or random generator.
     settings
-        As in `from_transitions`.
+        `n_envs` and `max_episode_steps` as in `envs.collect`; the others as in `from_transitions`.
 
     Yields
     ------
     Snapshot
-        One a round.
+        One per round.
 
     Examples
     --------
@@ -118,118 +110,31 @@ def cycle(
     """
     from eigenoptions.envs import collect
 
-    for name, value in (("n_options", n_options), ("rounds", rounds), ("steps", steps)):
-        if value is not None and (not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name} must be at least 1, got {value!r}")
-    dice = np.random.default_rng(rng)
-    space, n_actions, coords, _ = described(env)
-    inside = nested(space, features)
-    own: dict[str, Any] = {name: settings.pop(name) for name in OF_FEATURES if name in settings}
-    how: dict[str, Any] = {"option_chance": option_chance, "max_episode_steps": max_episode_steps}
-    stored: dict[str, Any] = {"features": features} if inside else {}
-    past: TableExperience | FeatureExperience | None = None
+    whole("n_options", n_options)
+    whole("steps", steps)
+    if rounds is not None:
+        whole("rounds", rounds)
+    generator = np.random.default_rng(rng)
+    n_envs = settings.pop("n_envs", 1)
+    how = {"option_chance": option_chance, "max_episode_steps": settings.pop("max_episode_steps", None)}
+    about = described(env)
+    stored = about.stored(features)
+    past: Experience | None = None
     options: Any = None
-    begin: int | None = None
+    start: int | None = None
     for i in count(1) if rounds is None else range(1, rounds + 1):
         if isinstance(env, MDP):
-            batch = walk(env, steps, options, begin=begin, rng=dice, **how)
-            begin = None if batch.terminated[-1] else int(batch.next_obs[-1])
+            batch: Transitions = walk(env, steps, options, begin=start, rng=generator, **how)
+            start = None if batch.terminated[-1] else int(batch.next_obs[-1])
         else:
-            batch = collect(env, steps, policy=options, rng=dice, n_envs=n_envs, **how, **stored)
-        if past is None:  # bounds that are not finite are taken from the first round
-            if inside:
-                past = experience(None, n_actions, Raw(), batch, **own)
-            else:
-                past = experience(space, n_actions, features, batch, **own)
+            batch = collect(env, steps, policy=options, rng=generator, n_envs=n_envs, **how, **stored)
+        if past is None:
+            # Bounds that are not finite are taken from the first round.
+            space, phi = (None, Raw()) if stored else (about.space, features)
+            past, settings = begin(batch, space, about.n_actions, phi, settings)
             if isinstance(past, TableExperience):
-                past.coords = coords
+                past.coords = about.coords
         past.add(batch)
         if len(past.gram):
-            options = past.options(n_options, at_most=True, **settings)
-            options = replace(options, features=features) if inside else options
+            options = replace(past.options(n_options, at_most=True, **settings), **stored)
         yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
-
-
-@dataclass(frozen=True, eq=False)
-class Exploration:
-    """States seen against steps.
-
-    Attributes
-    ----------
-    steps
-        ``(T,)`` primitive steps.
-    seen
-        For each way to explore, ``(runs, T)`` states seen by then.
-    n_states
-        How many there are.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> exploration(maze("i-maze"), 500, runs=1, points=2).n_states
-    19
-    """
-
-    steps: NDArray[np.int64]
-    seen: dict[str, NDArray[np.int64]]
-    n_states: int
-
-
-def exploration(
-    mdp: MDP,
-    steps: int = 4_000,
-    *,
-    runs: int = 30,
-    round_steps: int = 250,
-    n_options: int = 16,
-    option_chance: float = 0.05,
-    points: int = 100,
-    rng: int = 0,
-) -> Exploration:
-    """States seen against steps: with primitive actions only, and with the options of `cycle` chosen in two ways.
-
-    One of them is uniform over actions and options; the other chooses an option with probability `option_chance`.
-
-    Parameters
-    ----------
-    mdp
-        The table. Its goal is left out: nobody knows of it, and it ends no episode.
-    steps
-        Primitive steps of a run, one walk without a reset.
-    runs
-        Seeds; the same for every way to explore.
-    round_steps, n_options, option_chance
-        Of the cycle; see there.
-    points
-        Where the curves are looked at.
-    rng
-        Seed.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> curves = exploration(maze("i-maze"), 1000, runs=2, points=4)
-    >>> curves.steps.tolist(), list(curves.seen)
-    ([250, 500, 750, 1000], ['actions only', 'options, uniform choice', 'options, 1 decision in 20'])
-    """
-    for name, value in (("steps", steps), ("runs", runs), ("points", points)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value!r}")
-    table = MDP(mdp.transition, coords=mdp.coords, start=mdp.start)
-    at = np.linspace(0, steps, points + 1).round().astype(np.int64)[1:]
-    how: dict[str, Any] = {"steps": round_steps, "rounds": -(-steps // round_steps), "n_options": n_options}
-    ways = {"options, uniform choice": None, f"options, 1 decision in {1 / option_chance:.3g}": option_chance}
-    seen: dict[str, list[NDArray[np.int64]]] = {"actions only": [], **{name: [] for name in ways}}
-    for seed in np.random.SeedSequence(rng).spawn(runs):
-        seen["actions only"].append(_seen([walk(table, steps, rng=np.random.default_rng(seed))], at))
-        for name, chance in ways.items():
-            rounds = cycle(table, option_chance=chance, rng=np.random.default_rng(seed), **how)
-            seen[name].append(_seen([snapshot.transitions for snapshot in rounds], at))
-    return Exploration(at, {name: np.array(lines) for name, lines in seen.items()}, table.n_states)
-
-
-def _seen(batches: Sequence[Transitions], at: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many different states were visited within each number of steps."""
-    visits = np.concatenate([np.stack([batch.obs, batch.next_obs], axis=1) for batch in batches])
-    first = np.unique(visits.ravel(), return_index=True)[1] // 2 + 1
-    return np.searchsorted(np.sort(first), at, side="right")

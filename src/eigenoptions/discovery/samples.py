@@ -1,7 +1,6 @@
 """Options from samples: of transitions, or of an environment that is sampled first (paper, Section 5).
 
-`gather` makes one stream of differences out of many parts, files or workers. And how close samples come: `approach`
-measures how the options of a sampled table become those of the exact one.
+`gather` computes one stream of differences from many parts: files, batches, or functions that workers call.
 """
 
 from __future__ import annotations
@@ -15,23 +14,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import subspace_angles
 
-from eigenoptions.discovery.experience import OF_FEATURES, TableExperience, described, experience, nested
+from eigenoptions.discovery.experience import Experience, experience, experience_settings
+from eigenoptions.discovery.methods import check_settings
 from eigenoptions.features import Map, Raw
-from eigenoptions.mdp import MDP, Transitions, graph
-from eigenoptions.options import OptionSet, eigenpurposes
+from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.options import OptionSet
 from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.options.solver import solve
-from eigenoptions.options.walks import walk
 from eigenoptions.parallel import current, on_engine, pmap
-from eigenoptions.spectra import spectrum
 from eigenoptions.spectra.gram import Gram
 
-MANY = 8  # copies of an environment that are sampled together
-ROWS = 1 << 20  # most transitions of a file that are in memory at a time
-JOBS = 8  # shares into which the parts of a stream are cut where that shows in the last bits
+# Default number of copies of an environment that are sampled together.
+DEFAULT_COPIES = 8
+# Settings of `envs.stream` that `from_samples` accepts beside its own.
+COLLECTION_SETTINGS = ("n_envs", "max_episode_steps")
+# Most rows of a file that are in memory at a time.
+MAX_ROWS_IN_MEMORY = 1 << 20
+# Number of jobs without `dedupe`, where it shows in the last bits of the sums.
+JOBS_WITHOUT_DEDUPE = 8
 SUFFIXES = (".npy", ".npz", ".safetensors")
 
 
@@ -51,25 +52,25 @@ def from_transitions(
     Parameters
     ----------
     transitions
-        A batch, or batches one after the other (a `Recording`, a `stream`): then one is in memory at a time.
+        A batch, or an iterable of batches (a `Recording`, a `stream`), of which one is in memory at a time.
     n_options
-        How many, both signs counted; None for all that the samples tell.
+        Number of options, both signs counted; None for all that the samples determine.
     features
-        The map phi: a function from a batch of observations to ``(N, d)``, or a name (``"fourier"``, ``"tiles"``,
-        ``"raw"``, ``"bits"``). None: one-hot where observations are state numbers, else ``"fourier"``.
+        The map phi: a function from a batch of observations to ``(N, d)``, or a name of `features.MAPS` (``"fourier"``,
+        ``"tiles"``, ...). None: one-hot where observations are state numbers, else ``"fourier"``.
     space
-        Of the observations, for the number of states and the bounds of features. None: both are taken from the first
-        batch.
+        Space of the observations, for the number of states and the bounds of features. None: both are taken from the
+        first batch.
     n_actions
         Number of actions; None: the largest in the first batch, plus one.
     gamma
         Discount of the purposes; None: 0.9 for a table, 0.99 for features.
     provenance
-        What to record in the set beside the settings.
+        Entries to record in the set beside the settings.
     settings
         `both_signs` (True) and `skip_zero` (True). With features also `policy` (``"learned"`` or ``"look-ahead"``),
-        `basis` and `stop` of `fit`, `whiten`, `cells` and `each` of `FeatureExperience`, and those of a map that is
-        named: `order`, `coupled`, `tiles`, `tilings`, `size`.
+        `basis` and the settings of `options.fitted.FitSettings`, `whiten`, `cells` and `each` of `FeatureExperience`,
+        and those of a map that is given by name: `order`, `tiles` and so on.
 
     Returns
     -------
@@ -79,6 +80,7 @@ def from_transitions(
 
     Examples
     --------
+    >>> from eigenoptions.options.walks import walk
     >>> from eigenoptions.mdp import maze
     >>> from_transitions(walk(maze("four-rooms"), 5000), n_options=4)
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
@@ -86,22 +88,26 @@ def from_transitions(
     batches = iter([transitions] if isinstance(transitions, Transitions) else transitions)
     first = next(batches, None)
     if not isinstance(first, Transitions):
-        raise ValueError(
-            f"give Transitions or batches of them, got {type(first if first else transitions).__name__}"
-        )
+        kind = type(first if first else transitions).__name__
+        raise ValueError(f"give Transitions or batches of them, got {kind}")
     _, n_actions = checked_actions(first, n_actions)
-    own = {name: settings.pop(name) for name in OF_FEATURES if name in settings}
-    past = experience(space, n_actions, features, first, **own)
-    try:
-        for batch in chain([first], batches):
-            past.add(batch)
-    except RuntimeError as stopped:  # an environment that failed on the way
-        stopped.experience = past  # type: ignore[attr-defined]
-        stopped.args = (f"{stopped}; what was seen is in .experience of this error, with its .options()",)
-        raise
+    past, rest = begin(first, space, n_actions, features, settings)
+    for batch in chain([first], batches):
+        past.add(batch)
     if gamma is not None:
-        settings["gamma"] = gamma
-    return past.options(n_options, provenance=provenance, **settings)
+        rest["gamma"] = gamma
+    return past.options(n_options, provenance=provenance, **rest)
+
+
+def begin(
+    first: Transitions, space: Any, n_actions: int, features: str | Map | None, settings: dict[str, Any]
+) -> tuple[Experience, dict[str, Any]]:
+    """An empty experience for batches like the first, and the settings that remain for its options."""
+    names = experience_settings(features)
+    past = experience(space, n_actions, features, first, **{k: v for k, v in settings.items() if k in names})
+    rest = {k: v for k, v in settings.items() if k not in names}
+    check_settings("discovery from samples", rest, (*past.option_settings, *names))
+    return past, rest
 
 
 @on_engine()
@@ -111,10 +117,8 @@ def from_samples(
     *,
     steps: int = 50_000,
     features: str | Map | None = None,
-    n_envs: int | None = None,
     rng: int | np.random.Generator = 0,
-    max_episode_steps: int | None = None,
-    progress: Any = None,
+    progress: Callable[[int, int], object] | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet:
     """Eigenoptions of an environment, from a random walk through it (Section 5).
@@ -122,55 +126,98 @@ def from_samples(
     Parameters
     ----------
     env
-        An id, an environment, a function that makes one, a vector environment, or an `MDP`.
+        An id, an environment, a function that creates one, a vector environment, or an `MDP`.
     n_options, features
         As in `from_transitions`. Dict observations need a function.
     steps
-        Transitions to sample.
-    n_envs
-        Copies sampled together; None: 8, or 1 for an environment that is given as an object.
-    rng, max_episode_steps, progress
+        Number of transitions to sample.
+    rng, progress
         As in `envs.collect`.
     settings
-        As in `from_transitions`. With ``policy="look-ahead"`` the options are bound to `env` if it is an environment;
-        otherwise bind them later, with ``options.look_ahead(env)``.
+        `n_envs` (copies sampled together: 8, or 1 for an environment that is given as an object), `max_episode_steps`
+        as in `envs.collect`; the others as in `from_transitions`. With ``policy="look-ahead"``
+        the options are bound to `env` if it is an environment; otherwise bind them later, with
+        ``options.look_ahead(env)``.
 
     Examples
     --------
     >>> from_samples("CartPole-v1", n_options=4, steps=2000)
-    LinearOptionSet(4 learned options on 67 features: e1+, e1-, e2+, e2-)
+    LinearOptionSet(4 learned options on 67 features: e2+, e2-, e3+, e3-)
     """
     from eigenoptions.envs import stream
 
-    space, n_actions, coords, name = described(env)
-    if n_envs is None:
-        n_envs = MANY if isinstance(env, str | MDP) or (callable(env) and not hasattr(env, "step")) else 1
-    inside = nested(space, features)
-    how: dict[str, Any] = {
-        "n_envs": n_envs,
-        "rng": rng,
-        "max_episode_steps": max_episode_steps,
-        "progress": progress,
-    }
-    if (
-        inside
-    ):  # observations that are no arrays are stored as their features, which then stand for themselves
-        how["features"] = features
+    about = described(env)
+    stored = about.stored(features)
+    how: dict[str, Any] = {name: settings.pop(name) for name in COLLECTION_SETTINGS if name in settings}
+    how["n_envs"] = how.get("n_envs") or about.copies
     made = from_transitions(
-        stream(env, steps, **how),
+        stream(env, steps, rng=rng, progress=progress, **how, **stored),
         n_options,
-        features=Raw() if inside else features,
-        space=None if inside else space,
-        n_actions=n_actions,
-        provenance={"environment": name, "steps": int(steps)},
+        features=Raw() if stored else features,
+        space=None if stored else about.space,
+        n_actions=about.n_actions,
+        provenance={"environment": about.name, "steps": int(steps)},
         **settings,
     )
     if isinstance(made, OptionSet):
-        return replace(made, coords=coords)
-    if inside:
-        assert callable(features)
-        made = replace(made, features=features)
-    return made.look_ahead(env) if made.weights is None and hasattr(env, "step") else made
+        return replace(made, coords=about.coords)
+    made = replace(made, **stored)
+    return made.look_ahead(env) if made.weights is None and is_environment(env) else made
+
+
+def is_environment(source: Any) -> bool:
+    """Whether this is an environment itself, not its id nor a function or class that creates it."""
+    return hasattr(source, "step") and not isinstance(source, type)
+
+
+@dataclass(frozen=True)
+class Described:
+    """An environment that can be sampled: the space of its observations, its number of actions, and so on."""
+
+    space: Any
+    n_actions: int
+    coords: NDArray[np.int_] | None
+    name: str
+    copies: int
+
+    def stored(self, features: str | Map | None) -> dict[str, Any]:
+        """Features that are stored in place of observations that are no arrays (Dict, Tuple); else nothing."""
+        arrays = any(hasattr(self.space, part) for part in ("n", "low", "nvec"))
+        return {"features": features} if callable(features) and not arrays else {}
+
+
+@dataclass(frozen=True)
+class _States:
+    """The observations of an MDP, with the attributes of Gymnasium's Discrete."""
+
+    n: int
+    shape: tuple[int, ...] = ()
+
+
+def described(env: Any) -> Described:
+    """What is known of a source of samples without sampling it.
+
+    >>> described("CliffWalking-v1").space
+    Discrete(48)
+    """
+    if isinstance(env, MDP):
+        return Described(_States(env.n_states), env.n_actions, env.coords, env.name, DEFAULT_COPIES)
+    from eigenoptions.envs.exploring import name_of
+    from eigenoptions.envs.tables import count_actions, known_mdp, made_env
+
+    vector = hasattr(env, "single_observation_space")
+    own = not is_environment(env)
+    made: Any = env if not own else made_env(env if isinstance(env, str) else env())
+    try:
+        space = made.single_observation_space if vector else made.observation_space
+        n_actions, coords = count_actions(made), None
+        if hasattr(space, "n") and not vector:
+            known = known_mdp(made)
+            coords = None if known is None or known.n_states != space.n else known.coords
+        return Described(space, n_actions, coords, name_of(made), DEFAULT_COPIES if own else 1)
+    finally:
+        if own:
+            made.close()
 
 
 @on_engine()
@@ -182,37 +229,39 @@ def gather(
     features: Any = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Gram:
-    """One `Gram` of transitions that lie in many files, or that workers make (Section 5.1).
+    """One `Gram` of transitions in many files, or computed by workers (Section 5.1).
 
-    Each worker makes a local set of the differences in its share of the parts; the sets are then joined by content, so
-    a difference that several of them saw still counts once. The result is that of one stream over all parts in their
-    order, to the last bit: with `dedupe` however the parts were shared out, and on every engine.
+    Each worker computes the set of differences in its parts; the sets are then joined by content, so a difference that
+    several of them found still counts once. The result is that of one stream over all parts in their order, to the
+    last bit: with `dedupe` for every distribution of the parts, and on every engine.
 
     Parameters
     ----------
     parts
         A list of parts, a `Recording` of `envs.collect`, or the path of a folder or file. A part is
 
-        * a path: ``.npy`` of shape ``(N, 2)`` (states) or ``(N, 2, d)`` (features), which is read a million rows at a
-          time; ``.npz`` with ``obs`` and ``next_obs``; ``.safetensors`` that `collect` wrote; a folder of such;
+        * a path: ``.npy`` of shape ``(N, 2)`` (states) or ``(N, 2, d)`` (features), read a million rows at a time;
+          ``.npz`` with ``obs`` and ``next_obs``; ``.safetensors`` that `collect` wrote; a folder of such files;
         * `Transitions`, or a pair of arrays before and after;
-        * a function without arguments that gives one of these or many, called where the part is worked on.
+        * a function without arguments that returns one or several of these, called by the worker.
     n_features, dedupe, features
         As in `Gram`.
     progress
-        Called with shares done and shares in all.
+        Called with the numbers of jobs done and in all.
 
     Examples
     --------
     Four walks through a corridor of five states: all of its eight transitions, each once.
 
     >>> from functools import partial
+    >>> from eigenoptions.options.walks import walk
     >>> from eigenoptions.mdp import maze
     >>> gather([partial(walk, maze("....."), 100, rng=seed) for seed in range(4)])
     Gram(8 differences of 5 states)
     """
     make = {"n_features": n_features, "dedupe": dedupe, "features": features}
-    total = Gram(**make)  # what is wrong with these is told before anything is read
+    # Wrong settings are refused before anything is read.
+    total = Gram(**make)
     spans = _spans(parts)
     if not spans:
         raise ValueError("there is nothing to gather: give at least one file, batch or function")
@@ -227,16 +276,16 @@ def gather(
     joined = 0
 
     def join(i: int, part: list[Gram]) -> None:
-        """Take what a job made when it is its turn, while others are still made; then it is forgotten."""
+        """Join the results of jobs in order, while others are still computed, and release them."""
         nonlocal joined
         waiting[i] = part
         while joined in waiting:
             total.absorb(waiting.pop(joined).pop())
             joined += 1
 
-    # Sums without dedupe depend on how they were cut, so that must not depend on workers. The more shares, the more
-    # often a difference travels: few are best, but not fewer than workers.
-    many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS
+    # Sums without dedupe depend on the boundaries of the jobs, which therefore must not depend on workers. The fewer
+    # jobs, the fewer copies of a difference are sent; but there must be enough for all workers.
+    many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS_WITHOUT_DEDUPE
     bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
     pmap(
         _gathered,
@@ -249,7 +298,7 @@ def gather(
 
 
 def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
-    """The stream over a share of the parts, in a list that its reader empties."""
+    """The stream over the parts of a job, in a list so that the receiver can release it."""
     gram = Gram(**make)
     for span in job:
         for before, after in _pairs(span):
@@ -258,7 +307,7 @@ def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
 
 
 def _spans(parts: Any) -> list[Any]:
-    """Parts in pieces that fit in memory: a file and its rows, a file, a batch or a function; all of them checked."""
+    """Parts as pieces that fit in memory: a file and its rows, a file, a batch or a function; all of them checked."""
     from eigenoptions.envs.collecting import Recording
 
     if isinstance(parts, Recording):
@@ -289,7 +338,10 @@ def _spans(parts: Any) -> list[Any]:
     rows = np.load(path, mmap_mode="r", allow_pickle=False)
     if rows.ndim not in (2, 3) or rows.shape[1] != 2:
         raise ValueError(f"{path} must hold (N, 2) states or (N, 2, d) features, it holds {rows.shape}")
-    return [(str(path), low, min(low + ROWS, len(rows))) for low in range(0, max(len(rows), 1), ROWS)]
+    return [
+        (str(path), low, min(low + MAX_ROWS_IN_MEMORY, len(rows)))
+        for low in range(0, max(len(rows), 1), MAX_ROWS_IN_MEMORY)
+    ]
 
 
 def _pairs(span: Any) -> Iterator[tuple[Any, Any]]:
@@ -308,7 +360,7 @@ def _pairs(span: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _read(name: str, low: int, high: int | None) -> tuple[Any, Any]:
-    """Rows of a file, before and after; nothing of it stays mapped."""
+    """Rows of a file, before and after, copied so that the file is not kept open."""
     from eigenoptions.envs.collecting import read_chunk
 
     path = Path(name)
@@ -327,92 +379,3 @@ def _read(name: str, low: int, high: int | None) -> tuple[Any, Any]:
 def _is_pair(part: Any) -> bool:
     """Whether this is two batches of features, before and after."""
     return isinstance(part, tuple) and len(part) == 2 and all(hasattr(side, "shape") for side in part)
-
-
-@dataclass(frozen=True, eq=False)
-class Approach:
-    """How the options of samples come close to the exact ones.
-
-    Attributes
-    ----------
-    transitions
-        ``(T,)`` numbers of transitions.
-    angles
-        ``(runs, T, K)`` principal angles between the sampled and the exact eigenspace, largest first, in degrees.
-    agreement
-        ``(runs, T)`` share of equal actions, over all options and states.
-    differences
-        ``(runs, T)`` distinct differences seen.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> approach(maze("i-maze"), [100, 200], k=2, runs=3).angles.shape
-    (3, 2, 2)
-    """
-
-    transitions: NDArray[np.int64]
-    angles: NDArray[np.float64]
-    agreement: NDArray[np.float64]
-    differences: NDArray[np.int64]
-
-
-def approach(
-    mdp: MDP,
-    transitions: Iterable[int] = (100, 300, 1_000, 3_000, 10_000, 30_000),
-    *,
-    k: int = 8,
-    runs: int = 10,
-    gamma: float = 0.9,
-    rng: int = 0,
-) -> Approach:
-    """Sampled eigenoptions against the exact ones, as transitions of a random walk grow (Section 5.1).
-
-    The exact ones are those of the combinatorial Laplacian (Theorem 5.1). The sampled ones know nothing but the walk:
-    their purposes are those of the sampled graph, and they are solved on the sampled MDP. Signs are matched first.
-
-    Parameters
-    ----------
-    mdp
-        The table; the walk begins at its start and does not end at its goal.
-    transitions
-        When to look.
-    k
-        Eigenvectors, those of the smallest eigenvalues but zero; twice as many options.
-    runs
-        Walks.
-    gamma, rng
-        Discount of the purposes, and seed.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> close = approach(maze("i-maze"), [50, 20_000], k=2, runs=3)
-    >>> bool(close.angles[:, -1].max() < 1e-5), float(close.agreement[:, -1].min())
-    (True, 1.0)
-    """
-    table = MDP(mdp.transition, coords=mdp.coords, start=mdp.start)
-    when = np.array(sorted(transitions))
-    exact = spectrum(graph(table), k + 1, "combinatorial")
-    truth = solve(table, eigenpurposes(exact), gamma).policy.reshape(k, 2, -1)
-    angles = np.full((runs, len(when), k), 90.0)
-    agreement, differences = np.zeros((runs, len(when))), np.zeros((runs, len(when)), dtype=np.int64)
-    for run, seed in enumerate(np.random.SeedSequence(rng).spawn(runs)):
-        path = walk(table, int(when[-1]), rng=np.random.default_rng(seed))
-        past = TableExperience(table.n_states, table.n_actions)
-        low = 0
-        for i, high in enumerate(when.tolist()):
-            past.add(Transitions(*(part[low:high] for part in vars(path).values())))
-            low = high
-            differences[run, i] = len(past.gram)
-            options = past.options(2 * k, gamma=gamma, at_most=True)
-            found = past.spectrum(min(past.n_seen, len(options) // 2 + 1))
-            vectors = found.vectors[:, found.n_zero :]
-            if vectors.shape[1] < k:
-                continue
-            angles[run, i] = np.rad2deg(subspace_angles(vectors, exact.vectors[:, 1:]))
-            mine = options.policy.reshape(k, 2, -1).copy()
-            turned = np.einsum("sk,sk->k", vectors, exact.vectors[:, 1:]) < 0
-            mine[turned] = mine[turned, ::-1]
-            agreement[run, i] = (mine == truth).mean()
-    return Approach(when, angles, agreement, differences)

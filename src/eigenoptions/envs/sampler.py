@@ -179,6 +179,7 @@ class OptionWalk:
     ) -> None:
         self.options = options
         self.table = options.policy.astype(np.int64) if isinstance(options, OptionSet) else None
+        self.each = [] if isinstance(options, OptionSet) else list(options)
         self.n_actions = n_actions
         self.chance = chance
         self.running = np.full(n_envs, -1)
@@ -191,7 +192,7 @@ class OptionWalk:
         if self.table is not None:
             actions[on] = self.table[self.running[on], obs[on]]
         else:
-            actions[on] = [self.options[self.running[j]].act(_one(obs, j)) for j in on]
+            actions[on] = [self.each[self.running[j]].act(_one(obs, j)) for j in on]
         idle = np.flatnonzero(actions < 0)
         if len(idle):
             moves = self._moves(obs, idle)
@@ -207,7 +208,10 @@ class OptionWalk:
         if self.table is not None:
             return np.asarray(self.table[:, obs[idle]].T)
         batch = (_one(obs, j) for j in idle)
-        return np.array([[option.act(here) for option in self.options] for here in batch], dtype=np.int64)
+        if hasattr(self.options, "choices"):
+            # Sets compute the features, or the look ahead, of an observation once for all options.
+            return np.array([self.options.choices(here) for here in batch], dtype=np.int64)
+        return np.array([[option.act(here) for option in self.each] for here in batch], dtype=np.int64)
 
     def _choose(self, moves: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
         """Choice per idle copy: the number of an option, or an action minus the number of actions."""

@@ -118,6 +118,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
         self._rows = _rows(options, self.n_primitive, state)
+        self._state = state
         self._masks = _masks(options, self.n_primitive) if state is None else None
         self._durations = range(1, self.max_duration)
         self._limit = env if type(env) is TimeLimit else None
@@ -238,6 +239,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             return mask
         if self._masks is not None:
             mask = self._masks[self._obs].copy()
+        elif hasattr(self.options, "choices") and not isinstance(self.options, OptionSet):
+            # All options at once: they share the features, or the look ahead, of an observation.
+            mask = np.ones(n + len(self._rows), dtype=np.int8)
+            mask[n:] = self.options.choices(self._obs if self._state is None else self._state(self._obs)) >= 0
         else:
             mask = np.array([1] * n + [row[self._obs] != n for row in self._rows], dtype=np.int8)
         if self._own_mask is not None and len(self._own_mask) == n:

@@ -1,29 +1,34 @@
-"""Purposes and options: what the paper's Sections 2.2 and 3 speak of, as records of arrays.
+"""Purposes and options as records of arrays (paper, Sections 2.2 and 3).
 
 A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. An `Option` is an initiation set, a policy and a
 termination set; in a table they are one row of actions, with TERMINATE where the option stops and may not start.
-`OptionSet` keeps many of them, in order, with where they came from; `planning.solve` makes them.
+`OptionSet` is an ordered sequence of options with their provenance; `solver.solve` computes them.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import _sketch as sketch
-from eigenoptions import files
+from eigenoptions._checks import whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import Spectrum
 
 TERMINATE = -1
-FORMAT = 1  # of options files
+# Version of the options files that `OptionSet.save` and `LinearOptionSet.save` write.
+FILE_FORMAT = 1
+# Fields of a purpose and of an option that state its origin, and the fields of a set that hold them, one per option.
+ORIGIN = {"index": "indices", "sign": "signs", "goal": "goals"}
+
+Origin = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +38,29 @@ class Purpose:
     Attributes
     ----------
     direction
-        ``(d,)`` the vector e in feature space; in the tabular case one number a state.
+        ``(d,)`` the vector e in feature space; in the tabular case one number per state. Read-only.
     label
-        Where it came from: ``"e2+"`` is the second smallest eigenvalue with a plus sign, as the paper counts.
+        Name of the purpose. By default it is derived from the fields below: ``"e2+"`` for the second eigenvector with
+        a plus sign, ``"goal 17"`` for a goal state.
     eigenvalue
-        Of the Laplacian, or nan for other purposes.
+        Eigenvalue of the Laplacian; nan for other purposes.
     initiation
-        ``(S,)`` mask of states where its option may be followed, or None for all.
+        ``(S,)`` mask of the states where its option may be followed; None for all.
     accuracy
         Bound on the error of the entries of `direction`: 0 where they are exact, `Spectrum.accuracy` for eigenvectors.
+    index
+        Number of the eigenvector, counted from 1 as in the paper; None for other purposes.
+    sign
+        1 for the eigenvector, -1 for its negation; None for other purposes.
+    goal
+        The state that the purpose leads to; None where there is no single one.
 
     Examples
     --------
-    >>> Purpose(np.array([0.0, 1.0]), "goal 1").label
+    >>> Purpose(np.array([0.0, 1.0]), goal=1).label
     'goal 1'
+    >>> Purpose(np.array([-0.7, 0.7]), index=2, sign=1).label
+    'e2+'
     """
 
     direction: NDArray[np.float64]
@@ -54,14 +68,23 @@ class Purpose:
     eigenvalue: float = float("nan")
     initiation: NDArray[np.bool_] | None = None
     accuracy: float = 0.0
+    index: int | None = None
+    sign: int | None = None
+    goal: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", np.asarray(self.direction, dtype=np.float64))
+        object.__setattr__(self, "direction", read_only(self.direction, np.float64))
         if self.initiation is not None:
-            object.__setattr__(self, "initiation", np.asarray(self.initiation, dtype=bool))
+            object.__setattr__(self, "initiation", read_only(self.initiation, np.bool_))
+        if self.sign not in (None, 1, -1):
+            raise ValueError(f"sign must be 1, -1 or None, got {self.sign!r}")
+        if not self.label and self.index is not None and self.sign is not None:
+            object.__setattr__(self, "label", f"e{self.index}{'+' if self.sign > 0 else '-'}")
+        elif not self.label and self.goal is not None:
+            object.__setattr__(self, "label", f"goal {self.goal}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Option:
     """One option: initiation set, policy and termination set (Section 2.2).
 
@@ -70,8 +93,8 @@ class Option:
     policy
         ``(S,)`` action in each state, TERMINATE (-1) where the option stops.
     value
-        ``(S,)`` intrinsic return still to be had, v(s).
-    label, eigenvalue
+        ``(S,)`` intrinsic return v(s) that the option still obtains from each state.
+    label, eigenvalue, index, sign, goal
         As in `Purpose`.
     mean_length
         Expected steps until it stops, averaged over the states where it may start.
@@ -79,6 +102,8 @@ class Option:
     Examples
     --------
     >>> right = Option(np.array([1, 1, -1]), np.array([2.0, 1.0, 0.0]), "goal 2")
+    >>> right
+    Option(goal 2: may start in 2 of 3 states)
     >>> right.act(0), right.act(2)
     (1, -1)
     >>> right.termination.tolist()
@@ -90,6 +115,9 @@ class Option:
     label: str = ""
     eigenvalue: float = float("nan")
     mean_length: float = float("nan")
+    index: int | None = None
+    sign: int | None = None
+    goal: int | None = None
 
     def act(self, obs: int) -> int:
         """The action in state `obs`, or TERMINATE."""
@@ -107,12 +135,18 @@ class Option:
         """``(S,)`` states where it stops."""
         return self.policy < 0
 
+    def __repr__(self) -> str:
+        starts = f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
+        length = f", mean length {self.mean_length:.3g}" if np.isfinite(self.mean_length) else ""
+        return f"Option({self.label}: {starts}{length})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptionSet(Sequence[Option]):
-    """An ordered sequence of options on one state space, with where they came from.
+    """An ordered sequence of options on one state space, with their provenance.
 
-    Index for an `Option`, slice for another set, ``+`` to concatenate, `save` to keep.
+    Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
+    writes a file. All arrays are read-only.
 
     Attributes
     ----------
@@ -122,10 +156,10 @@ class OptionSet(Sequence[Option]):
         Number of primitive actions.
     value
         ``(n, S)`` intrinsic values, zeros where unknown.
-    labels, eigenvalues, mean_length
-        One entry an option; see `Option`.
+    labels, eigenvalues, mean_length, indices, signs, goals
+        One entry per option; see `Option`. The last three hold None where there is no such number.
     state_space
-        Fingerprint of the MDP they were made for (empty: unknown, not checked).
+        Fingerprint of the MDP they were computed for (empty: unknown, not checked).
     coords
         ``(S, 2)`` for pictures, or None.
     provenance
@@ -137,8 +171,8 @@ class OptionSet(Sequence[Option]):
     >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
     >>> options
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
-    >>> len(options[1:3]), options[0].label
-    (2, 'e2+')
+    >>> len(options[1:3]), options["e3+"].index, options[3].sign
+    (2, 3, -1)
     """
 
     policy: NDArray[np.integer[Any]]
@@ -150,11 +184,14 @@ class OptionSet(Sequence[Option]):
     state_space: str = ""
     coords: NDArray[np.int_] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    indices: Origin = ()
+    signs: Origin = ()
+    goals: Origin = ()
+    arrays: ClassVar = ("policy", "value", "eigenvalues", "mean_length")
 
     def __post_init__(self) -> None:
-        policy = np.asarray(self.policy)
-        if not (isinstance(self.n_actions, int | np.integer) and self.n_actions >= 1):
-            raise ValueError(f"n_actions must be a whole number from 1, got {self.n_actions!r}")
+        policy = read_only(self.policy)
+        checked: dict[str, Any] = {"policy": policy, "n_actions": whole("n_actions", self.n_actions)}
         if policy.ndim != 2 or policy.dtype.kind not in "iu":
             raise ValueError(
                 f"policy must be whole numbers of shape (n, S), got {policy.dtype} {policy.shape}"
@@ -165,24 +202,20 @@ class OptionSet(Sequence[Option]):
                 f"got {policy.min()}..{policy.max()}"
             )
         n = len(policy)
-        labels = tuple(self.labels) or tuple(f"option {i + 1}" for i in range(n))
-        if len(labels) != n:
-            raise ValueError(f"labels must have one entry for each of {n} options, got {len(labels)}")
-        checked: dict[str, Any] = {"policy": policy, "n_actions": int(self.n_actions), "labels": labels}
-        defaults = {
-            "value": np.broadcast_to(0.0, policy.shape),
-            "eigenvalues": np.full(n, np.nan),
-            "mean_length": np.full(n, np.nan),
-        }
+        defaults = {"value": np.broadcast_to(0.0, policy.shape)}
+        defaults |= {name: np.full(n, np.nan) for name in ("eigenvalues", "mean_length")}
         for name, default in defaults.items():
             given = getattr(self, name)
-            checked[name] = default if given is None else np.asarray(given, dtype=np.float64)
+            checked[name] = read_only(default if given is None else given, np.float64)
             if checked[name].shape != default.shape:
                 raise ValueError(
                     f"{name} must have shape {default.shape} for {n} options, got {checked[name].shape}"
                 )
-        for name, array in checked.items():
-            object.__setattr__(self, name, array)
+        if self.coords is not None:
+            checked["coords"] = read_only(self.coords)
+        checked |= entries(self, n)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def n_states(self) -> int:
@@ -204,6 +237,12 @@ class OptionSet(Sequence[Option]):
         """For each option, the states where it stops."""
         return tuple(np.flatnonzero(row < 0) for row in self.policy)
 
+    def choices(self, obs: int) -> NDArray[np.integer[Any]]:
+        """``(n,)`` the action of every option in state `obs`, or TERMINATE."""
+        if obs < 0:
+            raise IndexError(f"a state is a number in 0..{self.n_states - 1}, got {obs}")
+        return self.policy[:, obs]
+
     def __len__(self) -> int:
         return len(self.policy)
 
@@ -211,51 +250,29 @@ class OptionSet(Sequence[Option]):
         return (self[i] for i in range(len(self)))
 
     @overload
-    def __getitem__(self, index: int) -> Option: ...
+    def __getitem__(self, index: int | str) -> Option: ...
     @overload
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> OptionSet: ...
     def __getitem__(self, index: Any) -> Option | OptionSet:
-        """An option, or the set of those chosen by a slice, a list of numbers or a mask."""
-        if isinstance(index, int | np.integer):
-            i = range(len(self))[int(index)]
-            eigenvalue, mean_length = float(self.eigenvalues[i]), float(self.mean_length[i])
-            return Option(self.policy[i], self.value[i], self.labels[i], eigenvalue, mean_length)
-        numbers = files.pick(len(self), index)
-        chosen = index if isinstance(index, slice) else numbers  # a slice makes no copy
-        return OptionSet(
-            self.policy[chosen],
-            self.n_actions,
-            self.value[chosen],
-            tuple(self.labels[i] for i in numbers),
-            self.eigenvalues[chosen],
-            self.mean_length[chosen],
-            self.state_space,
-            self.coords,
-            self.provenance,
-        )
+        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
+        if isinstance(index, int | np.integer | str):
+            i = position(self.labels, index)
+            origin = (getattr(self, name)[i] for name in ORIGIN.values())
+            numbers = float(self.eigenvalues[i]), float(self.mean_length[i])
+            return Option(self.policy[i], self.value[i], self.labels[i], *numbers, *origin)
+        return replace(self, **selected(self, index, OptionSet.arrays))
 
     def __add__(self, other: OptionSet) -> OptionSet:
-        """Both sets, one after the other; they must live on one state space."""
+        """Both sets, one after the other; both must be options of the same state space."""
         if not isinstance(other, OptionSet):
             return NotImplemented
         mine, theirs = ((o.state_space, o.n_states, o.n_actions) for o in (self, other))
         if mine != theirs:
             raise ValueError("options of different state spaces cannot be joined: discover both on one MDP")
-        made = [self.provenance, other.provenance]
-        return OptionSet(
-            np.concatenate([self.policy, other.policy]),
-            self.n_actions,
-            np.concatenate([self.value, other.value]),
-            self.labels + other.labels,
-            np.concatenate([self.eigenvalues, other.eigenvalues]),
-            np.concatenate([self.mean_length, other.mean_length]),
-            self.state_space,
-            self.coords,
-            made[0] if made[0] == made[1] else {"joined": made},
-        )
+        return replace(self, **concatenated(self, other, OptionSet.arrays))
 
     def check(self, mdp: MDP) -> None:
-        """Raise ValueError unless these options were made for this state space."""
+        """Raise ValueError unless these options were computed for this state space."""
         if (self.n_states, self.n_actions) != (mdp.n_states, mdp.n_actions):
             raise ValueError(
                 f"options of another state space: they have {self.n_states} states and {self.n_actions} actions, "
@@ -268,19 +285,22 @@ class OptionSet(Sequence[Option]):
             )
 
     def save(self, path: str | Path) -> None:
-        """Write a safetensors file, whole or not at all; read it again with `load_options`."""
+        """Write a safetensors file, completely or not at all; `load_options` reads it."""
+        from eigenoptions import files
+
         header = {
             "kind": "options",
-            "format": FORMAT,
+            "format": FILE_FORMAT,
             "state_space": self.state_space,
             "n_actions": self.n_actions,
             "labels": self.labels,
-            "eigenvalues": _plain(self.eigenvalues),
-            "mean_length": _plain(self.mean_length),
+            "eigenvalues": _json(self.eigenvalues),
+            "mean_length": _json(self.mean_length),
             "provenance": self.provenance,
+            **{name: getattr(self, name) for name in ORIGIN.values()},
         }
-        whole = {} if self.coords is None else {"coords": self.coords}
-        files.write(path, header, {"policy": self.policy, "value": self.value}, whole)
+        coords = {} if self.coords is None else {"coords": self.coords}
+        files.write(path, header, {"policy": self.policy, "value": self.value}, coords)
 
     def __repr__(self) -> str:
         names = ", ".join(self.labels[:6]) + (", ..." if len(self) > 6 else "")
@@ -289,12 +309,16 @@ class OptionSet(Sequence[Option]):
     def __str__(self) -> str:
         if self.coords is None:
             return repr(self)
+        from eigenoptions import _sketch as sketch
+
         maps = [f"{o.label}\n{sketch.text(self.coords, sketch.arrows(o.policy))}" for o in self[:6]]
         return "\n\n".join([*maps, repr(self)])
 
     def _repr_html_(self) -> str:
         if self.coords is None:
             return f"<code>{escape(repr(self))}</code>"
+        from eigenoptions import _sketch as sketch
+
         cells = "".join(
             f'<figure style="display:inline-block;margin:6px"><figcaption><code>{escape(o.label)}</code> '
             f"mean length {o.mean_length:.1f}</figcaption>{sketch.svg(self.coords, policy=o.policy)}</figure>"
@@ -309,12 +333,13 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     Parameters
     ----------
     spectrum
-        Where the eigenvectors come from.
+        The eigenvectors.
     both_signs
         Also the negation of each eigenvector, as in the paper.
     skip_zero
         Leave out eigenvalue zero: it has no direction (constant on each component, up to the degree). The paper
-        counts it, so the labels do too: the first label is ``e2+`` on a connected graph.
+        counts it, so the labels do too: the first label is ``e2+`` on a connected graph. A spectrum of features holds
+        no constant function; there it is counted as well, so the first label is ``e2+`` again.
 
     Examples
     --------
@@ -328,70 +353,87 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
             f"eigenpurposes takes a Spectrum, got {type(spectrum).__name__}: call spectrum(graph(mdp))"
         )
     first = spectrum.n_zero if skip_zero else 0
+    before = 1 if spectrum.n_zero else 2
     accuracy = np.zeros(len(spectrum.values)) if spectrum.accuracy is None else spectrum.accuracy
     return [
         Purpose(
-            column if sign == "+" else -column,
-            f"e{i + 1}{sign}",
-            float(spectrum.values[i]),
+            sign * column,
+            eigenvalue=float(spectrum.values[i]),
             accuracy=float(accuracy[i]),
+            index=i + before,
+            sign=sign,
         )
         for i, column in enumerate(spectrum.vectors.T[first:], start=first)
-        for sign in ("+-" if both_signs else "+")
+        for sign in ((1, -1) if both_signs else (1,))
     ]
 
 
-def load_options(
-    path: str | Path, mdp: MDP | None = None, only: int | slice | Sequence[int] | None = None
-) -> OptionSet:
-    """Read options that `OptionSet.save` wrote.
+def origins(purposes: Sequence[Purpose]) -> dict[str, Any]:
+    """Labels, eigenvalues and origins of purposes, as the fields of a set of options.
 
-    Parameters
-    ----------
-    path
-        The file.
-    mdp
-        If given, the options must have been made for this state space.
-    only
-        Read just these (a number, a slice, or numbers); the others are not read from disk.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo, tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> file = pathlib.Path(folder.name) / "skills.safetensors"
-    >>> eo.discover(eo.maze("i-maze"), n_options=4).save(file)
-    >>> eo.load_options(file, only=2)
-    OptionSet(1 option on 19 states: e3+)
-    >>> folder.cleanup()
+    >>> origins([Purpose(np.array([0.0, 1.0]), goal=1)])["labels"]
+    ('goal 1',)
     """
-    try:
-        header, arrays = files.read(path, "options", FORMAT, only)
-    except ValueError as error:
-        if "holds 'linear options'" in str(error):
-            raise ValueError(f"{error}: read it with load_linear_options") from None
-        raise
-    rows = header["rows"]
-    options = OptionSet(
-        arrays["policy"],
-        header["n_actions"],
-        arrays["value"],
-        tuple(header["labels"][i] for i in rows),
-        _floats(header["eigenvalues"], rows),
-        _floats(header["mean_length"], rows),
-        header["state_space"],
-        arrays.get("coords"),
-        header["provenance"],
-    )
-    if mdp is not None:
-        options.check(mdp)
-    return options
+    return {
+        "labels": tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(purposes)),
+        "eigenvalues": np.array([p.eigenvalue for p in purposes], dtype=np.float64),
+        **{plural: tuple(getattr(p, name) for p in purposes) for name, plural in ORIGIN.items()},
+    }
 
 
-def _plain(numbers: NDArray[np.float64]) -> list[float | str]:
-    """Numbers as strict JSON has them: what is not finite goes as its name."""
+def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
+    """A read-only view of an array, converted where necessary."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.setflags(write=False)
+    return view
+
+
+def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
+    """Labels and origins of a set of n options, with defaults for those that were not given, checked."""
+    found = {"labels": tuple(options.labels) or tuple(f"option {i + 1}" for i in range(n))}
+    found |= {name: tuple(getattr(options, name)) or (None,) * n for name in ORIGIN.values()}
+    for name, values in found.items():
+        if len(values) != n:
+            raise ValueError(f"{name} must have one entry for each of {n} options, got {len(values)}")
+    return found
+
+
+def position(labels: tuple[str, ...], index: Any) -> int:
+    """The place of an option, given by number or label.
+
+    >>> position(("e2+", "e2-"), "e2-"), position(("e2+", "e2-"), -1)
+    (1, 1)
+    """
+    if not isinstance(index, str):
+        return range(len(labels))[int(index)]
+    if index not in labels:
+        near = difflib.get_close_matches(index, labels, n=3, cutoff=0.0)
+        raise KeyError(f"no option has the label {index!r}: there are {', '.join(near)} and others")
+    return labels.index(index)
+
+
+def selected(options: Any, index: Any, arrays: Sequence[str]) -> dict[str, Any]:
+    """Fields of the set of options that a slice, numbers or a mask choose out of another."""
+    if not isinstance(index, slice):
+        index = np.asarray(index)
+        index = index if index.size else index.astype(np.intp)
+    chosen = np.arange(len(options))[index]
+    # A slice of an array is a view, a selection by numbers or by a mask a copy.
+    rows = index if isinstance(index, slice) else chosen
+    names = {name: tuple(getattr(options, name)[i] for i in chosen) for name in ("labels", *ORIGIN.values())}
+    return {**names, **{name: getattr(options, name)[rows] for name in arrays}}
+
+
+def concatenated(first: Any, second: Any, arrays: Sequence[str]) -> dict[str, Any]:
+    """Fields of a set of the options of two sets, one after the other."""
+    made = [first.provenance, second.provenance]
+    return {
+        **{name: getattr(first, name) + getattr(second, name) for name in ("labels", *ORIGIN.values())},
+        **{name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in arrays},
+        "provenance": made[0] if made[0] == made[1] else {"joined": made},
+    }
+
+
+def _json(numbers: NDArray[np.float64]) -> list[float | str]:
+    """Numbers as strict JSON has them: those that are not finite become their names."""
     return [float(x) if np.isfinite(x) else str(x) for x in numbers]
-
-
-def _floats(numbers: list[float | str], rows: list[int]) -> NDArray[np.float64]:
-    return np.array([float(numbers[i]) for i in rows], dtype=np.float64)

@@ -2,14 +2,14 @@
 
 For a purpose e the reward is ``f(s') - f(s)`` with f = e . phi, and TERMINATE is worth 0, so
 ``q(s, a) = E[f(s') - f(s) + gamma v(s')]`` with ``v = max(0, max_a q)``. Whatever an option does, its return is at most
-``max f - f(s)``: values are held to that, and the iteration cannot run away. The maximum over actions favours errors
-upwards; so the batch is fitted in two parts, and an action is believed to be worth what both say.
+``max f - f(s)``: values are limited to that, so the iteration cannot diverge. The maximum over actions favours errors
+upwards; so the batch is fitted in two parts, and the smaller of the two values of an action counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,51 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
+from eigenoptions._checks import number, whole
 from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 
-TAIL = 0.999  # quantile that counts as the largest: one outlier must not promise the world
+# Quantile that stands for the largest value of a potential, so that a single outlier does not raise all values.
+TOP_QUANTILE = 0.999
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Settings of fitted Q iteration.
+
+    Attributes
+    ----------
+    iterations
+        Most iterations; it ends earlier when values change by no more than a hundredth of `stop` on average.
+    ridge
+        Weight of the penalty on large weights, relative to the mean square of a feature.
+    stop
+        An option stops where no action value exceeds this share of the range of f over the batch: fitted values are
+        never exactly 0. The range leaves out one in a thousand at either end.
+    parts
+        Number of parts of the batch that are fitted separately; during the iteration the smallest of their values
+        counts, in the result their mean.
+
+    Examples
+    --------
+    >>> FitSettings(ridge=1e-3)
+    FitSettings(iterations=200, ridge=0.001, stop=0.02, parts=2)
+    """
+
+    iterations: int = 200
+    ridge: float = 1e-5
+    stop: float = 0.02
+    parts: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("ridge", "stop"):
+            number(name, getattr(self, name), "[0, inf)")
+        for name in ("iterations", "parts"):
+            whole(name, getattr(self, name))
 
 
 def fit(
@@ -35,11 +72,8 @@ def fit(
     n_actions: int | None = None,
     gamma: float = 0.99,
     basis: Map | None = None,
-    iterations: int = 200,
-    ridge: float = 1e-5,
-    stop: float = 0.02,
-    parts: int = 2,
     provenance: dict[str, Any] | None = None,
+    **settings: Any,
 ) -> LinearOptionSet:
     """Options of purposes in a feature space, from a batch of transitions.
 
@@ -52,21 +86,15 @@ def fit(
     features
         The map phi.
     n_actions
-        Number of actions; None: the largest in the batch, plus one. One that was never tried is never chosen.
+        Number of actions; None: the largest in the batch, plus one. An action that was never tried is never chosen.
     gamma
-        Discount in [0, 1): how far an option looks over a valley.
+        Discount in [0, 1): the larger, the farther an option looks ahead.
     basis
         The map psi in which action values are linear; None: phi.
-    iterations
-        The most there are; it ends before, when values change by no more than a hundredth of `stop` on average.
-    ridge
-        Weight of the penalty on large weights, relative to the mean square of a feature.
-    stop
-        An option stops where no action value is more than this share of the range of f over the batch: fitted
-        values are never exactly 0. The range leaves out one in a thousand at either end.
-    parts
-        Parts of the batch that are fitted separately; the smallest of their values counts on the way, their mean in
-        the end.
+    provenance
+        Entries to record in the set beside gamma.
+    settings
+        `iterations`, `ridge`, `stop` and `parts`; see `FitSettings`.
 
     Examples
     --------
@@ -82,50 +110,46 @@ def fit(
     >>> options.actions(np.arange(10.0)[:, None]).tolist()
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    if not (isinstance(gamma, int | float | np.floating) and 0 <= gamma < 1):
-        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
-    for name, value in (("ridge", ridge), ("stop", stop)):
-        if not (isinstance(value, int | float | np.floating) and 0 <= value < np.inf):
-            raise ValueError(f"{name} must be a number from 0, got {value!r}")
-    for name, value in (("iterations", iterations), ("parts", parts)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value!r}")
+    how = FitSettings(**settings)
+    gamma = number("gamma", gamma)
     action, n_actions = checked_actions(transitions, n_actions)
     made = linear_options(list(purposes), features, n_actions)
-    before, after = made.potential(transitions.obs), made.potential(transitions.next_obs)  # (m, N)
-    low, top = np.quantile(np.concatenate([before, after], axis=1), [1 - TAIL, TAIL], axis=1)
-    span = top - low
+    # Potentials before and after each transition, (m, N).
+    before, after = made.potential(transitions.obs), made.potential(transitions.next_obs)
+    edge = [1 - TOP_QUANTILE, TOP_QUANTILE]
+    low, top = np.quantile(np.concatenate([before, after], axis=1), edge, axis=1)
+    threshold = how.stop * (top - low)
     psi = rows_of(basis or features, transitions.obs)
     psi_next = rows_of(basis or features, transitions.next_obs, psi.shape[1])
-    part = np.arange(len(transitions)) % parts
-    groups = [np.flatnonzero((part == p) & (action == a)) for p in range(parts) for a in range(n_actions)]
-    regress = [_Regression(psi[rows], ridge) for rows in groups]
+    part = np.arange(len(transitions)) % how.parts
+    groups = [np.flatnonzero((part == p) & (action == a)) for p in range(how.parts) for a in range(n_actions)]
+    regress = [_Regression(psi[rows], how.ridge) for rows in groups]
     gain = (after - before).T
     ended = np.asarray(transitions.terminated, dtype=np.bool_)
-    room = (
-        np.maximum(top[:, None] - after, 0.0).T * ~ended[:, None]
-    )  # what can still be had after a step: (N, m)
+    # Most that can still be gained after a transition, (N, m).
+    limit = np.maximum(top[:, None] - after, 0.0).T * ~ended[:, None]
     future, weights = np.zeros_like(gain), np.empty(0)
-    for _ in range(int(iterations)):
+    for _ in range(how.iterations):
         target = gain + gamma * future
         weights = np.stack([r.solve(target[rows]) for r, rows in zip(regress, groups, strict=True)], axis=1)
-        q = np.asarray(psi_next @ weights.reshape(len(weights), -1))  # weights: (p, parts * A, m)
-        best = q.reshape(-1, parts, n_actions, len(made)).min(axis=1).max(axis=1)
-        moved, future = future, np.clip(best, 0.0, room)
-        if gamma == 0 or (np.abs(future - moved).mean(axis=0) <= 0.01 * stop * span).all():
+        # Weights have shape (p, parts * A, m).
+        q = np.asarray(psi_next @ weights.reshape(len(weights), -1))
+        best = q.reshape(-1, how.parts, n_actions, len(made)).min(axis=1).max(axis=1)
+        last, future = future, np.clip(best, 0.0, limit)
+        if gamma == 0 or (np.abs(future - last).mean(axis=0) <= 0.01 * threshold).all():
             break
-    mean = weights.reshape(len(weights), parts, n_actions, len(made)).mean(axis=1)
+    mean = weights.reshape(len(weights), how.parts, n_actions, len(made)).mean(axis=1)
     return replace(
         made,
         weights=np.ascontiguousarray(mean.transpose(2, 1, 0)),
         basis=basis,
-        threshold=stop * span,
-        provenance={"gamma": float(gamma), "learned": "fitted Q iteration", **(provenance or {})},
+        threshold=threshold,
+        provenance={"gamma": gamma, "learned": "fitted Q iteration", **(provenance or {})},
     )
 
 
 def checked_actions(transitions: Transitions, n_actions: int | None) -> tuple[NDArray[np.int64], int]:
-    """The actions of a batch, and their number."""
+    """The actions of a batch as whole numbers, and their number A."""
     action = np.asarray(transitions.action)
     if not len(action):
         raise ValueError("there are no transitions: collect some")
@@ -148,9 +172,8 @@ class _Regression:
         A = psi.T @ psi
         A = A.toarray() if issparse(A) else np.asarray(A, dtype=np.float64)
         mean = np.trace(A) / len(A)
-        A[np.diag_indices(len(A))] += ridge * mean + 1e-12 * (
-            mean or 1.0
-        )  # where nothing was seen, weights are 0
+        # The second term gives weight 0 to features that were never seen.
+        A[np.diag_indices(len(A))] += ridge * mean + 1e-12 * (mean or 1.0)
         self.factor = cho_factor(A, lower=True, overwrite_a=True)
 
     def solve(self, target: Array) -> Array:

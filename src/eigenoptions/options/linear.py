@@ -1,87 +1,123 @@
 """Options in a feature space: acting where states cannot be listed (paper, Section 5.2).
 
 A purpose is a direction e, its reward ``e . (phi(s') - phi(s))``. An option needs a policy for it, and there are two.
-*Learned*: linear action values q(s, a) = w_a . psi(s), as `fitting` makes them. *Look-ahead*, the paper's: try every
-action in a copy of the environment and take the best, ``argmax_a E[e . phi(s') - e . phi(s)]`` (gamma = 0). Either way
-TERMINATE is worth 0: the option stops where no action promises more.
+*Learned*: linear action values q(s, a) = w_a . psi(s), computed by `fitted.fit`. *Look-ahead*, the paper's: try every
+action in a copy of the environment and take the best, ``argmax_a E[e . phi(s') - e . phi(s)]`` (gamma = 0). In both
+cases TERMINATE is worth 0: the option stops where no action is worth more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import files
-from eigenoptions.features import Map, recalled, record, rows_of
-from eigenoptions.options import TERMINATE, Purpose
+from eigenoptions.features import Map, record, rows_of
+from eigenoptions.options import (
+    FILE_FORMAT,
+    ORIGIN,
+    TERMINATE,
+    Origin,
+    Purpose,
+    concatenated,
+    entries,
+    origins,
+    position,
+    read_only,
+    selected,
+)
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
-
-FORMAT = 1  # of options files
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearOption:
     """One option in a feature space (Section 5.2); see `LinearOptionSet`.
 
     Attributes
     ----------
-    options, index
+    options, place
         The set it belongs to, and its place there.
 
     Examples
     --------
     >>> from eigenoptions.features import Raw
-    >>> right = LinearOptionSet([[1.0]], Raw(), 2, weights=[[[0.0], [-1.0]]], labels=("e1+",))[0]
-    >>> right.label, right.act([-3.0]), right.act([3.0])
-    ('e1+', 1, -1)
+    >>> right = LinearOptionSet([[1.0]], Raw(), 2, weights=[[[0.0], [-1.0]]], labels=("e2+",))["e2+"]
+    >>> right
+    LinearOption(e2+: learned, 1 feature)
+    >>> right.act([-3.0]), right.act([3.0])
+    (1, -1)
     """
 
     options: LinearOptionSet
-    index: int
+    place: int
 
     @property
     def label(self) -> str:
-        """Where it came from, as in `Purpose`."""
-        return self.options.labels[self.index]
+        """Name of its purpose, as in `Purpose`."""
+        return self.options.labels[self.place]
 
     @property
     def eigenvalue(self) -> float:
-        """Of its purpose."""
-        return float(self.options.eigenvalues[self.index])
+        """Eigenvalue of its purpose."""
+        return float(self.options.eigenvalues[self.place])
+
+    @property
+    def index(self) -> int | None:
+        """Number of its eigenvector, as in `Purpose`."""
+        return self.options.indices[self.place]
+
+    @property
+    def sign(self) -> int | None:
+        """1 or -1, as in `Purpose`."""
+        return self.options.signs[self.place]
+
+    @property
+    def goal(self) -> int | None:
+        """The state it leads to, as in `Purpose`."""
+        return self.options.goals[self.place]
 
     @property
     def direction(self) -> Array:
         """``(d,)`` the vector e."""
-        e: Array = self.options.direction[self.index]
+        e: Array = self.options.direction[self.place]
         return e
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
-        return int(self.options.choices(obs)[self.index])
+        return int(self._alone.choices(obs)[0])
 
     def may_start(self, obs: Any) -> bool:
-        """Whether the option may start there: it does not stop at once."""
+        """Whether the option may start there, which is where it does not stop at once."""
         return self.act(obs) != TERMINATE
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
-        before, after = (self.options.potential(_batch(o), 1)[self.index, 0] for o in (obs, next_obs))
+        before, after = (self.options.potential(_batch(o), 1)[self.place, 0] for o in (obs, next_obs))
         return float(after - before)
+
+    @cached_property
+    def _alone(self) -> LinearOptionSet:
+        """The set of this option only, so that `act` does not compute the others."""
+        return self.options[[self.place]]
+
+    def __repr__(self) -> str:
+        return f"LinearOption({self.label}: {self.options.kind}, {_features(self.options)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearOptionSet(Sequence[LinearOption]):
-    """An ordered sequence of options in one feature space, with where they came from (Section 5.2).
+    """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
-    Index for a `LinearOption`, slice for another set, ``+`` to concatenate, `save` to keep. `OptionsWrapper` takes it.
+    Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; ``+`` concatenates,
+    `save` writes a file. `OptionsWrapper` accepts it. All arrays are read-only.
 
     Attributes
     ----------
@@ -92,17 +128,17 @@ class LinearOptionSet(Sequence[LinearOption]):
     n_actions
         Number of primitive actions A.
     weights
-        ``(n, A, p)`` of learned action values, linear in `basis`; None for options that look ahead.
+        ``(n, A, p)`` weights of learned action values, linear in `basis`; None for options that look ahead.
     basis
         The map psi to ``(N, p)``; None: phi.
     threshold
         ``(n,)`` an option stops where no action value is larger.
-    labels, eigenvalues
-        One entry an option, as in `Purpose`.
+    labels, eigenvalues, indices, signs, goals
+        One entry per option, as in `OptionSet`.
     provenance
         Method and settings, as they go into the file.
     model
-        How to look ahead; see `look_ahead`. It is not saved.
+        Copies of the environment for look-ahead; see `look_ahead`. It is not saved.
 
     Examples
     --------
@@ -124,67 +160,67 @@ class LinearOptionSet(Sequence[LinearOption]):
     eigenvalues: Array = None  # type: ignore[assignment]
     provenance: dict[str, Any] = field(default_factory=dict)
     model: Clones | None = None
+    indices: Origin = ()
+    signs: Origin = ()
+    goals: Origin = ()
 
     def __post_init__(self) -> None:
-        direction = np.asarray(self.direction, dtype=np.float64)
+        direction = read_only(self.direction, np.float64)
         if direction.ndim != 2 or not np.isfinite(direction).all():
             raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
         n = len(direction)
-        fields: dict[str, Any] = {
-            "direction": direction,
-            "threshold": np.zeros(n)
-            if self.threshold is None
-            else np.asarray(self.threshold, dtype=np.float64),
-            "labels": tuple(self.labels) or tuple(f"option {i + 1}" for i in range(n)),
-            "eigenvalues": np.full(n, np.nan)
-            if self.eigenvalues is None
-            else np.asarray(self.eigenvalues, float),
-        }
-        for name, value in fields.items():
-            if len(value) != n:
-                raise ValueError(f"{name} must have one entry for each of {n} options, got {len(value)}")
-            object.__setattr__(self, name, value)
+        checked: dict[str, Any] = {"direction": direction, **entries(self, n)}
+        for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
+            given = getattr(self, name)
+            checked[name] = read_only(np.full(n, default) if given is None else given, np.float64)
+            if len(checked[name]) != n:
+                raise ValueError(
+                    f"{name} must have one entry for each of {n} options, got {len(checked[name])}"
+                )
         if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=np.float64)
+            weights = checked["weights"] = read_only(self.weights, np.float64)
             if weights.ndim != 3 or weights.shape[:2] != (n, self.n_actions):
                 raise ValueError(f"weights must have shape ({n}, {self.n_actions}, p), got {weights.shape}")
-            object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "_last", (None, None, None))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def kind(self) -> str:
+        """``"learned"`` or ``"look-ahead"``: where the policies come from."""
+        return "look-ahead" if self.weights is None else "learned"
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return ("direction", "threshold", "eigenvalues", *(["weights"] if self.weights is not None else []))
 
     def potential(self, obs: Any, count: int | None = None) -> Array:
-        """``(n, N)`` the potentials e . phi(s) of a batch; `count` is N where the batch does not tell (Dict)."""
+        """``(n, N)`` the potentials e . phi(s) of a batch; `count` is N for batches without a length (Dict)."""
         phi = rows_of(self.features, obs, self.direction.shape[1], count)
         return np.asarray(phi @ self.direction.T).T
 
     def values(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N, A)`` learned action values of a batch."""
         if self.weights is None:
-            raise ValueError("options that look ahead have no values: learn them with fitting.fit")
+            raise ValueError("options that look ahead have no values: learn them with fitted.fit")
         n, n_actions, p = self.weights.shape
         psi = rows_of(self.basis or self.features, obs, p, count)
         flat = np.asarray(psi @ self.weights.reshape(n * n_actions, p).T)
         return flat.reshape(len(flat), n, n_actions).transpose(1, 0, 2)
 
     def actions(self, obs: Any, count: int | None = None) -> NDArray[np.int64]:
-        """``(n, N)`` the action of every option at every observation of a batch, or TERMINATE."""
+        """``(n, N)`` the action of every learned option at every observation of a batch, or TERMINATE."""
         q = self.values(obs, count)
         return np.where(q.max(axis=2) > self.threshold[:, None], q.argmax(axis=2), TERMINATE)
 
     def choices(self, obs: Any) -> NDArray[np.int64]:
-        """``(n,)`` the action of every option at one observation; asked again for the same one, nothing is computed."""
-        if self.model is None and self.weights is None:
+        """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
+        if self.model is not None:
+            return self._look(obs)
+        if self.weights is None:
             raise ValueError(
                 "these options look ahead: bind them to an environment with options.look_ahead(env)"
             )
-        # Options are asked one by one. That the observation is the same object says that the environment has not moved;
-        # its bytes, that it has not been written over.
-        seen, text, found = self._last  # type: ignore[attr-defined]
-        key = obs.tobytes() if isinstance(obs, np.ndarray) else None
-        if key is not None and key == text and (self.model is None or seen is obs):
-            return found  # type: ignore[no-any-return]
-        found = self.actions(_batch(obs), 1)[:, 0] if self.model is None else self._look(obs)
-        object.__setattr__(self, "_last", (obs, key, found))
-        return found
+        return self.actions(_batch(obs), 1)[:, 0]
 
     def look_ahead(
         self,
@@ -200,14 +236,14 @@ class LinearOptionSet(Sequence[LinearOption]):
         Parameters
         ----------
         env
-            The environment the options will act in, itself and not a copy: they look ahead from where it is.
+            The environment the options will act in, not a copy: they look ahead from its current state.
         samples
-            Copies an action. One copy throws the dice that the environment will throw, so it sees what will happen;
-            with more, each has dice of its own, and the mean counts.
+            Number of copies per action. A single copy has the random generator of the environment, so it shows what
+            will happen; several copies have their own generators, and the mean gain counts.
         save, restore
             ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``, where it cannot be copied.
         rng
-            Of the dice.
+            Random generator that seeds the copies where there are several.
         """
         model = Clones(env, self.n_actions, samples, save, restore, np.random.default_rng(rng))
         return replace(
@@ -235,68 +271,50 @@ class LinearOptionSet(Sequence[LinearOption]):
         return (LinearOption(self, i) for i in range(len(self)))
 
     @overload
-    def __getitem__(self, index: int) -> LinearOption: ...
+    def __getitem__(self, index: int | str) -> LinearOption: ...
     @overload
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> LinearOptionSet: ...
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
-        """An option, or the set of those chosen by a slice, a list of numbers or a mask."""
-        if isinstance(index, int | np.integer):
-            return LinearOption(self, range(len(self))[int(index)])
-        chosen = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
-        return replace(
-            self,
-            direction=self.direction[chosen],
-            weights=None if self.weights is None else self.weights[chosen],
-            threshold=self.threshold[chosen],
-            labels=tuple(self.labels[i] for i in chosen),
-            eigenvalues=self.eigenvalues[chosen],
-        )
+        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
+        if isinstance(index, int | np.integer | str):
+            return LinearOption(self, position(self.labels, index))
+        return replace(self, **selected(self, index, self._arrays))
 
     def __add__(self, other: LinearOptionSet) -> LinearOptionSet:
-        """Both sets, one after the other; they must live in one feature space and act in the same way."""
-        if (record(self.features), record(self.basis), self.n_actions, self.weights is None, self.model) != (
-            *(
-                record(other.features),
-                record(other.basis),
-                other.n_actions,
-                other.weights is None,
-                other.model,
-            ),
-        ):
+        """Both sets, one after the other; they must have the same feature space and kind of policy."""
+        if not isinstance(other, LinearOptionSet):
+            return NotImplemented
+        mine, theirs = (
+            (record(o.features), record(o.basis), o.n_actions, o.kind, o.model) for o in (self, other)
+        )
+        if mine != theirs:
             raise ValueError(
                 "option sets of different feature spaces, or with different policies, cannot be joined"
             )
-        both = [self.provenance, other.provenance]
-        return replace(
-            self,
-            direction=np.concatenate([self.direction, other.direction]),
-            weights=None if self.weights is None else np.concatenate([self.weights, other.weights]),
-            threshold=np.concatenate([self.threshold, other.threshold]),
-            labels=self.labels + other.labels,
-            eigenvalues=np.concatenate([self.eigenvalues, other.eigenvalues]),
-            provenance=self.provenance if both[0] == both[1] else {"joined": both},
-        )
+        return replace(self, **concatenated(self, other, self._arrays))
 
     def save(self, path: str | Path) -> None:
-        """Write a safetensors file, whole or not at all; read it again with `load_linear_options`."""
+        """Write a safetensors file, completely or not at all; `load_options` reads it."""
+        from eigenoptions import files
+
         header = {
             "kind": "linear options",
-            "format": FORMAT,
+            "format": FILE_FORMAT,
             "n_actions": self.n_actions,
             "features": record(self.features),
             "basis": record(self.basis),
             "labels": self.labels,
             "eigenvalues": [float(x) if np.isfinite(x) else None for x in self.eigenvalues],
             "provenance": self.provenance,
+            **{name: getattr(self, name) for name in ORIGIN.values()},
         }
         rows = {"direction": self.direction, "threshold": self.threshold}
         files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights})
 
     def __repr__(self) -> str:
-        n, d = self.direction.shape
+        n = len(self)
         names = ", ".join(self.labels[:6]) + (", ..." if n > 6 else "")
-        how = "learned" if self.weights is not None else "look-ahead"
-        return f"LinearOptionSet({n} {how} option{'s' * (n != 1)} on {d} feature{'s' * (d != 1)}: {names})"
+        return f"LinearOptionSet({n} {self.kind} option{'s' * (n != 1)} on {_features(self)}: {names})"
 
 
 def linear_options(
@@ -310,60 +328,13 @@ def linear_options(
     """
     if not purposes:
         raise ValueError("there are no purposes: give at least one")
-    return LinearOptionSet(
-        np.stack([p.direction for p in purposes]),
-        features,
-        n_actions,
-        labels=tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(purposes)),
-        eigenvalues=np.array([p.eigenvalue for p in purposes]),
-        provenance=provenance or {},
-    )
+    directions = np.stack([p.direction for p in purposes])
+    return LinearOptionSet(directions, features, n_actions, provenance=provenance or {}, **origins(purposes))
 
 
-def load_linear_options(
-    path: str | Path,
-    *,
-    features: Map | None = None,
-    basis: Map | None = None,
-    only: int | slice | Sequence[int] | None = None,
-) -> LinearOptionSet:
-    """Read options that `LinearOptionSet.save` wrote.
-
-    Parameters
-    ----------
-    path
-        The file.
-    features, basis
-        The maps phi and psi, where they were functions of one's own.
-    only
-        Read just these (a number, a slice, or numbers).
-
-    Examples
-    --------
-    >>> from eigenoptions.features import Raw
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> file = pathlib.Path(folder.name) / "skills.safetensors"
-    >>> LinearOptionSet([[1.0], [-1.0]], Raw(), 3).save(file)
-    >>> load_linear_options(file, only=1)
-    LinearOptionSet(1 look-ahead option on 1 feature: option 2)
-    >>> folder.cleanup()
-    """
-    header, arrays = files.read(path, "linear options", FORMAT, only)
-    rows = header["rows"]
-    phi = recalled(header["features"], features)
-    assert phi is not None
-    return LinearOptionSet(
-        arrays["direction"],
-        phi,
-        header["n_actions"],
-        arrays.get("weights"),
-        recalled(header["basis"], basis),
-        arrays["threshold"],
-        tuple(header["labels"][i] for i in rows),
-        np.array([np.nan if header["eigenvalues"][i] is None else header["eigenvalues"][i] for i in rows]),
-        header["provenance"],
-    )
+def _features(options: LinearOptionSet) -> str:
+    d = options.direction.shape[1]
+    return f"{d} feature{'s' * (d != 1)}"
 
 
 def _batch(obs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Looking ahead: where every action of an environment would lead, tried in copies of it (paper, Section 5.2)."""
+"""Look-ahead: where every action of an environment would lead, tried in copies of it (paper, Section 5.2)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from eigenoptions._checks import whole
+
+# Parts of an environment that its copies share: they hold no state, and some cannot be copied.
+SHARED = ("spec", "observation_space", "action_space", "screen", "surf", "clock", "window", "window_surface")
+
 
 class Clones:
-    """Copies of an environment, to see where each action would lead.
+    """Copies of an environment in which actions are tried; the environment itself does not change.
 
     Parameters
     ----------
@@ -19,12 +24,12 @@ class Clones:
     n_actions
         Its number of actions.
     samples
-        Copies an action. One throws the dice that `env` will throw; several throw dice of their own.
+        Number of copies per action. A single copy has the random generator of `env`; several have their own.
     save, restore
         ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``, where it cannot be copied. They must
-        keep the whole state, random numbers included.
+        keep the whole state, the random generator included.
     rng
-        Of the dice.
+        Random generator that seeds the copies where there are several.
 
     Examples
     --------
@@ -32,32 +37,19 @@ class Clones:
     >>> env = gym.make("CliffWalking-v1")
     >>> env.reset(seed=0)[0]
     36
-    >>> Clones(env, 4, 1, None, None, np.random.default_rng(0)).outcomes()
+    >>> Clones(env, 4).outcomes()
     [[24], [36], [36], [36]]
     """
-
-    SHARED = (
-        "spec",
-        "observation_space",
-        "action_space",
-        "screen",
-        "surf",
-        "clock",
-        "window",
-        "window_surface",
-    )
 
     def __init__(
         self,
         env: Any,
         n_actions: int,
-        samples: int,
-        save: Callable[[Any], Any] | None,
-        restore: Callable[[Any, Any], object] | None,
-        rng: np.random.Generator,
+        samples: int = 1,
+        save: Callable[[Any], Any] | None = None,
+        restore: Callable[[Any, Any], object] | None = None,
+        rng: np.random.Generator | None = None,
     ) -> None:
-        if not isinstance(samples, int | np.integer) or samples < 1:
-            raise ValueError(f"samples must be at least 1, got {samples!r}")
         if (save is None) != (restore is None):
             raise ValueError(
                 f"save and restore go together, got only {'save' if restore is None else 'restore'}"
@@ -68,72 +60,79 @@ class Clones:
             raise ValueError(
                 f"these options choose among {n_actions} actions, the environment has {env.action_space}"
             )
-        self.env, self.n_actions, self.samples = env, n_actions, int(samples)
-        self.save, self.restore, self.rng = save, restore, rng
-        self.trusted = False
+        self.env, self.n_actions, self.samples = env, n_actions, whole("samples", samples)
+        self.save, self.restore = save, restore
+        self.rng = np.random.default_rng(0) if rng is None else rng
+        self._verified = False
         if save is None:
-            self._copy()  # an environment that cannot be copied is refused here, not in the middle of an episode
+            # An environment that cannot be copied is refused here, not in the middle of an episode.
+            self._copy()
 
     def outcomes(self) -> list[list[Any]]:
-        """For every action the observations it may lead to; the environment stays as it is."""
-        if not self.trusted:
+        """For every action the observations it may lead to."""
+        if not self._verified:
             for action in range(self.n_actions):
-                first, second = self._try(action, None), self._try(action, None)
-                if not _same(first, second):
+                first, second = self.attempt(action), self.attempt(action)
+                if not same(first[0], second[0]):
                     raise ValueError(
-                        f"{_name(self.env)} cannot be cloned: action {action} led two copies to different places; "
-                        "pass save= and restore= that keep its whole state, or learn the options (fitting.fit)"
+                        f"{name_of(self.env)} cannot be cloned: action {action} led two copies to different places; "
+                        "pass save= and restore= that keep its whole state, or learn the options (fitted.fit)"
                     )
-            self.trusted = True
-        dice = [None] if self.samples == 1 else [self.rng.integers(2**63) for _ in range(self.samples)]
-        return [[self._try(action, throw) for throw in dice] for action in range(self.n_actions)]
+            self._verified = True
+        seeds = [None] if self.samples == 1 else [self.rng.integers(2**63) for _ in range(self.samples)]
+        return [[self.attempt(action, seed)[0] for seed in seeds] for action in range(self.n_actions)]
 
-    def _try(self, action: int, dice: Any) -> Any:
-        """Take an action in a copy; with `dice`, under other random numbers than the environment's."""
+    def attempt(self, action: int, seed: Any = None) -> tuple[Any, ...]:
+        """What ``step(action)`` returns in a copy; with a `seed`, under other random numbers than the environment's."""
         if self.save is None or self.restore is None:
             twin = self._copy()
-            if dice is not None:
-                twin.unwrapped.np_random = np.random.default_rng(dice)
-            return twin.step(action)[0]
+            if seed is not None:
+                twin.unwrapped.np_random = np.random.default_rng(seed)
+            return tuple(twin.step(action))
         base = self.env.unwrapped
-        saved, own = self.save(base), getattr(base, "_np_random", None)
+        saved, generator = self.save(base), getattr(base, "_np_random", None)
         try:
-            if dice is not None:
-                base.np_random = np.random.default_rng(dice)
-            return copy.deepcopy(base.step(action)[0])
+            if seed is not None:
+                base.np_random = np.random.default_rng(seed)
+            obs, *rest = base.step(action)
+            return copy.deepcopy(obs), *rest
         finally:
             self.restore(base, saved)
-            if dice is not None:
-                base.np_random = own
+            if seed is not None:
+                base.np_random = generator
 
     def _copy(self) -> Any:
-        memo: dict[
-            int, Any
-        ] = {}  # spaces and windows are shared: they hold no state, and some cannot be copied
+        memo: dict[int, Any] = {}
         layer = self.env
         while layer is not None:
             parts = vars(layer)
-            shared = [parts[name] for name in self.SHARED if parts.get(name) is not None]
-            memo.update({id(part): part for part in shared})
+            memo |= {id(parts[name]): parts[name] for name in SHARED if parts.get(name) is not None}
             layer = parts.get("env")
         try:
             twin = copy.deepcopy(self.env, memo)
         except Exception as error:
             raise ValueError(
-                f"{_name(self.env)} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
-                "or learn the options (fitting.fit)"
+                f"{name_of(self.env)} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
+                "or learn the options (fitted.fit)"
             ) from error
         if getattr(twin.unwrapped, "render_mode", None) is not None:
-            twin.unwrapped.render_mode = None  # a look ahead is not shown
+            # A look ahead is not shown.
+            twin.unwrapped.render_mode = None
         return twin
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
+    """Whether two observations are equal, also nested ones.
+
+    >>> same({"x": np.zeros(2)}, {"x": np.zeros(2)}), same((0, 1), (0, 2))
+    (True, False)
+    """
     if isinstance(a, dict):
-        return all(_same(a[k], b[k]) for k in a)
-    return all(map(_same, a, b)) if isinstance(a, tuple) else bool(np.array_equal(a, b))
+        return all(same(a[k], b[k]) for k in a)
+    return all(map(same, a, b)) if isinstance(a, tuple) else bool(np.array_equal(a, b))
 
 
-def _name(env: Any) -> str:
+def name_of(env: Any) -> str:
+    """The id of an environment, or the name of its class."""
     spec = getattr(env, "spec", None)
     return str(spec.id) if spec is not None else type(env.unwrapped).__name__

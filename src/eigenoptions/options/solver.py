@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import TERMINATE, OptionSet, Purpose
+from eigenoptions.options import TERMINATE, OptionSet, Purpose, origins
 from eigenoptions.options.ties import first_best, tolerance
 from eigenoptions.parallel import on_engine, pays, pmap
 
@@ -114,12 +114,11 @@ def solve(
         policy,
         mdp.n_actions,
         value,
-        tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(wanted)),
-        np.array([p.eigenvalue for p in wanted], dtype=float),
-        mean_length,
-        mdp.fingerprint,
-        mdp.coords,
-        {"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
+        mean_length=mean_length,
+        state_space=mdp.fingerprint,
+        coords=mdp.coords,
+        provenance={"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
+        **origins(wanted),
     )
 
 

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from eigenoptions.discovery import METHODS, discover
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.methods import method as declared
+from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import diffusion_time, hitting_times
 from eigenoptions.learning import LearningRecord, q_learning
 from eigenoptions.mdp import MDP, graph, maze, mazes
@@ -62,7 +64,7 @@ def describe() -> Answer:
     return {
         "mazes": [{"name": name, "map": drawn(maze(name))} for name in mazes()],
         "operators": list(OPERATORS),
-        "methods": list(METHODS),
+        "methods": methods(),
         "kinds": list(RULES),
         "limits": {
             "cells": MAX_CELLS,
@@ -186,10 +188,10 @@ def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     yield {"primitive": time_of(None), "reach": _reach(mdp, None, alive)}
     eigen = _options(request)
     sets: dict[str, OptionSet] = {"eigen": eigen}
-    for method in METHODS:
+    for method in methods():
         if method in sets:
             continue
-        many = None if method == "bottleneck" else min(len(eigen), mdp.n_states)
+        many = None if declared(method).n_options is None else min(len(eigen), mdp.n_states)
         try:
             sets[method] = discover(mdp, many, method, rng=request.seed)
         except ValueError as error:

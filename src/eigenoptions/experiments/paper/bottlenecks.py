@@ -8,7 +8,8 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
-from eigenoptions.discovery import discover, rooms
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options.solver import lengths

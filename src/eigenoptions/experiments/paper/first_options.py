@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eigenoptions import plots
-from eigenoptions.discovery import rooms
+from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.experiments.experiment import Pmap, Results, Settings
 from eigenoptions.experiments.tables import Row, where
 from eigenoptions.mdp import graph, maze
@@ -111,7 +111,7 @@ def corners(results: Results) -> list[Cell]:
 
 
 def room_of(results: Results) -> dict[Cell, int]:
-    """Room of each cell, as `eigenoptions.discovery.rooms` numbers them; -1 for a doorway."""
+    """Room of each cell, as `discovery.methods.bottleneck.rooms` numbers them; -1 for a doorway."""
     pairs = zip(results["coords"], results["room"], strict=True)
     return {(int(r), int(c)): int(room) for (r, c), room in pairs}
 

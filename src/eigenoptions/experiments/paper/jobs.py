@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions.discovery import METHODS, discover
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.methods.eigen import purposes as eigenpurposes
 from eigenoptions.evaluation import diffusion_curve, hitting_times
 from eigenoptions.experiments.experiment import Pmap
 from eigenoptions.learning import q_learning
@@ -74,7 +75,7 @@ def _eigenoptions(
     gamma: float = 0.9,
     **how: Any,
 ) -> OptionSet:
-    purposes = METHODS["eigen"](mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
+    purposes = eigenpurposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
     if absolute is not None:
         one = [solve(mdp, p, gamma, tol=_relative(p, absolute)) for p in purposes]
         return sum(one[1:], one[0])

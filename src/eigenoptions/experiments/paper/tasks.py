@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
-from eigenoptions.discovery import rooms
+from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.experiments.experiment import (
     ALMOST_ALL,
     NEAR,

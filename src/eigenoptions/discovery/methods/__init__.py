@@ -1,0 +1,151 @@
+"""The registry of discovery methods: one file per method in this folder, found by its name (paper, Section 3 to 5).
+
+A file declares ``METHOD = Method("covering", purposes=...)``. `discover`, the command line, the studio and error
+messages read the declaration; nothing else has to be edited. Its keyword-only parameters are the method's settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from eigenoptions.mdp import MDP
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How options are discovered on an MDP.
+
+    Attributes
+    ----------
+    name
+        What `discover` calls it.
+    purposes
+        ``purposes(mdp, n_options, rng, **settings)`` chooses a list of `Purpose`, which `solve` turns into options.
+    options
+        Or ``options(mdp, n_options, rng, gamma=gamma, **settings)`` returns the `OptionSet` itself, for methods that
+        solve options on the way. Exactly one of the two is given.
+    gamma
+        Default discount of the options' purposes: a number, or a function of the MDP.
+    n_options
+        How many options the command line and the studio ask for by default; None for all there are.
+    samples
+        Whether `discover` also accepts samples with this method.
+    summary
+        One line for help texts.
+
+    Notes
+    -----
+    A function with a parameter ``progress`` reports its progress: it calls ``progress(done, total)``.
+
+    Examples
+    --------
+    >>> method("bottleneck").settings, method("eigen").settings
+    ((), ('operator', 'both_signs', 'skip_zero', 'weights'))
+    """
+
+    name: str
+    purposes: Callable[..., Any] | None = None
+    options: Callable[..., Any] | None = None
+    gamma: float | Callable[[MDP], float] = 0.9
+    n_options: int | None = 8
+    samples: bool = False
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.purposes is None) == (self.options is None):
+            raise ValueError(f"method {self.name!r} must declare either purposes or options")
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """`purposes` or `options`, whichever is declared."""
+        function = self.purposes or self.options
+        assert function is not None
+        return function
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the settings that `discover` accepts with this method."""
+        return tuple(name for name in self._keywords if name not in ("progress", "gamma"))
+
+    @property
+    def reports_progress(self) -> bool:
+        """Whether the function calls ``progress(done, total)``."""
+        return "progress" in self._keywords
+
+    def default_gamma(self, mdp: MDP) -> float:
+        """The discount where none is given."""
+        return self.gamma(mdp) if callable(self.gamma) else self.gamma
+
+    @property
+    def _keywords(self) -> list[str]:
+        found = inspect.signature(self.function).parameters.values()
+        return [p.name for p in found if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def far_sighted(mdp: MDP) -> float:
+    """A discount so close to 1 that the farthest state still has a positive value; for options that lead to a goal."""
+    return 1.0 - 0.5 / (mdp.n_states + 1)
+
+
+def methods() -> list[str]:
+    """Names of the discovery methods, which `discover` accepts as `method`.
+
+    >>> methods()
+    ['bottleneck', 'eigen', 'random']
+    """
+    return sorted(_load(file).name for file in _files())
+
+
+def method(name: str) -> Method:
+    """The declaration of a method.
+
+    >>> method("eigen").gamma
+    0.9
+    """
+    # Most methods have a file of their name, so that one is tried before all others.
+    file = str(name).replace("-", "_")
+    found = _files()
+    for candidate in sorted(found, key=lambda other: other != file):
+        declared = _load(candidate)
+        if declared.name == name:
+            return declared
+    raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{nearest(name, methods())}")
+
+
+def check_settings(what: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raise TypeError that names the first of the given settings that is not known, and the nearest that is.
+
+    >>> check_settings("method 'eigen'", {"oprator": "normalized"}, ["operator", "weights"])
+    Traceback (most recent call last):
+    TypeError: method 'eigen' has no setting 'oprator': did you mean 'operator'? It has operator, weights
+    """
+    known = list(known)
+    for name in given:
+        if name not in known:
+            have = f"It has {', '.join(known)}" if known else "It has none"
+            raise TypeError(f"{what} has no setting {name!r}{nearest(name, known) or ':'} {have}")
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """A hint at the known name that is most like this one; empty if there is none."""
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def _files() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(__path__)]
+
+
+def _load(file: str) -> Method:
+    declared = getattr(import_module(f"{__name__}.{file}"), "METHOD", None)
+    if not isinstance(declared, Method):
+        raise TypeError(f"{__name__}.{file} must declare METHOD = Method(...), got {type(declared).__name__}")
+    return declared

@@ -1,0 +1,21 @@
+"""Options to random states, the paper's baseline (Appendix D)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eigenoptions.discovery.methods import Method, far_sighted
+from eigenoptions.mdp import MDP
+from eigenoptions.options import Purpose
+
+
+def purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[Purpose]:
+    """Indicators of states drawn without replacement (Appendix D)."""
+    n = mdp.n_states
+    if n_options is not None and n_options > n:
+        raise ValueError(f"n_options must be in 1..{n} for {n} states, got {n_options}")
+    drawn = rng.permutation(n)[:n_options].tolist()
+    return [Purpose((np.arange(n) == s).astype(np.float64), goal=s) for s in drawn]
+
+
+METHOD = Method("random", purposes=purposes, gamma=far_sighted, summary="shortest paths to random states")
