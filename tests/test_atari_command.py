@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eigenoptions import load_linear_options
-from eigenoptions.atari import load_starts
+from eigenoptions.atari import Game, chart, find_starts, games, load_starts, register
 from eigenoptions.cli import main
 from eigenoptions.experiments.atari import settings
 from eigenoptions.experiments.atari.run import run_game
@@ -110,3 +110,17 @@ def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixtu
     rows = np.genfromtxt(tmp_path / "pong" / "rollouts.csv", delimiter=",", names=True)
     assert rows.size
     assert "score" in (rows.dtype.names or ())
+
+
+def test_a_planted_game_is_used_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One entry with the player's position in Pong: in Python, on the command line and in the studio."""
+    monkeypatch.setattr(games, "GAMES", dict(games.GAMES))
+    register(Game("Pong", (51,), {"top": ((0, 99),)}, ((None, 0.0, 140.0), (0, 1.0, -7.0))))
+    assert {start.watch for start in find_starts("pong", n=2, bursts=10)} == {(51,)}
+    assert chart("Pong", find_starts("Pong", n=1, bursts=5), limit=4).watch == (51,)
+    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
+    assert json.loads(capsys.readouterr().out)["claims"]
+    (game,) = Gallery(tmp_path).index()["games"]
+    assert all(option["histogram"] for option in game["options"])

@@ -12,7 +12,6 @@ from tests.reference import gains
 from eigenoptions.atari.lockstep import Potentials, on_a_grid
 from eigenoptions.atari.ram import Ram
 from eigenoptions.features import Bits, recalled, record
-from eigenoptions.spectra.gram import Gram
 
 CODINGS = [
     Ram(),
@@ -60,29 +59,6 @@ def test_left_out_bytes_and_columns_are_those_of_the_whole(ram: np.ndarray) -> N
 
 
 @pytest.mark.parametrize("coding", CODINGS, ids=str)
-def test_narrowing_leaves_out_what_does_not_change(
-    coding: Ram, ram: np.ndarray, rng: np.random.Generator
-) -> None:
-    ram[:, rng.random(128) < 0.5] = 77
-    ram[:, [3, 127]] = rng.integers(0, 256, size=(20, 2))
-    narrow = coding.narrowed(ram)
-    whole, part = coding(ram), narrow(ram)
-    changing = (whole != whole[0]).any(axis=0)
-    np.testing.assert_array_equal(part, whole[:, changing])
-    assert narrow.narrowed(ram) == narrow
-    assert recalled(json.loads(json.dumps(record(narrow)))) == narrow
-
-
-def test_a_narrow_coding_has_the_same_spectrum(ram: np.ndarray) -> None:
-    ram[:, 30:] = 9
-    wide, narrow = (Gram(features=coding) for coding in (Ram(), Ram().narrowed(ram)))
-    for gram in (wide, narrow):
-        gram.add(ram[:-1], ram[1:])
-    values = [np.sort(gram.spectrum().values)[-15:] for gram in (wide, narrow)]
-    np.testing.assert_allclose(*values, rtol=1e-9)
-
-
-@pytest.mark.parametrize("coding", CODINGS, ids=str)
 def test_rewards_are_those_of_the_twin_to_the_last_bit(
     coding: Ram, ram: np.ndarray, rng: np.random.Generator
 ) -> None:
@@ -125,7 +101,6 @@ def test_bad_input_is_refused(ram: np.ndarray) -> None:
         (lambda: Ram(n_bytes=0), "n_bytes must be a whole number from 1"),
         (lambda: Ram()(ram.astype(int)), "memory must be bytes"),
         (lambda: Ram()(ram[:, :5]), r"shape \(N, 128\), got uint8 of shape \(20, 5\)"),
-        (lambda: Ram().narrowed(ram[:1]), "nothing changes in 1 rows of memory"),
         (lambda: Potentials(np.ones((2, 3)), Ram()), r"shape \(n, 1024\), as wide as the coding"),
     ]
     for call, complaint in bad:

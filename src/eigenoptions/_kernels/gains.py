@@ -1,4 +1,8 @@
-"""Rewards of many purposes between states of a memory, from the bytes that changed (paper, Section 5.2)."""
+"""Rewards of many purposes between states of a memory, from the bytes that changed (paper, Section 5.2).
+
+Much of a memory changes in the same way whatever the action, so the changes towards the first state are kept in full,
+and of the other states only where they differ from it.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,18 @@ def gains(here, there, watched, table, place, direction, purposes, bounds, out):
     """Fill `out` ``(k, N)`` with ``e . (phi(there) - phi(here))``, each purpose between its own states.
 
     Purposes ``bounds[i]`` to ``bounds[i + 1]`` are at ``here[i]`` and go to ``there[i]`` ``(N, bytes)``. Unit u of the
-    b-th watched byte is ``table[value, u]``, and feature ``place[b, u]``, or none of them (-1).
+    b-th watched byte is ``table[value, u]``; it is feature ``place[b, u]``, or no feature (-1).
     """
     n_there, each = there.shape[1], table.shape[1]
-    feature = np.empty(len(watched) * each, dtype=np.int64)  # those that change on the way to some state
-    change = np.empty(len(watched) * each)  # on the way to the first
-    ends = np.zeros(len(watched) * each + 1, dtype=np.int64)
-    other = np.empty(
-        len(watched) * each * n_there, dtype=np.int64
-    )  # states where a feature is not as in the first
-    excess = np.empty(
-        len(watched) * each * n_there
-    )  # by how much: much of a memory moves by itself, so this is rare
-    weight = np.empty(len(watched) * each)
+    most = len(watched) * each
+    # Features that change on the way to some state, and by how much on the way to the first.
+    feature = np.empty(most, dtype=np.int64)
+    change = np.empty(most)
+    # The states where a feature is not as in the first, and by how much; those of feature f end at ends[f + 1].
+    other = np.empty(most * n_there, dtype=np.int64)
+    excess = np.empty(most * n_there)
+    ends = np.zeros(most + 1, dtype=np.int64)
+    weight = np.empty(most)
     for i in range(len(here)):
         count = 0
         for b in range(len(watched)):

@@ -1,8 +1,8 @@
 """Atari 2600 games: eigenoptions from the memory of an emulator (paper, Section 5.2 and Appendix E).
 
 The 1,024 bits of a game's RAM are the features; an emulator that can be saved and restored tries every action. The
-steps are `find_starts`, `collect`, `directions` and `atari_options`. Only this package imports ale-py, which brings
-the games: ``pip install 'eigenoptions[atari]'``. `eigenoptions.atari.emulator.games` lists them.
+steps of `discover` are `find_starts`, `collect`, `directions` and `atari_options`. Only this package imports ale-py,
+which brings the games: ``pip install 'eigenoptions[atari]'``. `eigenoptions.atari.emulator.games` lists them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from eigenoptions.atari.charts import Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator, game_name, whereabouts
 from eigenoptions.atari.games import Game, known, register
-from eigenoptions.atari.options import atari_options, bind
+from eigenoptions.atari.options import atari_options, bind, discover
 from eigenoptions.atari.protocol import (
     active,
     collect,
@@ -41,6 +41,7 @@ __all__ = [
     "collect",
     "complete",
     "directions",
+    "discover",
     "find_starts",
     "follow",
     "game_name",

@@ -6,19 +6,61 @@ environment of the same game, used as actions through `OptionsWrapper`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.atari.emulator import Emulator, game_name
-from eigenoptions.atari.protocol import complete, rank
+from eigenoptions.atari.protocol import ROWS, collect, complete, directions, rank
 from eigenoptions.atari.ram import Ram
+from eigenoptions.atari.starts import Start, find_starts
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
 # The call that makes an environment to which options can be bound.
 MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)'
+
+
+def discover(
+    game: str,
+    starts: Sequence[Start] | None = None,
+    transitions: int = ROWS,
+    *,
+    coding: Ram | None = None,
+    both_signs: bool = True,
+    rng: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> LinearOptionSet:
+    """Discover the eigenoptions of a game as in Appendix E: `find_starts`, `collect`, `directions`, `atari_options`.
+
+    Parameters
+    ----------
+    game
+        Name of the game.
+    starts
+        Start states; None: six that `find_starts` finds.
+    transitions
+        Number of new transitions to collect, and of rows of T.
+    coding
+        The feature map phi of memory; None: the paper's 1,024 bits.
+    both_signs
+        Whether to include the negation of each direction.
+    rng
+        Seed of all random choices.
+    progress
+        Called with new transitions seen and wanted.
+
+    Examples
+    --------
+    >>> discover("Freeway", [Start("Freeway", (0,) * 60, (14,), (6,))], 300, both_signs=False)[:2].labels
+    ('#0+', '#1+')
+    """
+    first = find_starts(game, rng=rng) if starts is None else starts
+    gram = collect(game, first, transitions, rng=rng, coding=coding, progress=progress)
+    provenance = {"seed": rng, "rows": transitions}
+    return atari_options(directions(gram, transitions, rng), game, both_signs, provenance=provenance)
 
 
 def atari_options(

@@ -8,7 +8,7 @@ that is looked up for each byte; a frame therefore changes only the features of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -39,7 +39,7 @@ class Ram:
     steps
         Number of ranges of values for the last two codes, in 2..256.
     columns
-        Features that are kept, ascending, numbered as if all were; None: all. See `narrowed`.
+        Features that are kept, ascending, numbered as if all were; None: all.
     n_bytes
         Size of the memory.
 
@@ -124,31 +124,6 @@ class Ram:
             which, unit = np.divmod(np.array(self.columns, dtype=np.intp), self.each)
             phi = self.table[ram[:, self.watched[which]], unit]
         return phi
-
-    def narrowed(self, ram: ArrayLike) -> Ram:
-        """The same coding without the bytes and features that never change in `ram` ``(N, n_bytes)``.
-
-        What is left out is constant there: potentials differ by a constant, and rewards are equal.
-
-        Examples
-        --------
-        >>> Ram("onehot", n_bytes=3).narrowed(np.array([[1, 7, 0], [3, 7, 0]], dtype=np.uint8))
-        Ram(code='onehot', addresses=(0,), steps=256, columns=(1, 3), n_bytes=3)
-        """
-        seen = self._checked(ram)
-        before = np.arange(len(self.watched) * self.each) if self.columns is None else np.array(self.columns)
-        addresses: list[int] = []
-        columns: list[int] = []
-        for i, address in enumerate(self.watched.tolist() if len(seen) else []):
-            rows = self.table[np.unique(seen[:, address])]
-            units = np.flatnonzero((rows != rows[0]).any(axis=0))
-            kept = units[np.isin(i * self.each + units, before)]
-            if len(kept):
-                columns += (len(addresses) * self.each + kept).tolist()
-                addresses.append(address)
-        if not addresses:
-            raise ValueError(f"nothing changes in {len(seen)} rows of memory: give rows that differ")
-        return replace(self, addresses=tuple(addresses), columns=tuple(columns))
 
     def _checked(self, obs: ArrayLike) -> NDArray[np.uint8]:
         ram = np.asarray(obs)

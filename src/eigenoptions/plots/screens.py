@@ -9,40 +9,35 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from eigenoptions.files import write_bytes
 from eigenoptions.plots.lines import line_style
-from eigenoptions.plots.panels import INK, Panel
+from eigenoptions.plots.panels import Panel
 
 HEAT = matplotlib.colormaps["inferno"]
-FAINT = 0.65  # how far a screen under a heat map is faded
-BLUR = 3.0  # pixels: the player is about as large as twice this
-SECOND = 60.0  # frames of the emulator
+# How far a screen under a heat map is faded, 1 being white.
+FADING = 0.65
+# The player is about as large as twice this.
+BLUR_PIXELS = 3.0
+FRAMES_PER_SECOND = 60.0
+# Browsers show a picture that is to last less for 100 ms instead.
+MIN_PICTURE_MS = 20
 
 
-def screen_panel(
-    screen: NDArray[np.uint8],
-    places: ArrayLike | None = None,
-    title: str = "",
-    *,
-    marks: Mapping[str, tuple[float, float]] | None = None,
-) -> Panel:
-    """A screen of a game and, as heat, the share of the time that the player was at each place.
+def screen_panel(screen: NDArray[np.uint8], places: ArrayLike | None = None, title: str = "") -> Panel:
+    """A screen of a game with a heat map of the share of time that the player was at each place.
 
     Parameters
     ----------
     screen
-        ``(H, W, 3)`` what the emulator shows.
+        ``(H, W, 3)`` picture of the emulator.
     places
         ``(N, 2)`` pixel (x, y) of the player in each frame; None for the bare screen.
     title
-        Above it.
-    marks
-        Places (x, y) to point at, by a short name.
+        Text above the screen.
 
     Examples
     --------
@@ -55,43 +50,28 @@ def screen_panel(
     ground = screen.astype(float) / 255
     if places is not None:
         grey = ground @ [0.3, 0.59, 0.11]
-        ground = np.repeat((FAINT + (1 - FAINT) * grey)[:, :, None], 3, axis=2)
+        ground = np.repeat((FADING + (1 - FADING) * grey)[:, :, None], 3, axis=2)
 
     def draw(ax: Axes) -> None:
         picture = ground
         if len(at):
             x, y = (np.clip(at[:, i].astype(int), 0, side - 1) for i, side in ((0, wide), (1, high)))
             time = np.bincount(y * wide + x, minlength=high * wide).reshape(high, wide) / len(at)
-            time = gaussian_filter(time, BLUR)
-            strength = np.sqrt(time / time.max())  # the square root, so that rare places are seen too
+            time = gaussian_filter(time, BLUR_PIXELS)
+            # The square root makes rare places visible too.
+            strength = np.sqrt(time / time.max())
             cover = np.clip(1.6 * strength, 0, 1)[:, :, None]
             picture = (1 - cover) * ground + cover * HEAT(1 - 0.85 * strength)[:, :, :3]
         ax.imshow(picture, interpolation="nearest", aspect="equal")
-        for name, (px, py) in (marks or {}).items():
-            ax.text(
-                px,
-                py,
-                name,
-                size=6,
-                weight="bold",
-                color=INK,
-                ha="center",
-                va="center",
-                path_effects=[withStroke(linewidth=1.5, foreground="white")],
-            )
         ax.set_axis_off()
 
     return Panel(draw, title, high / wide)
 
 
 def time_panel(
-    samples: Mapping[str, ArrayLike],
-    title: str = "",
-    *,
-    bins: Sequence[float],
-    label: str = "",
+    samples: Mapping[str, ArrayLike], title: str = "", *, bins: Sequence[float], label: str = ""
 ) -> Panel:
-    """Share of the time that a number (the chicken's height) had each value, one line a sample (Figure 8, right).
+    """Share of the time that a number (the chicken's height) had each value, one line per sample (Figure 8, right).
 
     >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).kind
     'graph'
@@ -142,7 +122,7 @@ def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> Non
         format="GIF",
         save_all=True,
         append_images=pictures[1:],
-        duration=max(20, round(1000 * every / SECOND)),  # browsers take less than 20 ms for 100
+        duration=max(MIN_PICTURE_MS, round(1000 * every / FRAMES_PER_SECOND)),
         loop=0,
         optimize=False,
     )
