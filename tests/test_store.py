@@ -374,6 +374,7 @@ def test_a_file_that_is_no_store_is_refused(tmp_path):
         Store(tmp_path)
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as database:
         database.execute("CREATE TABLE jobs (name TEXT)")
+        database.execute("CREATE TABLE other (name TEXT)")
         database.execute("PRAGMA user_version = 7")
     (tmp_path / "other.sqlite").rename(tmp_path / "jobs.sqlite")
     with pytest.raises(ValueError, match="has format 7, this version reads 1: start over"):

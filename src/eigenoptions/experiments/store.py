@@ -199,7 +199,7 @@ class Store:
             database.execute("BEGIN EXCLUSIVE")
             if fresh:
                 database.execute("DROP TABLE IF EXISTS jobs")
-            if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if fresh or not database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 database.execute(SCHEMA)
                 database.execute(f"PRAGMA user_version = {FORMAT}")
             database.execute("COMMIT")
@@ -213,7 +213,8 @@ class Store:
                 message = f"{self.folder} is used by {owner}: wait for it, stop it, or give another folder"
                 raise BlockingIOError(message) from None
             if fresh and _error_code(error) in DAMAGED:
-                self.path.unlink()
+                for path in self.folder.glob(f"{self.path.name}*"):
+                    path.unlink()
                 return self._opened(fresh=False)
             raise self._translated(error) from None
         except BaseException:
@@ -245,9 +246,10 @@ class Store:
         if found != FORMAT:
             raise ValueError(f"{self.path} has format {found}, this version reads {FORMAT}: {REMEDY}")
 
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement and return its first row, or None."""
         try:
-            return self._database.execute(statement, values)
+            return self._database.execute(statement, values).fetchone()
         except sqlite3.ProgrammingError:
             raise ValueError(f"the store {self.folder} is closed: use it inside its with block") from None
         except sqlite3.DatabaseError as error:
@@ -266,7 +268,7 @@ class Store:
         """Seconds and encoded result of the jobs that are stored and undamaged."""
         found, damaged = {}, 0
         for key in keys:
-            row = self._execute("SELECT seconds, checksum, result FROM jobs WHERE key = ?", (key,)).fetchone()
+            row = self._execute("SELECT seconds, checksum, result FROM jobs WHERE key = ?", (key,))
             if row is not None:
                 seconds, checksum, result = row
                 if isinstance(result, bytes) and _checksum(key, seconds, result) == checksum:
@@ -301,7 +303,7 @@ class Store:
         """Name and version of the code of a function; warns once of results of other versions."""
         name, code = _name(function), _code(function.__module__)
         other = "SELECT 1 FROM jobs WHERE function = ? AND code != ? LIMIT 1"
-        if not self._warned and self._execute(other, (name, code)).fetchone():
+        if not self._warned and self._execute(other, (name, code)):
             self._warned = True
             log.warning(
                 "%s also holds jobs of another version of the code (of %s, for one), which are not used: "

@@ -8,19 +8,9 @@ import numpy as np
 
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
-from eigenoptions.experiments.paper.first_options import (
-    Cell,
-    corners,
-    doorways,
-    names,
-    room_of,
-    run,
-    settings,
-    steps,
-    stops,
-)
+from eigenoptions.experiments.paper import first_options as first
 
-SETTINGS = settings("four-rooms", 2, 2, 2)
+SETTINGS = first.settings("four-rooms", 2, 2, 2)
 
 
 def figure(results: Results) -> Any:
@@ -40,20 +30,20 @@ def figure(results: Results) -> Any:
 def claims(results: Results) -> list[Claim]:
     """Where the options of the second PVF end."""
     up, down = ("e2+", "e2-") if _sign(results) > 0 else ("e2-", "e2+")
-    high, low = stops(results, up), stops(results, down)
-    room = room_of(results)
+    high, low = first.stops(results, up), first.stops(results, down)
+    room = first.room_of(results)
     apart = _opposite(results, room)
     single = len(high) == len(low) == 1
-    corner = corners(results)[1]
-    away = [steps(cell, corner) for cell in high]
-    other = stops(results, up, "combinatorial") + stops(results, down, "combinatorial")
-    exact = min(other, key=lambda cell: steps(cell, corner))
+    corner = first.corners(results)[1]
+    away = [first.steps(cell, corner) for cell in high]
+    other = first.stops(results, up, "combinatorial") + first.stops(results, down, "combinatorial")
+    exact = min(other, key=lambda cell: first.steps(cell, corner))
     return [
         Claim(
             "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest "
             "point, corresponding to the opposite room.",
             "3",
-            f"{up} stops at {names(high)} and {down} at {names(low)}, in rooms "
+            f"{up} stops at {first.names(high)} and {down} at {first.names(low)}, in rooms "
             + (
                 "that share no doorway"
                 if single and (room[high[0]], room[low[0]]) in apart
@@ -65,7 +55,7 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
             "Figure 2",
-            f"{up} stops at {names(high)}, {max(away)} steps from the corner {corner}",
+            f"{up} stops at {first.names(high)}, {max(away)} steps from the corner {corner}",
             verdict(max(away) == 0, len(high) == 1 and room[high[0]] == room[corner] and max(away) <= 2),
             "The normalized Laplacian weighs states by the root of their degree, so its peak lies away from "
             f"the walls. With the combinatorial Laplacian the option ends at {exact}. The paper's text "
@@ -81,14 +71,14 @@ def _sign(results: Results) -> float:
     return float(np.sign(toward[np.argmax(e)] - toward[np.argmin(e)]))
 
 
-def _opposite(results: Results, room: dict[Cell, int]) -> set[tuple[int, int]]:
+def _opposite(results: Results, room: dict[first.Cell, int]) -> set[tuple[int, int]]:
     """Pairs of rooms that share no doorway."""
     joined = {
         (room[a], room[b])
-        for door in doorways(results)
+        for door in first.doorways(results)
         for a in room
         for b in room
-        if steps(a, door) == 1 and steps(b, door) == 1
+        if first.steps(a, door) == 1 and first.steps(b, door) == 1
     }
     every = set(room.values()) - {-1}
     return {(a, b) for a in every for b in every if a != b and (a, b) not in joined}
@@ -101,7 +91,7 @@ EXPERIMENT = Experiment(
     "The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its option "
     "climbs from everywhere to the top right.",
     SETTINGS,
-    run,
+    first.run,
     figure,
     claims,
     order=20,

@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
-from eigenoptions.experiments.paper.first_options import (
-    corners,
-    figure,
-    names,
-    option,
-    run,
-    settings,
-    steps,
-    stops,
-)
+from eigenoptions.experiments.paper import first_options as first
 
-SETTINGS = settings("open-room", 4, 4, 4)
+SETTINGS = first.settings("open-room", 4, 4, 4)
 
 
 def claims(results: Results) -> list[Claim]:
     """Corners, and how often the fourth option stops."""
-    first = ("e2+", "e2-", "e3+", "e3-")
-    found = {label: stops(results, label) for label in first}
-    ends = corners(results)
-    away = [min(steps(cell, corner) for corner in ends) for cells in found.values() for cell in cells]
+    labels = ("e2+", "e2-", "e3+", "e3-")
+    found = {label: first.stops(results, label) for label in labels}
+    ends = first.corners(results)
+    away = [min(first.steps(cell, corner) for corner in ends) for cells in found.values() for cell in cells]
     plain = [
-        min(steps(cell, corner) for corner in ends)
-        for o in first
-        for cell in stops(results, o, "combinatorial")
+        min(first.steps(cell, corner) for corner in ends)
+        for o in labels
+        for cell in first.stops(results, o, "combinatorial")
     ]
-    ratio = {
-        operator: (
-            option(results, "e4+", operator)["n_stops"] / option(results, "e2+", operator)["n_stops"],
-            option(results, "e2+", operator)["mean_length"] / option(results, "e4+", operator)["mean_length"],
-        )
-        for operator in ("normalized", "combinatorial")
-    }
+    ratio = {}
+    for operator in first.OPERATORS:
+        e2, e4 = (first.option(results, label, operator) for label in ("e2+", "e4+"))
+        ratio[operator] = e4["n_stops"] / e2["n_stops"], e2["mean_length"] / e4["mean_length"]
     stopping, length = ratio["normalized"]
     return [
         Claim(
             "We discover meaningful options, such as going to the corners of an open room.",
             "4.1",
-            "; ".join(f"{label} stops at {names(cells)}" for label, cells in found.items()),
+            "; ".join(f"{label} stops at {first.names(cells)}" for label, cells in found.items()),
             verdict(max(away) == 0, max(away) <= 2),
             f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and {_away(plain)} "
             "with the combinatorial one.",
@@ -66,7 +54,7 @@ def _away(moves: list[int]) -> str:
 
 def _lengths(results: Results, operator: str) -> str:
     return " and ".join(
-        f"{option(results, f'{name}+', operator)['mean_length']:.2f} steps for {name}"
+        f"{first.option(results, f'{name}+', operator)['mean_length']:.2f} steps for {name}"
         for name in ("e2", "e4")
     )
 
@@ -77,8 +65,8 @@ EXPERIMENT = Experiment(
     "4.1",
     "Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue zero.",
     SETTINGS,
-    run,
-    figure,
+    first.run,
+    first.figure,
     claims,
     order=40,
 )

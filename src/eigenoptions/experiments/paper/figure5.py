@@ -3,56 +3,49 @@
 from __future__ import annotations
 
 from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
-from eigenoptions.experiments.paper.first_options import (
-    Cell,
-    doorways,
-    figure,
-    names,
-    run,
-    settings,
-    steps,
-    stops,
-)
+from eigenoptions.experiments.paper import first_options as first
 
-SETTINGS = settings("four-rooms", 16, 8, 4)
+SETTINGS = first.settings("four-rooms", 16, 8, 4)
 
 
 def claims(results: Results) -> list[Claim]:
     """Which option is the first to stop at the entrance of a doorway: in it, or in a cell beside it."""
-    doors = doorways(results)
-    found = {operator: _at_doors(results, operator) for operator in ("normalized", "combinatorial")}
-    first = {operator: min((i for i, _, _ in hits if i > 1), default=0) for operator, hits in found.items()}
-    many = [len(stops(results, label)) for label in ("e1+", "e1-")]
+    doors = first.doorways(results)
+    found = {operator: _at_doors(results, operator) for operator in first.OPERATORS}
+    earliest = {
+        operator: min((i for i, _, _ in hits if i > 1), default=0) for operator, hits in found.items()
+    }
+    many = [len(first.stops(results, label)) for label in ("e1+", "e1-")]
     zero = [hit for hit in found["normalized"] if hit[0] == 1]
     return [
         Claim(
             "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is "
             "the first to terminate at the entrance of a doorway).",
             "4.1",
-            f"eigenvalue zero aside, the first is {_listed(found['normalized'], first['normalized'])}",
-            verdict(first["normalized"] == 5),
-            f"The doorways are {names(doors)}; an entrance is a doorway or a cell beside one, and either "
-            "sign counts. With the combinatorial Laplacian the first is "
-            f"{_listed(found['combinatorial'], first['combinatorial'])}. The eigenvector of eigenvalue zero, "
-            "which the paper counts as the first, has no direction: it follows the degree of the states. Its "
-            f"options stop in {many[0]} and {many[1]} states"
-            + (f", also at entrances: {names([c for _, _, c in zero], 3)}." if zero else "."),
+            f"eigenvalue zero aside, the first is {_listed(found['normalized'], earliest['normalized'])}",
+            verdict(earliest["normalized"] == 5),
+            f"The doorways are {first.names(doors)}; an entrance is a doorway or a cell beside one, and "
+            "either sign counts. With the combinatorial Laplacian the first is "
+            f"{_listed(found['combinatorial'], earliest['combinatorial'])}. The eigenvector of eigenvalue "
+            "zero, which the paper counts as the first, has no direction: it follows the degree of the "
+            f"states. Its options stop in {many[0]} and {many[1]} states"
+            + (f", also at entrances: {first.names([c for _, _, c in zero], 3)}." if zero else "."),
         )
     ]
 
 
-def _at_doors(results: Results, operator: str) -> list[tuple[int, str, Cell]]:
+def _at_doors(results: Results, operator: str) -> list[tuple[int, str, first.Cell]]:
     """Eigenvector, option and cell of every stop at an entrance, in order."""
-    doors = doorways(results)
+    doors = first.doorways(results)
     return [
         (i // 2 + 1, label, cell)
         for i, label in enumerate(results["labels"])
-        for cell in stops(results, label, operator)
-        if any(steps(cell, door) <= 1 for door in doors)
+        for cell in first.stops(results, label, operator)
+        if any(first.steps(cell, door) <= 1 for door in doors)
     ]
 
 
-def _listed(hits: list[tuple[int, str, Cell]], number: int) -> str:
+def _listed(hits: list[tuple[int, str, first.Cell]], number: int) -> str:
     mine = [(label, cell) for i, label, cell in hits if i == number]
     return ", ".join(f"{label} at {cell}" for label, cell in mine) or "none of those examined"
 
@@ -64,8 +57,8 @@ EXPERIMENT = Experiment(
     "Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); "
     "they go to rooms, not to doorways.",
     SETTINGS,
-    run,
-    figure,
+    first.run,
+    first.figure,
     claims,
     order=60,
 )
