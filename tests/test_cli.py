@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -12,15 +11,15 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.cli import COMMANDS, Diffusion, Discover, Learn, Reproduce, main
+from eigenoptions.cli import COMMANDS, main
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import diffusion_curve, hitting_times
+from eigenoptions.features import MAPS
 from eigenoptions.learning import q_learning
 from eigenoptions.parallel import ENGINES
 from eigenoptions.spectra import OPERATORS
@@ -63,7 +62,7 @@ def test_discover_shows_maps_and_a_table(capsys, monkeypatch):
     assert any(line.split() == ["e3+", "0.0084952", "+", "(2,", "2)", "8.72", "99%"] for line in lines)
 
 
-def test_maps_are_as_many_a_row_as_the_terminal_is_wide(capsys, monkeypatch):
+def test_as_many_maps_per_row_as_the_terminal_is_wide(capsys, monkeypatch):
     for width, many in ((30, 2), (70, 4)):
         monkeypatch.setenv("COLUMNS", str(width))
         assert run(capsys, "discover", "four-rooms", "-n", "4")[1].splitlines()[0].count("e") == many
@@ -84,11 +83,18 @@ def test_discover_prints_one_json_object(capsys):
     assert found["files"] == []
 
 
+def test_help_names_what_the_registries_hold(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+    for command in ("discover", "diffusion", "learn"):
+        out = run(capsys, command, "--help")[1]
+        assert f"one of {', '.join(methods())})" in out
+        assert f"one of {', '.join(OPERATORS)})" in out
+    assert f"one of {', '.join(MAPS)})" in run(capsys, "discover", "--help")[1]
+    for command in ("discover", "diffusion", "reproduce", "atari"):
+        assert f"one of {', '.join(ENGINES)})" in run(capsys, command, "--help")[1]
+
+
 def test_every_method_is_offered(capsys):
-    for command in (Discover, Diffusion, Learn):
-        assert set(get_args(get_type_hints(command)["method"])) == set(methods())
-        assert set(get_args(get_type_hints(command)["operator"])) == set(OPERATORS)
-    assert set(get_args(get_type_hints(Reproduce)["engine"])) == set(ENGINES)
     for method, labels in (("bottleneck", ["room 1", "room 2", "room 3", "room 4"]), ("random", ["goal 86"])):
         code, out, _ = run(capsys, "discover", "four-rooms", "--method", method, "--json")
         assert code == 0
@@ -299,6 +305,19 @@ def test_engines_give_the_same_bytes(capsys, tmp_path):
         ),
         (("discover", "i-maze", "--gamma", "1"), "gamma must be in [0, 1), got 1.0"),
         (("discover", "i-maze", "--gamma", "nan"), "gamma must be in [0, 1), got nan"),
+        (
+            ("discover", "i-maze", "--method", "magic"),
+            "method must be one of bottleneck, eigen, random, got 'magic'",
+        ),
+        (
+            ("discover", "i-maze", "--operator", "magic"),
+            "operator must be one of normalized, combinatorial, ",
+        ),
+        (("discover", "CartPole-v1", "--features", "magic"), "features must be one of "),
+        (
+            ("diffusion", "i-maze", "--engine", "magic"),
+            "engine must be one of serial, processes, ray, got 'magic'",
+        ),
         (("discover", "i-maze", "-n", "999"), "n_options must be in 1..36 for 19 states, got 999"),
         (("discover", "i-maze", "-n", "0"), "n_options must be a whole number from 1, got 0"),
         (("discover", "open-room", "--method", "bottleneck"), "this state space has no bottleneck"),
@@ -361,8 +380,8 @@ def test_places_that_cannot_be_written_are_one_line(capsys, tmp_path):
     file.write_text("mine")
     assert "it is a file; give a folder" in refused(capsys, "discover", "i-maze", "--out", str(file))
     assert "is a file; give another" in refused(capsys, "discover", "i-maze", "--out", str(file / "out"))
-    assert "report of ours" in refused(capsys, "reproduce", "--out", str(tmp_path))
-    assert "cannot make the folder /proc/report" in refused(capsys, "reproduce", "--out", "/proc/report")
+    assert "other content than a report" in refused(capsys, "reproduce", "--out", str(tmp_path))
+    assert "cannot create the folder /proc/report" in refused(capsys, "reproduce", "--out", "/proc/report")
     for command in ("diffusion", "learn"):
         assert "it is a file; give a folder" in refused(capsys, command, "i-maze", "--out", str(file))
     (tmp_path / "out" / "options.svg").mkdir(parents=True)
@@ -399,19 +418,20 @@ def test_help_and_version(capsys):
     assert run(capsys, "--version") == (0, f"eigenoptions {eo.__version__}\n", "")
 
 
-def test_help_loads_nothing_heavy_and_answers_at_once():
+def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom eigenoptions.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
         "heavy = ('numpy', 'scipy', 'numba', 'matplotlib', 'typeguard')\n"
         "sys.exit(' '.join(m for m in heavy if m in sys.modules) or 0)"
     )
-    spent = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(spent) < 0.5
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_the_package_runs_as_a_module():
+    for name in ("eigenoptions", "eigenoptions.cli"):
+        command = [sys.executable, "-m", name, "--version"]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+        assert done.stdout == f"eigenoptions {eo.__version__}\n"
 
 
 def test_a_closed_pipe_is_no_error():
@@ -469,7 +489,7 @@ def test_a_bar_is_shown_on_a_terminal_only(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     _, out, err = run(capsys, "diffusion", "four-rooms", "-n", "64", "--json")
-    assert "walking" in err
+    assert "computing diffusion times" in err
     json.loads(out)
     monkeypatch.delenv("FORCE_COLOR")
     monkeypatch.delenv("TTY_COMPATIBLE")

@@ -32,6 +32,11 @@ def test_a_minigrid_is_explored(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["states"] == 34
 
 
+def test_a_maze_can_be_sampled(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = said(capsys, "i-maze", "-n", "2", "--steps", "3000")
+    assert (answer["states"], answer["settings"]["steps"]) == (19, 3000)
+
+
 def test_a_table_can_be_sampled(capsys: pytest.CaptureFixture[str]) -> None:
     answer = said(capsys, "eigenoptions/FourRooms-v0", "-n", "2", "--steps", "3000")
     assert answer["states"] == 104
@@ -70,7 +75,6 @@ def test_continuous_observations_are_sampled_drawn_and_saved(
     ("args", "complaint"),
     [
         (["NoSuch-v1"], "no environment 'NoSuch-v1'"),
-        (["four-rooms", "--steps", "3"], "--steps and --features are for environments"),
         (["Pendulum-v1"], "only Discrete(n) is supported"),
         (["CartPole-v1", "--steps", "0"], "steps must be at least 1, got 0"),
     ],

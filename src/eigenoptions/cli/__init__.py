@@ -1,7 +1,7 @@
-"""The command line: each command reads its arguments, calls one public function, and shows what came out.
+"""The command line: each command reads its arguments, calls one public function, and shows the result.
 
-Results go to standard output, notes and progress to standard error. What is wrong with the input is said in
-one line, with exit code 2. Heavy modules are imported inside the commands: ``--help`` answers at once.
+Results go to standard output, notes and progress to standard error. An error is one line, with exit code 2. Heavy
+modules are imported inside the commands, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import Annotated, Any, Union
 from tyro import cli
 from tyro.conf import subcommand
 
-from eigenoptions.cli.atari import Atari
-from eigenoptions.cli.measures import Diffusion, Learn
-from eigenoptions.cli.report import Reproduce
-from eigenoptions.cli.skills import Discover, Mazes, Show
+from eigenoptions.cli.discover import Discover, Mazes, Show
+from eigenoptions.cli.measure import Diffusion, Learn
+from eigenoptions.cli.paper import Atari, Reproduce
 from eigenoptions.cli.studio import Studio
-from eigenoptions.cli.terminal import complain, hear_notes
+from eigenoptions.cli.terminal import print_error, print_warnings
 
 COMMANDS = (Discover, Show, Mazes, Diffusion, Learn, Atari, Reproduce, Studio)
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -33,7 +32,8 @@ def main(args: Sequence[str] | None = None) -> int:
     0
     """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal without Unicode gets question marks, not an error
+        # A terminal without Unicode gets question marks instead of an error.
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     given = list(sys.argv[1:] if args is None else args)
     if given == ["--version"]:
@@ -41,29 +41,29 @@ def main(args: Sequence[str] | None = None) -> int:
 
         print(f"eigenoptions {__version__}")
         return 0
-    for (
-        variable
-    ) in THREADS:  # before NumPy is loaded: one thread is faster here, and gives the same bits everywhere
+    # Before NumPy is loaded: for matrices of these sizes one thread is faster.
+    for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    hear_notes()
+    print_warnings()
     try:
         commands = tuple(Annotated[c, subcommand(c.__name__.lower(), prefix_name=False)] for c in COMMANDS)
         any_of: Any = Union[commands]  # noqa: UP007
         command: Any = cli(
             any_of,
             prog="eigenoptions",
-            description="Skills that no reward taught: eigenoptions from mazes (Machado et al., ICML 2017).",
+            description="Options discovered without a reward: eigenoptions (Machado et al., ICML 2017).",
             args=given or ["--help"],
         )
         command()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:
+        # The reader of a pipe has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        complain("stopped", [])
+        print_error("stopped", [])
         return 130
     except (ValueError, OSError, ArithmeticError, MemoryError, ImportError) as error:
-        complain(str(error) or type(error).__name__, getattr(error, "__notes__", []))
+        print_error(str(error) or type(error).__name__, getattr(error, "__notes__", []))
         return 2
     return 0

@@ -1,4 +1,4 @@
-"""``python -m eigenoptions.cli``."""
+"""``python -m eigenoptions.cli``, the same as ``python -m eigenoptions``."""
 
 import sys
 

@@ -13,20 +13,20 @@ from eigenoptions.cli.terminal import Flag
 
 @dataclass(frozen=True)
 class Studio:
-    """Open the studio in the browser: draw a maze and watch its skills appear.
+    """Open the studio in the browser: draw a maze and see its options at once.
 
     Attributes
     ----------
     maze
-        Name of a built-in maze, or a path to a map, to begin with.
+        Name of a built-in maze, or path to a map, that the page opens with.
     port
-        Where to listen; if it is taken, the next free one is used.
+        Port to listen on; if it is taken, the next free one is used.
     host
         Address to listen at; only this machine can reach the default.
     no_browser
         Only print the address.
     atari
-        Folder with results of the Atari part, shown if it is there.
+        Folder with results of the command atari, which are shown if they exist.
     """
 
     maze: Annotated[Positional[str], arg(metavar="MAZE")] = "four-rooms"

@@ -1,44 +1,88 @@
-"""What all commands share: words on standard error, bars while one waits, maps beside each other."""
+"""What all commands share: flags, messages and progress on standard error, tables and maps on standard output."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from tyro.conf import FlagCreatePairsOff, arg
 
 # Commands are classes, and Optional is not written "| None": for functions and for such unions tyro loads a
 # type checker, which takes longer than all the rest of --help.
 Flag = FlagCreatePairsOff[bool]
-Json = Annotated[FlagCreatePairsOff[bool], arg(name="json", help="Print one JSON object and nothing else.")]
 Folder = Annotated[Optional[Path], arg(metavar="DIR")]  # noqa: UP045
-Number = Annotated[Optional[int], arg(metavar="I")]  # noqa: UP045
-Names = Annotated[Optional[str], arg(metavar="NAME,...")]  # noqa: UP045
-Workers = Annotated[Optional[int], arg(metavar="N")]  # noqa: UP045
-Cell = Annotated[Optional[str], arg(metavar="ROW,COL")]  # noqa: UP045
 
 
-def complain(error: str, notes: list[str]) -> None:
-    """Say in one line what is wrong."""
+def named(names: Callable[[], Iterable[str]], default: str | None = None) -> Any:
+    """Settings of a flag that takes a name of a registry, which is read only when the help is shown."""
+
+    def hint(shown: str) -> str:
+        return f"(default: {default or shown}; one of {', '.join(names())})"
+
+    return arg(metavar="NAME", help_behavior_hint=hint)
+
+
+def engines() -> Iterable[str]:
+    """Names of the engines."""
+    from eigenoptions.parallel import ENGINES
+
+    return ENGINES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """Flags of commands that print results.
+
+    Attributes
+    ----------
+    as_json
+        Print one JSON object and nothing else.
+    """
+
+    as_json: Annotated[Flag, arg(name="json")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallel(Printed):
+    """Flags of commands that can use several workers.
+
+    Attributes
+    ----------
+    engine
+        Where long computations run: in this process, in one process per core, or on a Ray cluster (the one of
+        RAY_ADDRESS, or a local one). The results are the same.
+    workers
+        Number of processes or Ray tasks at the same time; by default one per core.
+    """
+
+    engine: Annotated[str, named(engines)] = "serial"
+    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
+
+
+def print_error(error: str, notes: list[str]) -> None:
+    """Print one line that names the error."""
     line = " ".join(" ".join([error, *(f"({note})" for note in notes)]).split())
     Console(stderr=True, highlight=False).print(Text(f"error: {line}", style="red"), soft_wrap=True)
 
 
-def hear_notes() -> None:
-    """Show what the library notes (several components, say) on standard error."""
-    said: set[str] = set()
+def print_warnings() -> None:
+    """Print the library's log messages, such as that a maze has several components, once each on standard error."""
+    printed: set[str] = set()
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             note = record.getMessage()
-            if note not in said:
-                said.add(note)
+            if note not in printed:
+                printed.add(note)
                 text = Text(f"note: {note}", style="yellow")
                 Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
@@ -47,51 +91,75 @@ def hear_notes() -> None:
 
 
 class Bar:
-    """A line on a terminal that says what is going on and how far it is; nothing elsewhere."""
+    """A line on a terminal that names the current step and its progress; nothing is shown elsewhere."""
 
     def __init__(self, shown: Any) -> None:
         self._shown = shown
         self._task = shown.add_task("", total=None)
 
-    def say(self, text: str) -> None:
-        """Begin something new, of unknown length."""
+    def begin(self, text: str) -> None:
+        """Begin a new step of unknown length."""
         self._shown.reset(self._task, description=text, total=None)
 
-    def name(self, text: str) -> None:
-        """Say more of what is going on."""
+    def rename(self, text: str) -> None:
+        """Change the text of the current step."""
         self._shown.update(self._task, description=text)
 
     def step(self, done: int, total: int) -> None:
-        """Say how far it is."""
+        """Show the progress of the current step."""
         self._shown.update(self._task, completed=done, total=total)
 
 
 @contextmanager
 def bar(text: str) -> Iterator[Bar]:
-    """Show a bar with time gone and time to go on standard error, until the block ends."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-    from rich.progress import TimeElapsedColumn as Gone
-    from rich.progress import TimeRemainingColumn as ToGo
+    """Show a progress bar with elapsed and remaining time on standard error until the block ends."""
+    from rich import progress
 
     console = Console(stderr=True)
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Gone(),
-        ToGo(),
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with progress.Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as shown:
         line = Bar(shown)
-        line.say(text)
+        line.begin(text)
         yield line
 
 
-def verdicts(console: Console, claims: Sequence[tuple[str, Any]], cost: str) -> None:
-    """Print claims, each with where it belongs, how many hold, and what that cost."""
-    from rich.table import Table
+def print_json(answer: dict[str, Any], files: Sequence[Path] = ()) -> None:
+    """Print one JSON object, the last key of which lists the files that were written."""
+    print(json.dumps({**answer, "files": [str(file) for file in files]}))
 
+
+def print_table(heads: dict[str, str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """Print a table; `heads` gives for each column its alignment, left or right."""
+    table = Table(box=None, pad_edge=False)
+    for name, side in heads.items():
+        table.add_column(name, justify="right" if side == "right" else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def print_line(text: str) -> None:
+    """Print a line as it is, without wrapping it."""
+    Console(highlight=False).print(text, soft_wrap=True, markup=False)
+
+
+def print_files(files: Iterable[Path]) -> None:
+    """Print the names of the files that were written."""
+    for file in files:
+        print_line(f"wrote {file}")
+
+
+def print_verdicts(claims: Sequence[tuple[str, Any]], cost: str) -> None:
+    """Print the claims of experiments with their verdicts, the number of each verdict, and the cost."""
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
     table.add_column("the paper says", overflow="fold")
@@ -100,12 +168,15 @@ def verdicts(console: Console, claims: Sequence[tuple[str, Any]], cost: str) -> 
     for name, claim in claims:
         table.add_row(name, Text(claim.sentence), Text(claim.verdict, style=colors[claim.verdict]))
     counts = ", ".join(f"{sum(c.verdict == v for _, c in claims)} {v}" for v in colors)
+    console = Console(highlight=False)
     console.print(table)
     console.print(f"{len(claims)} claims: {counts}; {cost}")
 
 
-def writable(folder: Path) -> None:
-    """Raise OSError where a folder cannot be made or written, before any work is done for it."""
+def check_writable(folder: Path | None) -> None:
+    """Raise OSError if a folder cannot be created or written, before any work is done for it."""
+    if folder is None:
+        return
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"cannot write into {folder}: it is a file; give a folder")
     near = next(p for p in (folder, *folder.absolute().parents) if p.exists())
@@ -115,23 +186,41 @@ def writable(folder: Path) -> None:
         raise PermissionError(f"cannot write into {folder}: no permission in {near}; give another folder")
 
 
-def make(folder: Path) -> None:
-    """Make a folder, and those above it."""
+def create(folder: Path) -> None:
+    """Create a folder and its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise type(error)(f"cannot make the folder {folder}: {error.strerror or error}") from None
+        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
 
 
-def side_by_side(console: Console, blocks: list[list[str]]) -> None:
-    """Print blocks of lines next to each other, as many as the terminal is wide."""
+def save_figures(folder: Path, figures: dict[str, Any]) -> list[Path]:
+    """Write figures by file name into a folder, and return their paths."""
+    from eigenoptions import plots
+
+    for name, figure in figures.items():
+        plots.save(figure, folder / name)
+    return [folder / name for name in figures]
+
+
+def save_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows as a CSV file, and return its path."""
+    from eigenoptions.experiments.tables import to_csv
+    from eigenoptions.files import write_bytes
+
+    write_bytes(path, to_csv(rows).encode())
+    return path
+
+
+def print_side_by_side(blocks: list[list[str]]) -> None:
+    """Print blocks of lines beside each other, as many per row as the terminal is wide."""
+    console = Console(highlight=False)
     for row in _rows_that_fit(blocks, console.width):
-        height = max(map(len, row))
-        for y in range(height):
+        for y in range(max(map(len, row))):
             line = Text()
             for block in row:
-                wide = max(map(len, block))
-                for c in (block[y] if y < len(block) else "").ljust(wide + 2):
+                width = max(map(len, block))
+                for c in (block[y] if y < len(block) else "").ljust(width + 2):
                     line.append(c, style={"●": "bold red", "█": "bright_black"}.get(c))
             line.rstrip()
             console.print(line, no_wrap=True, crop=True)

@@ -1,0 +1,433 @@
+"""Commands about options: discover them, show those of a file, and list the mazes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+from rich.text import Text
+from tyro.conf import Positional, arg
+
+from eigenoptions.cli.terminal import (
+    Bar,
+    Folder,
+    Parallel,
+    Printed,
+    bar,
+    check_writable,
+    create,
+    named,
+    print_files,
+    print_json,
+    print_line,
+    print_side_by_side,
+    print_table,
+    save_figures,
+)
+
+if TYPE_CHECKING:
+    from eigenoptions.discovery import Source
+    from eigenoptions.mdp import MDP
+    from eigenoptions.options import OptionSet
+    from eigenoptions.options.linear import LinearOptionSet
+
+# Most maps in the terminal, most maps there of a maze that is larger than they are, and most panels of a figure.
+MAX_MAPS, MAX_COARSE_MAPS, MAX_PANELS = 32, 4, 64
+# Most states per option that are listed where it stops.
+MAX_STOPS = 1000
+# Most eigenvectors in a figure, and most numbers of an observation in a table.
+MAX_EIGENVECTORS, MAX_NUMBERS = 8, 6
+DEFAULT_STEPS = 50_000
+
+
+def _methods() -> Iterable[str]:
+    from eigenoptions.discovery.methods import methods
+
+    return methods()
+
+
+def _operators() -> Iterable[str]:
+    from eigenoptions.spectra import OPERATORS
+
+    return OPERATORS
+
+
+def _feature_maps() -> Iterable[str]:
+    from eigenoptions.features import MAPS
+
+    return MAPS
+
+
+@dataclass(frozen=True)
+class Maze:
+    """Flags of commands about the options of a maze.
+
+    Attributes
+    ----------
+    maze
+        Name of a built-in maze (see: eigenoptions mazes), path to a map, or a map by rule: rooms:100x100 (rooms of
+        10 x 10 cells), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
+    method
+        Method that discovers the options.
+    operator
+        Laplacian whose eigenvectors are used; the paper's is normalized.
+    skip_zero
+        Leave out eigenvectors of eigenvalue zero, which have no direction; the paper counts them.
+    rng
+        Seed of everything that is random.
+    out
+        Folder for the results as files; it is created if it does not exist.
+    """
+
+    maze: Annotated[Positional[str], arg(metavar="MAZE")]
+    method: Annotated[str, named(_methods)] = "eigen"
+    operator: Annotated[str, named(_operators)] = "normalized"
+    skip_zero: bool = True
+    rng: int = 0
+    out: Folder = None
+
+    @property
+    def default_n_options(self) -> int | None:
+        """Number of options where none is given; None for all that the method finds."""
+        from eigenoptions.discovery.methods import method
+
+        return method(self.method).n_options
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        """Those of the flags that are settings of the method."""
+        from eigenoptions.discovery.methods import method
+
+        known = method(self.method).settings
+        return {name: getattr(self, name) for name in ("operator", "skip_zero") if name in known}
+
+
+@dataclass(frozen=True)
+class Discover(Parallel, Maze):
+    """Discover the options of a maze or an environment, and show, draw and save them.
+
+    A finite Gymnasium environment is read exactly; one with continuous observations, and any source with --steps or
+    --features, is sampled by a random walk.
+
+    Attributes
+    ----------
+    maze
+        Name of a built-in maze (see: eigenoptions mazes), path to a map, id of a Gymnasium environment (FrozenLake-v1,
+        minigrid:MiniGrid-FourRooms-v0, MountainCar-v0), or a map by rule: rooms:100x100 (rooms of 10 x 10 cells),
+        perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
+    n_options
+        Number of options; both signs of an eigenvector count.
+    gamma
+        Discount of the eigenpurpose, in [0, 1): the higher, the farther an option goes down to reach a higher value.
+    features
+        Feature map of continuous observations, for sampling.
+    steps
+        Number of transitions to sample.
+    out
+        Folder for options.safetensors, options.svg and pvfs.svg; it is created if it does not exist.
+    """
+
+    n_options: Annotated[
+        Optional[int],  # noqa: UP045
+        arg(aliases=("-n",), metavar="N", help_behavior_hint="(default: 8; all bottleneck options)"),
+    ] = None
+    gamma: Annotated[
+        Optional[float],  # noqa: UP045
+        arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
+    ] = None
+    features: Annotated[str, named(_feature_maps, "fourier")] = "default"
+    steps: Annotated[
+        Optional[int],  # noqa: UP045
+        arg(metavar="N", help_behavior_hint=f"(default: {DEFAULT_STEPS})"),
+    ] = None
+
+    def __call__(self) -> None:
+        """Run the command."""
+        check_writable(self.out)
+        with bar("reading the maze") as status:
+            from eigenoptions.discovery import discover, read_source
+            from eigenoptions.options import OptionSet
+
+            sample = self.steps is not None or self.features != "default"
+            source = read_source(self.maze, sample, rng=self.rng, progress=status.step)
+            settings = self._sampling if source.mdp is None else self.method_settings
+            options = discover(
+                source,
+                self.default_n_options if self.n_options is None else self.n_options,
+                self.method,
+                gamma=self.gamma,
+                rng=self.rng,
+                engine=self.engine,
+                workers=self.workers,
+                progress=self._reported(source, status),
+                **settings,
+            )
+            record: dict[str, Any] = {"n_options": len(options), "rng": self.rng}
+            if source.mdp is None:
+                record |= {name: value for name, value in settings.items() if name != "skip_zero"}
+            else:
+                record |= {"gamma": options.provenance["gamma"], "method": self.method, **settings}
+            if not isinstance(options, OptionSet):
+                self._run_and_show(options, record, status)
+                return
+            status.begin("drawing")
+            files = [] if self.out is None else self._save(self.out, source.mdp, options, status)
+        name = self.maze if source.mdp is None else source.mdp.name or "map"
+        show({"maze": name, "states": options.n_states, "settings": record}, options, files, self.as_json)
+
+    @property
+    def _sampling(self) -> dict[str, Any]:
+        """Settings of discovery from samples."""
+        features = {} if self.features == "default" else {"features": self.features}
+        steps = DEFAULT_STEPS if self.steps is None else self.steps
+        return {"steps": steps, **features, "skip_zero": self.skip_zero}
+
+    def _reported(self, source: Source, status: Bar) -> Any:
+        what = f"sampling {self.maze}" if source.mdp is None else f"{source.mdp.n_states} states"
+        status.begin(f"discovering options: {what}")
+        return status.step
+
+    def _save(self, folder: Path, mdp: MDP | None, options: OptionSet, status: Bar) -> list[Path]:
+        """Write the options file and figures; everything is computed before the first file is written."""
+        from eigenoptions import plots
+        from eigenoptions.mdp import graph
+        from eigenoptions.spectra import spectrum
+
+        figures = {}
+        if options.coords is not None:
+            figures["options.svg"] = plots.options(options[:MAX_PANELS])
+        numbers = [o.index for o in options if o.index is not None]
+        if numbers and mdp is not None and options.coords is not None:
+            # As many as are drawn: a smaller k gives the first columns of a larger one.
+            k = max(numbers)
+            if min(numbers) > 1:
+                k = min(k, min(numbers) + MAX_EIGENVECTORS - 1)
+            sp = spectrum(graph(mdp), k=k, operator=self.operator, coords=mdp.coords, progress=status.step)
+            figures["pvfs.svg"] = plots.pvfs(sp, options.coords)
+        create(folder)
+        options.save(folder / "options.safetensors")
+        return [folder / "options.safetensors", *save_figures(folder, figures)]
+
+    def _run_and_show(self, options: LinearOptionSet, record: dict[str, Any], status: Bar) -> None:
+        """Run options of a feature space in their environment, and show where they lead."""
+        from eigenoptions.envs import run_options
+
+        status.begin("running the options")
+        paths = run_options(self.maze, options, rng=self.rng)
+        files: list[Path] = []
+        if self.out is not None:
+            status.begin("drawing")
+            figures = _landscapes(self.maze, options, paths)
+            create(self.out)
+            options.save(self.out / "options.safetensors")
+            files = [self.out / "options.safetensors", *save_figures(self.out, figures)]
+        rows = [_linear_row(options, i) | _runs(paths[i]) for i in range(len(options))]
+        if self.as_json:
+            print_json({"environment": self.maze, "settings": record, "options": rows}, files)
+            return
+        print_line(f"{options!r}")
+        heads = {"option": "left", "eigenvalue": "right", "sign": "left", "mean length": "right"}
+        heads |= {"started": "right", "ends at (mean observation)": "left"}
+        print_table(
+            heads,
+            [
+                (
+                    row["label"],
+                    f"{row['eigenvalue']:.5g}",
+                    row["sign"] or "",
+                    f"{row['mean_length']:.1f}",
+                    f"{row['started']} of {row['runs']}",
+                    " ".join(f"{x:.3g}" for x in row["ends"][:MAX_NUMBERS])
+                    + (" ..." if len(row["ends"]) > MAX_NUMBERS else ""),
+                )
+                for row in rows
+            ],
+        )
+        print_files(files)
+
+
+@dataclass(frozen=True)
+class Show(Printed):
+    """Show the options of a file that discover wrote.
+
+    Attributes
+    ----------
+    file
+        Options file (.safetensors).
+    only
+        Number of the option to show, counted from 0; the others are not read.
+    """
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    only: Annotated[Optional[int], arg(metavar="I")] = None  # noqa: UP045
+
+    def __call__(self) -> None:
+        """Run the command."""
+        with bar("reading the file"):
+            from eigenoptions.options import OptionSet
+            from eigenoptions.options.reader import load_options
+
+            options = load_options(self.file, only=self.only)
+        if isinstance(options, OptionSet):
+            record = dict(options.provenance)
+            head = {"maze": record.pop("mdp", ""), "states": options.n_states, "settings": record}
+            show(head, options, [], self.as_json)
+            return
+        rows = [_linear_row(options, i) for i in range(len(options))]
+        if self.as_json:
+            print_json({"settings": options.provenance, "options": rows})
+            return
+        print_line(f"{options!r}")
+        heads = {"option": "left", "eigenvalue": "left"}
+        print_table(heads, [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
+        simple = {k: v for k, v in options.provenance.items() if isinstance(v, str | int | float)}
+        print_line(", ".join(f"{name} {value}" for name, value in simple.items()))
+
+
+@dataclass(frozen=True)
+class Mazes(Printed):
+    """List the built-in mazes, each with a small picture."""
+
+    def __call__(self) -> None:
+        """Run the command."""
+        import json
+
+        from eigenoptions.mdp import maze, mazes
+
+        found = [maze(name) for name in mazes()]
+        maps = [str(m).rsplit("\n", 1)[0].split("\n") for m in found]
+        if self.as_json:
+            texts = ["\n".join(lines).replace("█", "#").replace(" ", ".") for lines in maps]
+            rows = [{"name": m.name, **_size(m), "map": text} for m, text in zip(found, texts, strict=True)]
+            print(json.dumps({"mazes": rows}))
+            return
+        print_side_by_side(
+            [
+                [m.name, f"{m.n_states} states", f"{_size(m)['rows']} × {_size(m)['columns']}", *lines]
+                for m, lines in zip(found, maps, strict=True)
+            ]
+        )
+
+
+def show(head: dict[str, Any], options: OptionSet, files: list[Path], as_json: bool) -> None:
+    """Print options as maps and a table, or as one JSON object."""
+    rows = [_row(options, i) for i in range(len(options))]
+    if as_json:
+        print_json({**head, "options": rows}, files)
+        return
+    if options.coords is not None:
+        _print_maps(options)
+    heads = {"option": "left", "eigenvalue": "right", "sign": "left", "stops at (row, col)": "left"}
+    heads |= {"mean length": "right", "may start in": "right"}
+    print_table(
+        heads,
+        [
+            (
+                Text(row["label"]),
+                "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
+                row["sign"] or "",
+                _places(row),
+                "for ever" if row["mean_length"] is None else f"{row['mean_length']:.2f}",
+                f"{row['start_share']:.0%}",
+            )
+            for row in rows
+        ],
+    )
+    print_files(files)
+
+
+def _print_maps(options: OptionSet) -> None:
+    """Print the first options as maps of arrows; of a large maze only some rows and columns."""
+    from eigenoptions import _sketch as sketch
+
+    assert options.coords is not None
+    low, high = options.coords.min(axis=0), options.coords.max(axis=0)
+    step = -(-int((high - low).max() + 1) // sketch.CLIP)
+    shown = ((options.coords - low) % step == 0).all(axis=1)
+    cells, most = (options.coords[shown] - low) // step, MAX_MAPS if step == 1 else MAX_COARSE_MAPS
+    blocks = []
+    for o in options[:most]:
+        arrows = sketch.text(cells, sketch.arrows(o.policy[shown].astype(int))).split("\n")
+        blocks.append([o.label, f"{o.mean_length:.1f} steps", *arrows])
+    if shown.any():
+        print_side_by_side(blocks)
+        if len(options) > most:
+            print_line(f"({len(options) - most} more maps are not shown)")
+    if step > 1:
+        print_line(f"(maps show one row and column in {step})")
+
+
+def _row(options: OptionSet, i: int) -> dict[str, Any]:
+    """Describe an option in plain JSON values; of many stops only the first are listed."""
+    o = options[i]
+    states = options.stops[i][:MAX_STOPS].tolist()
+    return {
+        "label": o.label,
+        "eigenvalue": _finite(o.eigenvalue),
+        "sign": _sign(o.sign),
+        "stops": None if options.coords is None else options.coords[states].tolist(),
+        "stop_states": states,
+        "n_stops": len(options.stops[i]),
+        "mean_length": _finite(o.mean_length),
+        "start_share": float(o.initiation.mean()),
+    }
+
+
+def _places(row: dict[str, Any]) -> str:
+    """Where an option stops, in a few words."""
+    places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
+    few, more = (places, "") if row["n_stops"] <= 3 else (places[:2], f" +{row['n_stops'] - 2} more")
+    return " ".join(map(str, few)) + more
+
+
+def _linear_row(options: LinearOptionSet, i: int) -> dict[str, Any]:
+    """Describe an option of a feature space in plain JSON values."""
+    o = options[i]
+    return {"label": o.label, "eigenvalue": float(o.eigenvalue), "sign": _sign(o.sign)}
+
+
+def _runs(paths: list[Any]) -> dict[str, Any]:
+    """Describe the runs of an option in plain JSON values."""
+    import numpy as np
+
+    begun = [path for path in paths if len(path) > 1]
+    ends = np.mean([np.ravel(path[-1]) for path in begun or paths], axis=0)
+    return {
+        "runs": len(paths),
+        "started": len(begun),
+        "mean_length": float(np.mean([len(path) - 1 for path in begun])) if begun else 0.0,
+        "ends": ends.astype(float).round(6).tolist(),
+    }
+
+
+def _landscapes(name: str, options: LinearOptionSet, paths: list[Any]) -> dict[str, Any]:
+    """A figure of the options, if observations are two bounded numbers."""
+    import numpy as np
+
+    from eigenoptions import plots
+    from eigenoptions.envs.tables import made_env
+
+    env = made_env(name)
+    space = env.observation_space
+    env.close()
+    low, high = (np.asarray(getattr(space, side, np.inf), dtype=float) for side in ("low", "high"))
+    if low.shape != (2,) or not np.isfinite([low, high]).all():
+        return {}
+    names = ("position", "velocity") if "MountainCar" in name else ("observation 1", "observation 2")
+    return {"options.svg": plots.landscapes(options, low, high, paths, names=names)}
+
+
+def _sign(sign: int | None) -> str | None:
+    return None if sign is None else "+" if sign > 0 else "-"
+
+
+def _finite(x: float) -> float | None:
+    return x if abs(x) < float("inf") else None
+
+
+def _size(mdp: MDP) -> dict[str, int]:
+    assert mdp.coords is not None
+    rows, columns = (int(n) + 1 for n in mdp.coords.max(axis=0) - mdp.coords.min(axis=0))
+    return {"states": mdp.n_states, "rows": rows, "columns": columns}

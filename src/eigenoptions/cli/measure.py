@@ -1,0 +1,319 @@
+"""Commands that measure what options are worth: diffusion time and learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+from rich.text import Text
+from tyro.conf import arg
+
+from eigenoptions.cli.discover import Maze
+from eigenoptions.cli.terminal import (
+    Parallel,
+    Printed,
+    bar,
+    check_writable,
+    create,
+    print_files,
+    print_json,
+    print_table,
+    save_csv,
+    save_figures,
+)
+
+if TYPE_CHECKING:
+    from eigenoptions.learning import LearningRecord
+    from eigenoptions.mdp import MDP
+    from eigenoptions.options import OptionSet
+
+# Default numbers of options to add, and to learn with.
+DIFFUSION_OPTIONS, LEARNING_OPTIONS = 32, (8, 64)
+# Runs between two steps of the progress bar.
+RUNS_PER_STEP = 10
+# Share of the last episodes whose mean return is shown.
+LAST_SHARE = 0.1
+SPARK = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 32
+
+Cell = Annotated[Optional[str], arg(metavar="ROW,COL")]  # noqa: UP045
+
+
+@dataclass(frozen=True)
+class Measured(Maze):
+    """A maze on which options are measured."""
+
+    def _discover(self, mdp: MDP, n_options: int | None, gamma: float | None = None) -> OptionSet:
+        from eigenoptions.discovery import discover
+
+        if n_options is None and self.default_n_options is not None:
+            n_options = min(DIFFUSION_OPTIONS, mdp.n_states - 1) or None
+        settings = self.method_settings
+        options: OptionSet = discover(mdp, n_options, self.method, gamma=gamma, rng=self.rng, **settings)
+        return options
+
+    def _record(self, options: OptionSet | None) -> dict[str, Any]:
+        """Settings with which the options were discovered."""
+        if options is None:
+            return {"n_options": 0}
+        record = {
+            "method": self.method,
+            "n_options": len(options),
+            "option_gamma": options.provenance["gamma"],
+        }
+        return {**record, "rng": self.rng, **self.method_settings}
+
+
+@dataclass(frozen=True)
+class Diffusion(Parallel, Measured):
+    """Show the diffusion time of a maze as options are added one by one.
+
+    Attributes
+    ----------
+    n_options
+        Number of options to add; both signs of an eigenvector count.
+    gamma
+        Discount of the eigenpurpose, in [0, 1): the higher, the farther an option goes down to reach a higher value.
+    out
+        Folder for diffusion.csv, diffusion.svg and reach.svg; it is created if it does not exist.
+    """
+
+    n_options: Annotated[
+        Optional[int],  # noqa: UP045
+        arg(aliases=("-n",), metavar="N", help_behavior_hint="(default: 32, or all there are)"),
+    ] = None
+    gamma: Annotated[
+        Optional[float],  # noqa: UP045
+        arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
+    ] = None
+
+    def __call__(self) -> None:
+        """Run the command."""
+        check_writable(self.out)
+        with bar("reading the maze") as status:
+            from eigenoptions import parallel
+            from eigenoptions.evaluation import diffusion_curve
+            from eigenoptions.mdp import maze
+
+            mdp = maze(self.maze, rng=self.rng)
+            status.begin(f"discovering options: {mdp.n_states} states")
+            options = self._discover(mdp, self.n_options, self.gamma)
+            status.begin("computing diffusion times")
+            with parallel.using(self.engine, workers=self.workers):
+                curve = diffusion_curve(mdp, options, progress=status.step)
+                rows: list[dict[str, Any]] = [
+                    {"options": n, "added": added, "diffusion_time": float(time)}
+                    for n, (added, time) in enumerate(zip(("", *options.labels), curve, strict=True))
+                ]
+                files = [] if self.out is None else self._save(self.out, mdp, options, rows)
+        if self.as_json:
+            head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": self._record(options)}
+            print_json({**head, "curve": rows}, files)
+            return
+        heads = {"options": "right", "added": "left", "diffusion time": "right", "of none": "right"}
+        print_table(heads, [_diffusion_row(row, curve[0]) for row in rows])
+        print_files(files)
+
+    def _save(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
+        from eigenoptions import plots
+        from eigenoptions.evaluation import hitting_times
+
+        y = [row["diffusion_time"] for row in rows]
+        axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": max(y) > 10 * min(y)}
+        levels = {"primitive actions": y[0]}
+        lines = {f"{self.method} options": y}
+        figures = {"diffusion.svg": plots.curves(range(len(y)), lines, levels=levels, **axes)}
+        if mdp.coords is not None:
+            mean = hitting_times(mdp, options).sum(axis=0) / (mdp.n_states - 1)
+            label = f"mean steps to reach, {len(options)} options"
+            figures["reach.svg"] = plots.heat(mean, mdp.coords, label)
+        create(folder)
+        return [save_csv(folder / "diffusion.csv", rows), *save_figures(folder, figures)]
+
+
+@dataclass(frozen=True)
+class Learn(Printed, Measured):
+    """Learn to reach the goal of a maze, with primitive actions alone and with options to explore.
+
+    Attributes
+    ----------
+    maze
+        Name of a built-in maze, path to a map with S and G, or a map by rule (rooms:3x3), with --start and --goal.
+    n_options
+        Numbers of options to compare; primitive actions alone are always shown.
+    runs
+        Number of independent runs of each agent.
+    episodes
+        Number of learning episodes per run; each is followed by a greedy evaluation.
+    max_steps
+        Maximum number of primitive steps per episode.
+    alpha
+        Step size.
+    gamma
+        Discount of learning.
+    start
+        Start cell, if not the map's S; a single number is a state.
+    goal
+        Goal cell, if not the map's G; a single number is a state.
+    out
+        Folder for learning.csv and learning.svg; it is created if it does not exist.
+    """
+
+    n_options: Annotated[
+        Optional[str],  # noqa: UP045
+        arg(aliases=("-n",), metavar="N,...", help_behavior_hint="(default: 8,64, or all there are)"),
+    ] = None
+    runs: int = 100
+    episodes: int = 250
+    max_steps: int = 100
+    alpha: float = 0.1
+    gamma: float = 0.9
+    start: Cell = None
+    goal: Cell = None
+
+    def __call__(self) -> None:
+        """Run the command."""
+        check_writable(self.out)
+        if self.runs < 1:
+            raise ValueError(f"runs must be at least 1, got {self.runs}")
+        with bar("reading the maze") as status:
+            from eigenoptions.mdp import maze
+
+            mdp = maze(self.maze, rng=self.rng)
+            mdp = mdp.task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
+            counts = self._counts(mdp)
+            # A task that cannot be learned is refused before options are discovered.
+            self._run(mdp, None, range(1), 1)
+            status.begin(f"discovering options: {mdp.n_states} states")
+            options = self._discover(mdp, max(counts)) if any(counts) else None
+            records: dict[int, LearningRecord] = {}
+            blocks = [range(i, min(i + RUNS_PER_STEP, self.runs)) for i in range(0, self.runs, RUNS_PER_STEP)]
+            for i, n in enumerate(counts):
+                status.begin(f"learning with {n} options" if n else "learning with primitive actions")
+                chosen = options[:n] if options is not None and n else None
+                for j, block in enumerate(blocks):
+                    part = self._run(mdp, chosen, block, self.episodes)
+                    records[n] = records[n] + part if n in records else part
+                    status.step(i * len(blocks) + j + 1, len(counts) * len(blocks))
+            files = [] if self.out is None else self._save(self.out, records)
+        self._show(mdp, options, records, files)
+
+    def _counts(self, mdp: MDP) -> list[int]:
+        """Numbers of options, primitive actions first."""
+        if self.n_options is None:
+            if self.default_n_options is None:
+                return [0, len(self._discover(mdp, None))]
+            return [0, *dict.fromkeys(min(n, mdp.n_states - 1) for n in LEARNING_OPTIONS)]
+        try:
+            given = [int(n) for n in self.n_options.split(",")]
+        except ValueError:
+            raise ValueError(f"-n takes whole numbers like 8 or 8,64, got {self.n_options!r}") from None
+        if min(given) < 0:
+            raise ValueError(f"-n takes numbers from 0, got {self.n_options!r}")
+        return list(dict.fromkeys([0, *sorted(given)]))
+
+    def _run(self, mdp: MDP, options: OptionSet | None, runs: range, episodes: int) -> LearningRecord:
+        from eigenoptions.learning import q_learning
+
+        names = ("max_steps", "alpha", "gamma", "rng")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return q_learning(mdp, options, runs=runs, episodes=episodes, **settings)
+
+    def _save(self, folder: Path, records: dict[int, LearningRecord]) -> list[Path]:
+        from eigenoptions import plots
+
+        rows = []
+        for n, record in records.items():
+            (low, high), mean = record.band(), record.mean()
+            rows += [
+                {"options": n, "episode": i + 1, "return": float(m), "low": float(a), "high": float(b)}
+                for i, (m, a, b) in enumerate(zip(mean, low, high, strict=True))
+            ]
+        figure = plots.curves(
+            range(1, self.episodes + 1),
+            {_agent(n): record.mean() for n, record in records.items()},
+            bands={_agent(n): record.band() for n, record in records.items()},
+            xlabel="episode",
+            ylabel="return",
+            limits=(-0.02, 1.02),
+        )
+        create(folder)
+        return [save_csv(folder / "learning.csv", rows), *save_figures(folder, {"learning.svg": figure})]
+
+    def _show(
+        self, mdp: MDP, options: OptionSet | None, records: dict[int, LearningRecord], files: list[Path]
+    ) -> None:
+        last = max(1, int(self.episodes * LAST_SHARE))
+        agents = [
+            {
+                "options": n,
+                "mean_return": float(record.returns.mean()),
+                "last_return": float(record.returns[:, -last:].mean()),
+                "curve": record.mean().tolist(),
+            }
+            for n, record in records.items()
+        ]
+        if self.as_json:
+            task = {"maze": mdp.name or "map", "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
+            settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
+            print_json({**task, "settings": settings, "agents": agents}, files)
+            return
+        heads = {
+            "agent": "left",
+            "mean return": "right",
+            f"last {last}": "right",
+            "return by episode": "left",
+        }
+        print_table(
+            heads,
+            [
+                (
+                    _agent(a["options"]),
+                    f"{a['mean_return']:.3f}",
+                    f"{a['last_return']:.3f}",
+                    _spark(a["curve"]),
+                )
+                for a in agents
+            ],
+        )
+        print_files(files)
+
+
+def _diffusion_row(row: dict[str, Any], primitive: float) -> tuple[str | Text, ...]:
+    """Cells of a table, green if the options help, red if they do not."""
+    time, share = row["diffusion_time"], row["diffusion_time"] / primitive
+    color = "" if row["options"] == 0 else "green" if share < 1 else "red"
+    shown = f"{share:.0%}" if share < 10 else f"{share:.3g} ×"
+    steps = f"{time:,.1f}" if time < 1e9 else f"{time:.4g}"
+    return str(row["options"]), row["added"], steps, Text(shown, style=color)
+
+
+def _state(mdp: MDP, given: str | None, what: str) -> int | None:
+    """State at ``ROW,COL``, or of a single number."""
+    if given is None:
+        return None
+    try:
+        place = [int(x) for x in given.split(",")]
+    except ValueError:
+        place = []
+    if len(place) == 1:
+        return place[0]
+    if len(place) != 2:
+        raise ValueError(f"{what} must be a cell like 1,11 or the number of a state, got {given!r}")
+    at = [] if mdp.coords is None else [s for s, cell in enumerate(mdp.coords.tolist()) if cell == place]
+    if not at:
+        raise ValueError(f"{what} {given} is no free cell: rows and columns are counted from 0 in the map")
+    return at[0]
+
+
+def _agent(n: int) -> str:
+    return f"{n} option{'s' * (n != 1)}" if n else "primitive actions"
+
+
+def _spark(values: list[float]) -> str:
+    """A curve from 0 to 1 as one line of text."""
+    import numpy as np
+
+    parts = np.array_split(values, min(SPARK_WIDTH, len(values)))
+    return "".join(SPARK[min(len(SPARK) - 1, int(len(SPARK) * part.mean()))] for part in parts)

@@ -1,0 +1,140 @@
+"""Commands that run experiments: the reproduction of the paper, and the study of an Atari game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Optional
+
+from rich.text import Text
+from tyro.conf import Positional, arg
+
+from eigenoptions.cli.terminal import (
+    Flag,
+    Parallel,
+    bar,
+    engines,
+    named,
+    print_json,
+    print_line,
+    print_table,
+    print_verdicts,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiments(Parallel):
+    """Flags of commands that run experiments.
+
+    Attributes
+    ----------
+    fresh
+        Run again what has results, also where the folder holds results of other settings.
+    engine
+        Where jobs run: in one process per core, in this process, or on a Ray cluster (the one of RAY_ADDRESS, or a
+        local one). The results are the same.
+    """
+
+    engine: Annotated[str, named(engines)] = "processes"
+    fresh: Flag = False
+
+
+@dataclass(frozen=True)
+class Reproduce(Experiments):
+    """Run the paper's experiments and write a report. Finished jobs are stored, so an interrupted run can go on.
+
+    Attributes
+    ----------
+    only
+        Experiments to run (figure1, ...), all by default; others that have results stay in the report.
+    out
+        Folder of the report, index.html; it is created if it does not exist.
+    settings
+        Settings of the paper, or quick ones to check that everything works.
+    """
+
+    only: Annotated[Optional[str], arg(metavar="NAME,...")] = None  # noqa: UP045
+    out: Annotated[Path, arg(metavar="DIR")] = Path("report")
+    settings: Literal["paper", "quick"] = "paper"
+
+    def __call__(self) -> None:
+        """Run the command."""
+        with bar("loading the experiments") as status:
+            from eigenoptions.experiments.report import reproduce
+
+            outcomes = reproduce(
+                self.out,
+                self.settings,
+                [name.strip() for name in self.only.split(",")] if self.only is not None else [],
+                fresh=self.fresh,
+                engine=self.engine,
+                workers=self.workers,
+                tell=status.begin,
+                progress=status.step,
+            )
+            claims = [
+                (o.experiment.name, claim) for o in outcomes for claim in o.experiment.claims(o.results)
+            ]
+        page = self.out / "index.html"
+        if self.as_json:
+            rows = [{"experiment": name, **vars(claim)} for name, claim in claims]
+            seconds = {o.experiment.name: o.seconds for o in outcomes}
+            print_json({"settings": self.settings, "claims": rows, "seconds": seconds}, [page])
+            return
+        print_verdicts(claims, f"{sum(o.seconds for o in outcomes):.0f} s of experiments")
+        print_line(f"report: {page}")
+
+
+@dataclass(frozen=True)
+class Atari(Experiments):
+    """Discover eigenoptions in an Atari game from its memory, and show and judge them. An interrupted run can go on.
+
+    Attributes
+    ----------
+    game
+        Name of a game of ale-py: Freeway, MontezumaRevenge, MsPacman, Breakout, ...
+    out
+        Folder of results, with one folder per game.
+    full
+        Three collections, all six starts and ten random bases, which takes about an hour; else a few minutes.
+    quick
+        A run of a few seconds, to check that everything works.
+    """
+
+    game: Annotated[Positional[str], arg(metavar="GAME")]
+    out: Annotated[Path, arg(metavar="DIR")] = Path("out/atari")
+    full: Flag = False
+    quick: Flag = False
+
+    def __call__(self) -> None:
+        """Run the command."""
+        if self.full and self.quick:
+            raise ValueError("give --full or --quick, not both")
+        with bar("loading the game") as status:
+            from eigenoptions.experiments.atari.run import run_game
+
+            found = run_game(
+                self.game,
+                self.out,
+                "full" if self.full else "quick" if self.quick else "paper",
+                fresh=self.fresh,
+                engine=self.engine,
+                workers=self.workers,
+                tell=status.begin,
+                progress=status.step,
+                speed=lambda frames: status.rename(f"roll-outs, {frames:,.0f} frames/s"),
+            )
+        if self.as_json:
+            print_json({"game": found.game, "claims": [vars(claim) for claim in found.claims]}, found.files)
+            return
+        heads = dict.fromkeys(("option", "from", "why it is shown", "score"), "left")
+        rows = [
+            (row["label"], f"start {row['start']}", Text(row["reason"]), f"{row['score']:g}")
+            for row in found.highlights
+        ]
+        print_table(heads, rows)
+        print()
+        cost = f"{found.frames:,} frames of roll-outs in {found.seconds:.0f} s"
+        print_verdicts([(found.game, claim) for claim in found.claims], cost)
+        for path in found.files:
+            print_line(str(path))
