@@ -385,7 +385,7 @@ def test_places_that_cannot_be_written_are_one_line(capsys, tmp_path):
     for command in ("diffusion", "learn"):
         assert "it is a file; give a folder" in refused(capsys, command, "i-maze", "--out", str(file))
     (tmp_path / "out" / "options.svg").mkdir(parents=True)
-    assert "options.svg: Is a directory" in refused(
+    assert "options.svg: it is a folder; give a file name" in refused(
         capsys, "discover", "i-maze", "-n", "2", "--out", str(tmp_path / "out")
     )
     assert not [p for p in tmp_path.rglob("*") if p.name.endswith(".tmp")]

@@ -76,7 +76,7 @@ def test_continuous_observations_are_sampled_drawn_and_saved(
     [
         (["NoSuch-v1"], "no environment 'NoSuch-v1'"),
         (["Pendulum-v1"], "only Discrete(n) is supported"),
-        (["CartPole-v1", "--steps", "0"], "steps must be at least 1, got 0"),
+        (["CartPole-v1", "--steps", "0"], "steps must be a whole number from 1, got 0"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
