@@ -43,8 +43,8 @@ def tolerance(scale: ArrayLike, accuracy: ArrayLike, floor: float | None = None)
 
     Examples
     --------
-    >>> tolerance([2.0, 2.0, 2.0], [0.0, 1e-14, 2e-6]).tolist()
-    [2e-12, 2e-09, 2e-05]
+    >>> tolerance([2.0, 2.0], [0.0, 1e-14]).tolist()
+    [2e-12, 2e-09]
     """
     accuracy = np.asarray(accuracy, dtype=np.float64)
     floors = np.where(accuracy > 0.0, COMPUTED_FLOOR, EXACT_FLOOR) if floor is None else floor
