@@ -122,20 +122,42 @@ def climb(moves, E, X, gamma):  # type: ignore[no-untyped-def]
     return backups
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _most(a, b, c, d, top):  # type: ignore[no-untyped-def]
+    """Raise `top` to the largest of four rows."""
+    for j in range(LANES):
+        p = a[j] if a[j] > b[j] else b[j]
+        q = c[j] if c[j] > d[j] else d[j]
+        u = p if p > q else q
+        top[j] = u if u > top[j] else top[j]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first(a, b, c, d, k, least, action):  # type: ignore[no-untyped-def]
+    """Set `action` to the first of k, k + 1, k + 2, k + 3 that is worth `least`; floats, as wide as the values."""
+    for j in range(LANES):
+        u = action[j]
+        u = k + 3.0 if d[j] >= least[j] else u
+        u = k + 2.0 if c[j] >= least[j] else u
+        u = k + 1.0 if b[j] >= least[j] else u
+        action[j] = k if a[j] >= least[j] else u
+
+
 @njit(cache=True, nogil=True)
 def plan(moves, potentials, tolerance, gamma, policy, value):  # type: ignore[no-untyped-def]
     """Fill policy and value (m, S) for potentials (m, S) and deterministic moves; the number of state backups done.
 
-    -1 where no action is worth more than `tolerance` (m,), else the first of the best actions: the rule of
-    `options.ties.first_best`, which explains the narrower bound.
+    The policy is -1 where no action is worth more than `tolerance` (m,), else the first of the best actions.
     """
     nxt = moves.next
     n = len(nxt)
+    E, X = np.empty((n, LANES)), np.empty((n, LANES))
+    limit, top, least, action = np.zeros((4, LANES))
     narrow = 0.25 * (1.0 - gamma)
-    E, X = np.zeros((n, LANES)), np.empty((n, LANES))
     backups = 0
     for first in range(0, len(potentials), LANES):
         count = min(LANES, len(potentials) - first)
+        limit[:count] = tolerance[first : first + count]
         for i in range(n):
             s = moves.order[i]
             for j in range(LANES):
@@ -145,20 +167,19 @@ def plan(moves, potentials, tolerance, gamma, policy, value):  # type: ignore[no
         backups += climb(moves, E, X, gamma)
         for i in range(n):
             s = moves.order[i]
+            top[:] = -np.inf
+            for k in range(0, nxt.shape[1], 4):
+                _most(X[nxt[i, k]], X[nxt[i, k + 1]], X[nxt[i, k + 2]], X[nxt[i, k + 3]], top)
+            for j in range(LANES):
+                gain = top[j] - E[i, j]
+                slack = narrow * gain if narrow * gain < limit[j] else limit[j]
+                least[j] = top[j] - slack if gain > limit[j] else np.inf
+                action[j] = -1.0
+            for k in range(nxt.shape[1] - 4, -1, -4):
+                _first(X[nxt[i, k]], X[nxt[i, k + 1]], X[nxt[i, k + 2]], X[nxt[i, k + 3]], k, least, action)
             for j in range(count):
-                top = X[nxt[i, 0], j]
-                for k in range(1, nxt.shape[1]):
-                    top = max(top, X[nxt[i, k], j])
-                gain = top - E[i, j]
-                limit = tolerance[first + j]
-                chosen = -1
-                if gain > limit:
-                    least = top - min(limit, narrow * gain)
-                    chosen = 0
-                    while X[nxt[i, chosen], j] < least:
-                        chosen += 1
-                policy[first + j, s] = chosen
-                value[first + j, s] = max(gain, 0.0)
+                policy[first + j, s] = np.int64(action[j])
+                value[first + j, s] = max(top[j] - E[i, j], 0.0)
     return backups
 
 

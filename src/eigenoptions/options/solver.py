@@ -77,11 +77,10 @@ def solve(
     >>> solve(corridor, Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
-    wanted = _checked(mdp, purposes, gamma, tol)
+    wanted, scales = _checked(mdp, purposes, gamma, tol)
     n = len(wanted)
     made = _allocated(mdp, n)
     potentials: Sequence[Array] = [p.direction for p in wanted]
-    scales = np.array([_scale(p) for p in wanted])
     shared: dict[str, Any] = {
         "mdp": mdp,
         "masks": [p.initiation for p in wanted],
@@ -166,8 +165,8 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
     return order, place[successors[order]]
 
 
-def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> list[Purpose]:
-    """The purposes as a list; everything `solve` is called with can be solved."""
+def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> tuple[list[Purpose], Array]:
+    """The purposes as a list, and max|f| of each, after all arguments have been found valid."""
     if not (isinstance(gamma, int | float | np.floating | np.integer) and 0 <= gamma < 1):
         raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
     if not isinstance(mdp, MDP):
@@ -188,18 +187,18 @@ def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> list[P
                 f"purpose {p.label!r} is for another state space: its direction has shape "
                 f"{np.shape(p.direction)}, the MDP has {mdp.n_states} states"
             )
-        if not np.isfinite(_scale(p)):
-            raise ValueError(f"purpose {p.label!r} has entries that are not finite numbers")
         if not 0 <= p.accuracy < np.inf:
             raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
         if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
-    return wanted
-
-
-def _scale(purpose: Purpose) -> float:
-    """max|f|; not finite if some entry is not."""
-    return float(max(np.max(purpose.direction), -np.min(purpose.direction)))
+    share = max(1, STATES_PER_REPORT // mdp.n_states)
+    parts = [wanted[first : first + share] for first in range(0, len(wanted), share)]
+    scales = [np.abs(np.stack([p.direction for p in part])).max(axis=1) for part in parts]
+    largest = np.concatenate(scales) if scales else np.empty(0)
+    if not np.isfinite(largest).all():
+        label = wanted[int(np.argmin(np.isfinite(largest)))].label
+        raise ValueError(f"purpose {label!r} has entries that are not finite numbers")
+    return wanted, largest
 
 
 def _allocated(mdp: MDP, n: int) -> list[NDArray[Any]]:
