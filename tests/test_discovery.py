@@ -82,14 +82,7 @@ def test_the_seed_does_not_matter_to_eigenoptions():
     a, b = (discover(mdp, 30, rng=seed) for seed in (0, 1))
     assert same(a, discover(mdp, 30))
     np.testing.assert_allclose(a.value, b.value, atol=1e-9)
-    assert [s.tolist() for s in a.stops] == [s.tolist() for s in b.stops]
-    # the tiling is symmetric: where two ways are equally good, rounding of the vectors may choose
-    potentials = np.stack([p.direction for p in eo.eigenpurposes(eo.spectrum(eo.graph(mdp), k=16))])
-    worth = potentials + 0.9 * a.value
-    option, state = np.nonzero(a.policy != b.policy)
-    ways = (worth[option, mdp.successors[state, o.policy[option, state]]] for o in (a, b))
-    np.testing.assert_allclose(*ways, atol=1e-9)
-    assert len(option) < 1e-3 * a.policy.size
+    np.testing.assert_array_equal(a.policy, b.policy)
 
 
 def test_stochastic_dynamics_too(i_maze):
