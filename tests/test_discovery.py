@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +18,8 @@ from tests.test_options import same
 from tests.test_planning import slippery as astray
 
 import eigenoptions as eo
-from eigenoptions.discovery import discover
+from eigenoptions.discovery import discover, read_source
+from eigenoptions.discovery import methods as registry
 from eigenoptions.discovery.methods import methods
 from eigenoptions.discovery.methods.bottleneck import MAX_START_STATES, rooms
 from eigenoptions.mdp.maps import perfect_map, rooms_map
@@ -250,3 +254,117 @@ def test_state_spaces_without_such_options(open_room):
         discover(open_room, 3, speed=9)
     with pytest.raises(TypeError, match="has no setting 'oprator': did you mean 'operator'"):
         discover(open_room, 3, oprator="normalized")
+
+
+# Sources ----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_source(tmp_path, four_rooms, caplog):
+    """Exact where there is a table, sampled otherwise or where samples are asked for; and the result says which."""
+    caplog.set_level(logging.INFO, "eigenoptions")
+    (tmp_path / "map.txt").write_text("S..\n.#.\n..G")
+    exact = discover(four_rooms, 4)
+    for source in ("four-rooms", "eigenoptions/FourRooms-v0", gym.make("eigenoptions/FourRooms-v0")):
+        found = discover(source, 4)
+        assert same(found, exact)
+        assert found.provenance["source"] == "table"
+    assert "computed from its table of 104 states" in caplog.text
+    for source in ("S..\n.#.\n..G", tmp_path / "map.txt", str(tmp_path / "map.txt")):
+        assert discover(source, 2).n_states == 8
+    assert same(discover("rooms:2x2", 4, rng=3), discover(eo.maze("rooms:2x2", rng=3), 4, rng=3))
+    lake = discover("FrozenLake-v1", 4)
+    assert same(lake, discover(eo.from_env("FrozenLake-v1"), 4))
+    assert same(lake, discover(lambda: gym.make("FrozenLake-v1"), 4))
+    grid = discover("minigrid:MiniGrid-Empty-5x5-v0", 2)
+    assert (grid.n_states, grid.provenance["source"]) == (34, "explored")
+    assert "give steps= or features= to sample it instead" in caplog.text
+    for source in ("four-rooms", four_rooms, "FrozenLake-v1"):
+        sampled = discover(source, 2, steps=3000)
+        assert sampled.provenance["source"] == "samples"
+        assert sampled.provenance["steps"] == 3000
+    car = discover("MountainCar-v0", 2, steps=500)
+    assert (car.provenance["source"], car.labels) == ("samples", ("e2+", "e2-"))
+
+
+def test_an_environment_is_created_once_to_be_sampled():
+    made = []
+
+    def car():
+        made.append(1)
+        return gym.make("MountainCar-v0")
+
+    discover(car, 2, steps=200, n_envs=2)
+    assert len(made) == 2
+
+
+def test_what_is_read_is_what_is_discovered():
+    found = read_source("FrozenLake-v1")
+    assert (found.kind, found.mdp.n_states) == ("table", 16)
+    assert same(discover(found, 4), discover("FrozenLake-v1", 4))
+    assert read_source("FrozenLake-v1", sample=True).mdp is None
+
+
+# The registry -----------------------------------------------------------------------------------------------
+
+
+PLANTED = """
+import numpy as np
+from eigenoptions.discovery.methods import Method
+from eigenoptions.options import Purpose
+from eigenoptions.options.solver import solve
+
+
+def far(mdp, n_options, rng, *, reach=1, progress=None):
+    progress(1, 1)
+    return [Purpose(np.arange(mdp.n_states) * float(reach), "far")]
+
+
+def solved(mdp, n_options, rng, *, gamma):
+    return solve(mdp, far(mdp, n_options, rng, progress=print), gamma)
+
+
+METHOD = Method("KIND", purposes=far, gamma=lambda mdp: 0.5) if "KIND" == "far-away" else Method("KIND", options=solved)
+"""
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    for kind in ("far-away", "solved"):
+        (tmp_path / f"{kind.replace('-', '_')}.py").write_text(PLANTED.replace("KIND", kind))
+    monkeypatch.setattr(registry, "__path__", [*registry.__path__, str(tmp_path)])
+    yield
+    for kind in ("far_away", "solved"):
+        sys.modules.pop(f"{registry.__name__}.{kind}", None)
+
+
+def test_a_method_is_one_file(planted, i_maze):
+    assert eo.methods() == ["bottleneck", "eigen", "far-away", "random", "solved"]
+    calls = []
+    found = discover(i_maze, 1, "far-away", reach=2, progress=lambda *done: calls.append(done))
+    assert (found.labels, found.provenance["gamma"], found.provenance["reach"]) == (("far",), 0.5, 2)
+    assert calls[-1] == (100, 100)
+    assert registry.method("far-away").reports_progress
+    same_policy = discover(i_maze, 1, "solved", gamma=0.5)
+    assert same_policy.policy.tolist() == found.policy.tolist()
+    assert same_policy.provenance["method"] == "solved"
+    with pytest.raises(TypeError, match="method 'far-away' has no setting 'reahc': did you mean 'reach'"):
+        discover(i_maze, 1, "far-away", reahc=2)
+
+
+def test_a_method_declares_one_function():
+    for functions in ({}, {"purposes": len, "options": len}):
+        with pytest.raises(ValueError, match="must declare either purposes or options"):
+            registry.Method("x", **functions)
+
+
+# The package ------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_the_package_are_attributes():
+    work = (
+        "import sys, eigenoptions as eo; assert not {'numpy', 'scipy', 'gymnasium'} & set(sys.modules);"
+        "eo.plots.save, eo.atari.find_starts, eo.features.Fourier, eo.parallel.pmap, eo.envs.collect;"
+        "assert {'plots', 'discover', 'methods'} <= set(dir(eo)); assert not {'Any', 'annotations'} & set(dir(eo))"
+    )
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from scipy.sparse import issparse
 
+import eigenoptions as eo
 from eigenoptions.features import (
     MAPS,
+    RBF,
     Bits,
     Fourier,
     OneHot,
@@ -20,6 +24,7 @@ from eigenoptions.features import (
     named,
     recalled,
     record,
+    register,
     rows_of,
 )
 
@@ -161,3 +166,52 @@ def test_bad_input_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=complaint):
             call()
+
+
+def test_radial_basis_functions() -> None:
+    grid = RBF(LOW, HIGH, grid=3, width=0.5)
+    assert grid.n_features == 9
+    corner = grid(np.array([HIGH]))
+    assert corner.argmax() == 8
+    assert corner[0, 8] == 1.0
+    np.testing.assert_allclose(grid.centres[[0, 4, 8]], [[0, 0], [0.5, 0.5], [1, 1]])
+    drawn = RBF(LOW, HIGH, size=50, seed=3)
+    assert drawn(np.array([LOW, HIGH])).shape == (2, 50)
+    assert np.array_equal(drawn.centres, RBF(LOW, HIGH, size=50, seed=3).centres)
+    assert recalled(json.loads(json.dumps(record(drawn)))) == drawn
+    wide = Box(-1.0, 1.0, (9,), np.float64)
+    assert named("rbf", wide).n_features == 2048
+    assert named("rbf", wide, size=30).n_features == 30
+    for wrong, words in (
+        ({"grid": 0}, "grid must be"),
+        ({"width": 0}, "width must be"),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            RBF(LOW, HIGH, **wrong)
+    with pytest.raises(ValueError, match="centres are more than 65536: lower grid or give size"):
+        RBF((0.0,) * 9, (1.0,) * 9)
+
+
+def test_a_map_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted map is used by name, with its settings, and found again by the reader of files."""
+    monkeypatch.setattr("eigenoptions.features.MAPS", dict(MAPS))
+
+    @register
+    @dataclass(frozen=True)
+    class Powers:
+        degree: int = 2
+        name: ClassVar[str] = "powers"
+
+        @classmethod
+        def for_space(cls, space: Any, obs: Any = None, **settings: Any) -> Powers:
+            return cls(**settings)
+
+        def __call__(self, obs: Any) -> np.ndarray:
+            return np.concatenate([np.asarray(obs) ** k for k in range(1, self.degree + 1)], axis=1)
+
+    options = eo.discover("MountainCar-v0", 2, steps=400, features="powers", degree=3)
+    assert options.features == Powers(3)
+    assert recalled(record(options.features)) == Powers(3)
+    with pytest.raises(TypeError, match="has no setting 'degre': did you mean 'degree'"):
+        eo.discover("MountainCar-v0", 2, steps=400, features="powers", degre=3)

@@ -12,6 +12,7 @@ from tests.test_mdp import refused
 from tests.test_spectra import path, together
 
 import eigenoptions as eo
+from eigenoptions import files
 from eigenoptions.options import Option, OptionSet, Purpose
 
 
@@ -76,6 +77,55 @@ def test_an_option_acts_starts_and_stops(options):
     assert (option.label, option.eigenvalue) == ("e2+", options.eigenvalues[0])
     assert option.mean_length == options.mean_length[0]
     np.testing.assert_array_equal(option.value, options.value[0])
+
+
+def test_labels_come_from_index_sign_and_goal(options):
+    assert [Purpose([1.0], index=3, sign=s).label for s in (1, -1)] == ["e3+", "e3-"]
+    assert Purpose([1.0], goal=7).label == "goal 7"
+    assert Purpose([1.0], "mine", index=3, sign=1).label == "mine"
+    assert Purpose([1.0]).label == ""
+    with pytest.raises(ValueError, match="sign must be 1, -1 or None, got 2"):
+        Purpose([1.0], sign=2)
+    assert (options.indices, options.signs) == ((2, 2, 3, 3, 4, 4), (1, -1) * 3)
+    assert options.goals == (None,) * 6
+    goals = eo.discover(eo.maze("i-maze"), 3, "random")
+    assert goals.labels == tuple(f"goal {g}" for g in goals.goals)
+    joined = eo.discover(eo.maze("i-maze"), 2) + goals
+    assert joined.indices == (2, 2, None, None, None)
+    assert joined[1:3].goals == (None, goals.goals[0])
+    assert (joined[1].index, joined[1].sign, joined[3].goal) == (2, -1, goals.goals[1])
+
+
+def test_options_are_found_by_label(options):
+    assert options["e3-"].label == "e3-"
+    np.testing.assert_array_equal(options["e3-"].policy, options.policy[3])
+    with pytest.raises(KeyError, match=r"no option has the label 'e9\+'"):
+        options["e9+"]
+
+
+def test_records_are_read_only_and_short(options):
+    for array in (options.policy, options.value, options.eigenvalues, options.mean_length, options[0].policy):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        Purpose([1.0, 2.0]).direction[0] = 3.0
+    mine = np.array([[0, -1]])
+    OptionSet(mine, 1)
+    mine[0, 0] = 0  # one's own array stays writable
+    assert repr(options[0]).startswith("Option(e2+: may start in 103 of 104 states, mean length ")
+
+
+def test_files_keep_where_options_came_from_and_old_files_load(options, tmp_path):
+    options.save(tmp_path / "new")
+    again = eo.load_options(tmp_path / "new", only=[1, 2])
+    assert (again.indices, again.signs, again.goals) == ((2, 3), (-1, 1), (None, None))
+    header, arrays = files.read(tmp_path / "new", "options", 1)
+    old = {k: v for k, v in header.items() if k not in ("rows", "indices", "signs", "goals")}
+    rows = {name: arrays[name] for name in ("policy", "value")}
+    files.write(tmp_path / "old", {**old, "kind": "options", "format": 1}, rows)
+    loaded = eo.load_options(tmp_path / "old")
+    assert loaded.labels == options.labels
+    assert loaded.indices == loaded.signs == loaded.goals == (None,) * 6
 
 
 # Sets -------------------------------------------------------------------------------------------------------

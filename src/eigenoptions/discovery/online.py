@@ -15,7 +15,7 @@ import numpy as np
 
 from eigenoptions._checks import whole
 from eigenoptions.discovery.experience import Experience, TableExperience
-from eigenoptions.discovery.samples import begin, described
+from eigenoptions.discovery.samples import begin, opened
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -114,27 +114,26 @@ def cycle(
     whole("steps", steps)
     if rounds is not None:
         whole("rounds", rounds)
-    generator = np.random.default_rng(rng)
-    n_envs = settings.pop("n_envs", 1)
-    how = {"option_chance": option_chance, "max_episode_steps": settings.pop("max_episode_steps", None)}
-    about = described(env)
-    stored = about.stored(features)
+    generator, limit = np.random.default_rng(rng), settings.pop("max_episode_steps", None)
     past: Experience | None = None
     options: Any = None
     start: int | None = None
-    for i in count(1) if rounds is None else range(1, rounds + 1):
-        if isinstance(env, MDP):
-            batch: Transitions = walk(env, steps, options, begin=start, rng=generator, **how)
-            start = None if batch.terminated[-1] else int(batch.next_obs[-1])
-        else:
-            batch = collect(env, steps, policy=options, rng=generator, n_envs=n_envs, **how, **stored)
-        if past is None:
-            # Bounds that are not finite are taken from the first round.
-            space, phi = (None, Raw()) if stored else (about.space, features)
-            past, settings = begin(batch, space, about.n_actions, phi, settings)
-            if isinstance(past, TableExperience):
-                past.coords = about.coords
-        past.add(batch)
-        if len(past.gram):
-            options = replace(past.options(n_options, at_most=True, **settings), **stored)
-        yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
+    with opened(env, settings.pop("n_envs", 1), limit) as about:
+        stored = about.stored(features)
+        how: dict[str, Any] = {"option_chance": option_chance, "rng": generator}
+        for i in count(1) if rounds is None else range(1, rounds + 1):
+            if isinstance(env, MDP):
+                batch: Transitions = walk(env, steps, options, begin=start, max_episode_steps=limit, **how)
+                start = None if batch.terminated[-1] else int(batch.next_obs[-1])
+            else:
+                batch = collect(about.envs, steps, policy=options, **how, **stored)
+            if past is None:
+                # Bounds that are not finite are taken from the first round.
+                space, phi = (None, Raw()) if stored else (about.space, features)
+                past, settings = begin(batch, space, about.n_actions, phi, settings)
+                if isinstance(past, TableExperience):
+                    past.coords = about.coords
+            past.add(batch)
+            if len(past.gram):
+                options = replace(past.options(n_options, at_most=True, **settings), **stored)
+            yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)

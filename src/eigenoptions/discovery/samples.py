@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -146,22 +147,26 @@ def from_samples(
     """
     from eigenoptions.envs import stream
 
-    about = described(env)
-    stored = about.stored(features)
-    how: dict[str, Any] = {name: settings.pop(name) for name in COLLECTION_SETTINGS if name in settings}
-    how["n_envs"] = how.get("n_envs") or about.copies
-    made = from_transitions(
-        stream(env, steps, rng=rng, progress=progress, **how, **stored),
-        n_options,
-        features=Raw() if stored else features,
-        space=None if stored else about.space,
-        n_actions=about.n_actions,
-        provenance={"environment": about.name, "steps": int(steps)},
-        **settings,
-    )
+    how: dict[str, Any] = {name: settings.pop(name, None) for name in COLLECTION_SETTINGS}
+    with opened(env, **how) as about:
+        stored = about.stored(features)
+        # Workers create their own copies, so they are given the source.
+        source: Any = about.envs
+        if current().name != "serial":
+            source, stored = env, {**stored, **how, "n_envs": about.envs.num_envs}
+        made = from_transitions(
+            stream(source, steps, rng=rng, progress=progress, **stored),
+            n_options,
+            features=Raw() if "features" in stored else features,
+            space=None if "features" in stored else about.space,
+            n_actions=about.n_actions,
+            provenance={"environment": about.name, "steps": int(steps)},
+            **settings,
+        )
     if isinstance(made, OptionSet):
         return replace(made, coords=about.coords)
-    made = replace(made, **stored)
+    if "features" in stored:
+        made = replace(made, features=stored["features"])
     return made.look_ahead(env) if made.weights is None and is_environment(env) else made
 
 
@@ -171,14 +176,18 @@ def is_environment(source: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Described:
-    """An environment that can be sampled: the space of its observations, its number of actions, and so on."""
+class Opened:
+    """A vector environment to be sampled, its name, and the coordinates of its states if they are known."""
 
-    space: Any
+    envs: Any
     n_actions: int
-    coords: NDArray[np.int_] | None
     name: str
-    copies: int
+    coords: NDArray[np.int_] | None
+
+    @property
+    def space(self) -> Any:
+        """Space of the observations of one copy."""
+        return self.envs.single_observation_space
 
     def stored(self, features: str | Map | None) -> dict[str, Any]:
         """Features that are stored in place of observations that are no arrays (Dict, Tuple); else nothing."""
@@ -186,38 +195,29 @@ class Described:
         return {"features": features} if callable(features) and not arrays else {}
 
 
-@dataclass(frozen=True)
-class _States:
-    """The observations of an MDP, with the attributes of Gymnasium's Discrete."""
+@contextmanager
+def opened(env: Any, n_envs: int | None = None, max_episode_steps: int | None = None) -> Iterator[Opened]:
+    """The vector environment of an id, an environment, a function, a vector environment or an MDP.
 
-    n: int
-    shape: tuple[int, ...] = ()
-
-
-def described(env: Any) -> Described:
-    """What is known of a source of samples without sampling it.
-
-    >>> described("CliffWalking-v1").space
+    >>> with opened("CliffWalking-v1") as cliff:
+    ...     cliff.space
     Discrete(48)
     """
-    if isinstance(env, MDP):
-        return Described(_States(env.n_states), env.n_actions, env.coords, env.name, DEFAULT_COPIES)
     from eigenoptions.envs.exploring import name_of
-    from eigenoptions.envs.tables import count_actions, known_mdp, made_env
+    from eigenoptions.envs.sampler import mdp_of, vectorised
+    from eigenoptions.envs.tables import count_actions
 
-    vector = hasattr(env, "single_observation_space")
-    own = not is_environment(env)
-    made: Any = env if not own else made_env(env if isinstance(env, str) else env())
+    copies = 1 if is_environment(env) else DEFAULT_COPIES
+    envs, owned = vectorised(env, copies if n_envs is None else n_envs, max_episode_steps)
     try:
-        space = made.single_observation_space if vector else made.observation_space
-        n_actions, coords = count_actions(made), None
-        if hasattr(space, "n") and not vector:
-            known = known_mdp(made)
-            coords = None if known is None or known.n_states != space.n else known.coords
-        return Described(space, n_actions, coords, name_of(made), DEFAULT_COPIES if own else 1)
+        first = envs.envs[0] if hasattr(envs, "envs") else envs
+        known = mdp_of(envs)
+        numbered = known is not None and getattr(envs.single_observation_space, "n", None) == known.n_states
+        name = env.name if isinstance(env, MDP) else name_of(first)
+        yield Opened(envs, count_actions(envs), name, known.coords if known and numbered else None)
     finally:
-        if own:
-            made.close()
+        if owned:
+            envs.close()
 
 
 @on_engine()

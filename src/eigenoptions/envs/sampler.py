@@ -76,7 +76,7 @@ class Sampler:
         if chance is not None:
             chance = number("option_chance", chance, "[0, 1]")
         self.entropy = _entropy(given.get("rng", 0))
-        self.envs, self.owned = _vectorised(env, n_envs, limit)
+        self.envs, self.owned = vectorised(env, n_envs, limit)
         self.name = name_of(self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else self.envs)
         try:
             self.same_step = _autoreset(self.envs) == AutoresetMode.SAME_STEP
@@ -238,7 +238,7 @@ def _entropy(rng: Any) -> int:
     return int(rng)
 
 
-def _vectorised(env: Source, n_envs: int, limit: int | None) -> tuple[VectorEnv[Any, Any, Any], bool]:
+def vectorised(env: Source, n_envs: int, limit: int | None) -> tuple[VectorEnv[Any, Any, Any], bool]:
     """Vector environment of a source, and whether it was made here and is to be closed here."""
     if isinstance(env, MDP):
         return MazeVectorEnv(env, n_envs, max_episode_steps=limit), True
@@ -287,7 +287,7 @@ def _behaviour(
         return lambda obs, fresh, rng: rng.integers(n_actions, size=n)
     if isinstance(policy, OptionSet | Sequence):
         if isinstance(policy, OptionSet):
-            check_options(policy, n_actions, envs.single_observation_space, _mdp_of(envs))
+            check_options(policy, n_actions, envs.single_observation_space, mdp_of(envs))
         return OptionWalk(policy, n_actions, n, chance)
     if not callable(policy):
         raise ValueError(
@@ -305,7 +305,8 @@ def _behaviour(
     return given
 
 
-def _mdp_of(envs: VectorEnv[Any, Any, Any]) -> MDP | None:
+def mdp_of(envs: VectorEnv[Any, Any, Any]) -> MDP | None:
+    """The MDP that the copies of a vector environment show without being explored, if they do."""
     if isinstance(envs, MazeVectorEnv):
         return envs.mdp
     return known_mdp(envs.envs[0]) if isinstance(envs, SyncVectorEnv) else None
