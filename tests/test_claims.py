@@ -1,4 +1,4 @@
-"""Claims of Sections 4.2 and 4.3: jobs that give the same anywhere, rules that are kept, verdicts that follow."""
+"""Claims of Sections 4.2 and 4.3: jobs are reproducible, and verdicts follow from the results by the rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind
 
 import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import experiment as rules
+from eigenoptions.experiments import limits
 from eigenoptions.experiments.paper import bottlenecks, figure6, figure7, tasks, theorem31
 from eigenoptions.experiments.paper import every_goal as goals
 from eigenoptions.experiments.paper import random_options as randoms
@@ -33,13 +33,13 @@ def test_the_interval_is_welchs(rng):
     a, b = rng.normal(1, 1, 30), rng.normal(0, 3, 50)
     for among in (1, 7):
         test = ttest_ind(a, b, equal_var=False).confidence_interval(1 - 0.05 / among)
-        found = rules.difference(a, b, among)
+        found = limits.difference(a, b, among)
         np.testing.assert_allclose([found.low, found.high], [test.low, test.high])
         assert found.mean == pytest.approx(a.mean() - b.mean())
-    assert rules.difference([1.0, 1.0], [0.0, 0.0]).better
-    assert rules.difference([0.0, 0.0], [1.0, 1.0]).worse
+    assert limits.difference([1.0, 1.0], [0.0, 0.0]).better
+    assert limits.difference([0.0, 0.0], [1.0, 1.0]).worse
     with pytest.raises(ValueError, match="at least 2 runs on both sides, got 1 and 2"):
-        rules.difference([1.0], [1.0, 2.0])
+        limits.difference([1.0], [1.0, 2.0])
 
 
 def test_options_by_their_settings():
@@ -185,7 +185,7 @@ def test_random_options_are_judged_set_by_set(found):
 def test_tasks_are_judged_by_goal(found):
     results = copy.deepcopy(found[tasks])
     keys = {(r["task"], r["agent"]) for r in results["runs"]}
-    near = {t["task"] for t in results["tasks"] if t["goal_to_doorway"] <= rules.NEAR}
+    near = {t["task"] for t in results["tasks"] if t["goal_to_doorway"] <= limits.NEAR}
     means = {
         (task, agent): {"eigenoptions": 0.9, "bottleneck options": 0.8 if task in near else 0.3}.get(
             agent, 0.1

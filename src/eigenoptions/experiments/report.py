@@ -18,7 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
-from eigenoptions.experiments.experiment import LATER, RULES, WORDS, Experiment, Outcome
+from eigenoptions.experiments.experiment import Experiment, Outcome
+from eigenoptions.experiments.limits import LATER, RULES, WORDS
 from eigenoptions.experiments.page import Shown, origin, section, sheet, taken, verdicts
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv

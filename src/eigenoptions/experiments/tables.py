@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.experiments.experiment import CONFIDENCE, LAST, Results
+from eigenoptions.experiments.experiment import Results
+from eigenoptions.experiments.limits import CONFIDENCE, LAST
 
 Row = dict[str, Any]
 
@@ -67,6 +68,19 @@ def tables(results: Results) -> dict[str, str]:
         for name, rows in results.items()
         if isinstance(rows, list) and rows and isinstance(rows[0], dict)
     }
+
+
+def diffusion_rows(keys: Sequence[Row], curves: Sequence[Sequence[float]]) -> list[Row]:
+    """One row per key and number of options, of diffusion times with 0, 1, 2, ... options.
+
+    >>> diffusion_rows([{"set": 3}], [[620.8]])
+    [{'set': 3, 'options': 0, 'diffusion_time': 620.8}]
+    """
+    return [
+        {**key, "options": m, "diffusion_time": x}
+        for key, curve in zip(keys, curves, strict=True)
+        for m, x in enumerate(curve)
+    ]
 
 
 def learning_tables(

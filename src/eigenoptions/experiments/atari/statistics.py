@@ -30,7 +30,7 @@ from eigenoptions.experiments.atari.measures import (
     points_of,
     reach,
 )
-from eigenoptions.experiments.experiment import CONFIDENCE, Difference
+from eigenoptions.experiments.limits import CONFIDENCE, Difference
 
 # Measures of a group instead of an option: see `own_agreement` and `reach`.
 AGREEMENT, REACH = "agreement", "reach"

@@ -9,17 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import (
-    CONFIDENCE,
-    Claim,
-    Difference,
-    Experiment,
-    Pmap,
-    Results,
-    Settings,
-    difference,
-    verdict,
-)
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import CONFIDENCE, Difference, difference
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
 from eigenoptions.experiments.tables import column, distinct, where
 from eigenoptions.mdp import maze

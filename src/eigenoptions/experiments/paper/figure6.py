@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import (
-    FIRST,
-    GREATLY,
-    Claim,
-    Experiment,
-    Pmap,
-    Results,
-    Settings,
-    verdict,
-)
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import FIRST, GREATLY
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, reach
-from eigenoptions.experiments.tables import column, distinct, where
+from eigenoptions.experiments.tables import column, diffusion_rows, distinct, where
 from eigenoptions.mdp import maze
 
 SETTINGS: dict[str, Settings] = {
@@ -35,12 +27,8 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         {"maze": name, "options": eigen(settings["n"], gamma=settings["gamma"])} for name in settings["mazes"]
     ]
     curves = pmap(diffuse, [*jobs, {"maze": ROOMS, "options": BOTTLENECK}])
-    kinds = [*((name, "eigenoptions") for name in settings["mazes"]), (ROOMS, "bottleneck")]
-    rows = [
-        {"domain": name, "kind": kind, "options": m, "diffusion_time": x}
-        for (name, kind), curve in zip(kinds, curves, strict=True)
-        for m, x in enumerate(curve)
-    ]
+    keys = [{"domain": name, "kind": "eigenoptions"} for name in settings["mazes"]]
+    rows = diffusion_rows([*keys, {"domain": ROOMS, "kind": "bottleneck"}], curves)
     ways = {"primitive": PRIMITIVE, "bottleneck": BOTTLENECK}
     reached = pmap(reach, [{"maze": ROOMS, "options": options} for options in ways.values()])
     coords = maze(ROOMS).coords

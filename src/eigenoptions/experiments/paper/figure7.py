@@ -5,18 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import (
-    FEW,
-    ROBUST,
-    Claim,
-    Difference,
-    Experiment,
-    Pmap,
-    Results,
-    Settings,
-    difference,
-    verdict,
-)
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import FEW, ROBUST, Difference, difference
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
 from eigenoptions.experiments.tables import column, curves_of, distinct, learning_tables, where
 from eigenoptions.mdp import maze

@@ -11,21 +11,17 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments.experiment import (
-    CONFIDENCE,
-    MAJOR,
-    NEARLY_ALL,
-    SEVERAL,
-    Claim,
-    Experiment,
-    Pmap,
-    Results,
-    Settings,
-    difference,
-    verdict,
-)
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all
-from eigenoptions.experiments.tables import column, curves_of, distinct, learning_tables, where
+from eigenoptions.experiments.tables import (
+    column,
+    curves_of,
+    diffusion_rows,
+    distinct,
+    learning_tables,
+    where,
+)
 from eigenoptions.mdp import graph, maze
 
 SETTINGS: dict[str, Settings] = {
@@ -64,11 +60,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     kinds += [("random", i, {"method": "random", "n": None, "rng": i}) for i in sets]
     kinds += [(SHUFFLED, i, eigen(shuffle=i)) for i in sets]
     curves = pmap(diffuse, [{"maze": name, "options": how} for _, _, how in kinds])
-    diffusion = [
-        {"kind": kind, "set": i, "options": m, "diffusion_time": x}
-        for (kind, i, _), curve in zip(kinds, curves, strict=True)
-        for m, x in enumerate(curve)
-    ]
+    diffusion = diffusion_rows([{"kind": kind, "set": i} for kind, i, _ in kinds], curves)
 
     counts = [*settings["fewer"], settings["options"]]
     agents: list[tuple[str, int, int, Any]] = [("primitive", 0, 0, PRIMITIVE)]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings
 from eigenoptions.experiments.paper.jobs import diffuse, eigen, learn_all, skills
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments.tables import Row, column, diffusion_rows, distinct, where
 from eigenoptions.mdp import maze
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -63,15 +63,11 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         [{"maze": name, "options": how} for name, _, how in ways]
         + [{"maze": name, "options": eigen(first[name], ties=order)} for name, order in ties],
     )
-    keys = [{"domain": name, "reading": reading} for name, reading, _ in ways]
-    keys += [{"domain": name, "order": "".join(map(str, order))} for name, order in ties]
-    tables = [
-        [{**key, "options": m, "diffusion_time": x} for m, x in enumerate(curve)]
-        for key, curve in zip(keys, curves, strict=True)
-    ]
+    readings = [{"domain": name, "reading": reading} for name, reading, _ in ways]
+    tied = [{"domain": name, "order": "".join(map(str, order))} for name, order in ties]
     return {
-        "diffusion": [row for rows in tables[: len(ways)] for row in rows],
-        "ties": [row for rows in tables[len(ways) :] for row in rows],
+        "diffusion": diffusion_rows(readings, curves[: len(ways)]),
+        "ties": diffusion_rows(tied, curves[len(ways) :]),
         "learning": _learning(settings, pmap, ways),
         "stops": [_stops(name) for name in mazes],
     }

@@ -10,18 +10,8 @@ from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
-from eigenoptions.experiments.experiment import (
-    ALMOST_ALL,
-    NEAR,
-    Claim,
-    Difference,
-    Experiment,
-    Pmap,
-    Results,
-    Settings,
-    difference,
-    verdict,
-)
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import ALMOST_ALL, NEAR, Difference, difference
 from eigenoptions.experiments.paper.jobs import PRIMITIVE, eigen, learn_all
 from eigenoptions.experiments.tables import column, curves_of, learning_tables, where
 from eigenoptions.mdp import graph, maze

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import OFTEN, Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.limits import OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
 from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import graph, maze
