@@ -70,7 +70,7 @@ def cost_of_the_clock(repeats: int = 100_000) -> tuple[float, float]:
 
 
 def limit(emulator: Emulator, frames: int = 3000) -> float:
-    """Frames a CPU second of a loop that only emulates."""
+    """Frames per CPU second of a loop that only emulates."""
     emulator.begin()
     began = time.process_time()
     for t in range(frames):
@@ -88,13 +88,13 @@ def share(game: str, way: tuple[int, ...], e: np.ndarray, frames: int) -> tuple[
     within, whole = cost_of_the_clock()
     clock.inside = clock.calls = 0
     began = time.process_time()
-    found = lockstep(emulator, state, e, None, frames, until="game", progress=tell(frames))
+    found = lockstep(emulator, state, e, None, frames, until="game", progress=reporter(frames))
     took = time.process_time() - began
     inside, total = (clock.inside - within * clock.calls) / 1e9, took - whole * clock.calls / 1e9
     return found, total, inside / total
 
 
-def tell(frames: int) -> Any:
+def reporter(frames: int) -> Any:
     """A line now and then, with CPU seconds, clock included."""
     began = time.process_time()
 
@@ -115,7 +115,7 @@ def main(game: str = "Freeway", frames: int = 600) -> int:
 
     emulator = Emulator(game)
     speed = limit(emulator)
-    print(f"{emulator.game}: the machine emulates {speed:,.0f} frames a CPU second, and nothing else")
+    print(f"{emulator.game}: the machine emulates {speed:,.0f} frames per CPU second, and nothing else")
 
     began = time.process_time()
     starts = find_starts(game)
@@ -142,10 +142,10 @@ def main(game: str = "Freeway", frames: int = 600) -> int:
     fewer = alone / found.acts
     met = target("acts", fewer >= FEWER) if emulator.game == "Freeway" else "set for Freeway only"
     print(f"  {found.acts:,} acts, alone {alone:,}: {fewer:.1f}x fewer, target {FEWER:.0f}x: {met}")
-    print(f"  {found.acts / took:,.0f} tried frames a second, {found.acts / took / speed:.0%} of the limit")
+    print(f"  {found.acts / took:,.0f} tried frames per second, {found.acts / took / speed:.0%} of the limit")
     states = found.frontier[found.frontier > 0]
     print(
-        f"  {states.mean():.1f} distinct states a frame, at most {states.max()}; best score {found.score.max():g}"
+        f"  {states.mean():.1f} distinct states per frame, at most {states.max()}; best score {found.score.max():g}"
     )
     if missed:
         print(f"missed: {', '.join(missed)}")

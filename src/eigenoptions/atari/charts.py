@@ -9,7 +9,7 @@ plays options in the real game: every few frames it looks up where the player is
 The chart is an approximation. What is not in the key (cars, ghosts, skulls, clocks, dots eaten) is that of the first
 visitor of a state: its memory represents the state, and what actions did to it is in the table. Only a visitor that no
 action takes elsewhere, because it is dying or caught, is replaced by the next one, up to four times. In the game
-options therefore do not always arrive where the table says, but they look again after every action.
+options therefore do not always arrive where the table predicts, but they look again after every action.
 """
 
 from __future__ import annotations
@@ -88,9 +88,7 @@ class Chart:
     def __repr__(self) -> str:
         left = int(self.beyond.any(axis=1).sum())
         edge = f"{left} on its edge" if left else "complete"
-        return (
-            f"Chart({self.game}: {len(self)} states, {edge}, {self.hold} frames a step, {self.frames} frames)"
-        )
+        return f"Chart({self.game}: {len(self)} states, {edge}, {self.hold} frames per step, {self.frames} frames)"
 
     @property
     def keys(self) -> Bytes:
@@ -173,7 +171,7 @@ def chart(
     >>> start = Start("Freeway", (0,) * 60, (14,), (6,))
     >>> heights = chart("Freeway", [start], limit=8)
     >>> heights
-    Chart(Freeway: 8 states, 1 on its edge, 8 frames a step, 252 frames)
+    Chart(Freeway: 8 states, 1 on its edge, 8 frames per step, 252 frames)
     >>> heights.keys.ravel().tolist(), heights.mdp.successors[0].tolist()
     ([6, 14, 22, 30, 38, 46, 54, 62], [0, 1, 0])
 

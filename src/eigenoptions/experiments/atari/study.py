@@ -297,19 +297,10 @@ def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
         for seed, its in zip(settings["seeds"], found, strict=True):
             if seed in variant.get("seeds", settings["seeds"]):
                 numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
-                jobs += [
-                    {
-                        **base,
-                        **given,
-                        "heights": False,
-                        "variant": _roll_settings(variant),
-                        "seed": seed,
-                        "starts": its,
-                        "start": s,
-                    }
-                    # One chart serves all starts.
-                    for s in ([numbers] if variant.get("plan") else numbers)
-                ]
+                job = {"heights": False, "variant": _roll_settings(variant), "seed": seed, "starts": its}
+                # One chart serves all starts.
+                some = [numbers] if variant.get("plan") else numbers
+                jobs += [{**base, **given, **job, "start": start} for start in some]
     return jobs
 
 
@@ -317,27 +308,21 @@ def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Tabl
     names = list(dict.fromkeys(job["variant"]["name"] for job, _ in pairs))
     tables = []
     for job, result in pairs:
-        columns = result["table"]
-        size = len(columns["kind"])
-        at = (names.index(job["variant"]["name"]), job["seed"])
-        head = {key: np.full(size, float(x)) for key, x in zip(KEYS[:2], at, strict=True)}
-        tables.append({**head, **columns})
+        head = {"variant": names.index(job["variant"]["name"]), "collection": job["seed"]}
+        size = len(result["table"]["kind"])
+        tables.append({**{key: np.full(size, float(x)) for key, x in head.items()}, **result["table"]})
     return joined(tables)
 
 
 def _collections(
     jobs: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    rows = {
-        (job["variant"]["name"], job["seed"]): {
-            "variant": job["variant"]["name"],
-            "collection": job["seed"],
-            **result["facts"],
-        }
+    facts = {
+        (job["variant"]["name"], job["seed"]): result["facts"]
         for job, result in zip(jobs, done, strict=True)
         if result["facts"] is not None
     }
-    return list(rows.values())
+    return [{"variant": name, "collection": seed, **row} for (name, seed), row in facts.items()]
 
 
 def _start_row(game: str, collection: int, number: int, plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,44 +341,26 @@ def _means(part: Table) -> dict[str, float]:
 
 
 def _traces(
-    settings: Settings,
-    found: Sequence[Any],
-    rows: Sequence[Mapping[str, Any]],
-    frames: int,
-    pmap: Pmap,
+    settings: Settings, found: Sequence[Any], rows: Sequence[Mapping[str, Any]], frames: int, pmap: Pmap
 ) -> Results:
     """What the highlighted options did, in the order of their rows; -1 and 0 after the end of each."""
-    base = {key: settings[key] for key in SHARED}
-    ways = {variant["name"]: variant for variant in [PAPER, *settings.get("variants", [])]}
-    at = sorted({(row["variant"], row["start"]) for row in rows})
-    jobs = [
-        {
-            **base,
-            "frames": ways[variant].get("frames", frames),
-            "variant": _roll_settings(ways[variant]),
-            "seed": settings["seeds"][0],
-            "starts": found[0],
-            "start": start,
-            "options": [
-                {key: row[key] for key in OPTION}
-                for row in rows
-                if (row["variant"], row["start"]) == (variant, start)
-            ],
-        }
-        for variant, start in at
-    ]
-    parts = dict(zip(at, pmap(trace, jobs), strict=True))
-    seen = dict.fromkeys(at, 0)
-    most = max((part["actions"].shape[1] for part in parts.values()), default=0)
-    wide = max((part["positions"].shape[2] for part in parts.values()), default=0)
+    base = {key: settings[key] for key in SHARED} | {"seed": settings["seeds"][0], "starts": found[0]}
+    groups: dict[tuple[str, int], list[int]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault((row["variant"], row["start"]), []).append(number)
+    jobs = []
+    for (name, start), numbers in sorted(groups.items()):
+        (variant,) = (v for v in [PAPER, *settings.get("variants", [])] if v["name"] == name)
+        own = {"frames": variant.get("frames", frames), "variant": _roll_settings(variant), "start": start}
+        jobs.append({**base, **own, "options": [{key: rows[i][key] for key in OPTION} for i in numbers]})
+    parts = pmap(trace, jobs)
+    most = max((part["actions"].shape[1] for part in parts), default=0)
+    wide = max((part["positions"].shape[2] for part in parts), default=0)
     actions = np.full((len(rows), most), -1, dtype=np.int8)
     positions = np.zeros((len(rows), most, wide), dtype=np.uint8)
-    for number, row in enumerate(rows):
-        key = row["variant"], row["start"]
-        part, i = parts[key], seen[key]
+    for (_, numbers), part in zip(sorted(groups.items()), parts, strict=True):
         length = part["actions"].shape[1]
-        actions[number, :length], positions[number, :length] = part["actions"][i], part["positions"][i]
-        seen[key] += 1
+        actions[numbers, :length], positions[numbers, :length] = part["actions"], part["positions"]
     return {"trace_actions": actions, "trace_positions": positions}
 
 
