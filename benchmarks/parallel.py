@@ -95,7 +95,7 @@ def costs(engine: str) -> None:
     spent, _ = record.clock(lambda: pmap(nothing, range(many), engine), wall=True)
     record.fact(f"a job that does nothing, {engine}", 1e3 * spent / many, "ms", f"of {many:,}")
     table = np.ones(SHARED // 8)
-    pmap(touch, range(2), engine, shared={"table": table})  # a local Ray cluster makes room for it here
+    pmap(touch, range(2), engine, shared={"table": table})
     few, _ = record.clock(lambda: pmap(touch, range(2), engine, shared={"table": table}), wall=True)
     more, _ = record.clock(lambda: pmap(touch, range(42), engine, shared={"table": table}), wall=True)
     size = f"{SHARED / 2**20:.0f} MB"
@@ -143,7 +143,7 @@ def main() -> int:
         return record.verdict()
     compare(jobs, "ray", f"one Ray node of {cores} CPUs", serial, right)
     costs("ray")
-    cluster.left()
+    cluster.disconnect()
     with Cluster() as nodes:
         nodes.node()
         os.environ.update(nodes.environment, RAY_ADDRESS=nodes.address)
@@ -151,7 +151,7 @@ def main() -> int:
             "to join a cluster", record.clock(lambda: pmap(nothing, range(2), "ray"), wall=True)[0], "s"
         )
         compare(jobs, "ray", "two Ray nodes of one CPU", serial, right)
-        cluster.left()
+        cluster.disconnect()
     return record.verdict()
 
 

@@ -17,6 +17,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+# Ray reads its token once per process, so all clusters of a test run have the same.
+TOKEN = os.environ.get("RAY_AUTH_TOKEN", secrets.token_hex(32))
+if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN)
+
 RAY = str(Path(sys.executable).with_name("ray"))
 PATIENCE = 120.0  # seconds; a busy machine takes its time
 SOON = {  # a node whose port is closed is dead after three seconds, not fifteen; one that is slow has as long as ever
@@ -73,7 +78,7 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="eo-", dir="/tmp"))  # names of sockets must be short
         self.token = self.folder / "token"
         self.token.touch(mode=0o600)
-        self.token.write_text(secrets.token_hex(32))
+        self.token.write_text(TOKEN)
         self.address = f"127.0.0.1:{free_port()}"
         self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
         self.sessions: list[int] = []
@@ -99,6 +104,7 @@ class Cluster:
         """Give this process what a driver needs."""
         patch.setenv("RAY_ADDRESS", self.address)
         patch.setenv("EIGENOPTIONS_RAY_TIMEOUT", str(PATIENCE))
+        patch.delenv("RAY_AUTH_TOKEN", raising=False)
         for name, value in self.environment.items():
             patch.setenv(name, value)
 

@@ -46,7 +46,7 @@ def joined(two_nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clus
     """This process as a driver of the cluster."""
     two_nodes.enter(monkeypatch)
     yield two_nodes
-    cluster.left()
+    cluster.disconnect()
 
 
 def draw(job: dict[str, Any], scale: np.ndarray | float = 1.0) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from tests.clusters import end, members, wait_until
 
-from eigenoptions.parallel import ENGINES, cluster, current, on_engine, pays, pmap, processes, using
+from eigenoptions.parallel import ENGINES, cluster, current, on_engine, pays, pmap, using
 
 WORKERS = [engine for engine in ENGINES if engine != "serial"]
 
@@ -26,7 +26,7 @@ WORKERS = [engine for engine in ENGINES if engine != "serial"]
 @pytest.fixture(scope="module", autouse=True)
 def no_cluster_is_left() -> Iterator[None]:
     yield
-    cluster.left()
+    cluster.disconnect()
 
 
 def parent(job: int) -> int:
@@ -68,15 +68,11 @@ def threads(job: int) -> tuple[set[str | None], int, int]:
     return said, numba.get_num_threads(), int(ctypes.CDLL(blas).scipy_openblas_get_num_threads64_())
 
 
-def keep(job: int, table: dict[str, np.ndarray]) -> tuple[float, list[bool], int]:
-    """A sum over nested arrays, whether they may be written, and in how many files they are mapped."""
-    with open("/proc/self/maps") as maps:
-        files = {line.split()[-1] for line in maps if "/eigenoptions-" in line}
-    return (
-        float(sum(a.sum() for a in table.values())),
-        [a.flags.writeable for a in table.values()],
-        len(files),
-    )
+def keep(job: int, table: dict[str, np.ndarray]) -> tuple[float, set[str], bool]:
+    """A sum over nested arrays, which of them may not be written, and whether a file of joblib is mapped."""
+    fixed = {name for name, array in table.items() if not array.flags.writeable}
+    maps = Path("/proc/self/maps").read_text()
+    return float(sum(a.sum() for a in table.values())), fixed, "joblib_memmapping_folder" in maps
 
 
 class Stubborn:
@@ -148,37 +144,17 @@ def test_results_are_ours_to_write_in(engine):
     first[0] = 3.0  # not a view of a store that would have to be kept
 
 
-def test_shared_arguments_are_one_file_and_it_is_gone_afterwards(tmp_path):
+def test_large_shared_arrays_are_mapped_and_their_files_are_gone_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     table = {
-        "a": np.ones(10),
-        "b": np.zeros(0),
-        "c": np.asfortranarray(np.ones((3, 4))),
-        "d": np.arange(9)[::2],
+        "large": np.ones(300_000),
+        "small": np.ones(10),
+        "none": np.zeros(0),
+        "strided": np.arange(9)[::2],
     }
     for found in pmap(keep, range(3), "processes", shared={"table": table}):
-        assert found == (42.0, [False] * 3 + [True], 1)  # strided arrays are small copies
-    assert list(Path(processes.SHARED_MEMORY).glob("eigenoptions-*")) == []
-
-
-def test_shared_arguments_lie_where_there_is_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "SHARED_MEMORY", str(tmp_path / "none"))
-    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
-    assert processes._roomy(1) == str(tmp_path)
-    found = pmap(total, [range(4), range(5)], "processes", shared={"table": np.arange(6.0)})
-    assert found == [(6.0, False), (10.0, False)]
-    assert list(tmp_path.glob("eigenoptions-*")) == []
-    monkeypatch.undo()
-    assert processes._roomy(2**60) != processes.SHARED_MEMORY
-
-
-def test_a_local_ray_cluster_makes_room_for_what_is_shared(monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert pmap(abs, [-1], "ray") == [1]
-    small, table = cluster._session, np.ones(cluster.STORE // 8)
-    monkeypatch.setattr(cluster, "_free", lambda folder: 0)  # no room in shared memory: a file will do
-    assert pmap(total, [range(9)], "ray", shared={"table": table}) == [(9.0, False)]
-    assert cluster._session.store > 2 * table.nbytes > small.store
-    assert not os.path.exists(small.folder)
+        assert found == (300_030.0, {"large"}, True)
+    wait_until(lambda: not [path for path in tmp_path.rglob("*") if path.is_file()])
 
 
 @pytest.mark.parametrize("engine", WORKERS)

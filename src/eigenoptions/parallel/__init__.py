@@ -6,14 +6,23 @@ bytes. Each worker computes with one BLAS thread, and results arrive as they are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from eigenoptions._checks import one_of, whole
-from eigenoptions.parallel.jobs import Failure, in_turn
+from eigenoptions.parallel.jobs import MAX_ATTEMPTS, Failure, Outcomes, Work, attempt, killed, packed
+
+log = logging.getLogger("eigenoptions")
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -152,8 +161,8 @@ def pmap(
     errors: dict[int, BaseException] = {}
     if progress is not None:
         progress(0, len(work))
-    run = _run(chosen, len(work))
-    with closing(run(function, work, dict(shared or {}), chosen.workers)) as arriving:
+    task = Work(function, work, dict(shared or {}), chosen.workers)
+    with closing(ENGINES[chosen.name](task)) as arriving:
         for i, outcome in arriving:
             if isinstance(outcome, Failure):
                 errors[i] = outcome.error
@@ -170,24 +179,105 @@ def pmap(
     return [results[i] for i in range(len(work))]
 
 
-class _Run(Protocol):
-    """The work of an engine: numbers of jobs with their results, or a `Failure`, as they arrive."""
-
-    def __call__(
-        self, function: Callable[..., Any], jobs: list[Any], shared: dict[str, Any], workers: int | None
-    ) -> Generator[tuple[int, Any], None, None]: ...
-
-
-ENGINES = ("serial", "processes", "ray")
+def _serial(work: Work) -> Outcomes:
+    """One job after the other, in this process."""
+    for i, job in enumerate(work.jobs):
+        try:
+            yield i, work.function(job, **work.shared)
+        except Exception as error:
+            yield i, Failure(error)
 
 
-def _run(chosen: Engine, n_jobs: int) -> _Run:
-    if chosen.name == "ray" and n_jobs:
-        from eigenoptions.parallel.cluster import on_ray
+def _processes(work: Work) -> Outcomes:
+    """Worker processes of this machine; joblib maps large shared arrays into their memory.
 
-        return on_ray
-    if chosen.name == "processes" and n_jobs > 1 and chosen.workers != 1:
-        from eigenoptions.parallel.processes import on_processes
+    Joblib ends all workers when one was killed, and does not report which job it was. So the jobs in progress go to
+    the end of the queue; when a whole round has finished no job, they are tried one by one.
+    """
+    from joblib import cpu_count
 
-        return on_processes
-    return in_turn
+    if len(work.jobs) < 2 or work.workers == 1:
+        yield from _serial(work)
+        return
+    n_workers = work.workers or cpu_count()
+    if n_workers > cpu_count():
+        log.warning(
+            "%d workers share %d cores: more than one per core only takes memory", n_workers, cpu_count()
+        )
+
+    left = dict.fromkeys(range(len(work.jobs)))
+    while left:
+        before = len(left)
+        with closing(_round(work, list(left), n_workers)) as arriving:
+            for i, outcome in arriving:
+                if i < 0:
+                    log.warning("a worker process was killed: %d jobs are handed out again", len(left))
+                    break
+                del left[i]
+                yield i, outcome
+        suspects = list(left)[: 2 * n_workers]
+        for i in suspects:
+            del left[i]
+        if len(left) + len(suspects) < before:
+            left.update(dict.fromkeys(suspects))
+        else:
+            yield from ((i, _alone(work, i, n_workers)) for i in suspects)
+
+
+def _round(work: Work, numbers: list[int], n_workers: int) -> Outcomes:
+    """Hand jobs out once; the number -1, with the error, reports that a worker was killed."""
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    with parallel_config("loky", n_jobs=n_workers, inner_max_num_threads=1):
+        arriving = Parallel(return_as="generator_unordered")(
+            delayed(_in_process)(os.getpid(), i, packed(work, i), work.shared) for i in numbers
+        )
+    try:
+        for i, outcome in arriving:
+            yield i, pickle.loads(outcome)
+    except BrokenProcessPool as error:
+        yield -1, error
+    finally:
+        with warnings.catch_warnings():
+            # Joblib warns that results of an interrupted run are not used.
+            warnings.simplefilter("ignore", UserWarning)
+            arriving.close()
+
+
+def _alone(work: Work, i: int, n_workers: int) -> Any:
+    """The outcome of a job that may be what kills workers, with no other job in progress."""
+    for _ in range(MAX_ATTEMPTS):
+        ((found, outcome),) = _round(work, [i], n_workers)
+        if found == i:
+            return outcome
+    return killed(outcome)
+
+
+def _in_process(parent: int, i: int, parcel: bytes, shared: dict[str, Any]) -> tuple[int, bytes]:
+    _follow(parent)
+    return i, attempt(parcel, lambda: shared)
+
+
+@cache
+def _follow(parent: int) -> None:
+    """Make a worker leave Ctrl-C to its parent, and end when its parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _ray(work: Work) -> Outcomes:
+    """Tasks of a Ray cluster."""
+    from eigenoptions.parallel.cluster import run
+
+    yield from run(work)
+
+
+ENGINES: dict[str, Callable[[Work], Outcomes]] = {"serial": _serial, "processes": _processes, "ray": _ray}

@@ -1,7 +1,6 @@
-"""Ray: jobs as tasks of a cluster, the one that ``RAY_ADDRESS`` names or one of this machine alone.
+"""Ray: jobs as tasks of a cluster, the one that ``RAY_ADDRESS`` names or a local one with a token of its own.
 
-Only so many tasks are under way as keep the cluster busy. Ray hands those of a killed worker or node out again.
-What may be wrong with an address or a token is found out by a process of its own, as Ray would try for minutes.
+Only Ray's public functions are used. What may be wrong with an address or a token is found by a separate process.
 """
 
 from __future__ import annotations
@@ -17,93 +16,92 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import wraps
-from importlib import import_module
-from itertools import islice
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from eigenoptions import __version__
-from eigenoptions.parallel.jobs import LIVES, Failure, killed, pack, pickled, unpack
-
-ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
-TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"  # seconds that a cluster has to answer
-STORE = 200 * 2**20  # bytes of a local object store, if shared arrays need no more
-LOOK = 5.0  # seconds between two looks at how many CPUs the cluster has
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-    ),
-    "1",
-)
-
-LOST = "the Ray node of this machine was killed: start it again (ray start), and then this; what is finished is kept"
+from eigenoptions._checks import number
+from eigenoptions.parallel.jobs import MAX_ATTEMPTS, Failure, Outcomes, Work, killed, packed
 
 log = logging.getLogger("eigenoptions")
 
+ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
+# Environment variable with the seconds that a cluster has to answer.
+TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"
+# Seconds between two looks at how many CPUs the cluster has.
+RAY_POLL_SECONDS = 5.0
+ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
+} | {"VECLIB_MAXIMUM_THREADS": "1"}
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
-def on_ray(
-    function: Callable[..., Any], jobs: list[Any], shared: dict[str, Any], workers: int | None
-) -> Generator[tuple[int, Any], None, None]:
-    """Results of Ray tasks as they come; what is still under way when nobody waits any more is cancelled."""
-    ray = joined(_size(shared))
+
+def run(work: Work) -> Outcomes:
+    """Tasks of a Ray cluster, only as many at a time as keep it busy; those in progress at the end are cancelled."""
+    if not work.jobs:
+        return
+    ray = connect()
     from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
-    task = ray.remote(num_cpus=1, max_retries=LIVES - 1)(_travelling())
-    box = [ray.put(shared)] if shared else []  # in a list: workers open it when their threads are set
-    flying: dict[Any, int] = {}
-    waiting = iter(range(len(jobs)))
-    looked, cpus = -LOOK, 0
+    task = ray.remote(num_cpus=1, max_retries=0)(_task())
+    # In a list, so that a worker opens it after its threads are set.
+    box = [ray.put(work.shared)] if work.shared else []
+    running: dict[Any, int] = {}
+    waiting, attempts = deque(range(len(work.jobs))), Counter[int]()
+    cpus, looked = _cpus(ray, None, work.workers), time.monotonic()
     try:
-        while True:
-            if time.monotonic() - looked >= LOOK:
-                cpus, looked = _cpus(ray, cpus, workers, first=looked < 0), time.monotonic()
-            room = (workers or max(2 * cpus, 2)) - len(flying)
-            for i in islice(waiting, max(room, 0)):
-                flying[task.remote(pack(function, jobs[i]), box, __version__, ONE_THREAD)] = i
-            if not flying:
-                _cpus(ray, cpus, workers, first=False)
-                return
-            done, _ = ray.wait(list(flying), timeout=LOOK)
-            if done and len(flying) > 1:
-                done, _ = ray.wait(list(flying), num_returns=len(flying), timeout=0)
+        while waiting or running:
+            while waiting and len(running) < (work.workers or max(2 * cpus, 2)):
+                i = waiting.popleft()
+                running[task.remote(packed(work, i), box, __version__, ONE_THREAD)] = i
+            # Ray prints about killed workers, and standard output belongs to the program.
+            with redirect_stdout(sys.stderr):
+                done, _ = ray.wait(list(running), timeout=RAY_POLL_SECONDS)
             for ref in done:
-                i = flying.pop(ref)
+                i = running.pop(ref)
                 try:
                     outcome = ray.get(ref)
                 except LocalRayletDiedError as error:
-                    raise ConnectionError(LOST) from error
+                    raise ConnectionError(
+                        "the Ray node of this machine was killed: start it again (ray start), and then this; "
+                        "finished jobs are kept where they are stored"
+                    ) from error
+                except RayTaskError as error:
+                    yield i, Failure(error)
                 except RayError as error:
-                    yield i, Failure(error) if isinstance(error, RayTaskError) else killed(error)
-                    continue
-                if isinstance(outcome, str):
-                    raise ValueError(outcome)
-                yield i, unpack(outcome)
+                    attempts[i] += 1
+                    if attempts[i] == MAX_ATTEMPTS:
+                        yield i, killed(error)
+                    else:
+                        log.warning("a Ray worker or node was lost: job %d is handed out again", i + 1)
+                        waiting.append(i)
+                else:
+                    if isinstance(outcome, str):
+                        raise ValueError(outcome)
+                    yield i, pickle.loads(outcome)
+            if time.monotonic() - looked >= RAY_POLL_SECONDS or not (waiting or running):
+                cpus, looked = _cpus(ray, cpus, work.workers), time.monotonic()
     except ConnectionError:
-        left()  # so that the next run joins again
+        # The next run connects again.
+        disconnect()
         raise
     finally:
-        for ref in flying if ray.is_initialized() else ():
+        for ref in running if ray.is_initialized() else ():
             ray.cancel(ref, force=True)
 
 
-def _travelling() -> Callable[..., bytes | str]:
-    """The task. A function inside a function travels by value, so it can say that a node lacks the package."""
+def _task() -> Callable[..., bytes | str]:
+    """The Ray task. A function inside a function travels by value, so it can report that a node lacks the package."""
 
     def task(parcel: bytes, box: list[Any], version: str, one_thread: dict[str, str]) -> bytes | str:
         import os
         import socket
 
-        os.environ.update(one_thread)  # in time: NumPy is loaded below
+        # Before NumPy is loaded, by the import below.
+        os.environ.update(one_thread)
         here = f"the Ray node {socket.gethostname()} has"
         cure = f"{version} hands out the jobs: pip install 'eigenoptions[ray]=={version}' for the Python of that node"
         try:
@@ -124,151 +122,122 @@ def _travelling() -> Callable[..., bytes | str]:
     return task
 
 
-def _cpus(ray: Any, before: int, workers: int | None, *, first: bool) -> int:
-    """How many CPUs the cluster has now."""
+def _cpus(ray: Any, before: int | None, workers: int | None) -> int:
+    """Number of CPUs of the cluster; changes are logged."""
     cpus = int(ray.cluster_resources().get("CPU", 0))
-    if first and cpus == 0:
+    if before is None and cpus == 0:
         raise ValueError(
             "the Ray cluster has no CPU to run jobs on: add a node (ray start --address=... --num-cpus=N)"
         )
-    if first and workers is not None and workers > cpus:
+    if before is None and workers is not None and workers > cpus:
         log.warning("%d workers on a Ray cluster of %d CPUs: only %d jobs run at a time", workers, cpus, cpus)
-    if not first and cpus < before:
+    if before is not None and cpus < before:
         log.warning("the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before)
-    if not first and cpus > before:
-        log.info("the Ray cluster has grown to %d CPUs", cpus)
     return cpus
 
 
-@dataclass
-class _Session:
-    """Our connection: the address that was asked for ("" for a cluster of our own), its folder and its store."""
-
-    address: str
-    folder: str = ""
-    store: int = 0
-    environment: dict[str, str | None] = field(default_factory=dict)  # as it was before
+_session: tuple[str, ExitStack] | None = None
 
 
-_session: _Session | None = None
-
-
-def joined(size: int = 0) -> Any:
-    """Ray, connected to the cluster of ``RAY_ADDRESS``, else to a local one with room for `size` bytes that are shared.
+def connect() -> Any:
+    """Ray, connected to the cluster of ``RAY_ADDRESS``, else to a local cluster with a token, bound to 127.0.0.1.
 
     A program that has called ``ray.init`` itself keeps its cluster.
     """
     global _session
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
     address = os.environ.get(ADDRESS, "").strip()
     address = "" if address == "local" else address
-    if ray.is_initialized() and (
-        _session is None or (_session.address == address and (address or size <= _session.store // 2))
-    ):
+    ray: Any = sys.modules.get("ray")
+    if ray and ray.is_initialized() and (_session is None or _session[0] == address):
         return ray
-    left()
-    if address:
-        _check(address)
-        _session = _join(ray, address)
-    else:
-        _session = _start(ray, size)
-    _quiet(True)
+    disconnect()
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    with ExitStack() as stack:
+        if address:
+            _check(address)
+        # Ray reads its variables once, when it is imported, so they stay set.
+        os.environ.update(QUIET | (_mode() if address else _local()))
+        try:
+            import ray
+        except ImportError as error:
+            raise ValueError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
+        if not address:
+            from joblib import cpu_count
+
+            folder = _temporary_folder(stack)
+            settings |= {"num_cpus": cpu_count(), "include_dashboard": False, "_temp_dir": folder}
+        stack.callback(ray.shutdown)
+        try:
+            ray.init(address or "local", **settings)
+        except Exception as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            what = f"{ADDRESS}={address}" if address else "a local Ray cluster did not start"
+            raise ValueError(f"{what}: {reason}") from error
+        _session = address, stack.pop_all()
     return ray
 
 
-def left() -> None:
-    """End our connection, and with it the local cluster if we started one."""
+@atexit.register
+def disconnect() -> None:
+    """End our connection to Ray, and the local cluster if we started one."""
     global _session
-    if _session is None:
-        return
-    ended, _session = _session, None
-    import ray
-
-    ray.shutdown()
-    _restore(ended.environment)
-    _quiet(False)
-    if ended.folder:
-        _remove(ended.folder)
+    if _session is not None:
+        (_, stack), _session = _session, None
+        stack.close()
 
 
-atexit.register(left)
-
-
-def _start(ray: Any, size: int) -> _Session:
-    """A quiet cluster of this machine; its token is made for it alone, and is nowhere on the disk."""
-    from joblib import cpu_count
+def _temporary_folder(stack: ExitStack) -> str:
+    """A folder with a short name, as sockets need it, until the stack closes or this process is killed."""
     from joblib.externals.loky.backend import resource_tracker
 
-    before = _set(
-        RAY_USAGE_STATS_ENABLED="0",
-        RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",  # else some releases warn of a default that will change
-    )
-    if MODE not in os.environ and not {TOKEN, TOKEN_PATH} & set(os.environ):
-        before |= _set(**{MODE: "token", TOKEN: secrets.token_hex(32)})
-        _read_again()
-    store = max(STORE, 2 * size + STORE // 2)
     folder = tempfile.mkdtemp(prefix="eo-ray-", dir=None if len(tempfile.gettempdir()) < 24 else "/tmp")
-    resource_tracker.register(folder, "folder")  # removed also when this process is killed
-    roomy = _free("/dev/shm") > 1.1 * store
-    try:
-        ray.init(
-            address="local",
-            num_cpus=cpu_count(),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=store,
-            _temp_dir=folder,  # sockets have short names, so it is not under a deep folder
-            _plasma_directory=None if roomy else folder,
+    resource_tracker.register(folder, "folder")
+    stack.callback(resource_tracker.unregister, folder, "folder")
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _mode() -> dict[str, str]:
+    """Authentication on, if it is not set and there is a token: then the address is all that one has to set."""
+    given = {TOKEN, TOKEN_PATH} & set(os.environ) or Path("~/.ray/auth_token").expanduser().exists()
+    return {MODE: "token"} if MODE not in os.environ and given else {}
+
+
+def _local() -> dict[str, str]:
+    """Settings of a local cluster: listen at 127.0.0.1 only, with a token of this process if there is no other."""
+    loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    if {MODE, TOKEN, TOKEN_PATH} & set(os.environ):
+        return loopback | _mode()
+    if sys.modules.get("ray"):
+        raise ValueError(
+            f"Ray was imported before its token could be set: set {MODE}=token and {TOKEN} before Python starts, "
+            "or connect with ray.init"
         )
-    except Exception as error:
-        _restore(before)
-        _remove(folder)
-        raise ValueError(f"a local Ray cluster did not start: {_line(error)}") from error
-    return _Session("", folder, store, before)
+    return loopback | {MODE: "token", TOKEN: secrets.token_hex(32)}
 
 
-def _remove(folder: str) -> None:
-    from joblib.externals.loky.backend import resource_tracker
-
-    shutil.rmtree(folder, ignore_errors=True)
-    resource_tracker.unregister(folder, "folder")
-
-
-def _join(ray: Any, address: str) -> _Session:
-    before = _set(RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0", **_mode())
-    _read_again()
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:
-        _restore(before)
-        raise ValueError(f"{ADDRESS}={address}: {_line(error)}") from error
-    return _Session(address, environment=before)
-
-
+# Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
 PROBE = """
 import logging, sys, ray
-ray.init(address=sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
-ray.shutdown()
+try:
+    ray.init(sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
+except Exception as error:
+    sys.exit(str(error))
 """
 
 
 def _check(address: str) -> None:
-    """Say in one line what keeps us from a cluster, within the time limit."""
-    limit = _time_limit()
-    end = time.monotonic() + limit
-    if "://" in address:
-        raise ValueError(
-            f"{ADDRESS} must be HOST:PORT of the head, 'auto' or 'local', got {address!r}: this program becomes a "
-            "part of the cluster, so start it on one of its nodes (Ray Client is not used)"
-        )
+    """Raise ValueError, one line, if the cluster at this address cannot be used."""
+    text = os.environ.get(TIME_LIMIT, "20")
+    seconds: object = float(text) if text.replace(".", "", 1).isdecimal() else text
+    limit = number(f"{TIME_LIMIT} (seconds)", seconds, "(0, inf)")
+    host, _, port = address.rpartition(":")
     if address != "auto":
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-            raise ValueError(f"{ADDRESS} must be HOST:PORT of the head, 'auto' or 'local', got {address!r}")
+        if "://" in address or not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+            raise ValueError(
+                f"{ADDRESS} must be HOST:PORT of the head, 'auto' or 'local', got {address!r}: this program becomes a "
+                "part of the cluster, so start it on one of its nodes (Ray Client is not used)"
+            )
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=limit).close()
         except OSError as error:
@@ -276,128 +245,26 @@ def _check(address: str) -> None:
                 f"no Ray cluster answers at {ADDRESS}={address} ({error}): is its head running, and is this its port? "
                 f"({TIME_LIMIT}={limit:g} seconds is how long it may take)"
             ) from None
-    with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(
+    try:
+        tried = subprocess.run(
             [sys.executable, "-c", PROBE, address],
-            env=os.environ | _mode(),
+            env=os.environ | _mode() | {"RAY_NUM_REDIS_GET_RETRIES": "2"},
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            capture_output=True,
+            text=True,
+            timeout=limit,
         )
-        try:
-            while child.poll() is None and time.monotonic() < end:
-                time.sleep(0.05)
-                if b"InvalidAuthToken" in _read(said):
-                    break
-        finally:
-            late = child.poll() is None
-            child.kill()
-            code = child.wait()
-        words = _read(said).decode(errors="replace")
-    if "InvalidAuthToken" in words or "AuthenticationError" in words:
-        raise ValueError(
-            f"the Ray cluster at {address} does not take our token ({_token()}): set {MODE}=token and "
-            f"{TOKEN_PATH}=FILE, with the file that the head was started with"
-        )
-    if late:
+    except subprocess.TimeoutExpired:
         raise ValueError(
             f"what answers at {ADDRESS}={address} did not let us in within {limit:g} seconds: is it the port of a Ray "
             f"head? ({TIME_LIMIT} sets another limit)"
+        ) from None
+    if tried.returncode:
+        reason = (tried.stderr.strip() or f"exit code {tried.returncode}").splitlines()[-1].partition(". ")[0]
+        mode = os.environ.get(MODE, "token" if _mode() else "not set")
+        source = next((name for name in (TOKEN, TOKEN_PATH) if os.environ.get(name)), "~/.ray/auth_token")
+        sent = f"our token is from {source}" if mode == "token" else f"{MODE} is {mode}, so no token was sent"
+        raise ValueError(
+            f"the Ray cluster at {address} cannot be joined: {reason} ({sent}). If the token is the reason, set "
+            f"{MODE}=token and {TOKEN_PATH}=FILE, with the file that the head was started with"
         )
-    if code:
-        why = words.strip().splitlines()[-1] if words.strip() else f"exit code {code}"
-        raise ValueError(f"the Ray cluster at {address} cannot be joined: {why}")
-
-
-def _read(file: Any) -> bytes:
-    """What a child has written so far, without moving its place in the file."""
-    words: bytes = os.pread(file.fileno(), 2**20, 0)
-    return words
-
-
-def _time_limit() -> float:
-    text = os.environ.get(TIME_LIMIT, "20")
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = 0.0
-    if not 0 < limit < float("inf"):
-        raise ValueError(f"{TIME_LIMIT} must be a number of seconds above 0, got {text!r}")
-    return limit
-
-
-def _mode() -> dict[str, str]:
-    """Authentication on, if nothing is said about it and a token is at hand: then the address is all one has to set."""
-    at_hand = {TOKEN, TOKEN_PATH} & set(os.environ) or Path("~/.ray/auth_token").expanduser().exists()
-    return {MODE: "token"} if MODE not in os.environ and at_hand else {}
-
-
-def _token() -> str:
-    """Where our token comes from, not what it is."""
-    if os.environ.get(MODE, "token" if _mode() else "").lower() != "token":
-        return f"{MODE} is {os.environ.get(MODE, 'not set')}, so none was sent"
-    for variable in (TOKEN, TOKEN_PATH):
-        if os.environ.get(variable):
-            return f"from {variable}"
-    return "from ~/.ray/auth_token"
-
-
-def _read_again() -> None:
-    """Make Ray forget the token and the mode that it read when it was imported."""
-    with suppress(ImportError, AttributeError):  # other releases have other names, or read it each time
-        inside = import_module("ray._raylet")
-        inside.Config.initialize("")
-        inside.AuthenticationTokenLoader.instance().reset_cache()
-
-
-def _quiet(on: bool) -> None:
-    """Take what Ray says of lost workers as notes: it would print pages of its logs among our output."""
-    with suppress(ImportError, AttributeError):  # other releases have other names, and stay loud
-        inside: Any = import_module("ray._private.worker")
-        loud = getattr(inside.print_to_stdstream, "__wrapped__", inside.print_to_stdstream)
-
-        @wraps(loud)
-        def note(data: dict[str, Any], *_: object, **__: object) -> None:
-            words = " ".join(map(str, data.get("lines", ())))
-            log.debug("Ray: %s", words)
-            if "will be retried" in words or "Raylet is terminated" in words:
-                log.warning("a Ray worker or node was lost: its jobs are handed out again")
-
-        inside.print_to_stdstream = note if on else loud
-
-
-def _set(**variables: str) -> dict[str, str | None]:
-    """Set variables of the environment; what they were before."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    return before
-
-
-def _restore(before: dict[str, str | None]) -> None:
-    for name, value in before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-
-def _free(folder: str) -> int:
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return 0
-
-
-def _size(shared: dict[str, Any]) -> int:
-    """Bytes of the arrays in shared arguments."""
-    if not shared:
-        return 0
-    buffers: list[pickle.PickleBuffer] = []
-    index = pickled(shared, aside=buffers)
-    return len(index) + sum(buffer.raw().nbytes for buffer in buffers)
-
-
-def _line(error: BaseException) -> str:
-    """The first line of an error, or its kind."""
-    words = str(error).strip().splitlines()
-    return words[0] if words else type(error).__name__
