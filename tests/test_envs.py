@@ -156,7 +156,7 @@ def test_many_mazes_at_once_are_many_mazes(limit: int | None, rng: np.random.Gen
         (lambda: MazeEnv(eo.MDP(np.eye(2)), render_mode="ansi"), "without coords cannot be drawn"),
         (lambda: MazeEnv("S.G").reset(options={"start": 9}), "start must be a state in 0..2, got 9"),
         (lambda: MazeEnv("four-roms"), "did you mean 'four-rooms'"),
-        (lambda: MazeVectorEnv("S.G", 0), "num_envs and max_episode_steps must be at least 1"),
+        (lambda: MazeVectorEnv("S.G", 0), "num_envs must be a whole number from 1, got 0"),
         (lambda: MazeVectorEnv("S.G", 2, render_mode="ansi"), "are not drawn"),
     ],
 )
@@ -426,7 +426,7 @@ class Pushed(Counter):
         ("FrozenLake-v9", "no environment 'FrozenLake-v9'"),
         ("no_such_module:Maze-v0", "no environment 'no_such_module:Maze-v0'"),
         (7, "give a Gymnasium environment or its id, got int"),
-        (Table({0: {0: [(1.0, 5, 0, False)]}}), "the table of Table names state 5 of 1 states"),
+        (Table({0: {0: [(1.0, 5, 0, False)]}}), "the table of Table has a state 5, but there are 1 states"),
         (Table({0: {0: [(0.5, 0, 0, False)]}}), "transition rows must sum to 1"),
     ],
     ids=str,
@@ -445,7 +445,7 @@ def test_actions_of_a_wrapper_are_not_the_tables() -> None:
 def test_save_without_restore_and_a_limit_of_nothing() -> None:
     with pytest.raises(ValueError, match="save and restore go together, got only save"):
         from_env(Counter(), save=lambda env: env.count)
-    with pytest.raises(ValueError, match="max_states must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_states must be a whole number from 1, got 0"):
         from_env(Counter(), max_states=0)
 
 

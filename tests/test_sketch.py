@@ -25,7 +25,7 @@ def test_text_has_a_wall_around():
 
 def test_large_maps_are_drawn_coarser():
     lines = sketch.text(cells(100, 7), ["."] * 700).split("\n")
-    assert len(lines) <= sketch.CLIP + 2
+    assert len(lines) <= sketch.MAX_SIDE + 2
     assert sketch.coarse(np.zeros((48, 48)), 48).shape == (48, 48)
     assert sketch.coarse(np.zeros((49, 2)), 48).shape == (25, 1)
 

@@ -1,7 +1,7 @@
-"""Our mazes as Gymnasium ids, known as soon as both packages are imported, in either order.
+"""Gymnasium ids of our mazes, registered as soon as both packages are imported, in either order.
 
 Gymnasium reads no plug-in entry points, so a package registers at import. ``import eigenoptions`` must not load
-Gymnasium for those who do not use it; so where Gymnasium is not there yet, registration waits for its import.
+Gymnasium for those who do not use it; so if Gymnasium is not loaded yet, registration waits for its import.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def register_when_possible() -> None:
 
 
 class _Watch(MetaPathFinder):
-    """Finds Gymnasium as usual, once, and registers after it has loaded."""
+    """Finder that finds Gymnasium as usual, once, and registers the ids after it has loaded."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

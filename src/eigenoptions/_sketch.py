@@ -1,7 +1,7 @@
 """Sketches of states on a grid, as text for the terminal and as a small SVG for a notebook.
 
-The nouns of the library show themselves with these; figures for a paper are made in `plots`.
-Nothing here knows what a state means: it gets coordinates and one glyph, number or action a state.
+The records of the library use them for `__str__` and `_repr_html_`; figures for a paper are made in `plots`. The
+functions take coordinates, and one glyph, number or action per state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 ARROWS = "↑→↓←"
 STOP = "●"
 WALL = "█"
-CLIP = 48  # a terminal map wider or higher than this is drawn coarser
+# Most rows and columns of a map in the terminal; larger ones are drawn coarser.
+MAX_SIDE = 48
 
 
 def layout(coords: NDArray[np.int_]) -> NDArray[np.int64]:
@@ -53,7 +54,7 @@ def coarse(grid: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
-    """One character a state, walls filled in.
+    """One character per state, walls filled in.
 
     Examples
     --------
@@ -63,12 +64,12 @@ def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     ██.█
     ████
     """
-    grid = np.pad(coarse(layout(coords), CLIP), 1, constant_values=-1)
+    grid = np.pad(coarse(layout(coords), MAX_SIDE), 1, constant_values=-1)
     return "\n".join("".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist())
 
 
 def arrows(policy: NDArray[np.integer[Any]]) -> list[str]:
-    """A glyph a state for a policy row: an arrow for actions 0 to 3, a digit or ``+`` beyond, a dot for TERMINATE.
+    """One glyph per state for a policy row: an arrow for actions 0 to 3, a digit or ``+`` beyond, a dot for TERMINATE.
 
     >>> arrows(np.array([0, 1, -1, 5]))
     ['↑', '→', '●', '5']

@@ -180,9 +180,7 @@ def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: 
         random = explore if learning else epsilon
         s = np.uint32(start)
         origin, gain, discount = s, 0.0, 1.0
-        option, c = -1, 0
-        a = -1
-        taken = 0
+        option, c, a, taken = -1, 0, -1, 0
         while taken < max_steps and s != goal:
             if a < 0:
                 clock += GOLDEN
@@ -225,9 +223,5 @@ def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: 
                     _update(q, highest, origin, c, alpha * (gain + discount * rest - q[origin, c]))
             s = t
             a = following
-        if learning:
-            learning_returns[episode] = s == goal
-            learning_steps[episode] = taken
-        else:
-            returns[episode] = s == goal
-            steps[episode] = taken
+        (learning_returns if learning else returns)[episode] = s == goal
+        (learning_steps if learning else steps)[episode] = taken

@@ -1,4 +1,4 @@
-"""Which states are passages between rooms, and betweenness (paper, Appendix C)."""
+"""Passages between rooms, and betweenness of states (paper, Appendix C)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def passages(indptr, indices, radius):  # type: ignore[no-untyped-def]
-    """Mask of states, with two neighbours or more, no two of which meet within `radius` steps without the state."""
+    """Mask of the states with two or more neighbours, no two of which meet within `radius` steps without the state."""
     n = len(indptr) - 1
     passage = np.zeros(n, dtype=np.bool_)
     depth = np.full(n, -1, dtype=np.int32)
@@ -42,7 +42,7 @@ def passages(indptr, indices, radius):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def betweenness(indptr, indices, sources):  # type: ignore[no-untyped-def]
-    """Shortest paths from `sources` to all states that pass through each state (Brandes, 2001)."""
+    """Number of shortest paths from `sources` to all states through each state (Brandes, 2001)."""
     n = len(indptr) - 1
     score = np.zeros(n)
     depth = np.empty(n, dtype=np.int32)

@@ -344,7 +344,7 @@ def _print_maps(options: OptionSet) -> None:
 
     assert options.coords is not None
     low, high = options.coords.min(axis=0), options.coords.max(axis=0)
-    step = -(-int((high - low).max() + 1) // sketch.CLIP)
+    step = -(-int((high - low).max() + 1) // sketch.MAX_SIDE)
     shown = ((options.coords - low) % step == 0).all(axis=1)
     cells, most = (options.coords[shown] - low) // step, MAX_MAPS if step == 1 else MAX_COARSE_MAPS
     blocks = []

@@ -1,7 +1,8 @@
 """Breadth-first exploration of a deterministic environment: its exact MDP, where it shows no transition table.
 
-A `Probe` says how a state is told from others (`key`), kept (`save`) and put back (`restore`). MiniGrid's is built in;
-other environments are copied, and their states are told apart by the observation.
+A `Probe` identifies a state (`key`), saves it and restores it. MiniGrid's is built in; other environments are copied,
+and their states identified by the observation. `options.lookahead.Clones` also copies environments, but from one state
+at a time and without a key.
 """
 
 from __future__ import annotations
@@ -24,20 +25,21 @@ from eigenoptions.mdp import MDP
 log = logging.getLogger("eigenoptions")
 
 Progress = Callable[[int, int], object]
-Key = Callable[[Any, Any], Hashable]  # of the unwrapped environment and its observation
+# Of the unwrapped environment and its observation.
+Key = Callable[[Any, Any], Hashable]
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
 
 
-class StateLimitReached(ValueError):  # noqa: N818 (it says what happened)
-    """Exploration found more states than it was allowed to; what was found is in `mdp`.
+class StateLimitReached(ValueError):  # noqa: N818 (a public name)
+    """Exploration found more than `max_states` states; `mdp` holds the states found.
 
     Attributes
     ----------
     mdp
         The explored part. States that were found but not expanded stay put under every action.
     expanded
-        How many of its states have their true successors.
+        Number of its states that have their true successors.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class StateLimitReached(ValueError):  # noqa: N818 (it says what happened)
 
 @dataclass(frozen=True)
 class Probe:
-    """How states are told apart, kept and put back; `coords` places them in a picture, if it can."""
+    """How states are identified, saved and restored; `coords` places them in a picture, where possible."""
 
     key: Key
     save: Save
@@ -66,7 +68,7 @@ class Probe:
 
 
 def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Probe:
-    """Make the probe for an environment: of what was given, and of the built-in parts."""
+    """Probe for an environment: the functions that were given, and built-in ones for the others."""
     name = name_of(env)
     if (save is None) != (restore is None):
         raise ValueError(f"save and restore go together, got only {'save' if restore is None else 'restore'}")
@@ -91,7 +93,7 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
 def explore(
     env: Any, probe: Probe, n_actions: int, max_states: int, progress: Progress | None, seed: int | None
 ) -> tuple[MDP, dict[Hashable, int]]:
-    """Find the MDP that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
+    """MDP of the states that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
 
     Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied or draws
     random numbers in a step.
@@ -119,35 +121,37 @@ def explore(
                     break
                 numbers[key] = found
                 row.append(found)
-                if not terminated and found not in queued:  # an ended episode has no successors
+                # An ended episode has no successors.
+                if not terminated and found not in queued:
                     queued.add(found)
                     queue.append((found, probe.save(base)))
             else:
                 rows[number] = row
             if progress is not None and (len(rows) % 64 == 0 or not queue or full):
                 progress(len(rows), len(numbers))
-    n = len(numbers)
-    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
-    for number, row in rows.items():
-        successors[number] = row
-    table = csr_array(
-        (np.ones(successors.size), successors.ravel(), np.arange(successors.size + 1)),
-        shape=(successors.size, n),
-    )
-    mdp = MDP(table, coords=probe.coords(list(numbers)), start=0, name=name)
+    mdp = MDP(_table(rows, len(numbers), n_actions), coords=probe.coords(list(numbers)), start=0, name=name)
     if full:
         raise StateLimitReached(
-            f"{name} has more than max_states={max_states} states: {len(rows)} of the {n} found were expanded; raise "
-            "max_states, or take the part that was found from .mdp of this error",
+            f"{name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found were "
+            "expanded; raise max_states, or take the part that was found from .mdp of this error",
             mdp,
             len(rows),
         )
-    log.info("%s: %d states found by exploration", name, n)
+    log.info("%s: %d states found by exploration", name, len(numbers))
     return mdp, numbers
 
 
+def _table(rows: dict[int, list[int]], n: int, n_actions: int) -> csr_array:
+    """Transitions of a deterministic table; states without a row stay put under every action."""
+    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
+    for number, row in rows.items():
+        successors[number] = row
+    size = successors.size
+    return csr_array((np.ones(size), successors.ravel(), np.arange(size + 1)), shape=(size, n))
+
+
 def name_of(env: Any) -> str:
-    """Name an environment by its id, or its class."""
+    """The id of an environment, or the name of its class."""
     spec = getattr(env, "spec", None)
     return str(spec.id) if spec is not None else type(env.unwrapped).__name__
 
@@ -157,7 +161,7 @@ def _nowhere(keys: list[Any]) -> None:
 
 
 def _rehearse(name: str, base: Any, probe: Probe, saved: Any, n_actions: int) -> None:
-    """One action twice from the first state: a copy that does not carry the whole state shows itself here."""
+    """Take each action twice from the first state, to detect a copy that does not hold the whole state."""
     for action in range(n_actions):
         seen = []
         for _ in range(2):
@@ -172,10 +176,10 @@ def _rehearse(name: str, base: Any, probe: Probe, saved: Any, n_actions: int) ->
 
 
 def _taken(name: str, base: Any, action: int) -> tuple[Any, bool]:
-    """Take an action that must not draw random numbers; the observation, and whether the episode ended."""
-    before = _dice(base)
+    """Take an action that must not draw random numbers: the observation, and whether the episode ended."""
+    before = _generator_state(base)
     obs, _, terminated, _, _ = base.step(action)
-    if _dice(base) != before:
+    if _generator_state(base) != before:
         raise ValueError(
             f"{name} draws random numbers in a step: only a deterministic environment can be explored; "
             "sample this one with collect"
@@ -193,14 +197,14 @@ def _guarded(name: str, part: Callable[..., Any], *arguments: Any) -> Any:
         ) from error
 
 
-def _dice(base: Any) -> Any:
-    """Where the environment's random numbers stand; None before it has any."""
+def _generator_state(base: Any) -> Any:
+    """State of the environment's random generator; None before it has one."""
     generator = getattr(base, "_np_random", None)
     return None if generator is None else generator.bit_generator.state
 
 
 def _finite(space: Any) -> bool:
-    """Whether observations of a space are whole numbers, so that equal states show equal observations."""
+    """Whether observations of a space are whole numbers, so that equal states have equal observations."""
     if isinstance(space, spaces.Tuple | spaces.Dict):
         return all(map(_finite, space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces))
     if isinstance(space, spaces.Box):
@@ -209,7 +213,7 @@ def _finite(space: Any) -> bool:
 
 
 def _frozen(obs: Any) -> Hashable:
-    """Turn an observation into something that can be looked up."""
+    """An observation as a key of a dictionary."""
     if isinstance(obs, dict):
         return tuple((k, _frozen(obs[k])) for k in sorted(obs))
     if isinstance(obs, tuple | list):
@@ -230,7 +234,7 @@ def _put_back(base: Any, saved: dict[str, Any]) -> None:
 
 @contextmanager
 def _silent(base: Any) -> Iterator[None]:
-    """Show nothing while exploring; what a MiniGrid agent sees is the greater part of its time, and not needed."""
+    """Switch rendering off, and MiniGrid's observations, which take most of its time and are not needed."""
     mode, draws = base.render_mode, hasattr(base, "gen_obs")
     base.render_mode = None
     if draws:
@@ -246,7 +250,7 @@ def _silent(base: Any) -> Iterator[None]:
 class _MiniGrid:
     """Key, save and restore for MiniGrid: the grid with its doors, what is carried, position and direction.
 
-    Equal things look equal: two balls of one colour may swap places and the state is the same.
+    Equal objects have equal codes: if two balls of one colour swap places, the state is the same.
     """
 
     def __init__(self) -> None:
@@ -257,7 +261,7 @@ class _MiniGrid:
         return Probe(self.key, self.save, self.restore, self.coords)
 
     def see(self, env: Any) -> None:
-        """Take note of a new grid: each object's code, and its doors (the only things that change by themselves)."""
+        """Read a new grid: each object's code, and its doors (the only objects that change in place)."""
         self.grid = env.grid
         self.codes = {thing: self.code(thing) for thing in env.grid.grid}
         self.doors = [thing for thing in env.grid.grid if hasattr(thing, "is_locked")]
@@ -276,7 +280,8 @@ class _MiniGrid:
         codes = self.codes
         try:
             cells = bytes([codes[thing] for thing in env.grid.grid])
-        except KeyError:  # what came out of a box
+        except KeyError:
+            # An object that came out of a box.
             codes.update({thing: self.code(thing) for thing in env.grid.grid})
             cells = bytes([codes[thing] for thing in env.grid.grid])
         doors = tuple([(door.is_open, door.is_locked) for door in self.doors])
@@ -298,7 +303,7 @@ class _MiniGrid:
         env.step_count = 0
 
     def coords(self, keys: list[Any]) -> NDArray[np.int_] | None:
-        """Four maps, one a direction (right, down, left, up), if that gives every state a place of its own."""
+        """Four maps, one per direction (right, down, left, up), if that gives every state its own place."""
         high, wide = self.size
         places = [(y + (high + 1) * (d // 2), x + (wide + 1) * (d % 2)) for *_, x, y, d in keys]
         return np.array(places) if len(set(places)) == len(places) else None

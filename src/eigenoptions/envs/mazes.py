@@ -1,7 +1,7 @@
 """Mazes as Gymnasium environments: one at a time (`MazeEnv`) and many at once in NumPy (`MazeVectorEnv`).
 
 The observation is the number of the state; reaching the goal gives reward 1 and ends the episode (Section 4.2).
-Both take any finite `MDP`, so a table of one's own is an environment too.
+Both accept any finite `MDP`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from eigenoptions import _sketch as sketch
+from eigenoptions._checks import whole
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
-COLOURS = np.array(  # wall, free, start, goal, agent
+# Of wall, free cell, start, goal and agent.
+COLOURS = np.array(
     [(70, 70, 70), (255, 255, 255), (198, 219, 239), (116, 196, 118), (230, 97, 1)], dtype=np.uint8
 )
 
@@ -31,15 +33,15 @@ COLOURS = np.array(  # wall, free, start, goal, agent
 class MazeEnv(gym.Env[Any, Any]):
     """A maze (or any finite `MDP`) as a Gymnasium environment; made by ``gym.make("eigenoptions/FourRooms-v0")``.
 
-    Without a start in the map, an episode starts in a random state; without a goal it never ends by itself. There is
-    no time limit unless one is asked for: ``gym.make(..., max_episode_steps=100)``.
+    Without a start in the map, an episode starts in a random state; without a goal it never ends. There is no time
+    limit unless one is given: ``gym.make(..., max_episode_steps=100)``.
 
     Parameters
     ----------
     maze
-        A built-in name, the text of a map, a path to one, or an `MDP`.
+        A source of `eigenoptions.maze` (a name, a map by rule, the text of a map, a path), or an `MDP`.
     start, goal
-        States to use instead of the map's.
+        States that replace the map's.
     render_mode
         ``"rgb_array"``, ``"ansi"`` or None.
 
@@ -48,7 +50,7 @@ class MazeEnv(gym.Env[Any, Any]):
     mdp
         The dynamics, with start and goal.
     P, initial_state_distrib
-        The same as the tables of Gymnasium's toy environments: ``P[s][a] = [(p, s', reward, terminated)]``.
+        The same as tables of Gymnasium's toy environments: ``P[s][a] = [(p, s', reward, terminated)]``.
 
     Examples
     --------
@@ -88,12 +90,9 @@ class MazeEnv(gym.Env[Any, Any]):
         self.state = 0
         self._goal = -1 if self.mdp.goal is None else self.mdp.goal
         successors = self.mdp.successors
-        self._next = None if successors is None else successors.ravel().item  # a plain int in one call
-        self._below = (
-            np.concatenate([[0.0], np.cumsum(self.mdp.transition.data)])
-            if successors is None
-            else np.empty(0)
-        )
+        # `item` returns a plain int in one call.
+        self._next = None if successors is None else successors.ravel().item
+        self._below = _running_sum(self.mdp)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -164,15 +163,15 @@ class MazeEnv(gym.Env[Any, Any]):
 
     @cached_property
     def initial_state_distrib(self) -> NDArray[np.float64]:
-        """``(S,)`` chance of each state to be the first."""
+        """``(S,)`` probability of each state to be the first."""
         return _first(self.mdp)
 
 
 class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
     """Many copies of a maze stepped together in NumPy; made by ``gym.make_vec("eigenoptions/FourRooms-v0", 256)``.
 
-    Parameters are those of `MazeEnv`, with ``num_envs`` and ``max_episode_steps`` (None: no limit). Episodes begin anew
-    on the step after their end (Gymnasium's ``NEXT_STEP``): that step's row is a reset and no transition.
+    Parameters are those of `MazeEnv`, with ``num_envs`` and ``max_episode_steps`` (None: no limit). The step after the
+    end of an episode starts a new one (Gymnasium's ``NEXT_STEP``): its row is a reset, not a transition.
 
     Examples
     --------
@@ -201,12 +200,10 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
             raise ValueError(
                 'many mazes at once are not drawn: render one made with vectorization_mode="sync"'
             )
-        if num_envs < 1 or (max_episode_steps is not None and max_episode_steps < 1):
-            raise ValueError(
-                f"num_envs and max_episode_steps must be at least 1, got {num_envs} and {max_episode_steps}"
-            )
+        self.num_envs = whole("num_envs", num_envs)
+        if max_episode_steps is not None:
+            whole("max_episode_steps", max_episode_steps)
         self.mdp = _task(maze, start, goal)
-        self.num_envs = num_envs
         self.single_observation_space = Discrete(self.mdp.n_states)
         self.single_action_space = Discrete(self.mdp.n_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -215,11 +212,7 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         self._goal = -1 if self.mdp.goal is None else self.mdp.goal
         successors = self.mdp.successors
         self._next = None if successors is None else successors.ravel().astype(np.int64)
-        self._below = (
-            np.concatenate([[0.0], np.cumsum(self.mdp.transition.data)])
-            if successors is None
-            else np.empty(0)
-        )
+        self._below = _running_sum(self.mdp)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -259,7 +252,7 @@ def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:
 
 
 def _first(mdp: MDP) -> NDArray[np.float64]:
-    """Chance of each state to be the first: the start, or any state but the goal."""
+    """Probability of each state to be the first: the start, or any state but the goal."""
     chance = np.zeros(mdp.n_states)
     if mdp.start is not None:
         chance[mdp.start] = 1.0
@@ -281,10 +274,15 @@ def _starts(mdp: MDP, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     return drawn + (drawn >= mdp.goal)
 
 
+def _running_sum(mdp: MDP) -> NDArray[np.float64]:
+    """Running sum of the entries of a stochastic table; empty for a deterministic one."""
+    return np.empty(0) if mdp.successors is not None else np.append(0.0, np.cumsum(mdp.transition.data))
+
+
 def _draw(
     mdp: MDP, below: NDArray[np.float64], rows: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw a successor for each row of a stochastic table; `below` is the running sum of its entries."""
+    """Successors drawn for rows of a stochastic table; `below` is the running sum of its entries."""
     table = mdp.transition
     low, high = table.indptr[rows], table.indptr[rows + 1]
     mark = below[low] + rng.random(len(rows)) * (below[high] - below[low])

@@ -1,7 +1,7 @@
 """Stable-Baselines3 with options: buffers that discount a decision by its true duration (paper, Section 2.2).
 
-SB3's agents discount every decision by one gamma, as if an option took a single step, and so value long options far
-too high. These adapters take ``info["discount"]`` of `OptionsWrapper` instead. Needs the extra ``sb3``.
+SB3's agents discount every decision by one gamma, as if an option took a single step, and so overestimate long
+options. These adapters use ``info["discount"]`` of `OptionsWrapper` instead. They need the extra ``sb3``.
 
 ==============  ==========================================================================================
 DQN             ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``
@@ -68,7 +68,7 @@ class SMDPReplayBuffer(ReplayBuffer):
         super().add(obs, next_obs, action, reward, done, infos)
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> ReplayBufferSamples:
-        """Sample as the parent does (which keeps to itself which environment it drew), with the discounts."""
+        """Samples as the parent draws them (it does not return which environment it drew), with the discounts."""
         at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
         after = ((batch_inds + 1) % self.buffer_size, at[1])
         later = self.observations[after] if self.optimize_memory_usage else self.next_observations[at]
@@ -84,19 +84,19 @@ class SMDPReplayBuffer(ReplayBuffer):
 
 
 class _TrueDiscounts(RolloutBuffer):
-    """Advantages in which step t is discounted by what the decision at t really took."""
+    """Advantages in which step t is discounted by the duration of the decision at t."""
 
     discounts: NDArray[np.float32]
 
     def reset(self) -> None:
-        """Forget the last rollout."""
+        """Clear the last rollout."""
         super().reset()
         self.discounts = np.full((self.buffer_size, self.n_envs), np.nan, dtype=np.float32)
 
     def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: NDArray[Any]) -> None:
-        """Work out GAE with a discount a decision: ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``."""
+        """GAE with one discount per decision: ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``."""
         if np.isnan(self.discounts).any():
-            raise ValueError("the buffer knows no discounts: pass callback=SMDPDiscounts() to learn")
+            raise ValueError("the buffer has no discounts: pass callback=SMDPDiscounts() to learn")
         values = last_values.clone().cpu().numpy().flatten()
         goes_on = 1.0 - dones.astype(np.float32)
         advantage = np.zeros(self.n_envs, dtype=np.float32)
@@ -112,7 +112,7 @@ class _TrueDiscounts(RolloutBuffer):
 class SMDPRolloutBuffer(_TrueDiscounts):
     """A rollout buffer for PPO and A2C that discounts each decision by its true duration.
 
-    A rollout buffer is not shown the infos, so it works together with the callback `SMDPDiscounts`.
+    A rollout buffer does not receive the infos, so the callback `SMDPDiscounts` passes the discounts to it.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class SMDPRolloutBuffer(_TrueDiscounts):
 
 
 class SMDPMaskableRolloutBuffer(_TrueDiscounts, MaskableRolloutBuffer):
-    """The same for MaskablePPO, which asks the wrapper's `action_masks` and never picks an unavailable option.
+    """The same for MaskablePPO, which calls the wrapper's `action_masks` and never takes an unavailable option.
 
     Examples
     --------
@@ -147,10 +147,10 @@ class SMDPMaskableRolloutBuffer(_TrueDiscounts, MaskableRolloutBuffer):
 
 
 class SMDPDiscounts(BaseCallback):
-    """Hands the discounts of `OptionsWrapper` to the rollout buffer, step by step.
+    """Passes the discounts of `OptionsWrapper` to the rollout buffer, step by step.
 
     Where a time limit cuts an episode, SB3 adds gamma times the value of the last state to the reward. The callback
-    adds the difference to the true discount beforehand, so that this too is exact.
+    adds the difference to the true discount beforehand, so that the sum is exact.
 
     Examples
     --------

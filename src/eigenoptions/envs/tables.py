@@ -1,7 +1,7 @@
 """`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploring it.
 
-`Numbered` is the way back: the explored environment again, with the number of the state as its observation, so that
-options found on its MDP can act in it.
+`Numbered` wraps an explored environment so that its observation is the number of the state, and options found on the
+MDP can act in it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gymnasium.utils import RecordConstructorArgs, seeding
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from eigenoptions._checks import whole
 from eigenoptions.envs.exploring import Key, Progress, Restore, Save, explore, name_of, probe_of
 from eigenoptions.mdp import MDP, reachable
 
@@ -34,34 +35,34 @@ def from_env(
 ) -> MDP:
     """Exact MDP of a finite Gymnasium environment (id or object).
 
-    An environment with a transition table (``env.unwrapped.P``: FrozenLake, Taxi, CliffWalking, our mazes) is read from
-    it. A deterministic one without a table is explored breadth first from ``reset(seed=seed)``: MiniGrid, and whatever
-    can be copied and shows its state in whole numbers, or comes with `key`, `save` and `restore`.
+    A transition table (``env.unwrapped.P``: FrozenLake, Taxi, CliffWalking, our mazes) is read as it is. A
+    deterministic environment without a table is explored breadth first from ``reset(seed=seed)``: MiniGrid, and every
+    other that can be copied and observes its state in whole numbers, or comes with `key`, `save` and `restore`.
 
     Parameters
     ----------
     env
-        An id, with its module where needed (``"minigrid:MiniGrid-FourRooms-v0"``), or an environment. One that is
-        explored is left in some state: reset it before use.
+        An id, with its module where needed (``"minigrid:MiniGrid-FourRooms-v0"``), or an environment. Exploration
+        leaves it in some state: reset it before use.
     max_states
-        The most states to find. Beyond it `StateLimitReached` is raised, which carries what was found.
+        Most states to find. Beyond it `StateLimitReached` is raised, which holds the states found.
     key
-        ``key(env.unwrapped, obs)``: something hashable that tells states apart.
+        ``key(env.unwrapped, obs)`` returns a hashable object that identifies the state.
     save, restore
         ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``.
     progress
-        Called with the numbers of states expanded and found.
+        Called with the number of states expanded and found.
     seed
-        Of the reset before exploring; the layouts of MiniGrid depend on it.
+        Seed of the reset before exploring; the layouts of MiniGrid depend on it.
 
     Returns
     -------
     MDP
-        States keep the environment's numbers. Where an episode has ended, every action stays put; so it does in states
-        that no chain of moves reaches at all (CliffWalking's cliff): a table may list moves there, but they never
-        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the one end of an
-        episode with the highest reward, if there is one; `coords` is there where the states lie on a grid. Our own
-        mazes give their `MDP` as it is: there the goal is a task, not a wall.
+        States keep the environment's numbers. Where an episode has ended, every action stays put. It does so too in
+        states that no sequence of moves reaches (CliffWalking's cliff): the moves that a table lists there never
+        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the end of an episode
+        with the highest reward, if there is only one; `coords` is set where the states lie on a grid. Our own mazes
+        return their `MDP` as it is: there the goal is a task, not a wall.
 
     Examples
     --------
@@ -76,8 +77,7 @@ def from_env(
                 f"a wrapper gives {name_of(made)} {n_actions} actions in place of {count_actions(made.unwrapped)}: "
                 "give the environment inside"
             )
-        if not isinstance(max_states, int) or max_states < 1:
-            raise ValueError(f"max_states must be at least 1, got {max_states!r}")
+        whole("max_states", max_states)
         if key is None and save is None and restore is None:
             mdp = _known(made, n_actions)
             if mdp is not None:
@@ -95,9 +95,9 @@ def from_env(
 class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """An environment whose observation is the number of its state in `mdp`.
 
-    Exploring gives states numbers that the environment itself does not show. With this wrapper options found on the MDP
-    can act in it, ``OptionsWrapper(Numbered(env), options)``. Every episode has the explored layout: ``reset`` uses
-    `seed` whatever it is given.
+    Exploration numbers the states, but the environment does not observe these numbers. With this wrapper options found
+    on the MDP can act in it, ``OptionsWrapper(Numbered(env), options)``. Every episode has the explored layout:
+    ``reset`` uses `seed` whatever seed it is given.
 
     Parameters
     ----------
@@ -127,9 +127,8 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         seed: int = 0,
     ) -> None:
         kept = {"max_states": max_states, "key": key, "save": save, "restore": restore, "seed": seed}
-        RecordConstructorArgs.__init__(
-            self, _disable_deepcopy=True, **kept
-        )  # Gymnasium can make it again from its spec
+        # Gymnasium rebuilds the wrapper from these.
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **kept)
         gym.Wrapper.__init__(self, made_env(env))
         self._probe = probe_of(self.env, key, save, restore)
         self._seed = seed
@@ -143,9 +142,10 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[int, dict[str, Any]]:
         """Begin again in the explored layout."""
         base = self.env.unwrapped
-        dice = base.np_random if seed is None else seeding.np_random(seed)[0]
+        generator = base.np_random if seed is None else seeding.np_random(seed)[0]
         obs, info = self.env.reset(seed=self._seed, options=options)
-        base.np_random = dice  # the layout's seed must not start the same random numbers in every episode
+        # The layout's seed must not give the same random numbers in every episode.
+        base.np_random = generator
         return self._number(obs), info
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
@@ -163,7 +163,7 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 
 def made_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Make the environment of an id; an environment is given back as it is."""
+    """The environment of an id; an environment is returned as it is."""
     if isinstance(env, gym.Env):
         return env
     if not isinstance(env, str):
@@ -175,7 +175,7 @@ def made_env(env: str | gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 
 def count_actions(env: Any) -> int:
-    """Count the actions; only ``Discrete(n)`` will do."""
+    """Number of actions; ValueError unless the space is ``Discrete(n)``."""
     space = getattr(env, "single_action_space", env.action_space)
     if not isinstance(space, Discrete) or space.start != 0:
         raise ValueError(
@@ -186,12 +186,13 @@ def count_actions(env: Any) -> int:
 
 
 def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
-    """Read the MDP that an environment shows without being explored, if it does."""
+    """MDP that an environment has without being explored, or None."""
     return _known(env, count_actions(env))
 
 
 def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
-    if count_actions(env.unwrapped) != n_actions:  # a wrapper's actions are not those of the table
+    # A wrapper's actions are not those of the table.
+    if count_actions(env.unwrapped) != n_actions:
         return None
     if env.has_wrapper_attr("mdp") and isinstance(mdp := env.get_wrapper_attr("mdp"), MDP):
         return mdp
@@ -200,7 +201,7 @@ def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
 
 
 def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
-    """Read ``P[s][a] = [(p, s', reward, done)]``; ends of episodes and states that are never reached stay put."""
+    """MDP of ``P[s][a] = [(p, s', reward, done)]``; ends of episodes and states never reached stay put."""
     base, name, space = env.unwrapped, name_of(env), env.unwrapped.observation_space
     n = int(space.n) if isinstance(space, Discrete) else len(P)
     outcomes = [
@@ -213,7 +214,7 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
     row, to, p, reward, done = (np.array(part) for part in zip(*outcomes, strict=True))
     if to.min() < 0 or max(to.max(), row.max() // n_actions) >= n:
         raise ValueError(
-            f"the table of {name} names state {max(to.max(), row.max() // n_actions)} of {n} states"
+            f"the table of {name} has a state {max(to.max(), row.max() // n_actions)}, but there are {n} states"
         )
     at = row // n_actions
     first = _first_states(base, n, np.setdiff1d(to[done], to[~done]))
@@ -251,7 +252,7 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
 
 
 def _first_states(base: Any, n: int, only_ends: NDArray[np.int_]) -> NDArray[np.float64]:
-    """Weight of each state to be the first; where the environment does not say, any that is not just an end."""
+    """Weight of each state as the first; without a known distribution, all that are not only ends are equal."""
     given = getattr(base, "initial_state_distrib", None)
     if given is not None and np.shape(given) == (n,):
         return np.asarray(given, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""Finite dynamics and the graph they span (paper, Sections 2 and 3).
+"""Finite dynamics and their graph (paper, Sections 2 and 3).
 
-Holds `MDP` (a transition table), `Transitions` (samples), maze text and its reading, and `graph`:
-the weights W of an undirected graph whose nodes are states and whose edges are transitions.
-Row ``s * n_actions + a`` of ``MDP.transition`` is the distribution p(. | s, a).
+`MDP` (a transition table), `Transitions` (samples), `maze`, `graph` (the weights W of an undirected graph whose nodes
+are states and whose edges are transitions) and `reachable`. Row ``s * n_actions + a`` of ``MDP.transition`` is the
+distribution p(. | s, a).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class MDP:
     Attributes
     ----------
     transition
-        ``(S * A, S)`` csr array; row ``s * A + a`` is p(. | s, a). A dense ``(S, A, S)`` array is taken too.
+        ``(S * A, S)`` csr array; row ``s * A + a`` is p(. | s, a). A dense ``(S, A, S)`` array is accepted too.
     n_states, n_actions
-        S and A; read off the table when left out.
+        S and A; by default read off the table.
     coords
         ``(S, 2)`` row and column of each state, for pictures only, or None.
     start, goal
         State numbers of a task, or None.
     name
-        What to call it in tables and titles.
+        Name in tables and titles.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class MDP:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the state space and its dynamics: what an options file is checked against."""
+        """Hash of the state space and its dynamics, by which options files are checked."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(f"{self.n_states},{self.n_actions};".encode())
         for part in (self.transition.indptr, self.transition.indices):
@@ -142,7 +142,7 @@ class MDP:
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """A batch of experience (Section 5.1): what samples of an environment look like.
+    """A batch of experience: samples of an environment (Section 5.1).
 
     Attributes
     ----------
