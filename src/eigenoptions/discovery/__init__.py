@@ -203,8 +203,8 @@ def _is_environment_id(source: str | Path) -> bool:
 
 def _exact(source: Any, progress: Progress | None) -> Source:
     """The exact MDP of an environment that is finite; else the environment, to be sampled."""
-    from eigenoptions.envs.exploring import name_of
     from eigenoptions.envs.tables import from_env, known_mdp, made_env
+    from eigenoptions.options.lookahead import name_of
 
     created = callable(source) and (isinstance(source, type) or not hasattr(source, "step"))
     env = made_env(source() if created else source)

@@ -203,9 +203,9 @@ def opened(env: Any, n_envs: int | None = None, max_episode_steps: int | None = 
     ...     cliff.space
     Discrete(48)
     """
-    from eigenoptions.envs.exploring import name_of
     from eigenoptions.envs.sampler import mdp_of, vectorised
     from eigenoptions.envs.tables import count_actions
+    from eigenoptions.options.lookahead import name_of
 
     copies = 1 if is_environment(env) else DEFAULT_COPIES
     envs, owned = vectorised(env, copies if n_envs is None else n_envs, max_episode_steps)

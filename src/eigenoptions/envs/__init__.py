@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
-from eigenoptions.envs.exploring import StateLimitReached
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
-from eigenoptions.envs.tables import Numbered, from_env
+from eigenoptions.envs.tables import Numbered, StateLimitReached, from_env
 from eigenoptions.envs.wrapper import OptionsWrapper, run_options
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from eigenoptions import files
-from eigenoptions.envs.exploring import Progress
 from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
+from eigenoptions.envs.tables import Progress
 from eigenoptions.mdp import Transitions
 from eigenoptions.parallel import Engine, current, on_engine, pmap
 

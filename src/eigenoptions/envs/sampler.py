@@ -14,12 +14,13 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, whole
-from eigenoptions.envs.exploring import name_of
 from eigenoptions.envs.mazes import MazeVectorEnv
 from eigenoptions.envs.tables import count_actions, known_mdp
 from eigenoptions.envs.wrapper import check_options
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import batch_of_one
+from eigenoptions.options.lookahead import name_of
 
 # Transitions per chunk, or fewer where observations are large.
 CHUNK_ROWS, CHUNK_BYTES = 16_384, 1 << 26
@@ -154,7 +155,7 @@ class Sampler:
         final = after.copy()
         for j in np.flatnonzero(ended):
             last = infos["final_obs"][j]
-            final[j] = last if self.features is None else np.asarray(self.features(_batch_of_one(last)))[0]
+            final[j] = last if self.features is None else np.asarray(self.features(batch_of_one(last)))[0]
         return final
 
     def _row_bytes(self) -> int:
@@ -324,12 +325,6 @@ def _one(obs: Any, j: Any) -> Any:
     if isinstance(obs, dict):
         return {k: _one(v, j) for k, v in obs.items()}
     return tuple(_one(v, j) for v in obs) if isinstance(obs, tuple) else obs[j]
-
-
-def _batch_of_one(obs: Any) -> Any:
-    if isinstance(obs, dict):
-        return {k: np.asarray(v)[None] for k, v in obs.items()}
-    return tuple(np.asarray(v)[None] for v in obs) if isinstance(obs, tuple) else np.asarray(obs)[None]
 
 
 def _identity(part: Any) -> str | None:

@@ -1,4 +1,7 @@
-"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploring it.
+"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by breadth-first exploration.
+
+A `Probe` identifies a state of a deterministic environment (`key`), saves it and restores it. MiniGrid's is built in;
+other environments are copied, and their states identified by the observation.
 
 `Numbered` wraps an explored environment so that its observation is the number of the state, and options found on the
 MDP can act in it.
@@ -6,21 +9,59 @@ MDP can act in it.
 
 from __future__ import annotations
 
+import copy
 import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs, seeding
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._checks import whole
-from eigenoptions.envs.exploring import Key, Progress, Restore, Save, explore, name_of, probe_of
+from eigenoptions.envs.minigrid import MiniGrid
 from eigenoptions.mdp import MDP, reachable
+from eigenoptions.options.lookahead import name_of
 
 log = logging.getLogger("eigenoptions")
+
+Progress = Callable[[int, int], object]
+# Of the unwrapped environment and its observation.
+Key = Callable[[Any, Any], Hashable]
+Save = Callable[[Any], Any]
+Restore = Callable[[Any, Any], object]
+
+
+class StateLimitReached(ValueError):  # noqa: N818 (a public name)
+    """Exploration found more than `max_states` states; `mdp` holds the states found.
+
+    Attributes
+    ----------
+    mdp
+        The explored part. States that were found but not expanded stay put under every action.
+    expanded
+        Number of its states that have their true successors.
+
+    Examples
+    --------
+    >>> try:
+    ...     from_env("minigrid:MiniGrid-Empty-5x5-v0", max_states=10)
+    ... except StateLimitReached as reached:
+    ...     print(reached.mdp.n_states, reached.expanded)
+    10 5
+    """
+
+    def __init__(self, message: str, mdp: MDP, expanded: int) -> None:
+        super().__init__(message)
+        self.mdp = mdp
+        self.expanded = expanded
 
 
 def from_env(
@@ -79,7 +120,7 @@ def from_env(
             )
         whole("max_states", max_states)
         if key is None and save is None and restore is None:
-            mdp = _known(made, n_actions)
+            mdp = known_mdp(made)
             if mdp is not None:
                 if mdp.n_states > max_states:
                     raise ValueError(
@@ -187,10 +228,7 @@ def count_actions(env: Any) -> int:
 
 def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
     """MDP that an environment has without being explored, or None."""
-    return _known(env, count_actions(env))
-
-
-def _known(env: gym.Env[Any, Any], n_actions: int) -> MDP | None:
+    n_actions = count_actions(env)
     # A wrapper's actions are not those of the table.
     if count_actions(env.unwrapped) != n_actions:
         return None
@@ -272,3 +310,184 @@ def _coords(base: Any, n: int) -> NDArray[np.int_] | None:
     if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == n:
         return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(np.int64)
     return None
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How states are identified, saved and restored; `coords` places them in a picture, where possible."""
+
+    key: Key
+    save: Save
+    restore: Restore
+    coords: Callable[[list[Any]], NDArray[np.int_] | None] = lambda keys: None
+
+
+def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Probe:
+    """Probe for an environment: the functions that were given, and built-in ones for the others."""
+    name = name_of(env)
+    if (save is None) != (restore is None):
+        raise ValueError(f"save and restore go together, got only {'save' if restore is None else 'restore'}")
+    base = env.unwrapped
+    if MiniGrid.fits(base):
+        grid = MiniGrid()
+        built_in = Probe(grid.key, grid.save, grid.restore, grid.coords)
+    else:
+        if key is None and not _finite(env.observation_space):
+            raise ValueError(
+                f"{name} has no transition table and its observations are not finite ({env.observation_space}): "
+                "pass key=, or sample it with collect and use features"
+            )
+        built_in = Probe(lambda _, obs: _frozen(obs), _copied, _put_back)
+    return Probe(
+        key or built_in.key,
+        save or built_in.save,
+        restore or built_in.restore,
+        built_in.coords if key is None else lambda keys: None,
+    )
+
+
+def explore(
+    env: Any, probe: Probe, n_actions: int, max_states: int, progress: Progress | None, seed: int | None
+) -> tuple[MDP, dict[Hashable, int]]:
+    """MDP of the states that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
+
+    Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied or draws
+    random numbers in a step.
+    """
+    base, name = env.unwrapped, name_of(env)
+    obs, _ = env.reset(seed=seed)
+    with _silent(base):
+        numbers: dict[Hashable, int] = {probe.key(base, obs): 0}
+        first = _guarded(name, probe.save, base)
+        _rehearse(name, base, probe, first, n_actions)
+        queued = {0}
+        queue: deque[tuple[int, Any]] = deque([(0, first)])
+        rows: dict[int, list[int]] = {}
+        full = False
+        while queue and not full:
+            number, saved = queue.popleft()
+            row = []
+            for action in range(n_actions):
+                probe.restore(base, saved)
+                obs, terminated = _taken(name, base, action)
+                key = probe.key(base, obs)
+                found = numbers.get(key, len(numbers))
+                if found == max_states:
+                    full = True
+                    break
+                numbers[key] = found
+                row.append(found)
+                # An ended episode has no successors.
+                if not terminated and found not in queued:
+                    queued.add(found)
+                    queue.append((found, probe.save(base)))
+            else:
+                rows[number] = row
+            if progress is not None and (len(rows) % 64 == 0 or not queue or full):
+                progress(len(rows), len(numbers))
+    mdp = MDP(_table(rows, len(numbers), n_actions), coords=probe.coords(list(numbers)), start=0, name=name)
+    if full:
+        raise StateLimitReached(
+            f"{name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found were "
+            "expanded; raise max_states, or take the part that was found from .mdp of this error",
+            mdp,
+            len(rows),
+        )
+    log.info("%s: %d states found by exploration", name, len(numbers))
+    return mdp, numbers
+
+
+def _table(rows: dict[int, list[int]], n: int, n_actions: int) -> csr_array:
+    """Transitions of a deterministic table; states without a row stay put under every action."""
+    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
+    for number, row in rows.items():
+        successors[number] = row
+    size = successors.size
+    return csr_array((np.ones(size), successors.ravel(), np.arange(size + 1)), shape=(size, n))
+
+
+def _rehearse(name: str, base: Any, probe: Probe, saved: Any, n_actions: int) -> None:
+    """Take each action twice from the first state, to detect a copy that does not hold the whole state."""
+    for action in range(n_actions):
+        seen = []
+        for _ in range(2):
+            _guarded(name, probe.restore, base, saved)
+            obs, _ = _taken(name, base, action)
+            seen.append(probe.key(base, obs))
+        if seen[0] != seen[1]:
+            raise ValueError(
+                f"{name} cannot be put back: action {action} of the first state led to two different states; "
+                "pass save= and restore= that keep its whole state"
+            )
+
+
+def _taken(name: str, base: Any, action: int) -> tuple[Any, bool]:
+    """Take an action that must not draw random numbers: the observation, and whether the episode ended."""
+    before = _generator_state(base)
+    obs, _, terminated, _, _ = base.step(action)
+    if _generator_state(base) != before:
+        raise ValueError(
+            f"{name} draws random numbers in a step: only a deterministic environment can be explored; "
+            "sample this one with collect"
+        )
+    return obs, terminated
+
+
+def _guarded(name: str, part: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return part(*arguments)
+    except Exception as error:
+        raise ValueError(
+            f"{name} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
+            "or sample it with collect"
+        ) from error
+
+
+def _generator_state(base: Any) -> Any:
+    """State of the environment's random generator; None before it has one."""
+    generator = getattr(base, "_np_random", None)
+    return None if generator is None else generator.bit_generator.state
+
+
+def _finite(space: Any) -> bool:
+    """Whether observations of a space are whole numbers, so that equal states have equal observations."""
+    if isinstance(space, spaces.Tuple | spaces.Dict):
+        return all(map(_finite, space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces))
+    if isinstance(space, spaces.Box):
+        return space.dtype is not None and space.dtype.kind in "iub"
+    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text)
+
+
+def _frozen(obs: Any) -> Hashable:
+    """An observation as a key of a dictionary."""
+    if isinstance(obs, dict):
+        return tuple((k, _frozen(obs[k])) for k in sorted(obs))
+    if isinstance(obs, tuple | list):
+        return tuple(map(_frozen, obs))
+    if isinstance(obs, np.ndarray):
+        return obs.item() if obs.ndim == 0 else obs.tobytes()
+    return obs.item() if isinstance(obs, np.generic) else obs  # type: ignore[no-any-return]
+
+
+def _copied(base: Any) -> dict[str, Any]:
+    return copy.deepcopy(vars(base))
+
+
+def _put_back(base: Any, saved: dict[str, Any]) -> None:
+    vars(base).clear()
+    vars(base).update(copy.deepcopy(saved))
+
+
+@contextmanager
+def _silent(base: Any) -> Iterator[None]:
+    """Switch rendering off, and MiniGrid's observations, which take most of its time and are not needed."""
+    mode, draws = base.render_mode, hasattr(base, "gen_obs")
+    base.render_mode = None
+    if draws:
+        base.gen_obs = dict
+    try:
+        yield
+    finally:
+        base.render_mode = mode
+        if draws:
+            del base.gen_obs

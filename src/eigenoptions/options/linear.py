@@ -100,7 +100,7 @@ class LinearOption:
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
-        before, after = (self.options.potential(_batch(o), 1)[self.place, 0] for o in (obs, next_obs))
+        before, after = (self.options.potential(batch_of_one(o), 1)[self.place, 0] for o in (obs, next_obs))
         return float(after - before)
 
     @cached_property
@@ -220,7 +220,7 @@ class LinearOptionSet(Sequence[LinearOption]):
             raise ValueError(
                 "these options look ahead: bind them to an environment with options.look_ahead(env)"
             )
-        return self.actions(_batch(obs), 1)[:, 0]
+        return self.actions(batch_of_one(obs), 1)[:, 0]
 
     def look_ahead(
         self,
@@ -252,10 +252,10 @@ class LinearOptionSet(Sequence[LinearOption]):
 
     def _look(self, obs: Any) -> NDArray[np.int64]:
         assert self.model is not None
-        here = self.potential(_batch(obs), 1)[:, 0]
+        here = self.potential(batch_of_one(obs), 1)[:, 0]
         gains = np.stack(
             [
-                np.mean([self.potential(_batch(o), 1)[:, 0] for o in ends], axis=0)
+                np.mean([self.potential(batch_of_one(o), 1)[:, 0] for o in ends], axis=0)
                 for ends in self.model.outcomes()
             ]
         )
@@ -337,7 +337,7 @@ def _features(options: LinearOptionSet) -> str:
     return f"{d} feature{'s' * (d != 1)}"
 
 
-def _batch(obs: Any) -> Any:
+def batch_of_one(obs: Any) -> Any:
     """A batch of one observation."""
     if isinstance(obs, dict):
         return {name: np.asarray(part)[None] for name, part in obs.items()}
