@@ -1,4 +1,4 @@
-"""The chart of a run of the benchmarks: growth with the states, and ratios against what one would use instead."""
+"""The chart of a run of the benchmarks: growth with the number of states, and ratios against alternatives."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every benchmark in one run, and one table of what came out: ``make bench``.
+"""Every benchmark in one run, and one table of the results: ``make bench``.
 
 Runs the files of this folder one after the other, each in a process of its own, and writes into ``out/bench``:
-`table.md`, `rows.csv`, `results.json`, `chart.png` and `chart.svg`, and what each file printed. The exit code is 1 when
+`table.md`, `rows.csv`, `results.json`, `chart.png` and `chart.svg`, and the output of each file. The exit code is 1 if
 an aim is missed or a file fails. ``--docs FILE`` puts the last results between the two markers of a page, and the chart
 beside it; nothing is run then.
 """
@@ -42,7 +42,8 @@ FIRST = (
     "gram",
     "wrapper",
 )
-PATIENCE = 1800  # seconds for one file, far more than any should take
+# Seconds after which a file is killed; none should take that long.
+TIMEOUT_SECONDS = 1800
 NUMBERS = {"ours", "theirs", "we are faster", "measured", "exponent", "wall time", "exit code"}
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 TARGET = re.compile(r"(.*?),? target (.*): (met|MISSED)\s*$")
@@ -51,7 +52,7 @@ PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "simpleoptions", "simpleenvs
 
 
 def benchmarks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
-    """The files to run: those named, or all; the well-known ones first."""
+    """The files to run: those named, or all, those of `FIRST` first."""
     found = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem not in NO_BENCHMARKS}
     unknown = [name for name in only if name not in found]
     if unknown:
@@ -61,7 +62,7 @@ def benchmarks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
 
 
 def machine() -> dict[str, Any]:
-    """Where and when: what a reader needs to judge the times."""
+    """Machine, date and versions, which a reader needs to judge the times."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -87,39 +88,39 @@ def machine() -> dict[str, Any]:
 
 
 def run(path: Path, out: Path, quick: bool) -> dict[str, Any]:
-    """One file: its rows, its exit code, its time. What it says is shown as it comes, and kept."""
+    """Run one file: its rows, exit code and time. Its output is printed and written to a file."""
     rows = out / f"{path.stem}.jsonl"
     rows.unlink(missing_ok=True)
     env = {**os.environ, "EIGENOPTIONS_ROWS": str(rows), "PYTHONUNBUFFERED": "1"}
     env |= dict.fromkeys(THREADS, "1") | {"PYGAME_HIDE_SUPPORT_PROMPT": "1"}
     text = path.read_text(encoding="utf-8")
-    knows = "import record" in text or "--quick" in text
-    command = [sys.executable, str(path), *(["--quick"] if quick and knows else [])]
+    takes_quick = "import record" in text or "--quick" in text
+    command = [sys.executable, str(path), *(["--quick"] if quick and takes_quick else [])]
     began = time.perf_counter()
-    heard: list[dict[str, Any]] = []
+    printed: list[dict[str, Any]] = []
     with (
-        open(out / f"{path.stem}.txt", "w", encoding="utf-8") as said,
+        open(out / f"{path.stem}.txt", "w", encoding="utf-8") as log,
         subprocess.Popen(
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
         ) as process,
     ):
-        limit = threading.Timer(PATIENCE, process.kill)
+        limit = threading.Timer(TIMEOUT_SECONDS, process.kill)
         limit.start()
         assert process.stdout is not None
         for line in process.stdout:
-            said.write(line)
-            heard += [said_aim(path.stem, found) for found in [TARGET.match(line)] if found]
+            log.write(line)
+            printed += [printed_aim(path.stem, found) for found in [TARGET.match(line)] if found]
             print("   ", line, end="", flush=True)
         code = process.wait()
         limit.cancel()
     entries = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
     rows.unlink(missing_ok=True)
     spent = time.perf_counter() - began
-    return {"part": path.stem, "seconds": spent, "exit": code, "entries": entries or heard}
+    return {"part": path.stem, "seconds": spent, "exit": code, "entries": entries or printed}
 
 
-def said_aim(part: str, found: re.Match[str]) -> dict[str, Any]:
-    """An aim from the line that states it, for benchmarks that only print."""
+def printed_aim(part: str, found: re.Match[str]) -> dict[str, Any]:
+    """An aim from the line that states it, for benchmarks that write no rows."""
     what, bound, verdict = found.groups()
     return {
         "kind": "aim", "part": part, "what": f"{part}: {what.strip()}",
@@ -141,9 +142,8 @@ def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[s
             f"[{i + 1}/{len(files)}] {path.name}: {parts[-1]['seconds']:.0f} s, {spent:.0f} s in all",
             flush=True,
         )
-        write(
-            {"about": about, "parts": parts}, out
-        )  # after each part, so that a killed run leaves what it has
+        # After each part, so that a killed run leaves its results so far.
+        write({"about": about, "parts": parts}, out)
     return {"about": about, "parts": parts}
 
 
@@ -177,11 +177,12 @@ def entries(results: dict[str, Any], kind: str = "") -> list[dict[str, Any]]:
 
 
 def aims(results: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
-    """What is promised, in one list: the aims that benchmarks state, and that each of them runs."""
+    """All aims in one list: those that benchmarks state, and that each of them runs without an error."""
     found = [(e["what"], e["aim"], number(e["measured"]), bool(e["met"])) for e in entries(results, "aim")]
     for part in results["parts"]:
         missed = any(e["kind"] == "aim" and not e["met"] for e in part["entries"])
-        if part["exit"] and not missed:  # otherwise the exit code says what the row says already
+        # With a missed aim the exit code adds nothing to its row.
+        if part["exit"] and not missed:
             found.append((f"benchmarks/{part['part']}.py", "ends well", f"exit code {part['exit']}", False))
     return found
 

@@ -42,8 +42,8 @@ def measure(kind: str, side: int) -> dict[str, Any]:
     eo.discover(eo.maze(maps.rooms_map(3, 3)), 4)  # compiled before the clock starts, both ways to a spectrum
     eo.discover(eo.maze(maps.perfect_map(20, 20)), 4)
     base = record.peak()
-    said = text(kind, side)
-    reading, mdp = record.clock(lambda: eo.maze(said))
+    map_text = text(kind, side)
+    reading, mdp = record.clock(lambda: eo.maze(map_text))
     n = mdp.n_states
     repeat = 5 if n < 20_000 else 2 if n < 200_000 else 1
     graph, W = record.seconds(lambda: eo.graph(mdp), repeat)

@@ -2,7 +2,7 @@
 
 Memory by a triad ``a = b + s c`` over arrays far larger than any cache (24 bytes an element), on one core and on two.
 Against it the solver's sweeps, by the bytes that a sweep would move if nothing stayed in a cache. The Arcade Learning
-Environment by frames a second, in a bare loop over `ale_py` and through `eigenoptions.atari.Emulator`.
+Environment by frames per second, in a bare loop over `ale_py` and through `eigenoptions.atari.Emulator`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def triad(a, b, c, s):  # type: ignore[no-untyped-def]
 
 
 def memory(cores: int) -> float:
-    """GB a second of wall time, all cores together, the best of five."""
+    """GB per second of wall time, all cores together, the best of five."""
     arrays = [[np.ones(ELEMENTS // cores) for _ in range(3)] for _ in range(cores)]
     triad(*(part[:8] for part in arrays[0]), 2.0)
     with ThreadPoolExecutor(cores) as pool:
@@ -46,7 +46,7 @@ def memory(cores: int) -> float:
 
 
 def sweeps(limit: float) -> None:
-    """Backups a second of eight options at once on a tiling of rooms, in units of the triad."""
+    """Backups per second of eight options at once on a tiling of rooms, in units of the triad."""
     from eigenoptions._kernels.planning import LANES, climb, moves
     from eigenoptions.options.solver import renumbered
 
@@ -102,7 +102,7 @@ def emulator(game: str = "Freeway") -> None:
     )
 
     if ale.game_over() or ours.over:
-        raise SystemExit(f"{game} was over before {FRAMES} frames: these are no frames a second")
+        raise SystemExit(f"{game} was over before {FRAMES} frames: its frames per second cannot be measured")
 
     def there_and_back() -> None:
         for _ in range(FRAMES // 10):

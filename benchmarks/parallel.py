@@ -3,7 +3,7 @@
 Learning experiments of a second or longer, one after the other, on worker processes (from a cold start, and once they
 are up), on a Ray cluster of this machine, and on two Ray nodes with one CPU each. Then the costs: to start, of a job
 that does nothing, of an array that all jobs share. These are wall times, so the aim holds only on an idle machine, and
-a busy one is said to be busy; what the busiest worker spent in CPU seconds says how fast it would be alone.
+a busy one is reported as busy; the CPU seconds of the busiest worker tell how fast an idle one would be.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def touch(job: int, table: np.ndarray) -> float:
 
 
 def idle(seconds: float = 1.0) -> float:
-    """The share of this machine's cores that nobody uses now; 1 where the system does not say."""
+    """The share of this machine's cores that are idle; 1 where the system does not report it."""
 
     def times() -> np.ndarray:
         with open("/proc/stat", encoding="ascii") as file:

@@ -1,7 +1,7 @@
-"""What the benchmarks share: clocks, and the rows in which they say what they measured.
+"""What the benchmarks share: clocks, and the rows in which they report their results.
 
 Every benchmark prints its rows. Where ``EIGENOPTIONS_ROWS`` names a file they are written there as well, one JSON
-object a line, for the table that ``compare.py`` makes. Times are CPU seconds unless a row says otherwise.
+object per line, for the table of ``compare.py``. Times are CPU seconds unless a row states otherwise.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def say(*words: Any) -> None:
 
 
 def row(what: str, ours: float, theirs: float, against: str, *, unit: str = "s", note: str = "") -> float:
-    """Two measurements of the same work; the ratio says how many times better ours is (below 1: we lose)."""
+    """Two measurements of the same work; the ratio is how many times better ours is (below 1: it is worse)."""
     ratio = ours / theirs if unit.endswith("/s") else theirs / ours
     say(f"  {what}: ours {number(ours)} {unit}, {against} {number(theirs)} {unit}: {number(ratio)}x  {note}")
     _keep("row", what=what, ours=ours, theirs=theirs, against=against, unit=unit, ratio=ratio, note=note)

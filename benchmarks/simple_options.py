@@ -1,6 +1,6 @@
 """All eigenoptions of four rooms, and learning with them, against the package `simpleoptions`.
 
-Run ``python benchmarks/simple_options.py``. The generator of simpleoptions 0.11.0 raises as shipped. What is mended
+Run ``python benchmarks/simple_options.py``. The generator of simpleoptions 0.11.0 raises as shipped. What is repaired
 here, at run time and nowhere else, is the list `MENDED`; it changes which value is read, not how often or how fast.
 
 Two of its conventions differ from ours, and are taken over for the comparison. Its graph has a self-loop at every cell
@@ -44,11 +44,11 @@ MENDED = (
 )
 
 
-def mended() -> Any:
+def repaired() -> Any:
     """The module of simpleoptions' eigenoptions, with the corrections of `MENDED`."""
     if importlib.util.find_spec("tqdm") is None:
         record.say(
-            "  mended: ModuleNotFoundError: tqdm is imported but not declared: a stand-in without a bar"
+            "  repaired: ModuleNotFoundError: tqdm is imported but not declared: a stand-in without a bar"
         )
         stand_in = types.ModuleType("tqdm")
         stand_in.tqdm = lambda items, **_: items  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def mended() -> Any:
     for error, old, new, times in MENDED:
         if source.count(old) != times:
             raise SystemExit(f"simpleoptions {version('simpleoptions')} is another one: {old!r} is not there")
-        record.say(f"  mended: {error}: {old!r} is now {new!r} ({times}x)")
+        record.say(f"  repaired: {error}: {old!r} is now {new!r} ({times}x)")
         source = source.replace(old, new)
     exec(compile(source, str(module.__file__), "exec"), vars(module))
     return module
@@ -125,7 +125,7 @@ def discovery(generator: Any) -> None:
     fast = min(before, record.seconds(lambda: ours(mdp, None), 20)[0])
     usual = record.seconds(lambda: eo.discover(mdp, 2 * n, skip_zero=False), 20)[0]
     check(mdp, options, eo.spectrum(looped(mdp)).values)
-    peer = f"simpleoptions {version('simpleoptions')}, mended"
+    peer = f"simpleoptions {version('simpleoptions')}, repaired"
     ratio = record.row(
         f"all {2 * n} eigenoptions, {name}", fast, slow, peer, note="its graph, self-loops included"
     )
@@ -146,11 +146,11 @@ def growth(generator: Any) -> None:
         slow = record.clock(lambda make=make, env=env: quietly(lambda: make.generate_options(env)))[0]
         record.point("20 options, open room, simpleoptions", side * side, slow)
         record.point("20 options, open room, ours", side * side, fast)
-    record.row(f"{2 * k} options, open room of {side * side} states", fast, slow, "simpleoptions, mended")
+    record.row(f"{2 * k} options, open room of {side * side} states", fast, slow, "simpleoptions, repaired")
 
 
 def learning(module: Any) -> None:
-    """Steps a second of learning with options: both update every option that agrees with a step."""
+    """Steps per second of learning with options: both update every option that agrees with a step."""
     from simpleoptions import OptionAgent, PrimitiveOption
 
     text = (Path(eo.__file__).parent / "mazes" / "four-rooms.txt").read_text().strip()
@@ -187,7 +187,7 @@ def main() -> int:
     if importlib.util.find_spec("simpleoptions") is None or importlib.util.find_spec("simpleenvs") is None:
         record.skip("simpleoptions", "it is not installed: pip install 'eigenoptions[bench]'")
         return 1  # the aim against it cannot be said to be met
-    module = mended()
+    module = repaired()
     discovery(module.EigenoptionGenerator)
     growth(module.EigenoptionGenerator)
     learning(module)

@@ -2,7 +2,7 @@
 
 A maze is opened, walls are drawn by mouse, and for each edit two times are read: the server's own (its Server-Timing
 header, which the page shows too) and the whole way in the browser, from sending the maze to the last pixel drawn. Also
-the size of the first page load. Without starlette, playwright or chromium there is nothing to measure, and it says so.
+the size of the first page load. Without starlette, playwright or chromium nothing is measured, which is reported.
 """
 
 from __future__ import annotations

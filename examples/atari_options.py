@@ -30,9 +30,9 @@ with tempfile.TemporaryDirectory() as folder:
 env = gym.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
 agent = eo.OptionsWrapper(env, bind(options, env), max_duration=100)
 obs, info = agent.reset(seed=0)
-dice = np.random.default_rng(0)
+rng = np.random.default_rng(0)
 for _ in range(20):
-    action = int(dice.choice(np.flatnonzero(info["action_mask"])))
+    action = int(rng.choice(np.flatnonzero(info["action_mask"])))
     obs, reward, terminated, truncated, info = agent.step(action)
     name = options.labels[info["option"]] if info["option"] >= 0 else f"action {action}"
     print(f"{name:9} {info['duration']:3} frames, chicken at height {obs[14]}")

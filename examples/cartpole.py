@@ -1,7 +1,7 @@
 """CartPole: options from samples, as extra actions for any agent.
 
 Run it with ``python examples/cartpole.py``. Velocities have no bounds, so those of the features come from the samples.
-The table says how far each option climbs the potential that it was made for.
+The table shows how far each option climbs its own potential.
 """
 
 from __future__ import annotations

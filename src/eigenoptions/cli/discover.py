@@ -28,7 +28,7 @@ from eigenoptions.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from eigenoptions.discovery import Source
+    from eigenoptions.discovery.methods import Method
     from eigenoptions.mdp import MDP
     from eigenoptions.options import OptionSet
     from eigenoptions.options.linear import LinearOptionSet
@@ -89,19 +89,16 @@ class Maze:
     out: Folder = None
 
     @property
-    def default_n_options(self) -> int | None:
-        """Number of options where none is given; None for all that the method finds."""
+    def declared(self) -> Method:
+        """Declaration of the method."""
         from eigenoptions.discovery.methods import method
 
-        return method(self.method).n_options
+        return method(self.method)
 
     @property
     def method_settings(self) -> dict[str, Any]:
         """Those of the flags that are settings of the method."""
-        from eigenoptions.discovery.methods import method
-
-        known = method(self.method).settings
-        return {name: getattr(self, name) for name in ("operator", "skip_zero") if name in known}
+        return {k: getattr(self, k) for k in ("operator", "skip_zero") if k in self.declared.settings}
 
 
 @dataclass(frozen=True)
@@ -153,15 +150,17 @@ class Discover(Parallel, Maze):
             sample = self.steps is not None or self.features != "default"
             source = read_source(self.maze, sample, rng=self.rng, progress=status.step)
             settings = self._sampling if source.mdp is None else self.method_settings
+            what = f"sampling {self.maze}" if source.mdp is None else f"{source.mdp.n_states} states"
+            status.begin(f"discovering options: {what}")
             options = discover(
                 source,
-                self.default_n_options if self.n_options is None else self.n_options,
+                self.declared.n_options if self.n_options is None else self.n_options,
                 self.method,
                 gamma=self.gamma,
                 rng=self.rng,
                 engine=self.engine,
                 workers=self.workers,
-                progress=self._reported(source, status),
+                progress=status.step,
                 **settings,
             )
             record: dict[str, Any] = {"n_options": len(options), "rng": self.rng}
@@ -183,11 +182,6 @@ class Discover(Parallel, Maze):
         features = {} if self.features == "default" else {"features": self.features}
         steps = DEFAULT_STEPS if self.steps is None else self.steps
         return {"steps": steps, **features, "skip_zero": self.skip_zero}
-
-    def _reported(self, source: Source, status: Bar) -> Any:
-        what = f"sampling {self.maze}" if source.mdp is None else f"{source.mdp.n_states} states"
-        status.begin(f"discovering options: {what}")
-        return status.step
 
     def _save(self, folder: Path, mdp: MDP | None, options: OptionSet, status: Bar) -> list[Path]:
         """Write the options file and figures; everything is computed before the first file is written."""
@@ -228,23 +222,8 @@ class Discover(Parallel, Maze):
             print_json({"environment": self.maze, "settings": record, "options": rows}, files)
             return
         print_line(f"{options!r}")
-        heads = {"option": "left", "eigenvalue": "right", "sign": "left", "mean length": "right"}
-        heads |= {"started": "right", "ends at (mean observation)": "left"}
-        print_table(
-            heads,
-            [
-                (
-                    row["label"],
-                    f"{row['eigenvalue']:.5g}",
-                    row["sign"] or "",
-                    f"{row['mean_length']:.1f}",
-                    f"{row['started']} of {row['runs']}",
-                    " ".join(f"{x:.3g}" for x in row["ends"][:MAX_NUMBERS])
-                    + (" ..." if len(row["ends"]) > MAX_NUMBERS else ""),
-                )
-                for row in rows
-            ],
-        )
+        heads = ("option", ">eigenvalue", "sign", ">mean length", ">started", "ends at (mean observation)")
+        print_table(heads, map(_linear_cells, rows))
         print_files(files)
 
 
@@ -277,11 +256,10 @@ class Show(Printed):
             return
         rows = [_linear_row(options, i) for i in range(len(options))]
         if self.as_json:
-            print_json({"settings": options.provenance, "options": rows})
+            print_json({"settings": options.provenance, "options": rows}, [])
             return
         print_line(f"{options!r}")
-        heads = {"option": "left", "eigenvalue": "left"}
-        print_table(heads, [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
+        print_table(("option", "eigenvalue"), [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
         simple = {k: v for k, v in options.provenance.items() if isinstance(v, str | int | float)}
         print_line(", ".join(f"{name} {value}" for name, value in simple.items()))
 
@@ -292,8 +270,6 @@ class Mazes(Printed):
 
     def __call__(self) -> None:
         """Run the command."""
-        import json
-
         from eigenoptions.mdp import maze, mazes
 
         found = [maze(name) for name in mazes()]
@@ -301,7 +277,7 @@ class Mazes(Printed):
         if self.as_json:
             texts = ["\n".join(lines).replace("█", "#").replace(" ", ".") for lines in maps]
             rows = [{"name": m.name, **_size(m), "map": text} for m, text in zip(found, texts, strict=True)]
-            print(json.dumps({"mazes": rows}))
+            print_json({"mazes": rows})
             return
         print_side_by_side(
             [
@@ -319,22 +295,8 @@ def show(head: dict[str, Any], options: OptionSet, files: list[Path], as_json: b
         return
     if options.coords is not None:
         _print_maps(options)
-    heads = {"option": "left", "eigenvalue": "right", "sign": "left", "stops at (row, col)": "left"}
-    heads |= {"mean length": "right", "may start in": "right"}
-    print_table(
-        heads,
-        [
-            (
-                Text(row["label"]),
-                "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
-                row["sign"] or "",
-                _places(row),
-                "for ever" if row["mean_length"] is None else f"{row['mean_length']:.2f}",
-                f"{row['start_share']:.0%}",
-            )
-            for row in rows
-        ],
-    )
+    heads = ("option", ">eigenvalue", "sign", "stops at (row, col)", ">mean length", ">may start in")
+    print_table(heads, map(_cells, rows))
     print_files(files)
 
 
@@ -375,17 +337,37 @@ def _row(options: OptionSet, i: int) -> dict[str, Any]:
     }
 
 
-def _places(row: dict[str, Any]) -> str:
-    """Where an option stops, in a few words."""
+def _cells(row: dict[str, Any]) -> tuple[str | Text, ...]:
+    """Cells of a table."""
     places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
     few, more = (places, "") if row["n_stops"] <= 3 else (places[:2], f" +{row['n_stops'] - 2} more")
-    return " ".join(map(str, few)) + more
+    return (
+        Text(row["label"]),
+        "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
+        row["sign"] or "",
+        " ".join(map(str, few)) + more,
+        "for ever" if row["mean_length"] is None else f"{row['mean_length']:.2f}",
+        f"{row['start_share']:.0%}",
+    )
 
 
 def _linear_row(options: LinearOptionSet, i: int) -> dict[str, Any]:
     """Describe an option of a feature space in plain JSON values."""
     o = options[i]
     return {"label": o.label, "eigenvalue": float(o.eigenvalue), "sign": _sign(o.sign)}
+
+
+def _linear_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """Cells of a table."""
+    return (
+        row["label"],
+        f"{row['eigenvalue']:.5g}",
+        row["sign"] or "",
+        f"{row['mean_length']:.1f}",
+        f"{row['started']} of {row['runs']}",
+        " ".join(f"{x:.3g}" for x in row["ends"][:MAX_NUMBERS])
+        + (" ..." if len(row["ends"]) > MAX_NUMBERS else ""),
+    )
 
 
 def _runs(paths: list[Any]) -> dict[str, Any]:

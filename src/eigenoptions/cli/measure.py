@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 DIFFUSION_OPTIONS, LEARNING_OPTIONS = 32, (8, 64)
 # Runs between two steps of the progress bar.
 RUNS_PER_STEP = 10
-# Share of the last episodes whose mean return is shown.
-LAST_SHARE = 0.1
+# The mean return of the last tenth of the episodes is shown.
+LAST_PART = 10
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 32
 
@@ -47,7 +47,7 @@ class Measured(Maze):
     def _discover(self, mdp: MDP, n_options: int | None, gamma: float | None = None) -> OptionSet:
         from eigenoptions.discovery import discover
 
-        if n_options is None and self.default_n_options is not None:
+        if n_options is None and self.declared.n_options is not None:
             n_options = min(DIFFUSION_OPTIONS, mdp.n_states - 1) or None
         settings = self.method_settings
         options: OptionSet = discover(mdp, n_options, self.method, gamma=gamma, rng=self.rng, **settings)
@@ -111,7 +111,7 @@ class Diffusion(Parallel, Measured):
             head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": self._record(options)}
             print_json({**head, "curve": rows}, files)
             return
-        heads = {"options": "right", "added": "left", "diffusion time": "right", "of none": "right"}
+        heads = (">options", "added", ">diffusion time", ">of none")
         print_table(heads, [_diffusion_row(row, curve[0]) for row in rows])
         print_files(files)
 
@@ -202,7 +202,7 @@ class Learn(Printed, Measured):
     def _counts(self, mdp: MDP) -> list[int]:
         """Numbers of options, primitive actions first."""
         if self.n_options is None:
-            if self.default_n_options is None:
+            if self.declared.n_options is None:
                 return [0, len(self._discover(mdp, None))]
             return [0, *dict.fromkeys(min(n, mdp.n_states - 1) for n in LEARNING_OPTIONS)]
         try:
@@ -244,8 +244,8 @@ class Learn(Printed, Measured):
     def _show(
         self, mdp: MDP, options: OptionSet | None, records: dict[int, LearningRecord], files: list[Path]
     ) -> None:
-        last = max(1, int(self.episodes * LAST_SHARE))
-        agents = [
+        last = max(1, self.episodes // LAST_PART)
+        agents: list[dict[str, Any]] = [
             {
                 "options": n,
                 "mean_return": float(record.returns.mean()),
@@ -259,24 +259,11 @@ class Learn(Printed, Measured):
             settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
             print_json({**task, "settings": settings, "agents": agents}, files)
             return
-        heads = {
-            "agent": "left",
-            "mean return": "right",
-            f"last {last}": "right",
-            "return by episode": "left",
-        }
-        print_table(
-            heads,
-            [
-                (
-                    _agent(a["options"]),
-                    f"{a['mean_return']:.3f}",
-                    f"{a['last_return']:.3f}",
-                    _spark(a["curve"]),
-                )
-                for a in agents
-            ],
-        )
+        rows = []
+        for agent in agents:
+            returns = (f"{agent[name]:.3f}" for name in ("mean_return", "last_return"))
+            rows.append((_agent(agent["options"]), *returns, _spark(agent["curve"])))
+        print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
         print_files(files)
 
 

@@ -127,7 +127,7 @@ class Atari(Experiments):
         if self.as_json:
             print_json({"game": found.game, "claims": [vars(claim) for claim in found.claims]}, found.files)
             return
-        heads = dict.fromkeys(("option", "from", "why it is shown", "score"), "left")
+        heads = ("option", "from", "why it is shown", "score")
         rows = [
             (row["label"], f"start {row['start']}", Text(row["reason"]), f"{row['score']:g}")
             for row in found.highlights

@@ -132,16 +132,16 @@ def bar(text: str) -> Iterator[Bar]:
         yield line
 
 
-def print_json(answer: dict[str, Any], files: Sequence[Path] = ()) -> None:
-    """Print one JSON object, the last key of which lists the files that were written."""
-    print(json.dumps({**answer, "files": [str(file) for file in files]}))
+def print_json(answer: dict[str, Any], files: Sequence[Path] | None = None) -> None:
+    """Print one JSON object; its last key lists the files that were written, if any were possible."""
+    print(json.dumps(answer if files is None else {**answer, "files": [str(file) for file in files]}))
 
 
-def print_table(heads: dict[str, str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print a table; `heads` gives for each column its alignment, left or right."""
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """Print a table; columns whose head begins with ``>`` are aligned to the right."""
     table = Table(box=None, pad_edge=False)
-    for name, side in heads.items():
-        table.add_column(name, justify="right" if side == "right" else "left")
+    for head in heads:
+        table.add_column(head.removeprefix(">"), justify="right" if head[0] == ">" else "left")
     for row in rows:
         table.add_row(*row)
     Console(highlight=False).print(table)
