@@ -173,6 +173,30 @@ def test_ties_go_to_terminate_and_near_ties_to_the_first():
     assert eo.solve(mdp, eo.Purpose([1.0 + 1e-10, 0.0, 1.0]), tol=1e-9).policy[0].tolist() == [-1, 1, -1]
 
 
+def test_the_accuracy_of_a_purpose_widens_its_ties():
+    mdp = eo.maze("...")
+
+    def row(difference, accuracy):
+        return eo.solve(mdp, eo.Purpose([1.0 + difference, 0.0, 1.0], accuracy=accuracy)).policy[0].tolist()
+
+    left, first = [-1, 3, -1], [-1, 1, -1]
+    assert row(1e-10, 0.0) == left
+    assert row(1e-10, 1e-15) == row(1e-10, 1e-12) == first
+    assert row(1e-8, 1e-12) == left
+    # bounds that differ between machines give one tolerance, at least ten times as large
+    assert row(3e-8, 2e-9) == row(3e-8, 4e-9) == row(3e-8, 8e-9) == first
+    assert row(3e-7, 8e-9) == left
+
+
+def test_an_accuracy_is_a_number_from_0(corridor):
+    for wrong in (-1.0, np.nan, np.inf):
+        refused(
+            ValueError,
+            lambda a=wrong: eo.solve(corridor, eo.Purpose(np.zeros(7), "x", accuracy=a)),
+            "accuracy of 'x'",
+        )
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.999, 0.99999])
 def test_plateaus_stop_everywhere(four_rooms, gamma, rng):
     for mdp in (four_rooms, slippery(four_rooms)):

@@ -25,8 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 # (an eigenvector) have errors of up to 1e-12.
 EXACT_FLOOR = 1e-12
 COMPUTED_FLOOR = 1e-9
-# Tolerance over the bound on the error of an entry.
+# Tolerance over the bound on the error of an entry. Bounds differ between machines, so where they count (above 1e-10)
+# the tolerance rises in steps of a factor.
 SAFETY_FACTOR = 10.0
+STEP = 100.0
 
 
 def tolerance(scale: ArrayLike, accuracy: ArrayLike, floor: float | None = None) -> NDArray[np.float64]:
@@ -37,18 +39,23 @@ def tolerance(scale: ArrayLike, accuracy: ArrayLike, floor: float | None = None)
     scale
         max|f| of the potential, or one number per potential.
     accuracy
-        Bound on the error of the entries of f (`Purpose.accuracy`); 0 for an exact potential.
+        Bound on the error of the entries of f (`Purpose.accuracy`); 0 for an exact potential. A larger one raises the
+        tolerance, which is at least ten times the bound.
     floor
         Least tolerance relative to `scale`; None: 1e-12 for exact potentials, 1e-9 for others.
 
     Examples
     --------
-    >>> tolerance([2.0, 2.0], [0.0, 1e-14]).tolist()
-    [2e-12, 2e-09]
+    >>> [f"{x:.0e}" for x in tolerance([2.0, 2.0, 2.0], [0.0, 1e-14, 1e-9])]
+    ['2e-12', '2e-09', '2e-07']
     """
-    accuracy = np.asarray(accuracy, dtype=np.float64)
+    scale, accuracy = np.asarray(scale, dtype=np.float64), np.asarray(accuracy, dtype=np.float64)
     floors = np.where(accuracy > 0.0, COMPUTED_FLOOR, EXACT_FLOOR) if floor is None else floor
-    return np.maximum(floors * np.asarray(scale, dtype=np.float64), SAFETY_FACTOR * accuracy)
+    unit = COMPUTED_FLOOR * np.where(scale > 0.0, scale, 1.0)
+    with np.errstate(divide="ignore"):
+        steps = np.ceil(np.log(SAFETY_FACTOR * accuracy / unit) / np.log(STEP))
+    tolerances: NDArray[np.float64] = np.maximum(floors * scale, unit * STEP**steps)
+    return tolerances
 
 
 def first_best(
