@@ -63,11 +63,17 @@ def residual(indptr, indices, weights, degree, high, low, X, Y, values):  # type
             total[c], rest[c] = p, e + degree[i] * Q[i, c]
         for k in range(indptr[i], indptr[i + 1]):
             w, j = weights[k], indices[k]
-            for c in range(b):
-                p, e = _product(w, P[j, c])
-                t, f = _sum(total[c], -p)
-                total[c] = t
-                rest[c] += f - (e + w * Q[j, c])
+            if w == 1.0:
+                for c in range(b):
+                    t, f = _sum(total[c], -P[j, c])
+                    total[c] = t
+                    rest[c] += f - Q[j, c]
+            else:
+                for c in range(b):
+                    p, e = _product(w, P[j, c])
+                    t, f = _sum(total[c], -p)
+                    total[c] = t
+                    rest[c] += f - (e + w * Q[j, c])
         for c in range(b):
             p, e = _product(total[c], high[i])
             q, f = _product(values[c], X[i, c])

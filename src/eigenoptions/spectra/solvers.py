@@ -25,9 +25,9 @@ DENSE_UP_TO_STATES = 200
 SPARE_VECTORS = 2
 MAX_RESTARTS, MAX_STARTS = 100, 3
 # Aims of the refinement: length of a vector's error, within the span of the vectors found and outside of it.
-TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 1e-13
+TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 1e-12
 MAX_CORRECTIONS = 4
-ENTRIES_PER_BLOCK = 2_000_000
+ENTRIES_PER_BLOCK = 1_000_000
 
 # Error of a residual, in units of the norm: double-double arithmetic, and a generous allowance for the sums.
 RESIDUAL_EPS = 1e-30
@@ -73,13 +73,19 @@ class Laplacian:
         columns[mine, self.part[mine]] = self.unit[mine]
         return columns
 
+    def constant(self, x: Array) -> Array:
+        """The part of one vector ``(n,)`` in the null space."""
+        if self.n_zero == 1:
+            return self.unit * (self.unit @ x)
+        return self.unit * np.bincount(self.part, self.unit * x, self.n_zero)[self.part]
+
     def project(self, X: Array) -> Array:
         """Remove the null space from the columns of X ``(n, b)``, in place."""
+        if self.n_zero == 1:
+            X -= np.outer(self.unit, self.unit @ X)
+            return X
         for column in X.T:
-            if self.n_zero == 1:
-                column -= (self.unit @ column) * self.unit
-            else:
-                column -= np.bincount(self.part, self.unit * column, self.n_zero)[self.part] * self.unit
+            column -= self.constant(column)
         return X
 
     def residual(self, X: Array, low: Array, values: Array) -> Array:
@@ -164,11 +170,11 @@ class _Inverse:
         self.expected = 25 + int(2.5 * k)
         # At most the smallest eigenvalue of any unweighted graph of this size (a path), so convergence is fast.
         # Digits lost to a smaller shift come back in `refine`.
-        self.factor = _factor(problem, problem.norm * max(0.1 / n**2, 1e-13))
+        self.factor = _factor(problem, problem.norm * max(0.1 / n**2, 1e-13), problem.norm)
 
     def solve(self, X: Array) -> Array:
         """Solve for the columns of X ``(n, b)``; the result has no part in the null space."""
-        return self.problem.project(self.factor.solve(np.asfortranarray(X)))
+        return self.problem.project(self.factor.solve(np.asfortranarray(X)) / self.problem.norm)
 
     def leading(self, count: int, locked: Array, rng: np.random.Generator) -> Array:
         """About `count` eigenvectors of the smallest eigenvalues, orthogonal to those that are `locked`."""
@@ -176,16 +182,17 @@ class _Inverse:
 
         n = len(self.problem.part)
 
-        def outside(x: Array) -> Array:
-            """Without the null space and what is locked: ARPACK may start again from any vector."""
-            x = self.problem.project(x.reshape(n, -1).copy())
-            return x - locked @ (locked.T @ x) if locked.shape[1] else x
+        def outside(X: Array) -> Array:
+            self.problem.project(X)
+            return X - locked @ (locked.T @ X) if locked.shape[1] else X
 
         def step(x: Array) -> Array:
             self.steps += 1
             if self.progress is not None:
                 self.progress(self.steps, max(self.expected, self.steps + 1))
-            return outside(self.problem.norm * self.factor.solve(outside(x))).ravel()
+            X = x.reshape(n, 1)
+            # ARPACK may start again from any vector.
+            return outside(self.factor.solve(outside(X.copy()) if locked.shape[1] else X)).ravel()
 
         most = n - self.problem.n_zero - locked.shape[1]
         width = max(count + 20, 3 * count // 2)
@@ -210,12 +217,13 @@ class _Inverse:
         return np.asfortranarray(np.linalg.qr(found)[0] if locked.shape[1] else found)
 
 
-def _factor(problem: Laplacian, shift: float) -> Any:
-    """SuperLU factor of the operator plus a shift, in a symmetric order with pivots on the diagonal."""
+def _factor(problem: Laplacian, shift: float, unit: float = 1.0) -> Any:
+    """SuperLU factor of the operator plus a shift, in this unit, in a symmetric order with pivots on the diagonal."""
     from scipy.sparse.linalg import splu
 
     n = problem.matrix.shape[0]
     A = csc_array(problem.matrix + shift * eye_array(n))
+    A.data /= unit
     symmetric = {"SymmetricMode": True}
     return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
@@ -273,7 +281,7 @@ def refine(
     values, low = values.copy(), np.zeros((len(vectors), count), order="F")
     error = np.full(count, np.inf)
     active = np.arange(count)
-    width = max(1, ENTRIES_PER_BLOCK // len(vectors))
+    width = max(4, ENTRIES_PER_BLOCK // len(vectors))
     for attempt in range(MAX_CORRECTIONS + 1):
         label = np.repeat(*np.array([(i, b - a) for i, (a, b) in enumerate(clusters(values, norm))]).T)
         beyond = np.maximum(above - values, EPS * norm)
@@ -283,15 +291,15 @@ def refine(
             R = problem.residual(vectors[:, columns], low[:, columns], old[columns])
             C = vectors.T @ R
             values[columns] += C[columns, np.arange(len(columns))]
-            distance = values[columns] - old[:, None]
             inside = label[:, None] == label[columns]
-            E = np.divide(C, distance, out=np.zeros_like(C), where=~inside)
+            E = np.divide(C, values[columns] - old[:, None], out=np.zeros_like(C), where=~inside)
             now = np.linalg.norm(E, axis=0) + floor[columns]
-            outside = np.zeros(len(columns))
             short = now > np.maximum(TARGET_INSIDE, 2.0 * floor[columns])
+            outside = np.zeros(len(columns))
             if solve is not None:
-                R -= vectors @ C
-                outside += np.linalg.norm(R, axis=0) / beyond[columns]
+                # What is left of the residual beside its part C in the span, or the rounding of this difference.
+                span, whole = np.einsum("ij,ij->j", C, C), np.einsum("ij,ij->j", R, R)
+                outside = np.sqrt(np.maximum(whole - span, EPS * span)) / beyond[columns]
                 now += outside
                 short |= outside > TARGET_OUTSIDE
             short &= now < 0.5 * error[columns]
@@ -299,11 +307,11 @@ def refine(
             if attempt == MAX_CORRECTIONS or not short.any():
                 continue
             left.append(columns[short])
-            step = vectors @ E[:, short]
-            far = np.flatnonzero(outside[short] > TARGET_OUTSIDE)
-            if len(far) and solve is not None:
-                more = solve(R[:, short][:, far])
-                step[:, far] -= more - vectors @ (vectors.T @ more)
+            E, far = E[:, short], np.flatnonzero(outside[short] > TARGET_OUTSIDE)
+            more = solve(R[:, short][:, far]) if len(far) and solve is not None else R[:, :0]
+            E[:, far] += vectors.T @ more
+            step = vectors @ E
+            step[:, far] -= more
             _add(problem, vectors, low, left[-1], step)
         if not left:
             break
@@ -313,8 +321,8 @@ def refine(
 
 def _add(problem: Laplacian, vectors: Array, low: Array, columns: NDArray[np.intp], step: Array) -> None:
     """Add a step to columns kept as unevaluated sums ``vectors + low``, and remove their part in the null space."""
-    X = vectors[:, columns]
-    step += low[:, columns]
-    step += problem.project(X.copy()) - X
-    vectors[:, columns] = X + step
-    low[:, columns] = step - (vectors[:, columns] - X)
+    for column, more in zip(columns, step.T, strict=True):
+        x = vectors[:, column].copy()
+        more += low[:, column] - problem.constant(x)
+        vectors[:, column] += more
+        low[:, column] = more - (vectors[:, column] - x)
