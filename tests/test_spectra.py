@@ -598,3 +598,53 @@ def test_a_spectrum_shows_itself(i_maze):
     bare = eo.spectrum(path(3), operator="combinatorial")
     assert str(bare) == repr(bare) == "Spectrum(3 of dimension 3, combinatorial: 0, 1, 3)"
     assert "<svg" not in bare._repr_html_()
+
+
+# Accuracy ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["tiling 4x4 of 6", "open room 30x30", "four copies", "long path", "barbell"]
+)
+def test_vectors_differ_by_less_than_their_accuracy(name):
+    W, k = LARGE[name]
+    dense, sparse = (eo.spectrum(W, k, solver=solver) for solver in ("dense", "sparse"))
+    assert (np.abs(dense.vectors - sparse.vectors) <= dense.accuracy + sparse.accuracy).all()
+    assert max(dense.accuracy.max(), sparse.accuracy.max()) < 1e-11
+    assert close(dense, sparse) < 1e-12
+
+
+def test_the_accuracy_holds_against_closed_forms():
+    n = 300
+    sp = eo.spectrum(path(n), operator="combinatorial")
+    v = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(n)) / n)
+    v *= np.sign((v * sp.vectors).sum(axis=0)) / np.linalg.norm(v, axis=0)
+    # The closed form itself is rounded.
+    assert (np.abs(sp.vectors - v) <= sp.accuracy + 1e-13).all()
+    assert sp.accuracy.max() < 1e-14
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_upper_end_of_a_cycle(operator):
+    """Every state of a cycle is a peak of every pair of vectors: which one is chosen must not depend on noise."""
+    W = cycle(600)
+    whole = eo.spectrum(W, None, operator, solver="dense")
+    for seed in range(3):
+        assert close(eo.spectrum(W, None, operator, solver="sparse", rng=seed), whole) < 1e-9
+        assert close(eo.spectrum(W, 199, operator, solver="sparse", rng=seed), whole) < 1e-9
+
+
+def test_weights_of_too_wide_a_range_are_refused():
+    W = np.array([[0, 0, 1e14], [0, 0, 1e-14], [1e14, 1e-14, 0]])
+    refused(ValueError, lambda: eo.spectrum(W, operator="random-walk"), "residual", "narrow that range")
+    check(csr_array(W), eo.spectrum(W), lapack(csr_array(W), "normalized"))
+
+
+def test_arrays_are_read_only_and_broken_sparse_arrays_are_refused(four_rooms):
+    sp = eo.spectrum(eo.graph(four_rooms), 3, coords=four_rooms.coords)
+    for array in (sp.values, sp.vectors, sp.coords, sp.accuracy):
+        assert not array.flags.writeable
+    broken = csr_array((np.ones(4), np.array([1, 0, 3, 2]), np.arange(5)), shape=(4, 4))
+    broken.indices[3] = 10**8
+    refused(ValueError, lambda: eo.spectrum(broken), "not a valid sparse array")
+    refused(ValueError, lambda: eo.spectrum(np.array([[0, 1j], [1j, 0]])), "weights must be real numbers")

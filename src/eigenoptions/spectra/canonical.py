@@ -92,9 +92,10 @@ def canonical_basis(
     for columns in (single[at : at + width] for at in range(0, len(single), width)):
         size = np.abs(vectors[:, columns])
         top = size.max(axis=0)
-        accuracy[columns] = error[columns] + EPS * top
+        accuracy[columns] = error[columns] + 2 * EPS * top
         peak = np.argmax(size >= (1.0 - _tie(accuracy[columns] / top)) * top, axis=0)
-        vectors[:, columns] *= np.where(vectors[peak, columns] < 0, -1.0, 1.0)
+        length = np.linalg.norm(size, axis=0)
+        vectors[:, columns] /= np.where(vectors[peak, columns] < 0, -length, length)
     return vectors, accuracy
 
 
