@@ -434,3 +434,10 @@ def test_bad_joins_and_bands():
         one.band(level=95)
     with pytest.raises(ValueError, match="a confidence band over steps needs at least 2 runs, got 1"):
         one.band("steps")
+
+
+def test_a_misspelt_setting_is_refused_by_name(four_rooms):
+    with pytest.raises(TypeError, match="q_learning has no setting 'epsilom': did you mean 'epsilon'"):
+        eo.q_learning(four_rooms, runs=1, episodes=1, epsilom=0.1)
+    with pytest.raises(TypeError, match="q_learning has no setting 'explore': there are alpha, gamma"):
+        eo.q_learning(four_rooms, runs=1, episodes=1, explore=0.1)

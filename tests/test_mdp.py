@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance, maps, reachable
+from eigenoptions.options.walks import walk
 
 FOUR_ROOMS = """\
 #############
@@ -420,3 +421,11 @@ def test_maps_by_rule():
 def test_rules_that_are_refused(name, words):
     with pytest.raises(ValueError, match=words):
         eo.maze(name)
+
+
+def test_a_walk_records_the_option_behind_each_step(four_rooms):
+    options = eo.discover(four_rooms, 4)
+    steps, by = walk(four_rooms, 500, options, rng=2, record_options=True)
+    assert set(by.tolist()) == {-1, 0, 1, 2, 3}
+    led = by >= 0
+    assert np.array_equal(options.policy[by[led], steps.obs[led]], steps.action[led])
