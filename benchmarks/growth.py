@@ -58,7 +58,7 @@ def measure(kind: str, side: int) -> dict[str, Any]:
     symmetric = {"SymmetricMode": True}
     shifted = csc_array(L + 1e-6 * eye_array(n))
     factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
-    found["fill"] = int(factor.nnz - n) // 2
+    found["fill"] = int(factor.nnz) // 2 - n
     if n <= SCIPY_UP_TO and kind == "rooms":
         found["scipy"], (values, _) = record.seconds(
             lambda: eigsh(L, k=min(K, n - 1), sigma=-1e-3), min(repeat, 2)

@@ -112,7 +112,10 @@ def check(mdp: eo.MDP, theirs: list[Any], values: np.ndarray) -> None:
 
 
 def discovery(generator: Any) -> None:
-    text, name = (Path(eo.__file__).parent / "mazes" / "four-rooms.txt").read_text().strip(), "four rooms"
+    text, name = (
+        (Path(eo.__file__).parent / "mdp" / "mazes" / "four-rooms.txt").read_text().strip(),
+        "four rooms",
+    )
     if record.QUICK:
         text, name = "#######\n#.....#\n#..#..#\n#.....#\n#######", "small room"
     mdp, env = eo.maze(text), rooms(text)
@@ -153,7 +156,7 @@ def learning(module: Any) -> None:
     """Steps per second of learning with options: both update every option that agrees with a step."""
     from simpleoptions import OptionAgent, PrimitiveOption
 
-    text = (Path(eo.__file__).parent / "mazes" / "four-rooms.txt").read_text().strip()
+    text = (Path(eo.__file__).parent / "mdp" / "mazes" / "four-rooms.txt").read_text().strip()
     mdp = eo.maze(text)
     for pvfs, steps in ((4, 1_000),) if record.QUICK else ((4, 20_000), (32, 2_000)):
         env = rooms(text)

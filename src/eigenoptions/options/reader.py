@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -136,9 +137,14 @@ def _linear(path: str | Path, only: Only, features: Map | None, basis: Map | Non
 
 
 def _names(header: dict[str, Any]) -> dict[str, Any]:
-    """Labels and origins of the rows that were read; version 0.1 wrote no origins."""
+    """Labels and origins of the rows that were read; version 0.1 wrote origins as labels only."""
     names = [name for name in ("labels", *ORIGIN.values()) if name in header]
-    return {name: tuple(header[name][i] for i in header["rows"]) for name in names}
+    found: dict[str, Any] = {name: tuple(header[name][i] for i in header["rows"]) for name in names}
+    if len(names) == 1:
+        origins = [re.fullmatch(r"e(\d+)([+-])", label) for label in found["labels"]]
+        found["indices"] = tuple(int(e[1]) if e else None for e in origins)
+        found["signs"] = tuple(int(f"{e[2]}1") if e else None for e in origins)
+    return found
 
 
 def _floats(numbers: list[Any], rows: list[int]) -> NDArray[np.float64]:
