@@ -36,6 +36,7 @@ FIRST = (
     "simple_options",
     "plain",
     "discovery",
+    "solver",
     "growth",
     "diffusion",
     "learning",
