@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from eigenoptions import _sketch as sketch
 from eigenoptions.mdp import maze_text
 from eigenoptions.mdp.maze_text import MOVES as MOVES
 from eigenoptions.mdp.maze_text import mazes as mazes
@@ -127,12 +126,16 @@ class MDP:
     def __str__(self) -> str:
         if self.coords is None:
             return repr(self)
+        from eigenoptions import _sketch as sketch
+
         glyphs = [" "] * self.n_states
         for state, letter in self._marks().items():
             glyphs[state] = letter
         return f"{sketch.text(self.coords, glyphs)}\n{self!r}"
 
     def _repr_html_(self) -> str:
+        from eigenoptions import _sketch as sketch
+
         picture = "" if self.coords is None else sketch.svg(self.coords, marks=self._marks()) + "<br>"
         return f"<div>{picture}<code>{escape(repr(self))}</code></div>"
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.mdp import maps
-
 WALLS, FREE = "#X", ". SG"
 # Row and column offsets of the actions 0 up, 1 right, 2 down, 3 left.
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
@@ -48,6 +46,8 @@ def read(source: str | Path, rng: int | np.random.Generator = 0) -> tuple[str, s
             return source, (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
         if "\n" in source or not set(source) - set(WALLS + FREE):
             return "", source
+        from eigenoptions.mdp import maps
+
         ruled = maps.by_rule(source, rng)
         if ruled is not None:
             return source, ruled

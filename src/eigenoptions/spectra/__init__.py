@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions import _sketch as sketch
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
@@ -128,6 +127,8 @@ class Spectrum:
         if self.coords is None:
             return repr(self)
         # Far below zero to far above.
+        from eigenoptions import _sketch as sketch
+
         shades = "·-+#"
         maps = []
         for i in range(min(4, len(self.values))):
@@ -139,6 +140,8 @@ class Spectrum:
     def _repr_html_(self) -> str:
         if self.coords is None:
             return f"<code>{escape(repr(self))}</code>"
+        from eigenoptions import _sketch as sketch
+
         cells = "".join(
             f'<figure style="display:inline-block;margin:6px"><figcaption><code>e{i + 1}</code> '
             f"{self.values[i]:.4g}</figcaption>{sketch.svg(self.coords, values=self.vectors[:, i])}</figure>"
