@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 Bytes = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class Held(NamedTuple):
     """What happened while an action was held.
 
     Attributes
@@ -42,8 +40,8 @@ class Held:
         The first frame in which a life was lost, or -1.
     """
 
-    rewards: tuple[float, ...]
-    rams: tuple[Bytes, ...]
+    rewards: list[float]
+    rams: list[Bytes]
     ended: bool
     lost: int
 
@@ -137,15 +135,17 @@ class Emulator:
 
     def hold(self, action: int, frames: int, *, one_life: bool = False) -> Held:
         """Emulate some frames with the same action, until the game is over or, with `one_life`, a life is lost."""
-        rewards: tuple[float, ...] = ()
-        rams: tuple[Bytes, ...] = ()
+        rewards: list[float] = []
+        rams: list[Bytes] = []
         lives, lost, ended = self.lives, -1, False
-        while len(rams) < frames and not ended:
-            rewards += (self.act(action),)
-            rams += (self.ram(),)
+        for frame in range(frames):
+            rewards.append(self.act(action))
+            rams.append(self.ram())
             if lost < 0 and self.lives < lives:
-                lost = len(rams) - 1
+                lost = frame
             ended = self.over or (one_life and lost >= 0)
+            if ended:
+                break
         return Held(rewards, rams, ended, lost)
 
     def ram(self) -> Bytes:

@@ -243,7 +243,10 @@ class Frontier:
     def _try_all(self, node: Node) -> None:
         actions = range(self.emulator.n_actions)
         node.edges = tuple(try_action(self.emulator, node, a, self.hold, self.one_life) for a in actions)
-        node.after = np.stack([edge.held.rams[-1] for edge in node.edges])
+        # Faster than np.stack, which took a tenth of the time of the emulator.
+        node.after = np.empty((len(node.edges), len(node.ram)), dtype=np.uint8)
+        for action, edge in enumerate(node.edges):
+            node.after[action] = edge.held.rams[-1]
 
 
 class Rolling:
