@@ -125,7 +125,7 @@ def test_files_keep_where_options_came_from_and_old_files_load(options, tmp_path
     files.write(tmp_path / "old", {**old, "kind": "options", "format": 1}, rows)
     loaded = eo.load_options(tmp_path / "old")
     assert loaded.labels == options.labels
-    assert loaded.indices == loaded.signs == loaded.goals == (None,) * 6
+    assert (loaded.indices, loaded.signs, loaded.goals) == (options.indices, options.signs, (None,) * 6)
 
 
 # Sets -------------------------------------------------------------------------------------------------------
