@@ -18,7 +18,7 @@ import eigenoptions as eo
 from eigenoptions.features import Bits, Fourier, OneHot, Tiles
 from eigenoptions.spectra import laplacian
 from eigenoptions.spectra.gram import Gram, load_gram
-from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, RowSet, decoded, difference, encoded
+from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, UniqueRows, decoded, difference, encoded
 
 
 def every_transition(mdp: eo.MDP) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +135,7 @@ def test_the_set_is_exact(rows: list[list[int]]) -> None:
     wanted = [known.setdefault(tuple(row), len(known)) for row in rows]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     words = np.array([w for row in rows for w in row], dtype=np.uint64)
-    ours = RowSet()
+    ours = UniqueRows()
     assert ours.insert(indptr, words).tolist() == wanted
     assert ours.count == len(known)
     kept = [tuple(ours.words[a:b].tolist()) for a, b in zip(ours.indptr[:-1], ours.indptr[1:], strict=True)]
@@ -156,17 +156,17 @@ def test_the_set_tells_rows_apart_whose_hashes_collide() -> None:
     words = np.array([w for row in rows for w in row], dtype=np.uint64)
     for order in (list(range(51)), [50, *range(50)]):  # the single word last, and first
         at = np.concatenate([[0], np.cumsum([len(rows[i]) for i in order])])
-        ours = RowSet()
+        ours = UniqueRows()
         assert ours.insert(at, np.array([w for i in order for w in rows[i]], dtype=np.uint64)).tolist() == [
             *range(51)
         ]
-    ours = RowSet()
+    ours = UniqueRows()
     assert ours.insert(indptr, words).tolist() == ours.insert(indptr, words).tolist() == list(range(51))
 
 
 def test_pairs_of_states_are_rows_like_others(rng: np.random.Generator) -> None:
     before, after = rng.integers(300, size=(2, 20_000))
-    fast, plain = RowSet(), RowSet()
+    fast, plain = UniqueRows(), UniqueRows()
     for low in range(0, 20_000, 7_000):
         part = slice(low, low + 7_000)
         fast.insert_pairs(before[part], after[part])
@@ -176,9 +176,9 @@ def test_pairs_of_states_are_rows_like_others(rng: np.random.Generator) -> None:
 
 
 def test_a_copy_of_a_set_goes_on_like_the_set(rng: np.random.Generator) -> None:
-    rows = RowSet()
+    rows = UniqueRows()
     rows.insert(np.arange(1001), rng.integers(200, size=1000).astype(np.uint64))
-    for made in (pickle.loads(pickle.dumps(rows)), deepcopy(pickle.loads(pickle.dumps(RowSet())))):
+    for made in (pickle.loads(pickle.dumps(rows)), deepcopy(pickle.loads(pickle.dumps(UniqueRows())))):
         known = made.count
         words = np.concatenate([rows.words, np.array([999], dtype=np.uint64)])
         slots = made.insert(np.arange(len(words) + 1), words)

@@ -23,7 +23,7 @@ from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
-from eigenoptions.spectra.rows import RowSet
+from eigenoptions.spectra.rows import UniqueRows
 
 POLICIES = ("learned", "look-ahead")
 # The feature map of observations that are not numbered, where none is given.
@@ -176,7 +176,7 @@ class FeatureExperience:
         self.gram = Gram()
         self.n_transitions = 0
         self._kept: list[Transitions] = []
-        self._places, self._filled = RowSet(), np.zeros(0, dtype=np.int64)
+        self._places, self._filled = UniqueRows(), np.zeros(0, dtype=np.int64)
         self._box: tuple[Array, Array] | None = None
         self._moments: tuple[int, Any, Any] = (0, 0.0, 0.0)
 

@@ -26,15 +26,16 @@ from eigenoptions.spectra.rows import (
     NUMBERS,
     SPARSE,
     STATES,
-    RowSet,
+    UniqueRows,
     difference,
     encoded,
     moving,
     states_of,
 )
 
-FORMAT = 1  # of files
-FLAT = 1e-4  # of the largest variance: features hardly differ in such a direction
+FILE_FORMAT = 1
+# Share of the largest variance below which a direction in feature space counts as flat.
+FLAT = 1e-4
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ Array = NDArray[np.float64]
 class Gram:
     """Differences of features, one transition at a time, and their Gram matrix ``T'T`` (Section 5.1).
 
-    What phi is made of is told by the first batch: whole numbers ``(N,)`` are one-hot states, booleans ``(N, d)`` are
+    The first batch determines the feature type: whole numbers ``(N,)`` are one-hot states, booleans ``(N, d)`` are
     bits, other arrays ``(N, d)`` numbers, and scipy's sparse arrays stay sparse.
 
     Parameters
@@ -50,8 +51,8 @@ class Gram:
     n_features
         d; None to learn it from the data (of states: the largest number seen, plus one).
     dedupe
-        True: each difference counts once, as in the paper; two are the same if and only if all their entries are (no
-        hash is trusted). They are all kept, bits packed, so memory grows with their number, and with nothing else;
+        True: each difference counts once, as in the paper; rows are compared
+        entry by entry. They are all kept, bits packed, so memory grows with their number, and with nothing else;
         the result depends on neither the order of transitions nor how the stream was cut. False: every
         transition counts, and only ``T'T`` is kept; sums of whole numbers are exact in any order, those of other
         numbers are the same up to rounding.
@@ -86,7 +87,7 @@ class Gram:
         self.kind: str | None = None
         self._fixed = n_features is not None or isinstance(features, OneHot)
         self._width = features.n_states if isinstance(features, OneHot) else int(n_features or 0)
-        self._rows = RowSet()
+        self._rows = UniqueRows()
         self._counts = np.zeros(0, dtype=np.int64)  # of states without dedupe: how often each pair was seen
         self._sum: Any = None  # of features without dedupe: T'T, and how many rows are in it
         self._added = 0
@@ -291,7 +292,7 @@ class Gram:
             raise ValueError(f"n must be in 0..{len(self)}, the differences there are, got {n!r}")
         chosen = np.sort(np.random.default_rng(rng).choice(len(self), n, replace=False))
         part = deepcopy(self)
-        part._rows, part._cache = RowSet(), None
+        part._rows, part._cache = UniqueRows(), None
         part._rows.insert(*self._rows.take(chosen))
         return part
 
@@ -299,7 +300,7 @@ class Gram:
         """Write the whole state to a file, to go on with it later; see `load_gram`."""
         header = {
             "kind": "gram",
-            "format": FORMAT,
+            "format": FILE_FORMAT,
             "made_of": self.kind,
             "dedupe": self.dedupe,
             "n_features": self._width,
@@ -399,7 +400,7 @@ def load_gram(path: str | Path, features: Any = None) -> Gram:
     ...     load_gram(pathlib.Path(folder) / "gram.safetensors")
     Gram(2 differences of 3 states)
     """
-    header, stored = files.read(path, "gram", FORMAT)
+    header, stored = files.read(path, "gram", FILE_FORMAT)
     arrays = {name: array[0] for name, array in stored.items()}
     gram = Gram(dedupe=header["dedupe"], features=recalled(header["features"], features))
     gram.kind, gram._width, gram._fixed = header["made_of"], header["n_features"], header["fixed"]

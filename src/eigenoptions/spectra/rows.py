@@ -99,10 +99,10 @@ def moving(rows: Any) -> int:
     return int((np.diff(rows.indptr) > 0).sum() if issparse(rows) else rows.any(axis=1).sum())
 
 
-class RowSet:
+class UniqueRows:
     """A growing set of rows of words, exact by content, numbered in order of arrival.
 
-    >>> rows = RowSet()
+    >>> rows = UniqueRows()
     >>> rows.insert(np.arange(4), np.array([7, 9, 7], dtype=np.uint64)).tolist(), rows.count
     ([0, 1, 0], 2)
     """
@@ -143,7 +143,7 @@ class RowSet:
 
     def insert(self, indptr: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
         """Add rows; the number of each in the set."""
-        from eigenoptions._kernels.gram import insert
+        from eigenoptions._kernels.rows import insert
 
         self._settle()
         self._single &= bool((np.diff(indptr) == 1).all())
@@ -160,12 +160,12 @@ class RowSet:
     def insert_pairs(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> None:
         """Add transitions between states, as `encoded` makes rows of them, to a set that holds nothing else.
 
-        >>> rows = RowSet()
+        >>> rows = UniqueRows()
         >>> rows.insert_pairs(np.array([0, 1, 1, 0]), np.array([1, 1, 2, 1]))
         >>> [divmod(int(word), 2**32) for word in rows.words]
         [(0, 1), (1, 2)]
         """
-        from eigenoptions._kernels.gram import insert_pairs
+        from eigenoptions._kernels.rows import insert_pairs
 
         self._settle()
         begin = 0
@@ -180,7 +180,7 @@ class RowSet:
     def _settle(self) -> None:
         """Make the table of a set that is a copy."""
         if not len(self._table):
-            rows = RowSet()
+            rows = UniqueRows()
             while 3 * (self.count + 1) > 2 * len(rows._table):
                 rows._table = np.full((2 * len(rows._table), 2), -1, dtype=np.int64)
             rows._ends, rows._store = np.zeros_like(self._ends, shape=self.count + 2), self._store.copy()
@@ -189,7 +189,7 @@ class RowSet:
 
     def _grow(self, row: int) -> None:
         """Make room for one more row of so many words, and for as many again where something is full."""
-        from eigenoptions._kernels.gram import refill
+        from eigenoptions._kernels.rows import refill
 
         short = int(self._ends[self.count]) + row - len(self._store)
         if short > 0:
