@@ -22,7 +22,7 @@ from eigenoptions.evaluation import diffusion_curve, hitting_times
 from eigenoptions.features import MAPS
 from eigenoptions.learning import q_learning
 from eigenoptions.parallel import ENGINES
-from eigenoptions.spectra import OPERATORS
+from eigenoptions.spectra import operators
 
 COMMAND = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
 
@@ -88,7 +88,7 @@ def test_help_names_what_the_registries_hold(capsys, monkeypatch):
     for command in ("discover", "diffusion", "learn"):
         out = run(capsys, command, "--help")[1]
         assert f"one of {', '.join(methods())})" in out
-        assert f"one of {', '.join(OPERATORS)})" in out
+        assert f"one of {', '.join(operators())})" in out
     assert f"one of {', '.join(MAPS)})" in run(capsys, "discover", "--help")[1]
     for command in ("discover", "diffusion", "reproduce", "atari"):
         assert f"one of {', '.join(ENGINES)})" in run(capsys, command, "--help")[1]

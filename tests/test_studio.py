@@ -28,7 +28,7 @@ from eigenoptions.cli import main
 from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp.maps import RULES, open_map
-from eigenoptions.spectra import OPERATORS
+from eigenoptions.spectra import operators
 from eigenoptions.studio import app, endpoints
 from eigenoptions.studio.requests import MAX_BODY_BYTES, Request
 from eigenoptions.studio.security import SECURITY_HEADERS, LocalOnly
@@ -114,7 +114,7 @@ def test_every_element_the_scripts_look_for_is_on_the_page() -> None:
 def test_the_page_offers_what_the_registries_hold(client: httpx.Client) -> None:
     hello = client.get("/api/hello").json()
     assert [m["name"] for m in hello["mazes"]] == eo.mazes()
-    assert hello["operators"] == list(OPERATORS)
+    assert hello["operators"] == operators()
     assert hello["kinds"] == list(RULES)
     assert set(hello["methods"]) >= {"eigen", "bottleneck", "random"}
 

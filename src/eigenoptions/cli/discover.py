@@ -49,9 +49,9 @@ def _methods() -> Iterable[str]:
 
 
 def _operators() -> Iterable[str]:
-    from eigenoptions.spectra import OPERATORS
+    from eigenoptions.spectra import operators
 
-    return OPERATORS
+    return operators()
 
 
 def _feature_maps() -> Iterable[str]:

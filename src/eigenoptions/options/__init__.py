@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import whole
 from eigenoptions.mdp import MDP
-from eigenoptions.spectra import Spectrum
+from eigenoptions.spectra import OPERATORS, Spectrum
 
 TERMINATE = -1
 # Version of the options files that `OptionSet.save` and `LinearOptionSet.save` write.
@@ -353,7 +353,7 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
             f"eigenpurposes takes a Spectrum, got {type(spectrum).__name__}: call spectrum(graph(mdp))"
         )
     first = spectrum.n_zero if skip_zero else 0
-    before = 1 if spectrum.n_zero else 2
+    before = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
     accuracy = np.zeros(len(spectrum.values)) if spectrum.accuracy is None else spectrum.accuracy
     return [
         Purpose(

@@ -1,7 +1,9 @@
 """Laplacians, their eigenvectors, and the one basis everybody gets (paper, Section 2.3).
 
 ``L = D - W`` (combinatorial), ``D^-1/2 (D - W) D^-1/2`` (normalized, the paper's choice) or ``D^-1 (D - W)``
-(random-walk). Small graphs are diagonalised densely, large ones by Lanczos iteration on a sparse factor (`solvers`).
+(random-walk); and two representations of the random walk on the graph, the successor and the default representation
+(`representations`). Small graphs are diagonalised densely, large ones by Lanczos iteration on a sparse factor
+(`solvers`).
 Either way the result is complete (an inertia count proves it), as accurate as double precision allows, and canonical:
 signs and the bases of repeated eigenvalues follow one rule that depends on the eigenspaces alone, not on solver, seed
 or machine (`canonical`).
@@ -10,8 +12,8 @@ or machine (`canonical`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._checks import number, one_of, whole
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
@@ -32,7 +35,16 @@ from eigenoptions.spectra.solvers import (
     sparse,
 )
 
-__all__ = ["MAX_DENSE_STATES", "OPERATORS", "Operator", "Spectrum", "clusters", "laplacian", "spectrum"]
+__all__ = [
+    "MAX_DENSE_STATES",
+    "OPERATORS",
+    "Operator",
+    "Spectrum",
+    "clusters",
+    "laplacian",
+    "operators",
+    "spectrum",
+]
 
 log = logging.getLogger("eigenoptions")
 
@@ -47,12 +59,27 @@ Array = NDArray[np.float64]
 class Operator:
     """A diffusion model ``D^-left (D - W) D^-right``; its eigenvectors follow from a symmetric one.
 
+    Attributes
+    ----------
+    left, right
+        The powers of the degrees.
+    settings
+        Names and default values of the settings that `spectrum` accepts with this operator. None: a value must be
+        given.
+    laplacian
+        Whether the eigenvalues are those of a Laplacian: ascending, and zero once per component. Otherwise they are
+        those of a representation of the walk, largest first.
+
+    Examples
+    --------
     >>> OPERATORS["random-walk"].power, OPERATORS["random-walk"].tilt
     (0.5, 0.5)
     """
 
     left: float
     right: float
+    settings: Mapping[str, float | None] = field(default_factory=dict)
+    laplacian: bool = True
 
     @property
     def power(self) -> float:
@@ -69,6 +96,8 @@ OPERATORS = {
     "normalized": Operator(0.5, 0.5),
     "combinatorial": Operator(0.0, 0.0),
     "random-walk": Operator(1.0, 0.0),
+    "successor": Operator(1.0, 0.0, {"gamma": 0.99}, laplacian=False),
+    "default": Operator(1.0, 0.0, {"rewards": None, "temperature": 1.3}, laplacian=False),
 }
 
 
@@ -79,7 +108,7 @@ class Spectrum:
     Attributes
     ----------
     values
-        ``(K,)`` ascending.
+        ``(K,)`` ascending; largest first where the operator is a representation (``"successor"``, ``"default"``).
     vectors
         ``(d, K)`` unit columns, in the same order.
     operator
@@ -87,7 +116,7 @@ class Spectrum:
     features
         The map phi from observations to ``(d,)``, or None for one-hot states.
     n_zero
-        How many of the values are zero: one per connected component of the graph.
+        How many of the vectors have the Laplacian's eigenvalue zero: one per connected component of the graph.
     coords
         ``(S, 2)`` for pictures, or None.
     accuracy
@@ -118,6 +147,41 @@ class Spectrum:
                 view = np.asarray(given).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
+
+    def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
+        """``(d, K)`` columns scaled so that distances between rows have a meaning.
+
+        Parameters
+        ----------
+        scale
+            ``"commute"``: columns over the square root of their eigenvalues, and 0 for eigenvalue zero. With all
+            eigenvectors of the combinatorial Laplacian, the squared distance of two rows times the sum of all degrees
+            is the expected number of steps of a random walk from one state to the other and back (Wang et al., 2023).
+            ``"diffusion"``: columns times ``(1 - eigenvalue)^t``, a diffusion map (Coifman and Lafon, 2006).
+        t
+            Steps of the diffusion.
+
+        Examples
+        --------
+        On a path of three states the walk from one end to the other and back takes 8 steps:
+
+        >>> import eigenoptions as eo
+        >>> rows = eo.spectrum(eo.graph(eo.maze("...")), operator="combinatorial").embedding("commute")
+        >>> round(4 * float(((rows[0] - rows[2]) ** 2).sum()), 9)
+        8.0
+        """
+        one_of("scale", scale, ("commute", "diffusion"))
+        if self.operator in OPERATORS and not OPERATORS[self.operator].laplacian:
+            raise ValueError(
+                f"an embedding needs eigenvalues of a Laplacian, but this is a spectrum of operator {self.operator!r}: "
+                'use operator="random-walk", which has the same eigenvectors as "successor"'
+            )
+        if scale == "diffusion":
+            return self.vectors * (1.0 - self.values) ** whole("t", t, least=0)
+        factor = np.zeros(len(self.values))
+        np.divide(1.0, np.sqrt(self.values), out=factor, where=self.values > 0)
+        factor[: self.n_zero] = 0.0
+        return self.vectors * factor
 
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
@@ -150,6 +214,15 @@ class Spectrum:
         return f"<div>{cells}<br><code>{escape(repr(self))}</code></div>"
 
 
+def operators() -> list[str]:
+    """Names of the operators that need nothing but a graph, which the command line and the studio offer.
+
+    >>> operators()
+    ['normalized', 'combinatorial', 'random-walk', 'successor']
+    """
+    return [name for name, kind in OPERATORS.items() if None not in kind.settings.values()]
+
+
 def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
     """Laplacian of a graph with symmetric weights W (Section 2.3).
 
@@ -163,6 +236,9 @@ def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
     [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
     """
     kind = _operator(operator)
+    if not kind.laplacian:
+        known = ", ".join(name for name, other in OPERATORS.items() if other.laplacian)
+        raise ValueError(f"the Laplacian must be one of {known}, got {operator!r}, which is a representation")
     W, degree = _weights(W)
     return scaled(W, degree, kind.left, kind.right)
 
@@ -176,8 +252,9 @@ def spectrum(
     solver: str = "auto",
     rng: int | np.random.Generator = 0,
     progress: Callable[[int, int], object] | None = None,
+    **settings: Any,
 ) -> Spectrum:
-    """The k smallest eigenpairs of a graph's Laplacian, none missed, in the canonical basis (Section 2.3).
+    """The k smoothest eigenpairs of a graph, none missed, in the canonical basis (Section 2.3).
 
     Parameters
     ----------
@@ -186,7 +263,10 @@ def spectrum(
     k
         How many; None for all.
     operator
-        ``"normalized"`` (the paper's), ``"combinatorial"`` or ``"random-walk"``.
+        The k smallest eigenvalues of a Laplacian: ``"normalized"`` (the paper's), ``"combinatorial"`` or
+        ``"random-walk"``. Or the k largest of a representation of the random walk ``P = D^-1 W`` on the graph:
+        ``"successor"``, ``(I - gamma P)^-1``, whose eigenvectors are those of ``"random-walk"``; ``"default"``,
+        ``(diag(exp(-rewards / temperature)) - P)^-1``, which depends on rewards.
     coords
         Kept for pictures; does not change the result.
     solver
@@ -196,6 +276,9 @@ def spectrum(
         Random generator of the start vector of the Lanczos iteration. The result does not depend on it.
     progress
         Called with the steps of the iteration done and about how many there will be: the second number may grow.
+    settings
+        Settings of the operator. ``"successor"``: `gamma` (0.99), the discount. ``"default"``: `rewards`, one negative
+        number per state, and `temperature` (1.3): the higher, the less rewards matter.
 
     Notes
     -----
@@ -216,6 +299,7 @@ def spectrum(
     [0.0, 0.586, 2.0, 3.414]
     """
     kind = _operator(operator)
+    given = _settings(operator, kind, settings)
     if solver not in ("auto", "dense", "sparse"):
         raise ValueError(f'solver must be "auto", "dense" or "sparse", got {solver!r}')
     W, degree = _weights(W)
@@ -223,6 +307,11 @@ def spectrum(
     if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
         raise ValueError(f"k must be in 1..{n} for {n} states, got {k!r}")
     wanted = n if k is None else int(k)
+    if "rewards" in kind.settings:
+        from eigenoptions.spectra.representations import default_spectrum
+
+        values, vectors, accuracy = default_spectrum(W, degree, wanted, **given)
+        return Spectrum(values, vectors, operator, None, 0, coords, accuracy)
     n_zero, part = connected_components(W, directed=False)
     if n_zero > 1:
         log.warning(
@@ -250,6 +339,9 @@ def spectrum(
         vectors /= length
         accuracy *= scale.max() / length
     _verify(problem, kind, values, vectors)
+    if "gamma" in given:
+        # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
+        values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
     return Spectrum(values, vectors, operator, None, few, coords, accuracy)
 
 
@@ -301,6 +393,21 @@ def _operator(name: str) -> Operator:
     if name not in OPERATORS:
         raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {name!r}")
     return OPERATORS[name]
+
+
+def _settings(name: str, kind: Operator, given: dict[str, Any]) -> dict[str, Any]:
+    """All settings of the operator, those that are not given by default."""
+    for setting in given:
+        if setting not in kind.settings:
+            known = ", ".join(kind.settings) or "no settings"
+            raise TypeError(f"operator {name!r} has no setting {setting!r}: it has {known}")
+    chosen = {**kind.settings, **given}
+    for setting, value in chosen.items():
+        if value is None:
+            raise ValueError(f"operator {name!r} needs {setting}: give {setting}=, one number per state")
+    if "gamma" in chosen:
+        chosen["gamma"] = number("gamma", chosen["gamma"])
+    return chosen
 
 
 def _weights(W: Any) -> tuple[csr_array, Array]:

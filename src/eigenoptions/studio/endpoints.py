@@ -33,7 +33,7 @@ from eigenoptions.mdp.maps import RULES, rooms_map
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra import OPERATORS, Spectrum, clusters, spectrum
+from eigenoptions.spectra import Spectrum, clusters, operators, spectrum
 from eigenoptions.spectra.gram import Gram
 from eigenoptions.studio.requests import (
     MAX_CELLS,
@@ -63,7 +63,7 @@ def describe() -> Answer:
     """What the page can offer: built-in mazes and the names in the library's registries."""
     return {
         "mazes": [{"name": name, "map": drawn(maze(name))} for name in mazes()],
-        "operators": list(OPERATORS),
+        "operators": operators(),
         "methods": methods(),
         "kinds": list(RULES),
         "limits": {

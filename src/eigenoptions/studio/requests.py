@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.mdp.maps import RULES
-from eigenoptions.spectra import OPERATORS
+from eigenoptions.spectra import operators
 
 MAX_BODY_BYTES = 256 * 1024
 # Longest JSON text of a value that is not a map.
@@ -113,7 +113,7 @@ def _refuse_constant(word: str) -> NoReturn:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "map": _map_text,
-    "operator": lambda name, value: one_of(name, value, OPERATORS),
+    "operator": lambda name, value: one_of(name, value, operators()),
     "gamma": lambda name, value: number(name, value, "[0, 0.999]"),
     "shown": lambda name, value: whole(name, value, 1, MAX_EIGENVECTORS),
     "n_options": lambda name, value: whole(name, value, 1, MAX_OPTIONS),

@@ -1,0 +1,135 @@
+"""The successor and the default representation of a random walk, and their eigenvectors.
+
+Successor representation (Dayan, 1993; Machado et al., 2018): ``(I - gamma P)^-1``, the expected discounted numbers of
+visits. Default representation (Piray and Daw, 2021; Tse et al., 2025): ``(diag(exp(-r / temperature)) - P)^-1``, the
+sum of ``exp(r(path) / temperature)`` over all paths, weighted by their probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array
+
+from eigenoptions._checks import number
+from eigenoptions.spectra.canonical import canonical_basis, clusters
+
+# States up to which a representation is held as a dense array.
+MAX_DENSE_STATES = 4_000
+
+Array = NDArray[np.float64]
+
+
+def successor_representation(P: csr_array, gamma: float) -> Array:
+    """``(S, S)`` the expected discounted number of visits, ``(I - gamma P)^-1``.
+
+    >>> successor_representation(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5).round(3).tolist()
+    [[1.333, 0.667], [0.667, 1.333]]
+    """
+    gamma = number("gamma", gamma)
+    n = _small_enough(P)
+    return _inverse(eye_array(n) - gamma * P)
+
+
+def learned_successor(
+    before: ArrayLike,
+    after: ArrayLike,
+    n_states: int,
+    *,
+    gamma: float = 0.99,
+    alpha: float = 0.1,
+    sweeps: int = 1,
+) -> Array:
+    """``(S, S)`` the successor representation, learned by temporal differences (Machado et al., 2018, Section 3).
+
+    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them.
+
+    >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
+    [[1.333, 0.667], [0.667, 1.333]]
+    """
+    gamma, alpha = number("gamma", gamma), number("alpha", alpha, "(0, 1]")
+    first, then = (np.asarray(states, dtype=np.int64).ravel() for states in (before, after))
+    psi = np.zeros((n_states, n_states))
+    for _ in range(sweeps):
+        for s, s_next in zip(first.tolist(), then.tolist(), strict=True):
+            psi[s] += alpha * (gamma * psi[s_next] - psi[s])
+            psi[s, s] += alpha
+    return psi
+
+
+def default_representation(P: csr_array, rewards: ArrayLike, temperature: float) -> Array:
+    """``(S, S)`` the default representation, ``(diag(exp(-rewards / temperature)) - P)^-1`` (Tse et al., Equation 3).
+
+    >>> walk = csr_array(np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> default_representation(walk, [-1.0, -1.0], 1.0).round(3).tolist()
+    [[0.475, 0.107], [0.107, 0.475]]
+    """
+    n = _small_enough(P)
+    return _inverse(diags_array(weights_of(rewards, temperature, n)) - P)
+
+
+def weights_of(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
+    """``(S,)`` exp(-rewards / temperature), after a check that every reward is negative."""
+    temperature = number("temperature", temperature, "(0, inf)")
+    r = np.asarray(rewards, dtype=np.float64)
+    if r.shape != (n_states,):
+        raise ValueError(f"rewards must be one number per state, of shape ({n_states},), got {r.shape}")
+    if not (np.isfinite(r).all() and r.max() < 0):
+        raise ValueError(
+            f"rewards must be negative, so that every step costs something, got up to {r.max()}: subtract a constant, "
+            "for example rewards - rewards.max() - 1"
+        )
+    with np.errstate(over="ignore"):
+        weights: Array = np.exp(-r / temperature)
+    if not np.isfinite(weights).all() or weights.min() <= 1.0:
+        raise ValueError(
+            f"exp(-reward / temperature) must be a number above 1, but rewards go from {r.min()} to {r.max()} at "
+            f"temperature {temperature}: choose a temperature between them"
+        )
+    return weights
+
+
+def default_spectrum(
+    W: csr_array, degree: Array, k: int, rewards: ArrayLike, temperature: float
+) -> tuple[Array, Array, Array]:
+    """The k largest eigenvalues of the default representation of ``P = D^-1 W``, vectors and their accuracy."""
+    n = len(degree)
+    positive = np.where(degree > 0, degree, 1.0)
+    root = diags_array(positive**-0.5)
+    # An isolated state stays where it is.
+    stay = diags_array((degree <= 0).astype(np.float64))
+    A = csr_array(diags_array(weights_of(rewards, temperature, n)) - root @ W @ root - stay)
+    values, vectors, accuracy = leading(A, k)
+    vectors = vectors * (positive**-0.5)[:, None]
+    length = np.linalg.norm(vectors, axis=0)
+    return 1.0 / values, vectors / length, accuracy * positive.min() ** -0.5 / length
+
+
+def leading(A: csr_array, k: int) -> tuple[Array, Array, Array]:
+    """The k smallest eigenvalues of a symmetric positive definite matrix, in the canonical basis, with accuracy."""
+    n = _small_enough(A)
+    values, vectors = np.linalg.eigh(A.toarray() if hasattr(A, "toarray") else A)
+    norm = float(np.abs(values).max())
+    count = next(high for _, high in clusters(values, norm) if high >= k)
+    basis, accuracy = canonical_basis(values, vectors[:, :count], norm)
+    assert len(basis) == n
+    return values[:k], basis[:, :k], accuracy[:k]
+
+
+def _small_enough(P: Any) -> int:
+    n = int(P.shape[0])
+    if n > MAX_DENSE_STATES:
+        raise ValueError(
+            f"a representation of {n} states cannot be held: the limit is {MAX_DENSE_STATES}; "
+            'use method="eigen", which needs no dense array'
+        )
+    return n
+
+
+def _inverse(A: Any) -> Array:
+    from scipy.sparse.linalg import splu
+
+    found: Array = splu(csc_array(A)).solve(np.eye(A.shape[0]))
+    return found
