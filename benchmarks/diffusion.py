@@ -14,6 +14,7 @@ from numba import njit
 
 import eigenoptions as eo
 from eigenoptions import evaluation
+from eigenoptions.evaluation.exact import Walk
 from eigenoptions.mdp.maps import rooms_map
 
 TARGET_RATIO, TARGET_ERROR = 10.0, 1e-8
@@ -51,7 +52,7 @@ def naive(nxt, step):  # type: ignore[no-untyped-def]
 
 
 def without_subtraction(mdp: eo.MDP, options: eo.OptionSet) -> np.ndarray:
-    walk = evaluation._Walk(mdp, options)
+    walk = Walk(mdp, options)
     n = mdp.n_states
     start = np.full((1, n), 1.0 / (n - 1))
     return np.array([walk._accurate(m, np.arange(n), start).mean() for m in range(len(options) + 1)])
@@ -115,7 +116,7 @@ def larger() -> None:
     print(f"\nnine rooms, {mdp.n_states} states, all goals")
     print("options  diffusion time  seconds  goals left to elimination")
     for m in (0, 1, 2, 4, 8, 16, 32):
-        walk = evaluation._Walk(mdp, options[:m])
+        walk = Walk(mdp, options[:m])
         left = len(walk._linear(mdp.successors, m)[1])
         seconds, value = record.clock(lambda m=m: evaluation.diffusion_time(mdp, options[:m]))
         print(f"{m:7d}  {value:14.4g}  {seconds:7.2f}  {left:6d} of {mdp.n_states}")

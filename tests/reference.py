@@ -14,17 +14,20 @@ from eigenoptions.options import ties
 
 def splitmix(seed):
     """The numbers of SplitMix64, one at a time."""
-    mask = 2**64 - 1
     state = int(seed)
     while True:
-        state = (state + 0x9E3779B97F4A7C15) & mask
-        z = state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-        yield z ^ (z >> 31)
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        yield mix(state)
 
 
-def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, explore, seed):
+def mix(z):
+    """The number that SplitMix64 makes of a counter."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+    return z ^ (z >> 31)
+
+
+def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, explore, seed, chance=None):
     """One run of a learner with lists and loops; returns, learning returns, steps, evaluation steps, values.
 
     A choice is a number: primitive action c < A, else option c - A.
@@ -42,6 +45,13 @@ def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, ex
     def one_of(x, things):
         return things[(x % 2**32) * len(things) // 2**32]
 
+    def random_choice(s, x):
+        """A choice of the menu; with a chance, the high half of x decides between actions and options."""
+        able = menu(s)[A:]
+        if chance is None:
+            return one_of(x, menu(s))
+        return one_of(x, able if able and (x >> 32) / 2**32 < chance else list(range(A)))
+
     def action(c, s):
         return c if c < A else policy[c - A][s]
 
@@ -51,11 +61,13 @@ def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, ex
     def best(s):
         return max(q[s][c] for c in (menu(s) if over_options else range(A)))
 
-    def greedy(s, chance):
+    def greedy(s, random):
         choices = menu(s) if over_options else list(range(A))
         x = next(numbers)
-        if (x >> 32) / 2**32 < chance:
-            return one_of(x, choices)
+        unknown = over_options and chance is not None and best(s) == 0
+        if unknown or (x >> 32) / 2**32 < random:
+            # The high half of x is used up: a chance needs another number.
+            return random_choice(s, x if chance is None else mix(x)) if over_options else one_of(x, choices)
         return one_of(x, [c for c in choices if q[s][c] == best(s)])
 
     def step(s, a):
@@ -71,7 +83,7 @@ def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, ex
         return int(table.indices[high - 1])
 
     def behave(s):
-        return greedy(s, explore) if over_options else one_of(next(numbers), menu(s))
+        return greedy(s, explore) if over_options else random_choice(s, next(numbers))
 
     def episode(choose, learning):
         s, taken, c = mdp.start, 0, 0
@@ -134,8 +146,8 @@ def choice_values(mdp, policy, gamma, sweeps=2000):
     return q
 
 
-def arrival_probability(mdp, policy, max_steps):
-    """Chance that the uniform behaviour over actions and options reaches the goal within `max_steps` steps.
+def arrival_probability(mdp, policy, max_steps, chance=None):
+    """Chance that the random behaviour over actions and options reaches the goal within `max_steps` steps.
 
     A state of the chain is (state, option running or none); decisions take no time.
     """
@@ -150,10 +162,10 @@ def arrival_probability(mdp, policy, max_steps):
         for s in range(S):
             able = np.flatnonzero(policy[:, s] >= 0)
             free = mass[s, n] + sum(mass[s, o] for o in range(n) if policy[o, s] < 0)
-            share = free / (A + len(able))
-            new[:, n] += share * P[s].sum(axis=0)
+            action, option = shares(A, len(able), chance)
+            new[:, n] += free * float(action) * P[s].sum(axis=0)
             for o in able:
-                new[:, o] += (mass[s, o] + share) * P[s, policy[o, s]]
+                new[:, o] += (mass[s, o] + free * float(option)) * P[s, policy[o, s]]
         arrived += new[mdp.goal].sum()
         new[mdp.goal] = 0.0
         mass = new
@@ -208,10 +220,18 @@ def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, begin=
     return np.array(walked)
 
 
+def shares(n_actions, n_options, chance):
+    """Probability of each action, and of each option that may start: of the uniform choice, or with a chance."""
+    if chance is None:
+        return (Fraction(1, n_actions + n_options),) * 2
+    c = Fraction(chance) if n_options else Fraction(0)
+    return (1 - c) / n_actions, c / max(n_options, 1)
+
+
 # Diffusion time (Appendix B) --------------------------------------------------------------------------------
 
 
-def walk_equations(mdp, policy, goal):
+def walk_equations(mdp, policy, goal, chance=None):
     """Equations of the expected steps to `goal`, one for each place of the walk: sparse rows, and right sides.
 
     Places 0..S-1 are decisions; S + o * S + s is option o running in state s. Probabilities are exact fractions.
@@ -233,21 +253,21 @@ def walk_equations(mdp, policy, goal):
         if s == goal:
             continue
         running = [o for o in range(len(policy)) if policy[o][s] >= 0]
-        share = Fraction(1, A + len(running))
-        rows[s], sides[s] = {s: Fraction(1)}, share * A
+        action, option = shares(A, len(running), chance)
+        rows[s], sides[s] = {s: Fraction(1)}, action * A
         for a in range(A):
-            move(rows[s], s, a, None, share)
+            move(rows[s], s, a, None, action)
         for o in running:
             place = S + o * S + s
-            rows[s][place] = rows[s].get(place, 0) - share
+            rows[s][place] = rows[s].get(place, 0) - option
             rows[place], sides[place] = {place: Fraction(1)}, Fraction(1)
             move(rows[place], s, int(policy[o][s]), o, 1)
     return rows, sides
 
 
-def exact_hitting_times(mdp, policy, goal):
+def exact_hitting_times(mdp, policy, goal, chance=None):
     """Expected steps to `goal` from every state as exact fractions, by elimination of one place after the other."""
-    rows, sides = walk_equations(mdp, policy, goal)
+    rows, sides = walk_equations(mdp, policy, goal, chance)
     order = sorted(rows, reverse=True)
     mentions = {place: {q for q in rows if place in rows[q]} for place in rows}
     for place in order:
@@ -267,12 +287,12 @@ def exact_hitting_times(mdp, policy, goal):
     return [sides.get(s, Fraction(0)) for s in range(mdp.n_states)]
 
 
-def hitting_times(mdp, policy):
+def hitting_times(mdp, policy, chance=None):
     """Expected steps (start, goal): one LU in double precision a goal, over all places of the walk."""
     S = mdp.n_states
     times = np.zeros((S, S))
     for goal in range(S):
-        rows, sides = walk_equations(mdp, policy, goal)
+        rows, sides = walk_equations(mdp, policy, goal, chance)
         number = {place: i for i, place in enumerate(sorted(rows))}
         M, c = np.zeros((len(rows), len(rows))), np.zeros(len(rows))
         for place, row in rows.items():
@@ -286,7 +306,7 @@ def hitting_times(mdp, policy):
     return times
 
 
-def cover(mdp, policy, start, seed):
+def cover(mdp, policy, start, seed, chance=None):
     """Steps until a walk first touches each state, with lists and loops and the same random numbers as the kernel."""
     table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
@@ -295,8 +315,11 @@ def cover(mdp, policy, start, seed):
         if option is not None and policy[option][s] < 0:
             option = None
         if option is None:
-            menu = [*range(A), *(A + o for o in range(len(policy)) if policy[o][s] >= 0)]
-            choice = menu[(next(numbers) >> 32) * len(menu) >> 32]
+            x, able = next(numbers), [A + o for o in range(len(policy)) if policy[o][s] >= 0]
+            menu = [*range(A), *able]
+            if chance is not None:
+                menu = able if able and x % 2**32 < chance * 2**32 else list(range(A))
+            choice = menu[(x >> 32) * len(menu) >> 32]
             option = None if choice < A else choice - A
         a = choice if option is None else int(policy[option][s])
         low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]

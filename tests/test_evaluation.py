@@ -10,16 +10,17 @@ from scipy.sparse import diags_array
 from tests import reference
 
 import eigenoptions as eo
-from eigenoptions import evaluation
 from eigenoptions.evaluation import (
     Estimate,
+    best_option_chance,
     diffusion_curve,
     diffusion_estimate,
     diffusion_time,
     hitting_times,
 )
+from eigenoptions.evaluation.exact import Walk
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import tables
+from eigenoptions.options.walks import endless, tables
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
@@ -43,7 +44,7 @@ def ending(mdp, policy):
     """The options made to end: where one cannot, it stops at once in a state of the trap."""
     policy = policy.copy()
     for row in policy:
-        while len(lost := evaluation.endless(mdp, row)):
+        while len(lost := endless(mdp, row)):
             row[lost[0]] = -1
     return policy
 
@@ -179,23 +180,28 @@ def test_same_answer_twice(four_rooms):
 # Slow twin against kernels ----------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=60)
-def test_twin_on_random_mazes_and_options(seed):
+CHANCES = st.sampled_from([None, None, 0.0, 0.05, 0.5, 0.9])
+
+
+@given(st.integers(0, 10**6), CHANCES)
+@settings(max_examples=80)
+def test_twin_on_random_mazes_and_options(seed, option_chance):
     mdp, options = random_walk(seed)
-    slow = reference.hitting_times(mdp, options.policy)
-    np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=1e-8)
-    assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
+    how = {"option_chance": option_chance}
+    slow = reference.hitting_times(mdp, options.policy, option_chance)
+    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=1e-8)
+    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 1.0]))
-@settings(max_examples=40)
-def test_twin_on_stochastic_mazes(seed, chance):
+@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 1.0]), CHANCES)
+@settings(max_examples=50)
+def test_twin_on_stochastic_mazes(seed, chance, option_chance):
     mdp, options = random_walk(seed, chance=chance)
     assert mdp.successors is None
-    slow = reference.hitting_times(mdp, options.policy)
-    np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=1e-8)
-    assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
+    how = {"option_chance": option_chance}
+    slow = reference.hitting_times(mdp, options.policy, option_chance)
+    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=1e-8)
+    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 100, 30_000_000]), st.sampled_from([1, 3, 512]))
@@ -204,9 +210,11 @@ def test_elimination_alone_and_in_small_groups(seed, room, group):
     mdp, options = random_walk(seed)
     slow = reference.hitting_times(mdp, options.policy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluation, "MAX_ERROR", -1.0)  # nothing is proved: every goal by elimination
-        patch.setattr(evaluation, "ELIMINATION_NUMBERS", room)
-        patch.setattr(evaluation, "GOALS_PER_JOB", group)
+        patch.setattr(
+            "eigenoptions.evaluation.exact.MAX_ERROR", -1.0
+        )  # nothing is proved: every goal by elimination
+        patch.setattr("eigenoptions.evaluation.exact.ELIMINATION_NUMBERS", room)
+        patch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", group)
         np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=1e-8)
         assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
 
@@ -218,7 +226,7 @@ def test_the_bound_holds(seed, noise):
     from eigenoptions._kernels.diffusion import residuals
 
     mdp, options = random_walk(seed)
-    walk = evaluation._Walk(mdp, options)
+    walk = Walk(mdp, options)
     truth, unproved = walk._linear(mdp.successors, len(options))
     assert not len(unproved)
     wrong = truth * (1 + noise * np.random.default_rng(seed).uniform(-1, 1, truth.shape))
@@ -234,8 +242,9 @@ def test_the_bound_holds(seed, noise):
     assert bound[1] == np.inf
 
 
+@pytest.mark.parametrize("option_chance", [None, 0.0, 0.4])
 @pytest.mark.parametrize("chance", [0.0, 0.3])
-def test_walk_that_covers_everything(chance):
+def test_walk_that_covers_everything(chance, option_chance):
     from eigenoptions._kernels.walking import cover
 
     mdp, options = random_walk(11, chance=chance)
@@ -246,9 +255,88 @@ def test_walk_that_covers_everything(chance):
     total = 0.0
     # In small pieces: each call continues where the last one stopped.
     while place[3]:
-        total += cover(*tables(mdp, options.policy), place, count, touched, 7)
-    first = reference.cover(mdp, options.policy, 2, 99)
+        total += cover(*tables(mdp, options.policy, option_chance), place, count, touched, 7)
+    first = reference.cover(mdp, options.policy, 2, 99, option_chance)
     assert (total, place[2]) == (sum(first), max(first))
+
+
+# The chance of an option ------------------------------------------------------------------------------------
+
+
+def test_a_rare_option_helps_where_a_uniform_choice_hurts(four_rooms):
+    """The first options hurt because the paper chooses uniformly, not because they are few."""
+    options = eo.discover(four_rooms, n_options=64)
+    plain = diffusion_time(four_rooms)
+    assert diffusion_time(four_rooms, options, option_chance=0.0) == pytest.approx(plain, rel=1e-9)
+    found = [
+        diffusion_time(four_rooms, options[:m], option_chance=c)
+        for m, c in ((4, None), (4, 0.05), (16, 0.2), (64, None), (32, 0.4))
+    ]
+    assert found == pytest.approx([13525.0, 267.7, 219.0, 218.4, 195.7], abs=0.05)
+    curve = diffusion_curve(four_rooms, options[:6], option_chance=0.05)
+    assert curve[0] == pytest.approx(plain, rel=1e-12)
+    assert curve[4] == pytest.approx(found[1], rel=1e-12)
+    assert (curve[4:] < plain).all()
+
+
+def test_best_chance_is_the_least_of_all(four_rooms):
+    options = eo.discover(four_rooms, n_options=8)
+    best = best_option_chance(four_rooms, options)
+    truth = [diffusion_time(four_rooms, options, option_chance=c) for c in (best.chance, None, 0.0)]
+    assert [best.diffusion_time, best.uniform, best.without] == truth
+    others = [diffusion_time(four_rooms, options, option_chance=c) for c in np.linspace(0, 0.95, 39)]
+    assert min(others) >= best.diffusion_time
+    for shift in (-0.002, 0.002):
+        beside = diffusion_time(four_rooms, options, option_chance=best.chance + shift)
+        assert beside > best.diffusion_time
+
+
+def test_best_chance_in_closed_form():
+    # Two states, action 0 stays, action 1 and the option of one step change the state: 2 / (1 + c) steps.
+    swap = np.stack([np.eye(2), np.eye(2)[::-1]], axis=1)
+    mdp, both = eo.MDP(swap), OptionSet(np.array([[1, -1], [-1, 1]]), 2)
+    assert diffusion_time(mdp, both, option_chance=0.6) == pytest.approx(2 / 1.6, rel=1e-12)
+    best = best_option_chance(mdp, both)
+    assert best.chance > 0.999
+    assert best.diffusion_time == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_single_option_is_to_be_taken_seldom():
+    """A corridor and an option back to its start: the best chance is far below what a uniform choice takes."""
+    mdp, calls = eo.maze("." * 24), []
+    best = best_option_chance(mdp, toward(mdp, 0), progress=lambda done, most: calls.append((done, most)))
+    assert best.chance == pytest.approx(0.0012, abs=5e-5)
+    assert best.diffusion_time < 0.91 * best.without < 1e-5 * best.uniform
+    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
+    assert all(done <= most for done, most in calls)
+
+
+def test_chances_beyond_double_precision_are_the_worst():
+    mdp = eo.maze("." * 150)
+    many = OptionSet(np.repeat(toward(mdp, 0).policy, 300, axis=0), 4)
+    best = best_option_chance(mdp, many)
+    assert best.uniform == np.inf
+    assert best.diffusion_time <= best.without
+
+
+def test_the_estimate_has_the_same_chance(i_maze):
+    options = eo.discover(i_maze, n_options=4)
+    truth = diffusion_time(i_maze, options, option_chance=0.1)
+    estimate = diffusion_estimate(i_maze, options, option_chance=0.1, walks=2000)
+    assert estimate.low < truth < estimate.high
+    assert estimate.high < diffusion_time(i_maze)
+
+
+@pytest.mark.parametrize("function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate])
+@pytest.mark.parametrize("chance", [-0.1, 1.0, float("nan")])
+def test_impossible_chances(function, chance, i_maze):
+    with pytest.raises(ValueError, match=r"option_chance must be in \[0, 1\), got"):
+        function(i_maze, eo.discover(i_maze, n_options=2), option_chance=chance)
+
+
+def test_the_best_chance_of_nothing(i_maze):
+    with pytest.raises(ValueError, match="there are no options"):
+        best_option_chance(i_maze, None)
 
 
 # Right when huge --------------------------------------------------------------------------------------------
@@ -276,9 +364,9 @@ def test_linear_solver_fails_and_ours_does_not():
     assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(times), rel=1e-12)
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.1])
+@pytest.mark.parametrize(("chance", "option_chance"), [(0.0, None), (0.1, None), (0.0, 0.75)])
 @pytest.mark.parametrize("seed", range(4))
-def test_exact_fractions_on_long_thin_mazes(seed, chance):
+def test_exact_fractions_on_long_thin_mazes(seed, chance, option_chance):
     """Random options on a comb: whatever the size of the answer, it has its digits."""
     rng = np.random.default_rng(seed)
     mdp = eo.maze("." * 16 + "\n" + "#." * 8)
@@ -286,9 +374,10 @@ def test_exact_fractions_on_long_thin_mazes(seed, chance):
     n = mdp.n_states
     policy = np.where(rng.random((3, n)) < 0.15, -1, rng.choice([1, 3, 3, 3], size=(3, n))).astype(np.int32)
     options = OptionSet(ending(mdp, policy), 4)
-    times = hitting_times(mdp, options)
+    times = hitting_times(mdp, options, option_chance=option_chance)
     for goal in (0, n // 2, 15):
-        exact = [float(x) for x in reference.exact_hitting_times(mdp, options.policy, goal)]
+        slow = reference.exact_hitting_times(mdp, options.policy, goal, option_chance)
+        exact = [float(x) for x in slow]
         np.testing.assert_allclose(times[:, goal], exact, rtol=1e-9)
 
 
@@ -361,7 +450,7 @@ def test_estimate_is_refused_where_it_would_be_a_lie():
 
 
 def test_progress_is_reported(i_maze, monkeypatch):
-    monkeypatch.setattr(evaluation, "GOALS_PER_JOB", 5)
+    monkeypatch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", 5)
     options = eo.discover(i_maze, n_options=3)
     for call, total in (
         (lambda p: diffusion_curve(i_maze, options, progress=p), 4),

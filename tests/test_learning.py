@@ -113,13 +113,13 @@ def test_small_steps_reach_the_exact_values_of_a_slippery_maze(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("world", [lambda m: m, slippery])
-@pytest.mark.parametrize("n_options", [0, 6])
-def test_behaviour_reaches_the_goal_as_often_as_its_markov_chain(learner, world, n_options):
+@pytest.mark.parametrize(("n_options", "chance"), [(0, None), (6, None), (6, 0.3)])
+def test_behaviour_reaches_the_goal_as_often_as_its_markov_chain(learner, world, n_options, chance):
     mdp = world(eo.maze(TWO_ROOMS))
     options = eo.discover(mdp, n_options=n_options) if n_options else None
     policy = options.policy if options is not None else np.empty((0, mdp.n_states), dtype=int)
-    p = reference.arrival_probability(mdp, policy, 30)
-    record = learner(mdp, options, runs=1, episodes=40_000, max_steps=30)
+    p = reference.arrival_probability(mdp, policy, 30, chance)
+    record = learner(mdp, options, runs=1, episodes=40_000, max_steps=30, option_chance=chance)
     assert 0.01 < p < 0.99
     assert abs(record.learning_returns.mean() - p) < 4 * np.sqrt(p * (1 - p) / 40_000)
 
@@ -224,13 +224,14 @@ def assert_like_twin(learner, mdp, options, *, seed=0, runs=2, **rates):
     method = learner.__name__
     rates = {"episodes": 30, "max_steps": 20, "alpha": 0.3, "gamma": 0.9, "epsilon": 0.2} | rates
     explore = rates.pop("explore", 1.0)
+    chance = rates.pop("option_chance", None)
     more = {} if method == "q_learning" else {"explore": explore}
-    record = learner(mdp, options, runs=runs, rng=seed, **rates, **more)
+    record = learner(mdp, options, runs=runs, rng=seed, option_chance=chance, **rates, **more)
     policy = np.empty((0, mdp.n_states), dtype=int) if options is None else options.policy
     children = np.random.SeedSequence(seed).spawn(runs)
     for i, child in enumerate(children):
         first = child.generate_state(1, np.uint64)[0]
-        twin = reference.learn(mdp, policy, method, seed=first, explore=explore, **rates)
+        twin = reference.learn(mdp, policy, method, seed=first, explore=explore, chance=chance, **rates)
         mine = (record.returns, record.learning_returns, record.steps, record.evaluation_steps, record.q)
         for a, b in zip(mine, twin, strict=True):
             np.testing.assert_array_equal(a[i], b)
@@ -242,7 +243,10 @@ def assert_like_twin(learner, mdp, options, *, seed=0, runs=2, **rates):
 def test_kernel_is_its_twin_on_a_maze(learner, explore, world):
     mdp = world(eo.maze(TWO_ROOMS))
     assert_like_twin(learner, mdp, None, explore=explore)
-    assert_like_twin(learner, mdp, eo.discover(mdp, n_options=6), explore=explore, epsilon=0.01)
+    options = eo.discover(mdp, n_options=6)
+    assert_like_twin(learner, mdp, options, explore=explore, epsilon=0.01)
+    for chance in (0.0, 0.1, 1.0):
+        assert_like_twin(learner, mdp, options, explore=explore, option_chance=chance)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

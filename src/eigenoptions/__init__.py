@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
     from eigenoptions.envs import run_options as run_options
+    from eigenoptions.evaluation import BestChance as BestChance
     from eigenoptions.evaluation import Estimate as Estimate
+    from eigenoptions.evaluation import best_option_chance as best_option_chance
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
     from eigenoptions.evaluation import diffusion_time as diffusion_time
@@ -65,7 +67,15 @@ _NAMES = {
     "discovery.samples": ("gather",),
     "options.linear": ("LinearOption", "LinearOptionSet"),
     "discovery.online": ("cycle",),
-    "evaluation": ("diffusion_time", "diffusion_curve", "hitting_times", "diffusion_estimate", "Estimate"),
+    "evaluation": (
+        "diffusion_time",
+        "diffusion_curve",
+        "hitting_times",
+        "diffusion_estimate",
+        "Estimate",
+        "best_option_chance",
+        "BestChance",
+    ),
     "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }
 _MODULE = {name: module for module, names in _NAMES.items() for name in names}

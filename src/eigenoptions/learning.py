@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from eigenoptions._checks import number, whole
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
+from eigenoptions.options.walks import checked_chance
 
 log = logging.getLogger("eigenoptions")
 
@@ -31,11 +32,12 @@ Seed = int | np.random.Generator | np.random.SeedSequence
 
 
 class Settings(TypedDict, total=False):
-    """Further settings of `q_learning`: step size, discount, evaluation's epsilon, and start and goal of the task."""
+    """Further settings of `q_learning`: rates, the chance of an option, and start and goal of the task."""
 
     alpha: float
     gamma: float
     epsilon: float
+    option_chance: float | None
     start: int | None
     goal: int | None
 
@@ -154,7 +156,7 @@ def q_learning(
 ) -> LearningRecord:
     """Q-learning over primitive actions, with options to explore (Section 4.3).
 
-    The behaviour chooses uniformly over the primitive actions and the options that may start, and follows an
+    The behaviour chooses at random among the primitive actions and the options that may start, and follows an
     option until it stops. Every primitive step, also inside an option, is one off-policy update.
 
     Parameters
@@ -174,6 +176,9 @@ def q_learning(
         Step size (0.1) and discount (0.9).
     epsilon
         Chance of a random action in evaluation (0.01), which is otherwise greedy with ties broken at random.
+    option_chance
+        Probability in [0, 1] that a random decision is for an option, where one may start. None: uniform over actions
+        and options, as in the paper.
     start, goal
         Start and goal of the task; by default those of the MDP.
 
@@ -208,11 +213,11 @@ def smdp_q_learning(
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, start, goal
-        As in `q_learning`; `epsilon` is the chance of a uniform choice at each decision of an evaluation.
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, start, goal
+        As in `q_learning`; `epsilon` is the chance of a random choice at each decision of an evaluation. Where all
+        values are still 0, the choice is random too.
     explore
-        The same chance while learning (1). At 1 the behaviour is uniform as in `q_learning`, below it is
-        epsilon-greedy.
+        The same chance while learning (1). At 1 the behaviour is that of `q_learning`, below it is epsilon-greedy.
 
     Examples
     --------
@@ -246,7 +251,7 @@ def intra_option_q_learning(
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, explore, start, goal
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, explore, start, goal
         As in `smdp_q_learning`.
 
     Examples
@@ -279,6 +284,7 @@ def _learn(
     )
     over_options = method != "q_learning"
     rates = _rates(method, given, [*_RATES] if over_options else ["alpha", "gamma", "epsilon"])
+    chance = checked_chance(given.get("option_chance"))
     start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
     if options is not None and not isinstance(options, OptionSet):
         raise ValueError(f"options must be an OptionSet or None, got {type(options).__name__}")
@@ -288,7 +294,7 @@ def _learn(
     n = 0 if options is None else len(options)
     arguments = (
         _dynamics(mdp),
-        _choices(mdp, options),
+        _choices(mdp, options, chance),
         kernels.Task(start, goal, max_steps),
         kernels.Rates(**{"explore": 1.0, **rates}),
     )
@@ -304,6 +310,8 @@ def _learn(
             kernels.q_learning(*arguments, _seed(root, run), record)
     settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}
     settings |= {"start": start, "goal": goal, "rng": root.entropy}
+    if chance is not None:
+        settings["option_chance"] = chance
     if root.spawn_key:
         settings["spawn_key"] = list(root.spawn_key)
     numbered = np.array(numbers, dtype=np.int64)
@@ -312,7 +320,7 @@ def _learn(
 
 def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
     """Rates of a learner, those given checked, the others at their defaults."""
-    known = [*names, "start", "goal"]
+    known = [*names, "option_chance", "start", "goal"]
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -356,7 +364,7 @@ def _dynamics(mdp: MDP) -> Any:
     return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data))
 
 
-def _choices(mdp: MDP, options: OptionSet | None) -> Any:
+def _choices(mdp: MDP, options: OptionSet | None, chance: float | None) -> Any:
     """Actions of the options, which may start in each state, and which take which action there."""
     from eigenoptions._kernels.learning import Choices
 
@@ -368,7 +376,9 @@ def _choices(mdp: MDP, options: OptionSet | None) -> Any:
     pair = s * A + plan[s, o]
     takers = offered[np.argsort(pair, kind="stable")]
     taking = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))])
-    return Choices(plan, np.ascontiguousarray(taking[::A]), offered, taking, takers, -1.0)
+    return Choices(
+        plan, np.ascontiguousarray(taking[::A]), offered, taking, takers, -1.0 if chance is None else chance
+    )
 
 
 def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:

@@ -111,19 +111,33 @@ def tables(mdp: MDP, policy: NDArray[Any], option_chance: float | None = None) -
     """Dynamics and choices of a walk, as the kernels of `_kernels.walking` read them: `Moves` and `Menu`."""
     from eigenoptions._kernels.walking import Menu, Moves, cumulate
 
-    chance = -1.0
-    if option_chance is not None:
-        chance = number("option_chance", option_chance, "[0, 1]")
+    chance = checked_chance(option_chance)
     P = mdp.transition
     moves = Moves(P.indptr, P.indices, cumulate(P.indptr, P.data), mdp.n_actions)
     offered = csr_array(policy.T >= 0)
-    return moves, Menu(policy, offered.indptr.astype(np.int64), offered.indices.astype(np.int64), chance)
+    return moves, Menu(
+        policy,
+        offered.indptr.astype(np.int64),
+        offered.indices.astype(np.int64),
+        -1.0 if chance is None else chance,
+    )
 
 
-def weights(policy: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked_chance(option_chance: float | None, interval: str = "[0, 1]") -> float | None:
+    """The chance that a decision is for an option; None stands for a uniform choice over actions and options."""
+    return None if option_chance is None else number("option_chance", option_chance, interval)
+
+
+def weights(
+    policy: NDArray[np.int32], n_actions: int, chance: float | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight of each action and of each option that may start, per state ``(S,)``: equal for a uniform choice."""
     n = policy.shape[1]
-    return np.ones(n), np.ones(n)
+    if chance is None:
+        return np.ones(n), np.ones(n)
+    count = (policy >= 0).sum(axis=0)
+    some = count > 0
+    return np.where(some, 1.0 - chance, 1.0) / n_actions, np.where(some, chance, 0.0) / np.maximum(count, 1)
 
 
 def endless(mdp: MDP, row: NDArray[np.int32]) -> NDArray[np.intp]:
