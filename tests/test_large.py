@@ -148,8 +148,8 @@ def test_workers_serve_the_same_goals(monkeypatch: pytest.MonkeyPatch, four_room
     calls, progress = told()
     assert eo.diffusion_curve(four_rooms, options, progress=progress, **FAR).tobytes() == curve.tobytes()
     assert calls[-1] == (6, 6)
-    monkeypatch.setattr(evaluation, "MAX_ERROR", -1.0)  # nothing is proved: every goal by elimination
-    monkeypatch.setattr(evaluation, "GOALS_PER_JOB", 30)
+    monkeypatch.setattr("eigenoptions.evaluation.exact.MAX_ERROR", -1.0)  # nothing is proved: elimination
+    monkeypatch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", 30)
     exact = evaluation.hitting_times(four_rooms, options)
     np.testing.assert_allclose(exact, pairs, rtol=1e-8)
     calls, progress = told()
