@@ -1,13 +1,17 @@
-"""Checks of numbers and names that callers give: one rule and one wording for the whole package.
+"""Checks of values that callers give: one rule and one wording for the whole package.
 
-Each function returns the value as a plain Python object, or raises ValueError with the limit and the value.
+Each function returns the value, numbers and names as plain Python objects, or raises ValueError with the limit and the
+value. `Frozen` is the base class of records, whose arrays are checked once and must not change afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
@@ -56,3 +60,94 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     if isinstance(value, str) and value in words:
         return value
     raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+
+
+def real(name: str, array: Any) -> Any:
+    """`array`, dense or sparse, if its entries are real numbers or booleans.
+
+    >>> real("weights", [1j])
+    Traceback (most recent call last):
+    ValueError: weights must be real numbers, got complex128
+    """
+    import numpy as np
+
+    given = array if hasattr(array, "dtype") else np.asarray(array)
+    kind = getattr(given.dtype, "kind", "")
+    if kind not in "buif":
+        raise ValueError(f"{name} must be real numbers, got {given.dtype}")
+    return given
+
+
+def sparse_rows(name: str, array: Any) -> Any:
+    """A sparse array as csr, with every index inside its shape; its entries must be real numbers.
+
+    SciPy checks indices neither when an array is built from its parts nor when it computes with it.
+
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> sparse_rows("the graph", csr_array((np.ones(2), [0, 7], [0, 1, 2]), shape=(2, 2)))
+    Traceback (most recent call last):
+    ValueError: the graph is not a valid sparse array (indices must be < 2): build it by coo_array((data, (rows, cols)))
+    """
+    from scipy.sparse import csr_array
+
+    real(name, array)
+    if len(array.shape) != 2:
+        raise ValueError(f"{name} must have two dimensions, got shape {array.shape}")
+    try:
+        if array.format in ("csr", "csc", "bsr"):
+            array.check_format(full_check=True)
+        elif array.format == "coo":
+            for places, size in zip((array.row, array.col), array.shape, strict=True):
+                if len(places) != len(array.data) or (
+                    len(places) and not 0 <= places.min() <= places.max() < size
+                ):
+                    raise ValueError(f"coordinates must be in 0..{size - 1}, one pair per entry")
+        rows = csr_array(array)
+        rows.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        remedy = "build it by coo_array((data, (rows, cols)))"
+        raise ValueError(f"{name} is not a valid sparse array ({error}): {remedy}") from None
+    return rows
+
+
+def frozen(array: Any, dtype: Any = None) -> NDArray[Any]:
+    """A read-only array that no caller can change: a copy, unless it is read-only already.
+
+    >>> frozen([1, 2]).flags.writeable
+    False
+    """
+    import numpy as np
+
+    given = np.asarray(array)
+    if dtype is not None and given.dtype.kind == "c":
+        real("an array", given)
+    own = np.asarray(given, dtype=dtype)
+    owner = own
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if own.flags.writeable or owner.flags.writeable:
+        own = own.copy()
+        own.setflags(write=False)
+    # The flag of a view cannot be set again.
+    return own.view()
+
+
+class Frozen:
+    """Base class of records: a copy, and what was pickled, has read-only arrays as the original has."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        lock(*state.values())
+        self.__dict__.update(state)
+
+
+def lock(*values: Any) -> None:
+    """Make arrays, and those in tuples and sparse arrays, read-only without a copy; other values stay as they are."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            lock(*value)
+        elif hasattr(value, "setflags"):
+            value.setflags(write=False)
+            lock(value.base)
+        elif hasattr(value, "indptr"):
+            lock(value.data, value.indices, value.indptr)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import sparse_rows, whole
 
 Map = Callable[[Any], Any]
 Kind = TypeVar("Kind", bound=type[Any])
@@ -439,7 +439,7 @@ def rows_of(features: Map, obs: Any, n_features: int | None = None, count: int |
     [[1.0, 2.0]]
     """
     given = features(obs)
-    phi: Any = given if issparse(given) else np.asarray(given)
+    phi: Any = sparse_rows("features", given) if issparse(given) else np.asarray(given)
     n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
     if phi.ndim != 2 or phi.shape[0] != n:
         raise ValueError(f"features must give ({n}, d) for {n} observations, got shape {phi.shape}")

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, whole
+from eigenoptions._checks import Frozen, frozen, lock, number, whole
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance
@@ -49,7 +49,7 @@ class OptionSettings(Settings, total=False):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningRecord:
+class LearningRecord(Frozen):
     """Returns, steps and values of every run and episode (Section 4.3).
 
     A return is not discounted: 1 if the episode reached the goal, else 0. The steps show how fast it did.
@@ -85,6 +85,10 @@ class LearningRecord:
     q: NDArray[np.float64]
     runs: NDArray[np.int64]
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("returns", "learning_returns", "steps", "evaluation_steps", "q", "runs"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def n_steps(self) -> int:
@@ -315,6 +319,7 @@ def _learn(
     if root.spawn_key:
         settings["spawn_key"] = list(root.spawn_key)
     numbered = np.array(numbers, dtype=np.int64)
+    lock(returns, steps, q)
     return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
 
 

@@ -20,13 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order
 
+from eigenoptions._checks import Frozen, frozen, real, sparse_rows
 from eigenoptions.mdp import maze_text
 from eigenoptions.mdp.maze_text import MOVES as MOVES
 from eigenoptions.mdp.maze_text import mazes as mazes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MDP:
+class MDP(Frozen):
     """Finite dynamics, without reward; a task when it has a start and a goal.
 
     Attributes
@@ -73,12 +74,11 @@ class MDP:
             object.__setattr__(self, field, found)
         object.__setattr__(self, "transition", table)
         if self.coords is not None:
-            coords = np.array(self.coords)
+            coords = frozen(self.coords)
             if coords.shape != (n_states, 2) or coords.dtype.kind not in "iu":
                 raise ValueError(
                     f"coords must be whole numbers of shape ({n_states}, 2), got {coords.dtype} {coords.shape}"
                 )
-            coords.setflags(write=False)
             object.__setattr__(self, "coords", coords)
         for field in ("start", "goal"):
             state = getattr(self, field)
@@ -91,6 +91,7 @@ class MDP:
         if not np.array_equal(self.transition.indptr, np.arange(len(self.transition.indptr))):
             return None
         successors: NDArray[np.int32] = self.transition.indices.astype(np.int32)
+        successors.setflags(write=False)
         return successors.reshape(self.n_states, self.n_actions)
 
     @cached_property
@@ -249,7 +250,10 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         share = np.ones(table.nnz) if weights == "adjacency" else table.data / mdp.n_actions
         W = csr_array((share, (table.row // mdp.n_actions, table.col)), shape=(n, n))
     else:
-        W = csr_array(weights if issparse(weights) else np.atleast_2d(np.asarray(weights, dtype=float)))
+        if issparse(weights):
+            W = sparse_rows("weights", weights)
+        else:
+            W = csr_array(np.atleast_2d(np.asarray(real("weights", weights), dtype=float)))
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
         _nonnegative(W.data, "weights")
@@ -316,14 +320,18 @@ def _search(
     transition: csr_array, states: ArrayLike, backward: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Breadth-first search from one more node S that leads to all of `states`: nodes found, and their predecessors."""
-    moves = csr_array(transition)
+    moves = sparse_rows("transition", transition) if issparse(transition) else csr_array(transition)
     n = moves.shape[1]
+    if n == 0 or moves.shape[0] == 0 or moves.shape[0] % n:
+        raise ValueError(f"transition must have shape (S*A, S) with at least one state, got {moves.shape}")
     per_state = moves.shape[0] // n
     moves = csr_array((moves.data, moves.indices, moves.indptr[::per_state]), shape=(n, n))
     if backward:
         moves = csr_array(moves.T)
     first = np.asarray(states)
     first = np.flatnonzero(first) if first.dtype == np.bool_ else first.astype(np.intp).ravel()
+    if len(first) and not 0 <= first.min() <= first.max() < n:
+        raise ValueError(f"states must be in 0..{n - 1}, got {first.min()}..{first.max()}")
     indices = np.concatenate([moves.indices, first])
     indptr = np.append(moves.indptr, len(indices))
     links = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
@@ -334,9 +342,10 @@ def _search(
 def _table(transition: Any) -> csr_array:
     """A checked, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
     if issparse(transition) and len(transition.shape) == 2:
-        table = csr_array(transition, dtype=np.float64, copy=True)
+        table = csr_array(sparse_rows("transition", transition), dtype=np.float64, copy=True)
     else:
-        dense = np.asarray(transition.toarray() if issparse(transition) else transition, dtype=np.float64)
+        given = transition.toarray() if issparse(transition) else transition
+        dense = np.asarray(real("transition", given), dtype=np.float64)
         if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
             dense = dense.reshape(-1, dense.shape[2])
         if dense.ndim != 2:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import Frozen, frozen, lock, whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -32,7 +32,7 @@ Origin = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Purpose:
+class Purpose(Frozen):
     """A potential whose differences are an intrinsic reward (Definition 3.1).
 
     Attributes
@@ -73,9 +73,9 @@ class Purpose:
     goal: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", read_only(self.direction, np.float64))
+        object.__setattr__(self, "direction", frozen(self.direction, np.float64))
         if self.initiation is not None:
-            object.__setattr__(self, "initiation", read_only(self.initiation, np.bool_))
+            object.__setattr__(self, "initiation", frozen(self.initiation, np.bool_))
         if self.sign not in (None, 1, -1):
             raise ValueError(f"sign must be 1, -1 or None, got {self.sign!r}")
         if not self.label and self.index is not None and self.sign is not None:
@@ -85,7 +85,7 @@ class Purpose:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Option:
+class Option(Frozen):
     """One option: initiation set, policy and termination set (Section 2.2).
 
     Attributes
@@ -119,6 +119,14 @@ class Option:
     sign: int | None = None
     goal: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, kind in (("policy", None), ("value", np.float64)):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind))
+        if self.policy.ndim != 1 or self.policy.dtype.kind not in "iu":
+            raise ValueError(
+                f"policy must be whole numbers of shape (S,), got {self.policy.dtype} {self.policy.shape}"
+            )
+
     def act(self, obs: int) -> int:
         """The action in state `obs`, or TERMINATE."""
         if obs < 0:
@@ -142,7 +150,7 @@ class Option:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptionSet(Sequence[Option]):
+class OptionSet(Frozen, Sequence[Option]):
     """An ordered sequence of options on one state space, with their provenance.
 
     Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
@@ -190,7 +198,7 @@ class OptionSet(Sequence[Option]):
     arrays: ClassVar = ("policy", "value", "eigenvalues", "mean_length")
 
     def __post_init__(self) -> None:
-        policy = read_only(self.policy)
+        policy = frozen(self.policy)
         checked: dict[str, Any] = {"policy": policy, "n_actions": whole("n_actions", self.n_actions)}
         if policy.ndim != 2 or policy.dtype.kind not in "iu":
             raise ValueError(
@@ -202,17 +210,19 @@ class OptionSet(Sequence[Option]):
                 f"got {policy.min()}..{policy.max()}"
             )
         n = len(policy)
-        defaults = {"value": np.broadcast_to(0.0, policy.shape)}
+        zero = np.zeros(())
+        lock(zero)
+        defaults = {"value": np.broadcast_to(zero, policy.shape)}
         defaults |= {name: np.full(n, np.nan) for name in ("eigenvalues", "mean_length")}
         for name, default in defaults.items():
             given = getattr(self, name)
-            checked[name] = read_only(default if given is None else given, np.float64)
+            checked[name] = frozen(default if given is None else given, np.float64)
             if checked[name].shape != default.shape:
                 raise ValueError(
                     f"{name} must have shape {default.shape} for {n} options, got {checked[name].shape}"
                 )
         if self.coords is not None:
-            checked["coords"] = read_only(self.coords)
+            checked["coords"] = frozen(self.coords)
         checked |= entries(self, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -379,13 +389,6 @@ def origins(purposes: Sequence[Purpose]) -> dict[str, Any]:
         "eigenvalues": np.array([p.eigenvalue for p in purposes], dtype=np.float64),
         **{plural: tuple(getattr(p, name) for p in purposes) for name, plural in ORIGIN.items()},
     }
-
-
-def read_only(array: Any, dtype: Any = None) -> NDArray[Any]:
-    """A read-only view of an array, converted where necessary."""
-    view = np.asarray(array, dtype=dtype).view()
-    view.setflags(write=False)
-    return view
 
 
 def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:

@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._checks import Frozen, frozen
 from eigenoptions.features import Map, record, rows_of
 from eigenoptions.options import (
     FILE_FORMAT,
@@ -28,7 +29,6 @@ from eigenoptions.options import (
     entries,
     origins,
     position,
-    read_only,
     selected,
 )
 from eigenoptions.options.lookahead import Clones
@@ -113,7 +113,7 @@ class LinearOption:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(Sequence[LinearOption]):
+class LinearOptionSet(Frozen, Sequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
     Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; ``+`` concatenates,
@@ -165,20 +165,20 @@ class LinearOptionSet(Sequence[LinearOption]):
     goals: Origin = ()
 
     def __post_init__(self) -> None:
-        direction = read_only(self.direction, np.float64)
+        direction = frozen(self.direction, np.float64)
         if direction.ndim != 2 or not np.isfinite(direction).all():
             raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
         n = len(direction)
         checked: dict[str, Any] = {"direction": direction, **entries(self, n)}
         for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
             given = getattr(self, name)
-            checked[name] = read_only(np.full(n, default) if given is None else given, np.float64)
+            checked[name] = frozen(np.full(n, default) if given is None else given, np.float64)
             if len(checked[name]) != n:
                 raise ValueError(
                     f"{name} must have one entry for each of {n} options, got {len(checked[name])}"
                 )
         if self.weights is not None:
-            weights = checked["weights"] = read_only(self.weights, np.float64)
+            weights = checked["weights"] = frozen(self.weights, np.float64)
             if weights.ndim != 3 or weights.shape[:2] != (n, self.n_actions):
                 raise ValueError(f"weights must have shape ({n}, {self.n_actions}, p), got {weights.shape}")
         for name, value in checked.items():

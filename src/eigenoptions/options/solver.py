@@ -17,8 +17,9 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
+from eigenoptions._checks import lock
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import TERMINATE, OptionSet, Purpose, origins
+from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
 from eigenoptions.options.ties import first_best, tolerance
 from eigenoptions.parallel import on_engine, pays, pmap
 
@@ -108,6 +109,7 @@ def solve(
 
         shared["potentials"] = np.stack(potentials) if n else potentials
         pmap(_solved, jobs, shared=shared, arrived=keep)
+    lock(made)
     policy, value, mean_length = made
     return OptionSet(
         policy,
@@ -130,6 +132,12 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> Array:
     """
     from eigenoptions._kernels.planning import run
 
+    policy = Option(policy, np.zeros(mdp.n_states)).policy
+    if len(policy) != mdp.n_states or not TERMINATE <= policy.min() <= policy.max() < mdp.n_actions:
+        raise ValueError(
+            f"policy must hold {mdp.n_states} actions in {TERMINATE}..{mdp.n_actions - 1}, "
+            f"got {len(policy)} in {policy.min(initial=0)}..{policy.max(initial=0)}"
+        )
     if mdp.successors is not None:
         length, end = np.empty((2, mdp.n_states), dtype=np.int32)
         if run(mdp.successors, np.ascontiguousarray(policy), length, end) < 0:

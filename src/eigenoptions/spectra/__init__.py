@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._checks import Frozen, frozen, lock, number, one_of, real, sparse_rows, whole
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
@@ -102,7 +102,7 @@ OPERATORS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum:
+class Spectrum(Frozen):
     """Eigenpairs of a diffusion model: the proto-value functions (Section 2.3).
 
     Attributes
@@ -144,9 +144,7 @@ class Spectrum:
         for name in ("values", "vectors", "coords", "accuracy"):
             given = getattr(self, name)
             if given is not None:
-                view = np.asarray(given).view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+                object.__setattr__(self, name, frozen(given))
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
         """``(d, K)`` columns scaled so that distances between rows have a meaning.
@@ -342,6 +340,7 @@ def spectrum(
     if "gamma" in given:
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
+    lock(vectors)
     return Spectrum(values, vectors, operator, None, few, coords, accuracy)
 
 
@@ -416,15 +415,9 @@ def _weights(W: Any) -> tuple[csr_array, Array]:
         raise ValueError(
             f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
         )
-    if W.dtype.kind not in "buif":
-        raise ValueError(f"weights must be real numbers, got {W.dtype}")
-    W = csr_array(W, dtype=np.float64)
+    W = csr_array(sparse_rows("the graph", W) if issparse(W) else real("weights", W), dtype=np.float64)
     if W.shape[0] != W.shape[1] or W.shape[0] == 0:
         raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
-    try:
-        W.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"the graph is not a valid sparse array: {error}") from None
     if not W.data.all():
         # A stored zero is no edge.
         W = W.copy()

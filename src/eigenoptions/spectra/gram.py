@@ -329,8 +329,8 @@ class Gram:
             phi, phi_next = rows_of(self.features, before, width), rows_of(self.features, after, width)
         elif issparse(before) and issparse(after):
             phi, phi_next = (
-                rows_of(csr_array, csr_array(before), width),
-                rows_of(csr_array, csr_array(after), width),
+                rows_of(lambda rows: rows, before, width),
+                rows_of(lambda rows: rows, after, width),
             )
         else:
             before, after = np.asarray(before), np.asarray(after)
