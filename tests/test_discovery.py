@@ -210,7 +210,7 @@ def test_doorways_of_large_mazes_by_a_sample():
 # Determinism and bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", methods())
+@pytest.mark.parametrize("method", [name for name in methods() if not registry.method(name).needs_rewards])
 def test_the_same_bytes_twice(four_rooms, method):
     assert same(discover(four_rooms, 4, method, rng=7), discover(four_rooms, 4, method, rng=7))
 
@@ -232,7 +232,7 @@ def test_the_same_bytes_twice(four_rooms, method):
         ),
         (
             {"method": "eigne"},
-            ["method must be one of bottleneck, eigen, random, got 'eigne': did you mean 'eigen'?"],
+            [f"method must be one of {', '.join(methods())}, got 'eigne': did you mean 'eigen'?"],
         ),
         ({"n_options": 2, "gamma": 1.0}, ["gamma must be in [0, 1), got 1.0"]),
         ({"n_options": 2, "operator": "x"}, ["operator must be one of", "'x'"]),
@@ -338,7 +338,7 @@ def planted(tmp_path, monkeypatch):
 
 
 def test_a_method_is_one_file(planted, i_maze):
-    assert eo.methods() == ["bottleneck", "eigen", "far-away", "random", "solved"]
+    assert {"bottleneck", "eigen", "far-away", "random", "solved"} < set(eo.methods())
     calls = []
     found = discover(i_maze, 1, "far-away", reach=2, progress=lambda *done: calls.append(done))
     assert (found.labels, found.provenance["gamma"], found.provenance["reach"]) == (("far",), 0.5, 2)

@@ -236,6 +236,8 @@ def _sampled(
         raise ValueError(
             f"from samples only these methods work: {names}, not {method.name!r}; make an MDP with from_env first"
         )
+    if method.name != "eigen":
+        settings["method"] = method
     source = found.data
     if isinstance(source, str | MDP) or callable(source) or hasattr(source, "step"):
         settings["progress"] = _share(settings["progress"], 0, 100)

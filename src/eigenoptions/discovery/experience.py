@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import one_of, whole
+from eigenoptions.discovery.methods import Method
 from eigenoptions.features import Map, OneHot, named, rows_of, settings_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
@@ -121,6 +122,63 @@ class TableExperience:
         made = solve(self.mdp(), purposes, gamma, provenance={**_origin(self), **(provenance or {})})
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         return replace(made, state_space="")
+
+    def options_by(
+        self,
+        method: Method,
+        n_options: int | None = None,
+        *,
+        gamma: float | None = None,
+        provenance: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> OptionSet:
+        """Options of the sampled MDP by another method, which knows only the states that were seen.
+
+        A method with a setting `visits` is given the number of visits of each state.
+
+        >>> from eigenoptions.discovery.methods import method
+        >>> past = TableExperience(9, 2)
+        >>> right = Transitions(np.arange(4, 7), np.ones(3, dtype=int), np.arange(5, 8), np.zeros(3, dtype=bool))
+        >>> past.add(right)
+        >>> past.options_by(method("covering"), 2).goals
+        (4, 7)
+        """
+        assert method.purposes is not None
+        full, states = self.mdp(), np.flatnonzero(self.seen)
+        rows = (states[:, None] * self.n_actions + np.arange(self.n_actions)).ravel()
+        coords = None if self.coords is None else np.asarray(self.coords)[states]
+        known = MDP(full.transition[rows][:, states], coords=coords)
+        if "visits" in method.settings and "visits" not in settings:
+            per_row = np.asarray(self.counts.sum(axis=1)).ravel()
+            settings["visits"] = per_row.reshape(self.n_states, -1).sum(axis=1)
+        inside = {name: self._restricted(value, states) for name, value in settings.items()}
+        found = method.purposes(known, n_options, np.random.default_rng(0), **inside)
+        gamma = method.default_gamma(known) if gamma is None else gamma
+        about = {**_origin(self), "method": method.name, **(provenance or {})}
+        del about["operator"]
+        made = solve(full, [self._lifted(p, states) for p in found], gamma, provenance=about)
+        return replace(made, state_space="")
+
+    def _restricted(self, value: Any, states: NDArray[np.intp]) -> Any:
+        """An array with one entry per state, or per two states, for the given states only."""
+        shape = np.shape(value)
+        if shape in ((self.n_states,), (self.n_states, self.n_states)):
+            return np.asarray(value)[np.ix_(*[states] * len(shape))]
+        return value
+
+    def _lifted(self, purpose: Purpose, states: NDArray[np.intp]) -> Purpose:
+        """A purpose on the given states as one on all states."""
+        direction = np.zeros(self.n_states)
+        direction[states] = purpose.direction
+        inside = np.zeros(self.n_states, dtype=np.bool_)
+        inside[states] = True if purpose.initiation is None else purpose.initiation
+        changes: dict[str, Any] = {"direction": direction, "initiation": inside}
+        if purpose.goal is not None:
+            changes["goal"] = int(states[purpose.goal])
+            if purpose.label == Purpose(purpose.direction, goal=purpose.goal).label:
+                # The label is derived from the goal, so it is derived again.
+                changes["label"] = ""
+        return replace(purpose, **changes)
 
 
 class FeatureExperience:

@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.discovery.experience import Experience, experience, experience_settings
+from eigenoptions.discovery.experience import (
+    Experience,
+    TableExperience,
+    experience,
+    experience_settings,
+)
 from eigenoptions.discovery.methods import check_settings
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
@@ -69,7 +74,8 @@ def from_transitions(
     provenance
         Entries to record in the set beside the settings.
     settings
-        `both_signs` (True) and `skip_zero` (True). With features also `policy` (``"learned"`` or ``"look-ahead"``),
+        `both_signs` (True) and `skip_zero` (True); or `method`, a `Method` other than eigenoptions where states are
+        numbered, and its settings. With features also `policy` (``"learned"`` or ``"look-ahead"``),
         `basis` and the settings of `options.fitted.FitSettings`, `whiten`, `cells` and `each` of `FeatureExperience`,
         and those of a map that is given by name: `order`, `tiles` and so on.
 
@@ -97,6 +103,9 @@ def from_transitions(
         past.add(batch)
     if gamma is not None:
         rest["gamma"] = gamma
+    method = rest.pop("method", None)
+    if isinstance(past, TableExperience) and method is not None:
+        return past.options_by(method, n_options, provenance=provenance, **rest)
     return past.options(n_options, provenance=provenance, **rest)
 
 
@@ -107,7 +116,16 @@ def begin(
     names = experience_settings(features)
     past = experience(space, n_actions, features, first, **{k: v for k, v in settings.items() if k in names})
     rest = {k: v for k, v in settings.items() if k not in names}
-    check_settings("discovery from samples", rest, (*past.option_settings, *names))
+    method = rest.get("method")
+    if method is None:
+        check_settings("discovery from samples", rest, (*past.option_settings, *names))
+    elif isinstance(past, TableExperience):
+        check_settings(f"method {method.name!r}", rest, (*method.settings, "method"))
+    else:
+        raise ValueError(
+            f"from samples, method {method.name!r} needs states that are numbered, but these have features: "
+            'use method="eigen"'
+        )
     return past, rest
 
 

@@ -28,7 +28,7 @@ from eigenoptions.mdp.maze_text import mazes as mazes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MDP(Frozen):
-    """Finite dynamics, without reward; a task when it has a start and a goal.
+    """Finite dynamics; a task when they have a start and a goal.
 
     Attributes
     ----------
@@ -42,6 +42,9 @@ class MDP(Frozen):
         State numbers of a task, or None.
     name
         Name in tables and titles.
+    reward
+        ``(S,)`` the mean reward of leaving each state, or ``(S * A,)`` of each action, or None. Only methods that
+        need rewards use it, and it is not part of the fingerprint.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class MDP(Frozen):
     start: int | None = None
     goal: int | None = None
     name: str = ""
+    reward: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         table = _table(self.transition)
@@ -80,6 +84,14 @@ class MDP(Frozen):
                     f"coords must be whole numbers of shape ({n_states}, 2), got {coords.dtype} {coords.shape}"
                 )
             object.__setattr__(self, "coords", coords)
+        if self.reward is not None:
+            reward = np.array(self.reward, dtype=np.float64).ravel()
+            if len(reward) not in (n_states, rows) or not np.isfinite(reward).all():
+                raise ValueError(
+                    f"reward must be {n_states} finite numbers, one per state, or {rows}, one per state and action, "
+                    f"got {np.shape(self.reward)}"
+                )
+            object.__setattr__(self, "reward", reward)
         for field in ("start", "goal"):
             state = getattr(self, field)
             if state is not None:

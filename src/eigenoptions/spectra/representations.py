@@ -14,12 +14,25 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array
 
 from eigenoptions._checks import number
+from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 
 # States up to which a representation is held as a dense array.
 MAX_DENSE_STATES = 4_000
 
 Array = NDArray[np.float64]
+
+
+def uniform_walk(mdp: MDP) -> csr_array:
+    """``(S, S)`` moves when every action is equally likely; a blocked move stays.
+
+    >>> import eigenoptions as eo
+    >>> uniform_walk(eo.maze("..")).toarray().tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    table = mdp.transition.tocoo()
+    share = (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col))
+    return csr_array(share, shape=(mdp.n_states, mdp.n_states))
 
 
 def successor_representation(P: csr_array, gamma: float) -> Array:
@@ -41,17 +54,19 @@ def learned_successor(
     gamma: float = 0.99,
     alpha: float = 0.1,
     sweeps: int = 1,
+    begin: Array | None = None,
 ) -> Array:
     """``(S, S)`` the successor representation, learned by temporal differences (Machado et al., 2018, Section 3).
 
-    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them.
+    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
+    beginning with `begin` or with zeros.
 
     >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
     gamma, alpha = number("gamma", gamma), number("alpha", alpha, "(0, 1]")
     first, then = (np.asarray(states, dtype=np.int64).ravel() for states in (before, after))
-    psi = np.zeros((n_states, n_states))
+    psi = np.zeros((n_states, n_states)) if begin is None else np.array(begin, dtype=np.float64)
     for _ in range(sweeps):
         for s, s_next in zip(first.tolist(), then.tolist(), strict=True):
             psi[s] += alpha * (gamma * psi[s_next] - psi[s])

@@ -64,7 +64,7 @@ def describe() -> Answer:
     return {
         "mazes": [{"name": name, "map": drawn(maze(name))} for name in mazes()],
         "operators": operators(),
-        "methods": methods(),
+        "methods": _offered(),
         "kinds": list(RULES),
         "limits": {
             "cells": MAX_CELLS,
@@ -177,6 +177,11 @@ def options_file(request: Request, alive: Alive) -> bytes:
         return file.read_bytes()
 
 
+def _offered() -> list[str]:
+    """Methods that work on a maze, which has no rewards."""
+    return [name for name in methods() if not declared(name).needs_rewards]
+
+
 def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     """Diffusion times as options are added, for each method and without options, and which states are hard to reach."""
     mdp = read_maze(request.map)
@@ -188,7 +193,7 @@ def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     yield {"primitive": time_of(None), "reach": _reach(mdp, None, alive)}
     eigen = _options(request)
     sets: dict[str, OptionSet] = {"eigen": eigen}
-    for method in methods():
+    for method in _offered():
         if method in sets:
             continue
         many = None if declared(method).n_options is None else min(len(eigen), mdp.n_states)

@@ -38,6 +38,8 @@ class Method:
         How many options the command line and the studio ask for by default; None for all there are.
     samples
         Whether `discover` also accepts samples with this method.
+    needs_rewards
+        Whether it works on an MDP with rewards only.
     summary
         One line for help texts.
 
@@ -57,6 +59,7 @@ class Method:
     gamma: float | Callable[[MDP], float] = 0.9
     n_options: int | None = 8
     samples: bool = False
+    needs_rewards: bool = False
     summary: str = ""
 
     def __post_init__(self) -> None:
@@ -98,8 +101,8 @@ def far_sighted(mdp: MDP) -> float:
 def methods() -> list[str]:
     """Names of the discovery methods, which `discover` accepts as `method`.
 
-    >>> methods()
-    ['bottleneck', 'eigen', 'random']
+    >>> methods()[:5]
+    ['betweenness', 'bottleneck', 'community', 'covering', 'covering-eigen']
     """
     return sorted(_load(file).name for file in _files())
 

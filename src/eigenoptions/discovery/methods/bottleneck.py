@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions.discovery.methods import Method, Progress, far_sighted
@@ -58,23 +59,14 @@ def rooms(
     >>> mdp.coords[doorways].tolist()
     [[3, 6], [6, 2], [7, 9], [10, 6]]
     """
-    from eigenoptions._kernels.passages import betweenness, passages
+    from eigenoptions._kernels.passages import passages
 
     W = graph(mdp)
     cut = passages(W.indptr, W.indices, PASSAGE_STEPS)
     inner = W[cut][:, cut]
     doorways = np.flatnonzero(cut)
     if inner.nnz:
-        n = mdp.n_states
-        starts = np.arange(n)
-        if n > MAX_START_STATES:
-            starts = np.sort(np.random.default_rng(rng).choice(n, MAX_START_STATES, replace=False))
-        parts = np.array_split(starts.astype(np.int32), max(1, n * len(starts) // REPORT_EVERY))
-        score = np.zeros(len(doorways))
-        for i, part in enumerate(parts):
-            score += betweenness(W.indptr, W.indices, part)[cut]
-            if progress is not None:
-                progress(i + 1, len(parts))
+        score = betweenness_of(W, rng, progress)[cut]
         # Of equal neighbours the first wins: a tiny slope breaks the tie.
         score = score * (1.0 - 1e-9 * np.arange(len(score)) / len(score))
         rows = np.repeat(np.arange(len(score)), np.diff(inner.indptr))
@@ -86,6 +78,30 @@ def rooms(
     room = np.full(mdp.n_states, -1, dtype=np.int32)
     room[rest] = connected_components(W[rest][:, rest], directed=False)[1]
     return room, doorways
+
+
+def betweenness_of(
+    W: csr_array, rng: int | np.random.Generator = 0, progress: Progress | None = None
+) -> NDArray[np.float64]:
+    """``(S,)`` betweenness of every state of a graph, from at most 2,000 start states.
+
+    >>> import eigenoptions as eo
+    >>> betweenness_of(eo.graph(eo.maze("....."))).tolist()
+    [0.0, 6.0, 8.0, 6.0, 0.0]
+    """
+    from eigenoptions._kernels.passages import betweenness
+
+    n = W.shape[0]
+    starts = np.arange(n)
+    if n > MAX_START_STATES:
+        starts = np.sort(np.random.default_rng(rng).choice(n, MAX_START_STATES, replace=False))
+    parts = np.array_split(starts.astype(np.int32), max(1, n * len(starts) // REPORT_EVERY))
+    score = np.zeros(n)
+    for i, part in enumerate(parts):
+        score += betweenness(W.indptr, W.indices, part)
+        if progress is not None:
+            progress(i + 1, len(parts))
+    return score
 
 
 METHOD = Method(

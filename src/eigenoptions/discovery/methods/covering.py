@@ -1,0 +1,55 @@
+"""Covering options: connect the two most distant states, again and again (Jinnai et al., ICML 2019).
+
+The expected cover time of a random walk is bounded by the algebraic connectivity, the second eigenvalue of the
+Laplacian L of the graph. Adding the edge between the extremes of its eigenvector f raises it most, to first order:
+``argmax (f(s) - f(s'))^2 over s, s'``. So the method repeats: f with ``L f = lambda_2 f``; options to argmax f and to
+argmin f; an edge between the two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from eigenoptions.discovery.goals import connected, enough, goal_purposes, highest
+from eigenoptions.discovery.methods import Method, Progress, far_sighted
+from eigenoptions.mdp import MDP, graph
+from eigenoptions.options import Purpose
+from eigenoptions.spectra import spectrum
+
+
+def purposes(
+    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
+) -> list[Purpose]:
+    """Indicators of the ends of the Fiedler vector, of the graph with all edges added so far.
+
+    In the paper an option may start at the opposite end only. Here it may start everywhere, which explores better
+    (Machado et al., 2023) and makes an option to a state that is an end twice the same option; it is listed once.
+    """
+    W = graph(mdp)
+    connected(mdp, W, METHOD.name)
+    wanted = mdp.n_states if n_options is None else n_options
+    goals: dict[int, None] = {}
+    while len(goals) < wanted:
+        fiedler = spectrum(W, 2, "combinatorial", rng=rng).vectors[:, 1]
+        ends = highest(fiedler), highest(-fiedler)
+        if W[*ends]:
+            # The most distant states are neighbours: every further round would find them again.
+            break
+        goals |= dict.fromkeys(ends)
+        edge = csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=W.shape)
+        W = csr_array(W + edge)
+        if progress is not None:
+            progress(min(len(goals), wanted), wanted)
+    return goal_purposes(
+        mdp, enough(n_options, list(goals), "states that covering connects", "ask for fewer")
+    )
+
+
+METHOD = Method(
+    "covering",
+    purposes=purposes,
+    gamma=far_sighted,
+    samples=True,
+    summary="shortest paths to the two most distant states, which are then connected, and so on",
+)

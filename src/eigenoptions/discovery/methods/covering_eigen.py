@@ -1,0 +1,127 @@
+"""Covering eigenoptions: representation, options, data, again (the ROD cycle of Machado et al., JMLR 2023).
+
+Each round of `rod_cycle` walks some steps with the options so far, learns the successor representation Psi of what it
+saw by temporal differences, takes the first eigenvector e of ``(Psi + Psi') / 2`` with the sign that points away from
+what was visited, ``sum of e < 0``, and adds the option that maximises ``e(s') - e(s)`` on the transitions seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._checks import whole
+from eigenoptions.discovery.experience import TableExperience
+from eigenoptions.discovery.methods import Method, Progress
+from eigenoptions.mdp import MDP, reachable
+from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options.solver import lengths, solve
+from eigenoptions.options.walks import walk
+from eigenoptions.spectra.representations import leading, learned_successor
+
+# Rounds after which a search for all states ends in any case.
+MAX_ROUNDS = 1_000
+# Discount, step size and sweeps over a round, by which the representation is learned.
+SR_GAMMA, STEP_SIZE, SWEEPS = 0.99, 0.1, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """State of a `rod_cycle` after a round: primitive steps so far, ``(S,)`` states seen, and the options so far."""
+
+    steps: int
+    seen: NDArray[np.bool_]
+    options: OptionSet
+
+
+def options(
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    gamma: float = 0.99,
+    round_steps: int = 100,
+    option_chance: float = 0.05,
+    progress: Progress | None = None,
+) -> OptionSet:
+    """The options of the first rounds of the cycle, one per round; None: until every reachable state was seen."""
+    rounds = rod_cycle(mdp, round_steps=round_steps, option_chance=option_chance, gamma=gamma, rng=rng)
+    first = np.arange(mdp.n_states) if mdp.start is None else [mdp.start]
+    within = reachable(mdp.transition, first)
+    for i in count(1):
+        found = next(rounds)
+        done = (found.seen | ~within).all() if n_options is None else i == n_options
+        if progress is not None:
+            progress(*((int(found.seen.sum()), int(within.sum())) if n_options is None else (i, n_options)))
+        if done or i == MAX_ROUNDS:
+            break
+    made = found.options
+    steps = [lengths(mdp, row) for row in made.policy]
+    mean = [x.sum() / max((row >= 0).sum(), 1) for x, row in zip(steps, made.policy, strict=True)]
+    return replace(
+        made, state_space=mdp.fingerprint, mean_length=np.array(mean), coords=mdp.coords, provenance={}
+    )
+
+
+def rod_cycle(
+    mdp: MDP,
+    *,
+    round_steps: int = 100,
+    option_chance: float = 0.05,
+    gamma: float = 0.99,
+    rng: int | np.random.Generator = 0,
+) -> Iterator[Round]:
+    """The representation-driven option discovery cycle: one more option per round, without end.
+
+    Parameters
+    ----------
+    mdp
+        The table that is walked. Each round begins at its start; without one, in any state.
+    round_steps
+        Primitive steps per round.
+    option_chance
+        Probability that a decision is for an option, where one may start.
+    gamma
+        Discount of the options' purposes.
+    rng
+        Seed or random generator.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> cycle = rod_cycle(eo.maze("four-rooms"))
+    >>> [int(found.seen.sum()) for found, _ in zip(cycle, range(4))]
+    [20, 37, 47, 58]
+    """
+    whole("round_steps", round_steps)
+    generator = np.random.default_rng(rng)
+    # An episode never ends early, so that every round has all of its steps.
+    endless = replace(mdp, goal=None)
+    past = TableExperience(mdp.n_states, mdp.n_actions, mdp.coords)
+    psi: NDArray[np.float64] | None = None
+    made: OptionSet | None = None
+    for i in count(1):
+        batch = walk(endless, round_steps, made, option_chance=option_chance, rng=generator)
+        past.add(batch)
+        psi = learned_successor(
+            batch.obs, batch.next_obs, mdp.n_states, gamma=SR_GAMMA, alpha=STEP_SIZE, sweeps=SWEEPS, begin=psi
+        )
+        values, vectors, accuracy = leading(-(psi + psi.T) / 2.0, 1)
+        e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
+        purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=float(accuracy[0]), index=1)
+        # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
+        new = replace(solve(past.mdp(), purpose, gamma), state_space="")
+        made = new if made is None else made + new
+        yield Round(i * round_steps, past.seen.copy(), made)
+
+
+METHOD = Method(
+    "covering-eigen",
+    options=options,
+    gamma=0.99,
+    summary="found while exploring: each option leads away from what was visited so far",
+)

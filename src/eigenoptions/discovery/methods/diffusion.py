@@ -1,0 +1,64 @@
+"""Diffusion options: goals are where a random walk spreads slowest (Bar, Talmon and Meir, ICML 2020).
+
+With the lazy walk ``P = (I + D^-1 W) / 2`` on the graph, its eigenvalues w_k and its right and left eigenvectors
+phi_k and psi_k, the score of a state is ``f_t(s) = |sum over k >= 2 of w_k^t phi_k(s) psi_k|^2``: all of the spectrum,
+the smooth part for large t. The sum is ``P^t(s, .) - pi``, so f_t(s) is the squared distance between where the walk
+from s is after t steps and its stationary distribution pi. The local maxima of f_t are the goals.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import connected_components
+
+from eigenoptions._checks import whole
+from eigenoptions.discovery.goals import enough, goal_purposes, local_maxima
+from eigenoptions.discovery.methods import Method, far_sighted
+from eigenoptions.mdp import MDP, graph
+from eigenoptions.options import Purpose
+
+
+def purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4) -> list[Purpose]:
+    """Indicators of the local maxima of f_t, largest first."""
+    W = graph(mdp)
+    found = local_maxima(W, slowness(W, t)).tolist()
+    return goal_purposes(
+        mdp, enough(n_options, found, f"local maxima of f_t at t = {t}", "a smaller t has more")
+    )
+
+
+def slowness(W: csr_array, t: int) -> NDArray[np.float64]:
+    """``(S,)`` the score f_t: squared distance of the lazy walk from its stationary distribution after t steps.
+
+    >>> import eigenoptions as eo
+    >>> slowness(eo.graph(eo.maze("...")), 1).round(4).tolist()
+    [0.125, 0.0, 0.125]
+    """
+    whole("t", t, least=0)
+    n = W.shape[0]
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    positive = np.where(degree > 0, degree, 1.0)
+    P = csr_array(0.5 * (eye_array(n) + diags_array(1.0 / positive) @ W + diags_array(1.0 * (degree == 0))))
+    after = csr_array(eye_array(n))
+    for _ in range(t):
+        after = csr_array(after @ P)
+    part = connected_components(W, directed=False)[1]
+    # The stationary distribution of a state's own component.
+    stationary = positive / np.bincount(part, positive)[part]
+    square = np.bincount(part, stationary**2)[part]
+    own: NDArray[np.float64] = (
+        np.asarray((after * after).sum(axis=1)).ravel() - 2.0 * (after @ stationary) + square
+    )
+    return own
+
+
+METHOD = Method(
+    "diffusion",
+    purposes=purposes,
+    gamma=far_sighted,
+    n_options=None,
+    samples=True,
+    summary="shortest paths to where a random walk spreads slowest",
+)

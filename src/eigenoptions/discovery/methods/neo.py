@@ -1,0 +1,110 @@
+"""NEO, novel exploration via orthogonality: toward what is seldom visited, also along one-way moves (NeurIPS 2025).
+
+Theophilou and Simsek add the visits to the diagonal of the Laplacian of the directed graph: with ``P = D^-1 W`` over
+the moves that leave a state, ``L = I - P + beta diag((visits / max visits)^(1 / root))``. Visits act as a drain, so the
+smoothest eigenvectors e with real eigenvalues have their extremes where visits are few; the purpose is ``|e|``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, diags_array, eye_array
+
+from eigenoptions._checks import number
+from eigenoptions.discovery.goals import TIE, enough
+from eigenoptions.discovery.methods import Method
+from eigenoptions.mdp import MDP
+from eigenoptions.options import Purpose
+from eigenoptions.spectra.representations import leading, uniform_walk
+
+# Discount of the expected visits of a random walk from the start, where no visits are given.
+VISITS_GAMMA = 0.99
+# Error of an entry of an eigenvector of a matrix that is not symmetric; imaginary parts up to this are rounding.
+DIRECTED_ERROR = 1e-10
+
+Array = NDArray[np.float64]
+
+
+def purposes(
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    visits: ArrayLike | None = None,
+    beta: float = 0.5,
+    root: float = 64.0,
+) -> list[Purpose]:
+    """Absolute values of the smoothest real eigenvectors; those that are constant are left out.
+
+    `visits` is the number of visits of each state. None: those expected of a random walk from the start of the MDP,
+    discounted by 0.99; without a start, from every state.
+    """
+    number("beta", beta, "(0, inf)")
+    number("root", root, "[1, inf)")
+    n = mdp.n_states
+    W = _moves(mdp)
+    counts = expected_visits(mdp) if visits is None else np.asarray(visits, dtype=np.float64)
+    if counts.shape != (n,) or not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0):
+        raise ValueError(f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}")
+    values, vectors, accuracy = _eigenpairs(W, beta * (counts / counts.max()) ** (1.0 / root))
+    found = []
+    for i, (value, vector, error) in enumerate(
+        zip(values.tolist(), vectors.T, accuracy.tolist(), strict=True), 1
+    ):
+        potential = np.abs(vector) / np.abs(vector).max()
+        if np.ptp(potential) > TIE:
+            found.append(Purpose(potential, f"novel {i}", value, accuracy=error, index=i))
+        if len(found) == n_options:
+            break
+    return enough(n_options, found, f"real eigenvectors of {n} states", "ask for fewer")
+
+
+def expected_visits(mdp: MDP) -> Array:
+    """``(S,)`` discounted visits of a random walk from the start, or from every state where there is none.
+
+    >>> import eigenoptions as eo
+    >>> expected_visits(eo.maze("S..")).round(1).tolist()
+    [35.5, 32.9, 31.6]
+    """
+    from scipy.sparse.linalg import splu
+
+    n = mdp.n_states
+    begin = np.full(n, 1.0 / n) if mdp.start is None else (np.arange(n) == mdp.start).astype(np.float64)
+    factor = splu((eye_array(n) - VISITS_GAMMA * uniform_walk(mdp)).T.tocsc())
+    visits: Array = np.maximum(factor.solve(begin), 0.0)
+    return visits
+
+
+def _moves(mdp: MDP) -> csr_array:
+    """Directed graph: weight 1 where some action leads from one state to another one."""
+    W = uniform_walk(mdp)
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    W.data[:] = 1.0
+    return W
+
+
+def _eigenpairs(W: csr_array, drain: Array) -> tuple[Array, Array, Array]:
+    """Real eigenpairs in the order of the smallest eigenvalues, with the accuracy of the vectors."""
+    n = W.shape[0]
+    degree = np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1.0)
+    if not (W - W.T).nnz:
+        inverse_root = diags_array(degree**-0.5)
+        A = diags_array(1.0 + drain) - inverse_root @ W @ inverse_root
+        values, vectors, accuracy = leading(csr_array(A), n)
+        vectors = vectors * (degree**-0.5)[:, None]
+        return values, vectors, accuracy / np.abs(vectors).max(axis=0)
+    A = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
+    found, columns = np.linalg.eig(A)
+    real = np.flatnonzero(np.abs(found.imag) <= DIRECTED_ERROR)
+    order = real[np.argsort(found.real[real], kind="stable")]
+    return found.real[order], columns.real[:, order], np.full(len(order), DIRECTED_ERROR)
+
+
+METHOD = Method(
+    "neo",
+    purposes=purposes,
+    samples=True,
+    summary="eigenvectors of the directed graph that point to seldom visited states",
+)

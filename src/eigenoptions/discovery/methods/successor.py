@@ -1,0 +1,83 @@
+"""Eigenoptions of the successor representation (Machado et al., ICLR 2018).
+
+The representation of the uniformly random policy P is ``Psi = (I - discount P)^-1``. Purposes are its eigenvectors, in
+the order of the largest eigenvalues: where P is symmetric, those of ``I - P`` in the order of the smallest (their
+Theorem). P counts blocked moves, so a state at a wall is left less often; in a maze these are the eigenvectors of the
+combinatorial Laplacian. A representation learned by temporal differences can be given instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from eigenoptions._checks import number
+from eigenoptions.discovery.methods import Method
+from eigenoptions.mdp import MDP
+from eigenoptions.options import Purpose, eigenpurposes
+from eigenoptions.spectra import Spectrum, spectrum
+from eigenoptions.spectra.representations import leading, successor_representation, uniform_walk
+
+
+def purposes(
+    mdp: MDP,
+    n_options: int | None,
+    rng: np.random.Generator,
+    *,
+    discount: float = 0.99,
+    both_signs: bool = True,
+    representation: ArrayLike | None = None,
+) -> list[Purpose]:
+    """Eigenpurposes of the largest eigenvalues of the successor representation.
+
+    Where P is not symmetric, they are those of ``(Psi + Psi') / 2``, as in the paper's successors. `representation`
+    is a learned Psi (`learned_successor`), used in place of the exact one.
+    """
+    number("discount", discount)
+    P = uniform_walk(mdp)
+    difference = P - P.T
+    reversible = not difference.nnz or float(np.abs(difference.data).max()) < 1e-12
+    exact = representation is None and reversible
+    first = int(connected_components(P, directed=False)[0]) if exact else 0
+    signs = 2 if both_signs else 1
+    most = signs * (mdp.n_states - first)
+    if most == 0:
+        raise ValueError(f"no action leads from one state of {mdp!r} to another: it has no eigenoptions")
+    if n_options is not None and n_options > most:
+        raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
+    k = mdp.n_states if n_options is None else first - (-n_options // signs)
+    found = _symmetric(P, k, discount, rng) if exact else _dense(mdp, P, k, discount, representation)
+    return eigenpurposes(found, both_signs=both_signs)[:n_options]
+
+
+def _symmetric(P: csr_array, k: int, discount: float, rng: np.random.Generator) -> Spectrum:
+    """Spectrum of a symmetric walk: the Laplacian of its moves is ``I - P``."""
+    W = P.copy()
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    W = csr_array((W + W.T) / 2.0)
+    found = spectrum(W, k, "combinatorial", rng=rng)
+    values = 1.0 / (1.0 - discount * (1.0 - found.values))
+    return Spectrum(values, found.vectors, "successor", n_zero=found.n_zero, accuracy=found.accuracy)
+
+
+def _dense(mdp: MDP, P: csr_array, k: int, discount: float, representation: ArrayLike | None) -> Spectrum:
+    """Spectrum of the symmetric part of a representation."""
+    n = mdp.n_states
+    psi = successor_representation(P, discount) if representation is None else np.asarray(representation)
+    if psi.shape != (n, n) or not np.isfinite(psi).all():
+        raise ValueError(
+            f"representation must hold finite numbers of shape ({n}, {n}), got shape {psi.shape}"
+        )
+    values, vectors, accuracy = leading(-(psi + psi.T) / 2.0, k)
+    return Spectrum(-values, vectors, "successor", n_zero=0, accuracy=accuracy)
+
+
+METHOD = Method(
+    "successor",
+    purposes=purposes,
+    samples=True,
+    summary="eigenvectors of the successor representation",
+)
