@@ -11,6 +11,7 @@ from __future__ import annotations
 from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
+from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.envs.tables import Numbered, StateLimitReached, from_env
 from eigenoptions.envs.wrapper import OptionsWrapper, run_options
 
@@ -26,6 +27,7 @@ __all__ = [
     "load_transitions",
     "CollectionStopped",
     "OptionsWrapper",
+    "OptionsSpace",
     "run_options",
 ]
 

@@ -19,11 +19,15 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
+from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.envs.tables import count_actions, known_mdp, made_env
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
 MODES = ("call-and-return", "step")
+# Chance that a random action is an option: its exact diffusion time is within 1.8 times the best possible for 4 to 64
+# eigenoptions of the three domains of the paper, while larger chances fail on large maps (docs/agents.md).
+OPTION_CHANCE = 0.05
 # Most entries of a table of masks; larger ones are computed per state when they are needed.
 LARGEST_TABLE = 1 << 24
 # Random actions drawn at a time: one draw costs more than a step.
@@ -33,7 +37,7 @@ Paths = list[list[NDArray[Any]]]
 
 
 class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Options as extra actions: ``Discrete(n_primitive + n_options)``.
+    """Options as extra actions: an action space of ``n_primitive + n_options`` choices.
 
     Action ``a < n_primitive`` is the environment's own, action ``n_primitive + i`` is option i. Two modes:
 
@@ -46,6 +50,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     Every primitive step counts against a time limit inside: wrap the environment that has the limit, and
     truncation cuts a running option. An option that may not start here is still a legal action, since most agents
     do not use masks: one uniformly random primitive action is taken, and ``info["unavailable"]`` is True.
+
+    Agents that explore by ``action_space.sample()`` draw an option with probability `option_chance` only, and one that
+    may start (see `OptionsSpace`). Chosen uniformly, options take most of the steps and can hinder the search (see
+    `best_option_chance`).
 
     Parameters
     ----------
@@ -62,12 +70,16 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         on the observation itself.
     max_duration
         Steps after which an option is cut, in case it never stops; ``info["cut"]`` is then True.
+    option_chance
+        Probability that ``action_space.sample()`` is an option, where one may start. None: uniform over actions and
+        options that may start.
 
     Notes
     -----
     ``info`` is that of the last primitive step, with ``option`` (-1 for a primitive action), ``duration``,
     ``discount`` (gamma to the duration), ``primitive_return`` (rewards without discount) and ``action_mask`` (int8,
-    also after `reset`). Where the environment has an ``action_mask`` of its own (Taxi), it is the first part.
+    also after `reset`). Where the environment has an ``action_mask`` of its
+    own (Taxi), it is the first part.
 
     Examples
     --------
@@ -76,7 +88,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
     >>> env = OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), options)
     >>> env.action_space
-    Discrete(8)
+    OptionsSpace(4, 4, option_chance=0.05)
     >>> state, info = env.reset(seed=0)
     >>> info["action_mask"].shape
     (8,)
@@ -94,6 +106,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         *,
         state: Callable[[Any], Any] | None = None,
         max_duration: int = 10_000,
+        option_chance: float | None = OPTION_CHANCE,
     ) -> None:
         given = {
             "options": options,
@@ -101,6 +114,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "mode": mode,
             "state": state,
             "max_duration": max_duration,
+            "option_chance": option_chance,
         }
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
@@ -111,7 +125,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.n_primitive = count_actions(env)
         _check_fit(env, options, self.n_primitive, mapped=state is not None)
         self.options = options
-        self.action_space = Discrete(self.n_primitive + len(options))
+        self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
+        self._space.source = self._known_mask
         self._single = mode == "step"
         if self._single:
             self.observation_space = Dict(
@@ -120,12 +135,13 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._rows = _rows(options, self.n_primitive, state)
         self._state = state
         self._masks = _masks(options, self.n_primitive) if state is None else None
-        self._durations = range(1, self.max_duration)
-        self._limit = env if type(env) is TimeLimit else None
-        self._checked = env.env if type(env) is TimeLimit else env
-        self._unchecked = _unchecked(self._checked)
+        # The first step goes through Gymnasium's checkers, later ones around them: see `_unchecked`.
+        self._step: Callable[[Any], Any] = env.step
+        self._limit: Any = None
+        self._passed = self._fast = False
         self._obs: Any = None
-        # The environment's mask of its own actions, and whether a mask is a row of the table as it is.
+        # The last mask, the environment's mask of its own actions, and whether a mask is a row of the table as it is.
+        self._last_mask: Any = None
         self._own_mask: Any = None
         self._plain = False
         # In mode "step": the option that continues, and the number of its steps so far.
@@ -146,12 +162,30 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._running = -1
         self._obs, self._own_mask = obs, info.get("action_mask")
         self._plain = self._masks is not None and self._own_mask is None and not self._single
-        info["action_mask"] = self._masks[obs].copy() if self._plain else self._mask()  # type: ignore[index]
+        self._fast = self._plain and self._passed
+        info["action_mask"] = self._current_mask()
         return ({"observation": obs, "option": 0} if self._single else obs), info
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a primitive action or an option; the class describes the result."""
         stop = self.n_primitive
+        if self._fast and 0 <= action < stop:
+            # The common case in as few operations as possible: the time of an environment may be below a microsecond.
+            obs, reward, terminated, truncated, info = self._step(action)
+            limit = self._limit
+            if limit is not None:
+                limit._elapsed_steps += 1
+                if limit._elapsed_steps >= limit._max_episode_steps:
+                    truncated = True
+            if reward.__class__ is not float:
+                reward = float(reward)
+            self._obs = obs
+            info["option"] = -1
+            info["duration"] = 1
+            info["discount"] = self.gamma
+            info["primitive_return"] = reward
+            info["action_mask"] = self._masks[obs].copy()  # type: ignore[index]
+            return obs, reward, terminated, truncated, info
         option = int(action) - stop if self._running < 0 else self._running
         if option < 0:
             row, choice, option = None, option + stop, -1
@@ -162,48 +196,42 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 row, choice = None, self._draw(option)
         if choice < 0:
             raise self._refusal(choice)
-        obs, reward, terminated, truncated, info = self.env.step(choice)
-        gain = total = float(reward)
-        duration = 1
+        step, limit, most = self._step, self._limit, 1 if row is None or self._single else self.max_duration
+        gain, total, duration = 0.0, 0.0, 0
+        # This loop is the whole overhead per primitive step.
+        while True:
+            obs, reward, terminated, truncated, info = step(choice)
+            duration += 1
+            if limit is not None:
+                limit._elapsed_steps += 1
+                truncated = truncated or limit._elapsed_steps >= limit._max_episode_steps
+            if reward:
+                total += float(reward)
+                gain += self.gamma ** (duration - 1) * float(reward)
+            if terminated or truncated or row is None:
+                break
+            choice = row[obs]
+            if choice == stop:
+                break
+            if duration >= most:
+                if not self._single:
+                    info["cut"] = True
+                break
+        if not self._passed:
+            self._go_around()
         if row is None:
             if option >= 0:
                 info["unavailable"] = True
         elif self._single:
-            self._carry_on(option, not (terminated or truncated) and row[obs] != stop, info)
-        elif not (terminated or truncated):
-            # Gymnasium's checkers passed the first step; the others go around them, which saves two calls per step.
-            # A time limit must still count, so its inner environment is replaced until the option ends.
-            limit, step = self._limit, self._unchecked.step
-            if limit is not None:
-                limit.env, step = self._unchecked, limit.step
-            try:
-                # This loop is the whole overhead per primitive step.
-                for duration in self._durations:
-                    choice = row[obs]
-                    if choice == stop:
-                        break
-                    obs, reward, terminated, truncated, info = step(choice)
-                    if reward:
-                        gain += self.gamma**duration * float(reward)
-                        total += float(reward)
-                    if terminated or truncated:
-                        duration += 1
-                        break
-                else:
-                    duration = self.max_duration
-                    if row[obs] != stop:
-                        info["cut"] = True
-            finally:
-                if limit is not None:
-                    limit.env = self._checked
+            self._carry_on(option, not (terminated or truncated) and choice != stop, info)
         self._obs = obs
         if not self._plain:
             self._own_mask = info.get("action_mask")
         info["option"] = option
         info["duration"] = duration
-        info["discount"] = self.gamma**duration
+        info["discount"] = self.gamma if duration == 1 else self.gamma**duration
         info["primitive_return"] = total
-        info["action_mask"] = self._masks[obs].copy() if self._plain else self._mask()  # type: ignore[index]
+        info["action_mask"] = self._current_mask()
         if self._single:
             obs = {"observation": obs, "option": self._running + 1}
         return obs, gain, terminated, truncated, info
@@ -219,6 +247,16 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if going and self._running < 0:
             info["cut"] = True
 
+    def _go_around(self) -> None:
+        """After the first step, step around Gymnasium's checkers and its time limit, which counts here instead.
+
+        That saves two or three calls per step; the checkers look at the first step only.
+        """
+        self._passed, self._fast = True, self._plain
+        limit = self.env if type(self.env) is TimeLimit else None
+        inner = _unchecked(self.env if limit is None else limit.env)
+        self._step, self._limit = inner.step, limit
+
     def _draw(self, option: int) -> int:
         """Random primitive action in place of an option that may not start."""
         if option >= len(self._rows):
@@ -230,8 +268,24 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _refusal(self, action: int) -> ValueError:
         return ValueError(f"action must be in 0..{self.n_primitive + len(self._rows) - 1}, got {action}")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles: the action space of a copy asks the copy for its mask."""
+        self.__dict__.update(state)
+        self._space.source = self._known_mask
+
+    def _known_mask(self) -> Any:
+        """The mask of the current observation, without work; None before the first reset."""
+        return self._masks[self._obs] if self._plain else self._last_mask  # type: ignore[index]
+
+    def _current_mask(self) -> NDArray[np.int8]:
+        """The mask of the current observation for a caller, who keeps it and may change it."""
+        if not self._plain:
+            self._last_mask = self._mask()
+        mask: NDArray[np.int8] = self._known_mask().copy()
+        return mask
+
     def _mask(self) -> NDArray[np.int8]:
-        """A new array each time, because callers keep masks."""
+        """A new array with the mask of the current observation."""
         n = self.n_primitive
         if self._running >= 0:
             mask = np.zeros(n + len(self._rows), dtype=np.int8)

@@ -1,0 +1,82 @@
+"""`OptionsSpace`: actions and options as one Discrete space whose random samples are seldom options.
+
+Most agents explore by ``action_space.sample()``. Uniform samples would spend most steps inside options, which undoes
+the search between them (see `eigenoptions.best_option_chance`); so a sample is an option with a small chance only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
+
+from eigenoptions.options.walks import checked_chance
+
+
+class OptionsSpace(Discrete[np.int64]):
+    """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
+
+    Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options may
+    start: it samples from all, and `OptionsWrapper` takes a random primitive action in place of one that may not.
+
+    Parameters
+    ----------
+    n_primitive, n_options
+        Number of primitive actions, which come first, and of options.
+    option_chance
+        Probability that a sample is an option, where one may start. None: uniform over actions and options that may.
+    seed
+        As in `Discrete`.
+
+    Attributes
+    ----------
+    source
+        Function that gives the mask ``(n,)`` of the choices possible now, or None for all; the environment sets it.
+
+    Examples
+    --------
+    >>> space = OptionsSpace(4, 8, option_chance=0.05, seed=0)
+    >>> drawn = [space.sample() for _ in range(1000)]
+    >>> 30 < sum(a >= 4 for a in drawn) < 70
+    True
+    >>> space == Discrete(12)
+    True
+    """
+
+    def __init__(
+        self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: int | None = None
+    ) -> None:
+        self.n_primitive = n_primitive
+        self.option_chance = checked_chance(option_chance)
+        self.source: Callable[[], NDArray[np.int8] | None] | None = None
+        super().__init__(n_primitive + n_options, seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """Draw an action or an option, among those that a `mask` (by default the current one) allows.
+
+        With a `probability` this is `Discrete.sample`.
+        """
+        if mask is None and probability is None and self.source is not None:
+            mask = self.source()
+        if probability is not None or self.option_chance is None or (mask is not None and not np.any(mask)):
+            return super().sample(mask, probability)
+        first, n = self.n_primitive, int(self.n)
+        if mask is None:
+            actions, options = np.arange(first), np.arange(first, n)
+        else:
+            if np.shape(mask) != (n,):
+                raise ValueError(f"a mask must have shape {(n,)}, got {np.shape(mask)}")
+            actions, options = np.flatnonzero(mask[:first]), first + np.flatnonzero(mask[first:])
+        use = len(options) > 0 and (len(actions) == 0 or self.np_random.random() < self.option_chance)
+        menu = options if use else actions
+        return self.dtype.type(menu[self.np_random.integers(len(menu))])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def __repr__(self) -> str:
+        first = self.n_primitive
+        return f"OptionsSpace({first}, {int(self.n) - first}, option_chance={self.option_chance})"
