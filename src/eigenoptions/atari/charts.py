@@ -49,26 +49,18 @@ class Chart:
 
     Attributes
     ----------
-    game
-        Name of the game.
+    game, starts, frames
+        Name of the game, the state of each start (equal keys are one state), and the number of frames emulated.
     mdp
         The table; an action is one of the game's, held for `hold` frames. Its `coords` are lines and columns of the
         screen, where they are known: several states, and several rooms, may share them.
     ram
         ``(S, 128)`` memory of the visitor that represents each state: the first that could leave it, or the first.
-    lost
-        ``(S, A)`` where an action loses a life or ends the game. In the table it stays in its state: that has no
-        value, so no optimal option takes it, and it is no edge of the graph.
-    beyond
-        ``(S, A)`` where an action leads out of the chart, which was full. In the table it stays in its state.
-    starts
-        State of each start; two with the same key are one state.
-    hold
-        Frames per step.
-    watch
-        Addresses of the key bytes.
-    frames
-        Number of frames that were emulated.
+    lost, beyond
+        ``(S, A)`` where an action loses a life or ends the game, and where it leads out of a chart that was full. In
+        the table it stays in its state: that has no value, so no optimal option takes it, and it is no edge.
+    hold, watch
+        Frames per step, and addresses of the key bytes.
     """
 
     game: str
@@ -116,13 +108,10 @@ class Chart:
             raise ValueError(f"keys must have shape (..., {len(self.watch)}), got {wanted.shape}")
         flat = wanted.reshape(-1, len(self.watch))
         found = np.array([self._numbers.get(key.tobytes(), -1) for key in flat], dtype=np.int64)
-        if nearest:
-            mine = self.keys.astype(np.int64)
-            for i in np.flatnonzero(found < 0):
-                apart = np.abs(mine - flat[i])
-                unequal = (apart[:, ~self._places] > 0).sum(axis=1)
-                far = apart[:, self._places].max(axis=1) + UNEQUAL_BYTE_DISTANCE * unequal
-                found[i] = far.argmin()
+        for i in np.flatnonzero(found < 0) if nearest else ():
+            apart = np.abs(self.keys.astype(np.int64) - flat[i])
+            unequal = (apart[:, ~self._places] > 0).sum(axis=1)
+            found[i] = (apart[:, self._places].max(axis=1) + UNEQUAL_BYTE_DISTANCE * unequal).argmin()
         return found.reshape(wanted.shape[:-1])
 
     def locate(self, ram: ArrayLike, *, nearest: bool = False) -> int:
@@ -147,18 +136,15 @@ def chart(
 
     Parameters
     ----------
-    game
-        Name of the game.
-    starts
-        States to begin with, such as those of `find_starts`.
+    game, starts
+        Name of the game, and states to begin with, such as those of `find_starts`.
     hold
         Frames that an action is held.
     watch
         Addresses of the key bytes: states are the same if these are. None: the player's position and the game's
         `Game.context`; in games where the position is not known, `player_bytes`.
     limit
-        Maximal number of states. All that are in the chart were tried; when it is full, actions that lead elsewhere
-        are `Chart.beyond`.
+        Maximal number of states; when the chart is full, actions that lead elsewhere are `Chart.beyond`.
     rng
         Random generator or seed of `player_bytes`; nothing else is drawn.
     progress
@@ -166,18 +152,14 @@ def chart(
 
     Examples
     --------
-    In Freeway the key is the chicken's height, and a step is eight frames up or down.
+    In Freeway the key is the chicken's height. The chart's MDP has eigenoptions of its own (Section 3).
 
-    >>> start = Start("Freeway", (0,) * 60, (14,), (6,))
-    >>> heights = chart("Freeway", [start], limit=8)
+    >>> from eigenoptions.discovery import discover
+    >>> heights = chart("Freeway", [Start("Freeway", (0,) * 60, (14,), (6,))], limit=8)
     >>> heights
     Chart(Freeway: 8 states, 1 on its edge, 8 frames per step, 252 frames)
     >>> heights.keys.ravel().tolist(), heights.mdp.successors[0].tolist()
     ([6, 14, 22, 30, 38, 46, 54, 62], [0, 1, 0])
-
-    It holds an ordinary MDP, with eigenoptions of its own (Section 3).
-
-    >>> from eigenoptions.discovery import discover
     >>> discover(heights.mdp, n_options=2, operator="combinatorial").policy.tolist()
     [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
@@ -193,9 +175,7 @@ def chart(
             raise ValueError(f"the game is over at start {i}: give states from which it goes on")
         first.append(states.visit(Node(emulator.save(), emulator.ram())))
         if first[-1] < 0:
-            raise ValueError(
-                f"limit must be at least the number of different starts, got {limit} for {len(starts)} starts"
-            )
+            raise ValueError(f"limit must be at least the number of different starts, got {limit}")
     rows: dict[int, NDArray[np.int32]] = {}
     while states.queue:
         here, node = states.queue.popleft()
@@ -209,30 +189,30 @@ def chart(
         leaves = bool((row[0] != here).any() or row[2].any())
         if leaves or here not in rows:
             states.rams[here], rows[here] = node.ram, row
-        states.tried(here, leaves)
+        if not leaves:
+            states.stuck(here)
         if progress is not None:
             progress(len(rows), len(states.rams))
     ram = np.stack(states.rams)
-    successors, lost, beyond = np.stack([rows[i] for i in range(len(ram))], axis=1)
+    successors, *flags = np.stack([rows[i] for i in range(len(ram))], axis=1)
     mdp = _table(emulator.game, ram, successors, first[0])
-    flags = lost.astype(np.bool_), beyond.astype(np.bool_)
-    return Chart(emulator.game, mdp, ram, *flags, tuple(first), hold, tuple(key), emulator.acts - before)
+    lost, beyond = (flag.astype(np.bool_) for flag in flags)
+    return Chart(
+        emulator.game, mdp, ram, lost, beyond, tuple(first), hold, tuple(key), emulator.acts - before
+    )
 
 
 class _States:
-    """States found so far by their key bytes, and the visitors that are still to be tried.
-
-    Only these are kept whole, in `queue`; of the others `rams` holds the memory.
-    """
+    """States found so far by their key bytes, and in `queue` the visitors that are still to be tried."""
 
     def __init__(self, key: list[int], limit: int) -> None:
         self.rams: list[Bytes] = []
         self.queue: deque[tuple[int, Node]] = deque()
         self._key, self._limit = key, limit
         self._numbers: dict[bytes, int] = {}
-        # Of each state, the visitors that were tried or are to be.
-        self._visitors: list[int] = []
-        # States whose visitors so far could not leave.
+        # Of each state, the visitors that may still be tried.
+        self._left: list[int] = []
+        # States that need a visitor: none so far could leave.
         self._open: set[int] = set()
 
     def visit(self, node: Node) -> int:
@@ -242,17 +222,17 @@ class _States:
         if i < 0 and len(self.rams) < self._limit:
             i = self._numbers[name] = len(self.rams)
             self.rams.append(node.ram)
-            self._visitors.append(0)
+            self._left.append(MAX_VISITORS)
             self._open.add(i)
         if i in self._open:
             self._open.remove(i)
-            self._visitors[i] += 1
+            self._left[i] -= 1
             self.queue.append((i, node))
         return i
 
-    def tried(self, number: int, leaves: bool) -> None:
-        """Note whether a visitor could leave a state; if not, the next visitor is tried too."""
-        if not leaves and self._visitors[number] < MAX_VISITORS:
+    def stuck(self, number: int) -> None:
+        """Note that a visitor could not leave a state, so that the next one is tried too."""
+        if self._left[number]:
             self._open.add(number)
 
 
@@ -269,18 +249,14 @@ def plan(
 
     Parameters
     ----------
-    chart
-        Chart of a game.
-    directions
-        ``(n, d)`` the vectors e. Negate them for the other sign.
+    chart, directions
+        Chart of a game, and the vectors e ``(n, d)``; negate them for the other sign.
     coding
         The map phi from memory to d features; None: the paper's 1,024 bits.
-    gamma
-        Discount factor per step, as in `solve`.
+    gamma, progress
+        As in `solve`.
     labels
         One label per option; None: ``d1``, ``d2``, ...
-    progress
-        Called with the number of options done and of all options.
 
     Examples
     --------
@@ -313,34 +289,24 @@ def follow(
 ) -> Rollouts:
     """Follow options of a chart in the real game, all from one state; the emulator is left as it was found.
 
-    Every `Chart.hold` frames each option looks up the state of the present memory, and takes its action there. Memory
-    that is not in the chart counts as the most similar state (`Chart.at`). Options in the same state of the emulator
-    that take the same action are emulated once.
+    Every `Chart.hold` frames each option looks up the state of the present memory, or the most similar one
+    (`Chart.at`), and takes its action there.
 
     Parameters
     ----------
-    emulator
-        Emulator of the chart's game.
-    state
-        State in which all options begin, from `Emulator.save`.
+    emulator, state, frames, progress
+        As in `lockstep`.
     chart, options
         Options made for ``chart.mdp``, by `plan`, `discover` or `solve`.
-    frames
-        Maximal number of frames of a roll-out.
-    rules
-        When a roll-out ends, what is recorded, and what an option does where it terminates (see `Rules`). ``"noop"``,
-        the default here: nothing, for `Chart.hold` frames, and then it looks again. ``"stop"``: its roll-out ends.
-    progress
-        Called with the number of frames done and `frames`.
-    changes
-        Fields of `rules` to change: `after`, `until`, `watch`.
+    rules, changes
+        As in `lockstep`; where an option terminates it either does nothing for `Chart.hold` frames and looks again
+        (``after="noop"``, the default here), or its roll-out ends (``"stop"``).
 
     Examples
     --------
-    >>> start = Start("Freeway", (0,) * 60, (14,), (6,))
+    >>> start, emulator = Start("Freeway", (0,) * 60, (14,), (6,)), Emulator("Freeway")
     >>> heights = chart("Freeway", [start], limit=8)
     >>> up = plan(heights, [[1.0]], Ram("bytes", addresses=(14,)))
-    >>> emulator = Emulator("Freeway")
     >>> _ = start.reach(emulator)
     >>> follow(emulator, emulator.save(), heights, up, 80, watch=(14,)).watched[0, ::20, 0].tolist()
     [7, 27, 47, 62]
@@ -359,9 +325,7 @@ def follow(
     return rolling.log
 
 
-def _key_bytes(
-    emulator: Emulator, start: Start, watch: Sequence[int] | None, rng: int | np.random.Generator
-) -> list[int]:
+def _key_bytes(emulator: Emulator, start: Start, watch: Sequence[int] | None, rng: Any) -> list[int]:
     """Addresses of the key bytes, ascending."""
     if watch is not None:
         if not len(watch):
@@ -369,11 +333,10 @@ def _key_bytes(
         check_addresses(watch)
         return sorted({int(byte) for byte in watch})
     game = known(emulator.game)
-    position = game.position
-    if not position:
-        start.reach(emulator)
-        position = player_bytes(emulator, rng)
-    return sorted({*position, *game.context})
+    if game.position:
+        return sorted({*game.position, *game.context})
+    start.reach(emulator)
+    return sorted({*player_bytes(emulator, rng), *game.context})
 
 
 def _table(game: str, ram: Bytes, successors: NDArray[np.int32], start: int) -> MDP:

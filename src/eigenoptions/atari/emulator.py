@@ -30,10 +30,8 @@ class Held(NamedTuple):
 
     Attributes
     ----------
-    rewards
-        Reward of the game in each frame that was played.
-    rams
-        Memory after each of these frames.
+    rewards, rams
+        Reward of the game in each frame that was played, and the memory after it.
     ended
         Whether the game was over, or a life was lost that was to end it, after the last of them.
     lost
@@ -49,16 +47,10 @@ class Held(NamedTuple):
 class Emulator:
     """One game of the Arcade Learning Environment: no sticky actions, minimal action set, frame skip 1.
 
-    Parameters
-    ----------
-    game
-        Name of the game: ``"MontezumaRevenge"``, ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are the
-        same.
-
     Attributes
     ----------
     game
-        Name of the game as in `games`.
+        Name of the game as in `games`; ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
     actions
         Names of the minimal action set, in order; an action is its index here.
     acts
@@ -70,10 +62,8 @@ class Emulator:
     >>> emulator.actions
     ('NOOP', 'UP', 'DOWN')
     >>> here = emulator.save()
-    >>> len(emulator.hold(1, frames=10).rewards)
-    10
-    >>> int(emulator.ram()[14])
-    16
+    >>> len(emulator.hold(1, frames=10).rewards), int(emulator.ram()[14])
+    (10, 16)
     >>> emulator.restore(here)
     >>> int(emulator.ram()[14]), emulator.acts
     (6, 10)
@@ -86,8 +76,6 @@ class Emulator:
         ale.setFloat("repeat_action_probability", 0.0)
         ale.setInt("frame_skip", 1)
         ale.setInt("random_seed", EMULATOR_SEED)
-        ale.setBool("sound", False)
-        ale.setBool("display_screen", False)
         ale.loadROM(ale_py.roms.get_rom_path(_rom_ids()[self.game]))
         self._ale = ale
         self._codes = tuple(ale.getMinimalActionSet())
@@ -126,9 +114,8 @@ class Emulator:
     def act(self, action: int) -> float:
         """Emulate one frame with an action; returns the reward."""
         if not 0 <= action < len(self._codes):
-            raise ValueError(
-                f"action must be in 0..{len(self._codes) - 1} ({', '.join(self.actions)}), got {action}"
-            )
+            names = ", ".join(self.actions)
+            raise ValueError(f"action must be in 0..{len(self._codes) - 1} ({names}), got {action}")
         self.acts += 1
         self._picture_current = True
         return float(self._ale.act(self._codes[action]))
@@ -177,8 +164,7 @@ class Emulator:
 
     def key(self, state: Any) -> bytes:
         """A saved state as bytes: two states with the same bytes have the same future."""
-        text: bytes = state.serialize()
-        return text
+        return bytes(state.serialize())
 
     def begin(self) -> None:
         """Go back to the state just after loading."""
@@ -197,11 +183,7 @@ def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None
     player is responsible for (contingency awareness; Bellemare, Veness and Bowling, 2012). The result holds the
     medians of their coordinates, or is None where no action changes anything. The emulator is left as it was.
 
-    Examples
-    --------
-    >>> emulator = Emulator("Freeway")
-    >>> emulator.begin()
-    >>> whereabouts(emulator)
+    >>> whereabouts(Emulator("Freeway"))
     (47.0, 189.0)
     """
     hold = whole("hold", hold)
@@ -237,12 +219,8 @@ def game_name(game: str) -> str:
     plain = re.sub(r"[^a-z0-9]", "", bare)
     if plain in names:
         return names[plain]
-    near = get_close_matches(plain, names, n=3, cutoff=0.5)
-    hint = (
-        f"did you mean {' or '.join(names[name] for name in near)}?"
-        if near
-        else "atari.emulator.games() lists them"
-    )
+    near = " or ".join(names[name] for name in get_close_matches(plain, names, n=3, cutoff=0.5))
+    hint = f"did you mean {near}?" if near else "atari.emulator.games() lists them"
     alone = " that can be played alone" if plain in {n.replace("_", "") for n in TWO_PLAYER_GAMES} else ""
     raise ValueError(f"there is no game {game!r}{alone} among the {len(names)} of ale-py: {hint}")
 

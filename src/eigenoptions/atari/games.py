@@ -38,14 +38,13 @@ class Game:
     ----------
     name
         Name of the game as in `games`.
-    position
-        Addresses in RAM of the player's position; ``()``: unknown.
+    position, context
+        Addresses in RAM of the player's position (``()``: unknown), and of the bytes that distinguish the states of a
+        `chart` beside it: the room, the direction.
     regions
         Named places: boxes of positions, the bounds of each byte included.
     axes
         How positions become pixels ``(x, y)``: for each the number of the byte (None: constant), scale and offset.
-    context
-        Addresses of the bytes that, beside the position, distinguish the states of a `chart`: the room, the direction.
 
     Examples
     --------
@@ -65,13 +64,8 @@ class Game:
     def to_screen(self, position: ArrayLike) -> NDArray[np.float64]:
         """``(..., 2)`` pixels x and y (from the upper left corner) of positions ``(..., bytes)``."""
         at = self._checked(position).astype(np.float64)
-        return np.stack(
-            [
-                np.full(at.shape[:-1], offset) if byte is None else scale * at[..., byte] + offset
-                for byte, scale, offset in self.axes
-            ],
-            axis=-1,
-        )
+        terms = [0.0 * at[..., 0] if byte is None else scale * at[..., byte] for byte, scale, _ in self.axes]
+        return np.stack(terms, axis=-1) + [offset for _, _, offset in self.axes]
 
     def inside(self, region: str, position: ArrayLike) -> NDArray[np.bool_]:
         """``(...)`` whether positions ``(..., bytes)`` lie in a region."""
@@ -87,7 +81,7 @@ class Game:
     def _checked(self, position: ArrayLike) -> NDArray[np.int64]:
         if not self.position:
             raise ValueError(
-                f"the player's position in the memory of {self.name} is not known: use whereabouts(emulator)"
+                f"the position in the memory of {self.name} is not known: use whereabouts(emulator)"
             )
         at = np.asarray(position, dtype=np.int64)
         if at.shape[-1:] != (len(self.position),):

@@ -45,32 +45,27 @@ def lockstep(
 
     Parameters
     ----------
-    emulator
-        Emulator of the game.
-    state
-        State in which all options begin, from `Emulator.save`.
+    emulator, state
+        Emulator of the game, and the state in which all options begin, from `Emulator.save`.
     direction
         ``(n, d)`` the vectors e.
     coding
         The map phi from memory to d features; None: the paper's 1,024 bits.
     frames
         Maximal number of frames of a roll-out.
-    rules
-        What options do where no action is positive, how far they look ahead, and when a roll-out ends; see `Rules`.
+    rules, changes
+        What options do where no action is positive, how far they look ahead, and when a roll-out ends (`Rules`), and
+        fields of these to change.
     progress
         Called with the number of frames done and `frames`.
-    changes
-        Fields of `rules` to change: `after`, `hold`, `depth`, `gamma`, `until`, `watch`, `rng`.
 
     Examples
     --------
     One option prefers a large number in byte 14, the chicken's height; the other a small one.
 
-    >>> emulator = Emulator("Freeway")
-    >>> coding = Ram("bytes", addresses=(14,))
-    >>> up, down = lockstep(emulator, emulator.save(), [[1.0], [-1.0]], coding, 30, watch=(14,)).watched[:, -1, 0]
-    >>> int(up), int(down)
-    (36, 6)
+    >>> emulator, coding = Emulator("Freeway"), Ram("bytes", addresses=(14,))
+    >>> lockstep(emulator, emulator.save(), [[1.0], [-1.0]], coding, 30, watch=(14,)).watched[:, -1, 0].tolist()
+    [36, 6]
     """
     rules = replace(rules or Rules(), **changes)
     potentials = Potentials(direction, Ram() if coding is None else coding)
@@ -84,10 +79,7 @@ def lockstep(
 
 
 def action_values(rolling: Rolling, potentials: Potentials) -> Array:
-    """``(k, A)`` the value of each action to each live option; sorts these by state.
-
-    One step ahead, as in the paper, or as far as ``Rules.depth`` and ``Rules.gamma`` ask.
-    """
+    """``(k, A)`` the value of each action to each live option, as far ahead as the rules ask; sorts these by state."""
     frontier, rules = rolling.frontier, rolling.rules
     frontier.expand()
     bounds = rolling.sort_by_state()
@@ -95,13 +87,8 @@ def action_values(rolling: Rolling, potentials: Potentials) -> Array:
         here = np.stack([node.ram for node in frontier.nodes])
         there = np.stack([node.after for node in frontier.nodes])
         return potentials.gains(here, there, rolling.live, bounds)
-    groups = np.split(rolling.live, bounds[1:-1])
-    return np.concatenate(
-        [
-            _planned_values(node, potentials, group, rules.horizon, rules.gamma)
-            for node, group in zip(frontier.nodes, groups, strict=True)
-        ]
-    )
+    groups = zip(frontier.nodes, np.split(rolling.live, bounds[1:-1]), strict=True)
+    return np.concatenate([_planned_values(node, potentials, group, rules) for node, group in groups])
 
 
 def on_a_grid(direction: ArrayLike, coding: Ram) -> Array:
@@ -116,10 +103,8 @@ def on_a_grid(direction: ArrayLike, coding: Ram) -> Array:
     """
     e = np.asarray(direction, dtype=np.float64)
     if e.ndim != 2 or e.shape[1] != coding.width or not np.isfinite(e).all():
-        raise ValueError(
-            f"direction must be finite numbers of shape (n, {coding.width}), as wide as the coding, "
-            f"got shape {e.shape}"
-        )
+        wanted = f"(n, {coding.width}), as wide as the coding"
+        raise ValueError(f"direction must be finite numbers of shape {wanted}, got shape {e.shape}")
     # The sum is below 2^power, and features are multiples of 1, or of 2^-8.
     _, power = np.frexp(np.abs(e).sum(axis=1, keepdims=True))
     step = power - 52 + (8 if coding.code == "bytes" else 0)
@@ -130,15 +115,6 @@ def on_a_grid(direction: ArrayLike, coding: Ram) -> Array:
 class Potentials:
     """Differences of the potentials ``e . phi`` of n purposes between states of memory, exact to the last bit.
 
-    Parameters
-    ----------
-    direction
-        ``(n, d)`` the vectors e, which are rounded (`on_a_grid`).
-    coding
-        The map phi.
-
-    Examples
-    --------
     >>> here, there = np.zeros((1, 128), dtype=np.uint8), np.zeros((1, 2, 128), dtype=np.uint8)
     >>> there[0, :, 14] = 1, 2
     >>> e = np.zeros((2, 1024))
@@ -166,16 +142,8 @@ class Potentials:
     def gains(self, here: Bytes, there: Bytes, purposes: NDArray[np.intp], bounds: ArrayLike) -> Array:
         """``(k, N)`` rewards ``e . (phi(there) - phi(here))``, each purpose between its own states.
 
-        Parameters
-        ----------
-        here
-            ``(U, 128)`` memory.
-        there
-            ``(U, N, 128)`` memory.
-        purposes
-            ``(k,)`` numbers of purposes, those at the same `here` side by side.
-        bounds
-            ``(U + 1,)`` where the purposes at each `here` begin, and k.
+        `here` ``(U, 128)`` and `there` ``(U, N, 128)`` are memory, `purposes` ``(k,)`` numbers, those at one `here`
+        side by side, `bounds` ``(U + 1,)`` where those of each `here` begin, and k.
         """
         from eigenoptions._kernels.gains import gains
 
@@ -185,17 +153,12 @@ class Potentials:
         return found
 
 
-def _planned_values(
-    node: Node, potentials: Potentials, group: NDArray[np.intp], depth: int, gamma: float
-) -> Array:
-    """``(k, A)`` the value of each action to the options of `group`, `depth` steps ahead, by backward induction.
-
-    ``q(s, a) = r + gamma max(0, max_a' q(s', a'))``: at every step ahead an option may stop, which has value 0.
-    """
+def _planned_values(node: Node, potentials: Potentials, group: NDArray[np.intp], rules: Rules) -> Array:
+    """``(k, A)`` the value of each action to the options of `group`, several steps ahead, by backward induction."""
     layers = [[node]]
     # Per layer (N, A): where each action leads in the next layer, and whether it goes on from there.
     steps = []
-    for _ in range(depth):
+    for _ in range(rules.horizon):
         ahead: dict[int, tuple[int, Node]] = {}
         for here in layers[-1]:
             for edge in here.edges:
@@ -215,7 +178,7 @@ def _planned_values(
     potential = _potential(node, layers[-1], potentials, group)
     for layer, (to, goes_on) in zip(layers[-2::-1], steps[::-1], strict=True):
         before = _potential(node, layer, potentials, group)
-        q = potential[:, to] - before[:, :, None] + gamma * np.where(goes_on, value[:, to], 0.0)
+        q = potential[:, to] - before[:, :, None] + rules.gamma * np.where(goes_on, value[:, to], 0.0)
         # States that were not tried end the roll-out.
         tried = np.array([bool(here.edges) for here in layer])
         value = np.where(tried, np.maximum(q.max(axis=2), 0.0), 0.0)

@@ -6,7 +6,9 @@ environment of the same game, used as actions through `OptionsWrapper`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,8 @@ def discover(
 
     Parameters
     ----------
-    game
-        Name of the game.
-    starts
-        Start states; None: six that `find_starts` finds.
+    game, starts
+        Name of the game, and start states; None: six that `find_starts` finds.
     transitions
         Number of new transitions to collect, and of rows of T.
     coding
@@ -75,7 +75,8 @@ def atari_options(
     """Options of a game from singular directions, the largest singular value first, + before - (Section 5.2).
 
     They look ahead by one frame, gamma = 0, and terminate where no action has a positive reward. `bind` them to an
-    environment before they act.
+    environment before they act. Labels count as the paper does, ``#445+`` for direction 445 from 0; ``eigenvalues`` are
+    those of ``T'T / 2``.
 
     Parameters
     ----------
@@ -93,11 +94,6 @@ def atari_options(
     provenance
         Further entries for the file.
 
-    Returns
-    -------
-    LinearOptionSet
-        Labels count as the paper does, ``#445+`` for direction 445 from 0; ``eigenvalues`` are those of ``T'T / 2``.
-
     Examples
     --------
     >>> from eigenoptions.atari import collect, directions, find_starts
@@ -112,50 +108,35 @@ def atari_options(
         values = np.zeros(len(rows))
         values[: rank(spectrum)] = spectrum.values[spectrum.n_zero :][::-1]
         phi: Any = coding or spectrum.features or Ram()
-        kind = "singular"
     else:
         rows = np.asarray(spectrum, dtype=np.float64)
         values = np.full(len(rows), np.nan)
         phi = coding or Ram()
-        kind = "given"
     if rows.ndim != 2 or not len(rows):
         raise ValueError(f"directions must have shape (n, d) with n at least 1, got {rows.shape}")
-    if isinstance(phi, Ram) and phi.width != rows.shape[1]:
-        raise ValueError(
-            f"directions have {rows.shape[1]} entries, but the coding makes {phi.width} features"
-        )
-    signs = np.array([1.0, -1.0]) if both_signs else np.array([1.0])
-    marks = "+-" if both_signs else "+"
+    d = rows.shape[1]
+    if isinstance(phi, Ram) and phi.width != d:
+        raise ValueError(f"directions have {d} entries, but the coding makes {phi.width} features")
+    signs = {"+": 1.0, "-": -1.0} if both_signs else {"+": 1.0}
     # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
-    direction = (rows[:, None, :] * signs[:, None]).reshape(-1, rows.shape[1]) + 0.0
+    direction = (rows[:, None] * np.array([*signs.values()])[:, None]).reshape(-1, d) + 0.0
+    labels = tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in signs)
+    kind = "singular" if isinstance(spectrum, Spectrum) else "given"
+    about = {"method": "atari", "game": name, "directions": kind, "gamma": 0.0, **(provenance or {})}
+    n_actions, eigenvalues = Emulator(name).n_actions, np.repeat(values, len(signs))
     return LinearOptionSet(
-        direction,
-        phi,
-        Emulator(name).n_actions,
-        labels=tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in marks),
-        eigenvalues=np.repeat(values, len(signs)),
-        provenance={"method": "atari", "game": name, "directions": kind, "gamma": 0.0, **(provenance or {})},
+        direction, phi, n_actions, labels=labels, eigenvalues=eigenvalues, provenance=about
     )
 
 
 def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
-    """The options in a Gymnasium environment of their game: they look ahead by saving and restoring its emulator.
+    """Options from `atari_options` in a Gymnasium environment of their game, whose emulator they save and restore.
 
     The environment must be played as the options were found: memory as observation, frame skip 1, minimal action set
     and no sticky actions. With sticky actions a look ahead would either foresee random numbers that the player cannot
-    see, or differ from what happens, so they are refused. After a look ahead ``env.render()`` shows the last action
-    tried, until the next step.
+    see, or differ from what happens, so they are refused. Wrapped in `OptionsWrapper` the environment takes options as
+    actions. After a look ahead ``env.render()`` shows the last action tried, until the next step.
 
-    Parameters
-    ----------
-    options
-        From `atari_options` or `load_linear_options`.
-    env
-        Such as ``gymnasium.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)``.
-        Wrapped in `OptionsWrapper` it takes options as actions.
-
-    Examples
-    --------
     >>> import ale_py, gymnasium  # the first registers the environments of the second
     >>> up = np.zeros((1, 1024))
     >>> up[0, 8 * 4] = -1.0  # bit 0 of byte 4 is off while the joystick is pushed up
@@ -169,47 +150,31 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     if game is None:
         raise ValueError("these options have no game in their provenance: make them with atari_options")
     base = getattr(env, "unwrapped", env)
+    spec, make = getattr(env, "spec", None), MAKE.format(game)
+    title = spec.id if spec is not None else type(base).__name__
     if not (hasattr(base, "ale") and hasattr(base, "clone_state")):
-        raise ValueError(
-            f"options of {game} need an Atari environment, {MAKE.format(game)}, got {_title(env)}"
-        )
-    wrong = _differences(base, game)
+        raise ValueError(f"options of {game} need an Atari environment, {make}, got {title}")
+    wrong = "; ".join(_differences(base, game))
     if wrong:
-        raise ValueError(
-            f"options of {game} do not fit {_title(env)}: {'; '.join(wrong)}. Make it with {MAKE.format(game)}"
-        )
-    return options.look_ahead(env, save=_save, restore=_restore)
+        raise ValueError(f"options of {game} do not fit {title}: {wrong}. Make it with {make}")
+    return options.look_ahead(env, save=methodcaller("clone_state"), restore=_restore)
 
 
 def _differences(base: Any, game: str) -> list[str]:
     """How an environment differs from the game as the options know it; empty if in nothing."""
-    given = getattr(base, "_ezpickle_kwargs", {})
-    wrong = []
-    other = game_name(given.get("game", getattr(base, "_game", "")))
-    if other != game:
-        wrong.append(f"it is another game, {other}")
-    if given.get("obs_type") != "ram":
-        wrong.append(f"observations are {given.get('obs_type')}, not memory (ram)")
-    if given.get("frameskip") != 1:
-        wrong.append(f"frame skip is {given.get('frameskip')}, not 1")
+    given = defaultdict(lambda: None, getattr(base, "_ezpickle_kwargs", {}))
+    other = game_name(given["game"] or getattr(base, "_game", ""))
     sticky = base.ale.getFloat("repeat_action_probability")
-    if sticky:
-        wrong.append(f"actions are sticky ({sticky:g}), which a look ahead cannot foresee")
-    for what in ("mode", "difficulty"):
-        if given.get(what):
-            wrong.append(f"{what} is {given[what]}, not the game's own")
-    if given.get("full_action_space") or given.get("continuous"):
-        wrong.append("actions are not the game's minimal set")
-    return wrong
-
-
-def _title(env: Any) -> str:
-    spec = getattr(env, "spec", None)
-    return str(spec.id) if spec is not None else type(getattr(env, "unwrapped", env)).__name__
-
-
-def _save(base: Any) -> Any:
-    return base.clone_state()
+    differences = {
+        f"it is another game, {other}": other != game,
+        f"observations are {given['obs_type']}, not memory (ram)": given["obs_type"] != "ram",
+        f"frame skip is {given['frameskip']}, not 1": given["frameskip"] != 1,
+        f"actions are sticky ({sticky:g}), which a look ahead cannot foresee": sticky,
+        f"mode is {given['mode']}, not the game's own": given["mode"],
+        f"difficulty is {given['difficulty']}, not the game's own": given["difficulty"],
+        "actions are not the game's minimal set": given["full_action_space"] or given["continuous"],
+    }
+    return [text for text, differs in differences.items() if differs]
 
 
 def _restore(base: Any, state: Any) -> None:

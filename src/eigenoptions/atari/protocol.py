@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._checks import number, one_of, whole
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
-from eigenoptions.atari.ram import BYTES, Ram
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
 from eigenoptions.parallel import on_engine, pmap
 from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum
@@ -53,10 +53,8 @@ def collect(
 
     Parameters
     ----------
-    game
-        Name of the game.
-    starts
-        Start states of this game; see `find_starts`. The transitions on the way there are used as well.
+    game, starts
+        Name of the game and its start states (`find_starts`). The transitions on the way there are used as well.
     n
         Number of new transitions to see; the round in which they are reached is played to its end, as in the paper.
     rng
@@ -71,64 +69,48 @@ def collect(
     progress
         Called with new transitions seen and wanted, after each episode.
 
-    Returns
-    -------
-    Gram
-        Of all new transitions, at least n; `directions` draws from them.
-
     Examples
     --------
+    The result has all new transitions; `directions` draws from them.
+
     >>> from eigenoptions.atari import find_starts
     >>> gram = collect("Freeway", find_starts("Freeway", n=2, bursts=10), n=500, longest=400)
     >>> gram.n_features, len(gram) >= 500, gram.n_transitions
     (1024, True, 1003)
     """
     name = game_name(game)
-    _checked(name, starts, n=n, longest=longest, rounds=rounds)
+    n, longest, rounds = whole("n", n), whole("longest", longest), whole("rounds", rounds)
+    others = {start.game for start in starts} - {name}
+    if others or not starts:
+        wrong = f"start states of {', '.join(sorted(others))} do not fit {name}"
+        raise ValueError(f"{wrong if others else 'there are no start states'}: find some (find_starts)")
     entropy = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng)
     gram = Gram(features=Ram() if coding is None else coding)
-    settings = {"game": name, "longest": int(longest), "ways": [start.plain()["actions"] for start in starts]}
-
-    def report() -> None:
-        if progress is not None:
-            progress(min(len(gram), n), n)
-
-    report()
-    idle = turn = 0
-    while len(gram) < n and turn < rounds and idle < MAX_IDLE_ROUNDS:
-        before = len(gram)
-        jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
-        _play(gram, jobs, settings, report)
-        turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
-    if len(gram) < n:
-        last = ", the last three without anything new" if idle == MAX_IDLE_ROUNDS else ""
-        raise ValueError(
-            f"{len(gram)} of {n} new transitions were seen in {turn} rounds of {len(starts)} episodes of {name}{last}: "
-            "ask for fewer (n), or raise longest or rounds"
-        )
-    return gram
-
-
-def _play(
-    gram: Gram,
-    jobs: list[dict[str, Any]],
-    settings: dict[str, Any],
-    report: Callable[[], object],
-) -> None:
-    """Add the transitions of a round, in the order of its episodes, on which `Gram.sample` depends."""
+    settings = {"game": name, "longest": longest, "ways": [start.plain()["actions"] for start in starts]}
+    idle = turn = taken = 0
     waiting: dict[int, Bytes] = {}
-    taken = 0
 
     def arrived(i: int, ram: Bytes) -> None:
         nonlocal taken
         waiting[i] = ram
+        # In the order of episodes, on which `Gram.sample` depends.
         while taken in waiting:
             seen = waiting.pop(taken)
             gram.add(seen[:-1], seen[1:])
             taken += 1
-        report()
+        if progress is not None:
+            progress(min(len(gram), n), n)
 
-    pmap(episode, jobs, shared=settings, arrived=arrived)
+    while len(gram) < n and turn < rounds and idle < MAX_IDLE_ROUNDS:
+        before, taken = len(gram), 0
+        jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
+        pmap(episode, jobs, shared=settings, arrived=arrived)
+        turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
+    if len(gram) < n:
+        seen = f"{len(gram)} of {n} new transitions were seen in {turn} rounds of {len(starts)} episodes of {name}"
+        last = ", the last three without anything new" if idle == MAX_IDLE_ROUNDS else ""
+        raise ValueError(f"{seen}{last}: ask for fewer (n), or raise longest or rounds")
+    return gram
 
 
 def episode(job: dict[str, Any], game: str, longest: int, ways: list[list[list[int]]]) -> Bytes:
@@ -138,16 +120,13 @@ def episode(job: dict[str, Any], game: str, longest: int, ways: list[list[list[i
     way = [action for action, frames in ways[job["start"]] for _ in range(frames)]
     seed = np.random.SeedSequence(job["seed"], spawn_key=tuple(job["key"]))
     random = np.random.default_rng(seed).integers(emulator.n_actions, size=longest)
-    seen = np.empty((len(way) + longest + 1, BYTES), dtype=np.uint8)
-    seen[0] = emulator.ram()
-    t = 0
+    seen = [emulator.ram()]
     for action in (*way, *random.tolist()):
         if emulator.over:
             break
         emulator.act(action)
-        t += 1
-        seen[t] = emulator.ram()
-    return seen[: t + 1].copy()
+        seen.append(emulator.ram())
+    return np.stack(seen)
 
 
 def directions(
@@ -178,19 +157,15 @@ def directions(
     --------
     >>> gram = Gram(features=Ram(addresses=(0,), n_bytes=1))
     >>> ram = np.array([[0], [3], [0], [4]], dtype=np.uint8)  # bits 0 and 1 change together
-    >>> gram.add(ram[:-1], ram[1:])
-    3
+    >>> _ = gram.add(ram[:-1], ram[1:])
     >>> found = directions(gram, sample=None)
     >>> rank(found), found.n_zero, found.vectors.shape
     (2, 1, (8, 3))
     """
     if sample is not None and not (isinstance(sample, int | np.integer) and 1 <= sample <= len(gram)):
-        raise ValueError(
-            f"sample must be in 1..{len(gram)}, the differences collected, got {sample!r}: collect more, or "
-            "take all of them (sample=None)"
-        )
-    if not 0 <= tol < 1:
-        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+        few = f"sample must be in 1..{len(gram)}, the differences collected, got {sample!r}"
+        raise ValueError(f"{few}: collect more, or take all of them (sample=None)")
+    number("tol", tol)
     return (gram if sample is None else gram.sample(int(sample), rng)).spectrum(tol=tol)
 
 
@@ -204,10 +179,7 @@ def rank(spectrum: Spectrum) -> int:
 
 
 def paper_order(spectrum: Spectrum) -> NDArray[np.int64]:
-    """``(K,)`` columns of a spectrum in the paper's order, the largest singular value first.
-
-    The paper's direction ``#j``, counting from 0 as its code does, is column ``paper_order(spectrum)[j]``; and since
-    the order is a reversal, column i is the paper's ``#paper_order(spectrum)[i]``.
+    """``(K,)`` columns in the paper's order, the largest singular value first: its direction ``#j`` is entry j.
 
     >>> paper_order(Spectrum(np.array([0.0, 1.0, 3.0]), np.eye(3), "incidence")).tolist()
     [2, 1, 0]
@@ -218,8 +190,8 @@ def paper_order(spectrum: Spectrum) -> NDArray[np.int64]:
 def complete(spectrum: Spectrum) -> Array:
     """``(d, d)`` all directions as columns, an orthonormal basis, in the paper's order: the matrix V of the SVD.
 
-    First the singular directions from the largest value, then the null space of features that changed, then one unit
-    vector for each feature that never did. The paper's 1,024 options are its columns.
+    First the singular directions, then the null space of features that changed, then one unit vector for each feature
+    that never did. The paper's 1,024 options are its columns.
 
     >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.0, 0.0], [0.8, -0.6]]), "incidence")
     >>> complete(spectrum).tolist()
@@ -228,13 +200,9 @@ def complete(spectrum: Spectrum) -> Array:
     d = len(spectrum.vectors)
     if d > MAX_DENSE_STATES:
         raise ValueError(
-            f"{d} directions of {d} features are too many, the limit is {MAX_DENSE_STATES}: "
-            f"use fewer bytes (Ram.addresses)"
+            f"{d} directions exceed the limit {MAX_DENSE_STATES}: use fewer bytes (Ram.addresses)"
         )
-    still = np.flatnonzero(~active(spectrum))
-    units = np.zeros((d, len(still)))
-    units[still, np.arange(len(still))] = 1.0
-    return np.concatenate([spectrum.vectors[:, ::-1], units], axis=1)
+    return np.concatenate([spectrum.vectors[:, ::-1], np.eye(d)[:, ~active(spectrum)]], axis=1)
 
 
 def active(spectrum: Spectrum) -> NDArray[np.bool_]:
@@ -250,7 +218,7 @@ def active(spectrum: Spectrum) -> NDArray[np.bool_]:
 def random_directions(
     of: int | Spectrum, rng: int | np.random.Generator = 0, *, inside: str = "features"
 ) -> Array:
-    """Random orthonormal directions, uniform over all such bases: the baseline of singular directions.
+    """Random orthonormal directions ``(k, d)``, uniform over all such bases: the baseline of singular directions.
 
     Parameters
     ----------
@@ -261,11 +229,6 @@ def random_directions(
     inside
         ``"features"``: anywhere on the features that ever changed. ``"data"``: in the span of the singular directions,
         where transitions went, to see whether the choice of basis matters.
-
-    Returns
-    -------
-    array
-        ``(k, d)``, one direction per row.
 
     Examples
     --------
@@ -292,15 +255,3 @@ def _haar(k: int, d: int, rng: np.random.Generator) -> Array:
     q, r = np.linalg.qr(rng.standard_normal((d, k)))
     rows: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
     return rows
-
-
-def _checked(name: str, starts: Sequence[Start], **limits: Any) -> None:
-    for what, value in limits.items():
-        whole(what, value)
-    if not starts:
-        raise ValueError("there are no start states: find some (find_starts)")
-    others = {start.game for start in starts} - {name}
-    if others:
-        raise ValueError(
-            f"start states of {', '.join(sorted(others))} do not fit {name}: find its own (find_starts)"
-        )

@@ -34,20 +34,16 @@ class Ram:
         ``"bits"``: eight features per byte, the lowest first. ``"bytes"``: one per byte, its value / 256. ``"onehot"``:
         one feature for each of `steps` equal ranges of values, one of them on. ``"thermometer"``: `steps` - 1
         features, on up to the value's range, so that near values have near features.
-    addresses
-        Addresses of the bytes that are used, ascending; None: all.
+    addresses, columns
+        Addresses of the bytes and, of their features, the numbers of those that are used, ascending; None: all.
     steps
         Number of ranges of values for the last two codes, in 2..256.
-    columns
-        Features that are kept, ascending, numbered as if all were; None: all.
     n_bytes
         Size of the memory.
 
     Examples
     --------
     >>> ram = np.array([[5, 200]], dtype=np.uint8)
-    >>> Ram(n_bytes=2)(ram).astype(int).tolist()
-    [[1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1]]
     >>> Ram("thermometer", steps=4, n_bytes=2)(ram).astype(int).tolist()
     [[0, 0, 0, 1, 1, 1]]
     >>> Ram("bytes", addresses=(1,), n_bytes=2)(ram).tolist()
@@ -102,36 +98,25 @@ class Ram:
         """``(256, each)`` the features of each value of a byte: booleans, or floats with code ``"bytes"``."""
         value = np.arange(256)[:, None]
         place = value * self.steps // 256
-        features: NDArray[Any]
-        if self.code == "bits":
-            features = Bits()(value.astype(np.uint8))
-        elif self.code == "bytes":
+        tables: dict[str, NDArray[Any]] = {
+            "bits": Bits()(value.astype(np.uint8)),
             # 256 is a power of two, so sums of such numbers are exact.
-            features = value / 256.0
-        elif self.code == "onehot":
-            features = place == np.arange(self.steps)
-        else:
-            features = place >= np.arange(1, self.steps)
-        return features
+            "bytes": value / 256.0,
+            "onehot": place == np.arange(self.steps),
+            "thermometer": place >= np.arange(1, self.steps),
+        }
+        return tables[self.code]
 
     def __call__(self, obs: ArrayLike) -> NDArray[Any]:
         """``(N, n_bytes)`` bytes to ``(N, width)``."""
-        ram = self._checked(obs)
-        phi: NDArray[Any]
-        if self.columns is None:
-            phi = self.table[ram[:, self.watched]].reshape(len(ram), self.width)
-        else:
-            which, unit = np.divmod(np.array(self.columns, dtype=np.intp), self.each)
-            phi = self.table[ram[:, self.watched[which]], unit]
-        return phi
-
-    def _checked(self, obs: ArrayLike) -> NDArray[np.uint8]:
         ram = np.asarray(obs)
         if ram.dtype != np.uint8 or ram.ndim != 2 or ram.shape[1] != self.n_bytes:
-            raise ValueError(
-                f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {ram.dtype} of shape {ram.shape}"
-            )
-        return ram
+            got = f"{ram.dtype} of shape {ram.shape}"
+            raise ValueError(f"memory must be bytes (uint8) of shape (N, {self.n_bytes}), got {got}")
+        if self.columns is None:
+            return np.asarray(self.table[ram[:, self.watched]].reshape(len(ram), self.width))
+        which, unit = np.divmod(np.array(self.columns, dtype=np.intp), self.each)
+        return np.asarray(self.table[ram[:, self.watched[which]], unit])
 
 
 def bits(ram: ArrayLike) -> NDArray[np.bool_]:

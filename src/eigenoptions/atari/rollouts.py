@@ -88,18 +88,12 @@ class Rollouts:
 
     Attributes
     ----------
-    actions
-        ``(n, frames)`` int8 the action taken; -1 after the end.
-    watched
-        ``(n, frames, w)`` the watched bytes after each frame; 0 after the end.
+    actions, watched
+        ``(n, frames)`` int8 the action taken, -1 after the end; ``(n, frames, w)`` the watched bytes after it, then 0.
     stopped
         ``(n, frames)`` whether no action was positive there: the option would have terminated.
-    score
-        ``(n,)`` sum of the game's rewards.
-    length
-        ``(n,)`` frames that were played.
-    died
-        ``(n,)`` whether a life was lost.
+    score, length, died
+        ``(n,)`` sum of the game's rewards, frames that were played, and whether a life was lost.
     acts
         Frames that were emulated, looking ahead included.
     frontier
@@ -126,24 +120,16 @@ class Rollouts:
     def alone(self, n_actions: int, hold: int = 1, depth: int = 1) -> int:
         """Frames that would be emulated if options were rolled out one by one, merging nothing.
 
-        Every decision of every option tries `n_actions` actions, `hold` frames each, in each state `depth` - 1 steps
-        ahead; what is nearer was tried by the decisions before.
+        Every decision of every option tries all actions in each state `depth` - 1 steps ahead.
         """
         decisions = int((-(-self.length // hold)).sum())
         return int(decisions * n_actions**depth * hold)
 
 
 class Node:
-    """A state of the game.
+    """A state of the game and its memory ``(128,)``.
 
-    Attributes
-    ----------
-    state, ram
-        Saved state of the emulator, and its memory ``(128,)``.
-    edges
-        One per action; empty before the actions were tried.
-    after
-        ``(A, 128)`` the memory that each action leads to, once they were tried.
+    Once its actions were tried, `edges` has one entry per action and `after` ``(A, 128)`` the memory they lead to.
     """
 
     __slots__ = ("after", "edges", "ram", "state")
@@ -210,15 +196,10 @@ class Frontier:
         """Move along these edges; returns the index in the new frontier of the state that each leads to."""
         known: dict[int, list[Node]] = {}
         place: dict[int, int] = {}
-        index = np.empty(len(edges), dtype=np.intp)
-        nodes: list[Node] = []
-        for i, edge in enumerate(edges):
-            node = self._merged(edge.to, known)
-            index[i] = place.setdefault(id(node), len(nodes))
-            if index[i] == len(nodes):
-                nodes.append(node)
-        self.nodes = nodes
-        return index
+        nodes = [self._merged(edge.to, known) for edge in edges]
+        index = [place.setdefault(id(node), len(place)) for node in nodes]
+        self.nodes = list({id(node): node for node in nodes}.values())
+        return np.array(index, dtype=np.intp)
 
     def edge(self, index: int, action: int, frames: int) -> Edge:
         """What an action does in one of the states: as it was tried, or else held now for so many frames."""
@@ -243,7 +224,7 @@ class Frontier:
     def _try_all(self, node: Node) -> None:
         actions = range(self.emulator.n_actions)
         node.edges = tuple(try_action(self.emulator, node, a, self.hold, self.one_life) for a in actions)
-        # Faster than np.stack, which took a tenth of the time of the emulator.
+        # Faster than np.stack, which took about 5 % of the time of the emulator.
         node.after = np.empty((len(node.edges), len(node.ram)), dtype=np.uint8)
         for action, edge in enumerate(node.edges):
             node.after[action] = edge.held.rams[-1]
@@ -252,24 +233,12 @@ class Frontier:
 class Rolling:
     """Roll-outs of n options from one state, in a ``with`` block, after which the emulator is as it was found.
 
-    Attributes
-    ----------
-    frontier
-        The distinct states that live options are in.
-    live, at
-        ``(k,)`` numbers of the options that go on, and the index in the frontier of the state that each is in.
-    log
-        What happened so far.
+    `live` ``(k,)`` are the numbers of the options that go on, `at` ``(k,)`` the indices in `frontier` of their states,
+    and `log` is what happened so far.
     """
 
     def __init__(
-        self,
-        emulator: Emulator,
-        state: Any,
-        n: int,
-        frames: int,
-        rules: Rules,
-        progress: Progress | None = None,
+        self, emulator: Emulator, state: Any, n: int, frames: int, rules: Rules, progress: Any = None
     ) -> None:
         if not n:
             raise ValueError("there are no options: give at least one")
@@ -345,10 +314,8 @@ class Rolling:
         pair = self.at * n_actions + actions
         is_taken = np.bincount(pair, minlength=n_actions * len(self.frontier)) > 0
         which = (np.cumsum(is_taken) - 1)[pair]
-        edges = [
-            self.frontier.edge(p // n_actions, p % n_actions, end - t)
-            for p in np.flatnonzero(is_taken).tolist()
-        ]
+        pairs = (divmod(p, n_actions) for p in np.flatnonzero(is_taken).tolist())
+        edges = [self.frontier.edge(index, action, end - t) for index, action in pairs]
         self._record([edge.held for edge in edges], which, actions)
         goes_on = np.array([not edge.held.ended for edge in edges], dtype=np.bool_)
         place = np.empty(len(edges), dtype=np.intp)
@@ -378,12 +345,7 @@ class Rolling:
 
 
 def play(
-    emulator: Emulator,
-    state: Any,
-    actions: ArrayLike,
-    *,
-    until: Until = "life",
-    watch: Sequence[int] = (),
+    emulator: Emulator, state: Any, actions: ArrayLike, *, until: Until = "life", watch: Sequence[int] = ()
 ) -> Rollouts:
     """Take given actions ``(n, frames)`` from one state, such as random walks or one action all the time.
 

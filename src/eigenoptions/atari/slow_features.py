@@ -46,14 +46,10 @@ def slow_directions(
 
     Parameters
     ----------
-    game
-        Name of the game.
-    starts
-        States in which episodes begin, in turn.
-    hold
-        Frames that an action is held: one step.
-    decisions
-        Number of steps of random play.
+    game, starts
+        Name of the game, and states in which episodes begin, in turn.
+    hold, decisions
+        Frames that an action is held, which is one step, and the number of steps of random play.
     rng
         Random generator or seed of the actions.
 
@@ -65,8 +61,7 @@ def slow_directions(
 
     Examples
     --------
-    >>> start = Start("Freeway", (0,) * 60, (14,), (6,))
-    >>> slow = slow_directions("Freeway", [start], decisions=200)
+    >>> slow = slow_directions("Freeway", [Start("Freeway", (0,) * 60, (14,), (6,))], decisions=200)
     >>> slow.operator, 14 in slow.features.addresses
     ('incidence', True)
     """
@@ -79,10 +74,9 @@ def slow_directions(
 def held_play(
     emulator: Emulator, starts: Sequence[Start], hold: int, decisions: int, rng: np.random.Generator
 ) -> tuple[list[Bytes], list[Any]]:
-    """Random play in which each action is held: memory ``(T + 1, 128)`` of each episode, decision by decision.
+    """Random play with actions held: memory ``(T + 1, 128)`` of each episode by decision, and about PROBES states seen.
 
-    Episodes begin at the starts in turn and last at most EPISODE_DECISIONS, or a life. The second result holds about
-    PROBES states of the emulator seen on the way.
+    Episodes begin at the starts in turn and last at most EPISODE_DECISIONS, or a life.
     """
     if not starts:
         raise ValueError("there are no starts: give at least one, such as find_starts gives")
@@ -110,9 +104,8 @@ def held_play(
 def lasting_bytes(emulator: Emulator, states: Sequence[Any]) -> tuple[int, ...]:
     """Addresses of the bytes on which the player's actions have a *lasting* influence.
 
-    From each state every action is held for 8 frames, and then nothing is done for REST_FRAMES. A byte counts if it
-    differs between actions in more than LASTING_SHARE of the states: echoes of the joystick are gone by then, and
-    clocks and traffic never differ.
+    They differ between actions, REST_FRAMES after these were held, in more than LASTING_SHARE of the states: echoes of
+    the joystick are gone by then, and clocks and traffic never differ.
     """
     found = np.flatnonzero(influence(emulator, states, rest=REST_FRAMES) > LASTING_SHARE)
     if not len(found):

@@ -50,6 +50,8 @@ MAX_VIEW_BYTES = 12
 MAX_PLACES = 4_096
 MAX_TRIES = 512
 
+Progress = Callable[[int, int], object] | None
+
 
 @dataclass(frozen=True)
 class Start:
@@ -57,14 +59,10 @@ class Start:
 
     Attributes
     ----------
-    game
-        Name of the game.
-    actions
-        Numbers in the minimal action set, one per frame.
-    watch
-        Addresses in RAM of the player's position.
-    position
-        Values of these bytes after the last action.
+    game, actions
+        Name of the game, and numbers in its minimal action set, one per frame.
+    watch, position
+        Addresses in RAM of the player's position, and the values of these bytes after the last action.
 
     Examples
     --------
@@ -101,7 +99,7 @@ class Start:
         if emulator.game != self.game:
             raise ValueError(f"a start state of {self.game} cannot be reached in {emulator.game}")
         reward = emulator.replay(self.actions)
-        found = _place(emulator.ram(), self.watch)
+        found = tuple(emulator.ram()[list(self.watch)].tolist())
         if found != self.position:
             raise ValueError(
                 f"this emulator comes to {found} instead of {self.position} in {self.game}: the start states were "
@@ -116,16 +114,16 @@ def find_starts(
     *,
     rng: int | np.random.Generator = 0,
     bursts: int = 400,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress = None,
 ) -> list[Start]:
     """Find n start states of any game, far apart, in each of which the player survives a second without a button.
 
+    The first is where the player gets control; each other is the farthest from those before it.
+
     Parameters
     ----------
-    game
-        Name of the game.
-    n
-        Number of start states; the paper has six per game. The first is where the player gets control.
+    game, n
+        Name of the game, and number of start states; the paper has six per game.
     rng
         Random generator or seed of the exploration.
     bursts
@@ -134,11 +132,6 @@ def find_starts(
         that depend on the action.
     progress
         Called with bursts done and bursts in all.
-
-    Returns
-    -------
-    list of Start
-        In the order of choice: each is the farthest from those before it.
 
     Examples
     --------
@@ -151,10 +144,10 @@ def find_starts(
     emulator.begin()
     intro = skip_intro(emulator)
     here, best, places = emulator.save(), 0, 0
-    for watch, width in _views(emulator, rng):
+    for view in _views(emulator, rng):
         emulator.restore(here)
-        archive = _explore(emulator, watch, width, (0,) * intro, bursts, rng, progress)
-        found = _farthest(emulator, archive, watch, width, n)
+        archive = _explore(emulator, view, intro, bursts, rng, progress)
+        found = _farthest(emulator, archive, view, n)
         if len(found) == n:
             return found
         best, places = max(best, len(found)), max(places, len(archive))
@@ -200,15 +193,11 @@ def influence(
     only a lasting influence counts: an echo of the joystick is gone by then. The emulator is left as it was.
     """
     here = emulator.save()
-    differ = [
-        (after != after[0]).any(axis=0)
-        for state in states
-        for after in [_successors(emulator, state, (hold,), rest)[0]]
-    ]
+    after = [_successors(emulator, state, (hold,), rest)[0] for state in states]
     emulator.restore(here)
-    if not differ:
+    if not after:
         raise ValueError("there are no states: give at least one")
-    share: NDArray[np.float64] = np.mean(differ, axis=0)
+    share: NDArray[np.float64] = np.mean([(ram != ram[0]).any(axis=0) for ram in after], axis=0)
     return share
 
 
@@ -224,9 +213,7 @@ def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tupl
     here, drifts, differs, moves = emulator.save(), np.zeros(BYTES), np.zeros(BYTES), []
     state, lives = here, emulator.lives
     for _ in range(PROBES):
-        half, full = (
-            after.astype(np.int64) for after in _successors(emulator, state, (HOLD_FRAMES // 2, HOLD_FRAMES))
-        )
+        half, full = _successors(emulator, state, (HOLD_FRAMES // 2, HOLD_FRAMES)).astype(np.int64)
         early, late = np.ptp(half, axis=0), np.ptp(full, axis=0)
         drift = (early > 0) & (late > early) & (late <= np.minimum(4 * early, 128))
         # Action 0 is no button.
@@ -242,7 +229,7 @@ def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tupl
     score = drifts if drifts.any() else differs
     if not score.any():
         raise ValueError(
-            f"no byte of {emulator.game} depends on the action held: start states cannot be distinguished"
+            f"no byte of {emulator.game} depends on the action held: there are no places to find"
         )
     order = [int(b) for b in np.argsort(-score, kind="stable") if score[b] >= MIN_SCORE_SHARE * score.max()]
     moved = np.concatenate(moves)[:, order].astype(np.float64)
@@ -258,13 +245,9 @@ def save_starts(path: str | Path, starts: Sequence[Start]) -> None:
     """Write start states of one game to a JSON file, completely or not at all."""
     if not starts or len({start.game for start in starts}) != 1:
         raise ValueError("give at least one start state, all of one game")
-    text = {
-        "kind": "start states",
-        "format": FORMAT,
-        "game": starts[0].game,
-        "starts": [s.plain() for s in starts],
-    }
-    write_bytes(path, (json.dumps(text) + "\n").encode())
+    head = {"kind": "start states", "format": FORMAT, "game": starts[0].game}
+    text = json.dumps({**head, "starts": [start.plain() for start in starts]})
+    write_bytes(path, f"{text}\n".encode())
 
 
 def load_starts(path: str | Path, game: str | None = None) -> list[Start]:
@@ -277,10 +260,8 @@ def load_starts(path: str | Path, game: str | None = None) -> list[Start]:
         raise ValueError(f"{path} is damaged or holds no start states: {error!r}") from None
     if (kind, version) != ("start states", FORMAT):
         raise ValueError(f"{path} holds {kind!r} of format {version}, not start states of format {FORMAT}")
-    if game is not None and game_name(game) != name:
-        raise ValueError(
-            f"{path} holds start states of {name}, not of {game_name(game)}: find them (find_starts)"
-        )
+    if game is not None and (wanted := game_name(game)) != name:
+        raise ValueError(f"{path} holds start states of {name}, not of {wanted}: find them (find_starts)")
     return starts
 
 
@@ -294,16 +275,30 @@ class _Cell:
     visits: int = 0
 
 
-def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Ways to distinguish places, from coarse to fine: bytes, and how many of their values are one place."""
+@dataclass(frozen=True)
+class _View:
+    """A way to distinguish places: by addresses, and the number of values of each byte that are one place."""
+
+    watch: tuple[int, ...]
+    width: int
+
+    def position(self, ram: Bytes) -> tuple[int, ...]:
+        return tuple(ram[list(self.watch)].tolist())
+
+    def cell(self, position: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(value // self.width for value in position)
+
+
+def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[_View]:
+    """Ways to distinguish places, from coarse to fine."""
     position = known(emulator.game).position
     if position:
-        yield position, CELL_VALUES
+        yield _View(position, CELL_VALUES)
         return
     here, states = emulator.save(), []
     watch = player_bytes(emulator, rng)
-    yield watch, CELL_VALUES
-    yield watch, 1
+    yield _View(watch, CELL_VALUES)
+    yield _View(watch, 1)
     emulator.restore(here)
     for _ in range(PROBES):
         for action in rng.integers(emulator.n_actions, size=HOLD_FRAMES).tolist():
@@ -313,21 +308,15 @@ def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[tuple[tuple
             emulator.restore(here)
     share = influence(emulator, states)
     order = np.argsort(-share, kind="stable")[:MAX_VIEW_BYTES]
-    yield tuple(sorted(int(b) for b in order if share[b] > 0)), 1
+    yield _View(tuple(sorted(int(b) for b in order if share[b] > 0)), 1)
 
 
 def _explore(
-    emulator: Emulator,
-    watch: tuple[int, ...],
-    width: int,
-    intro: tuple[int, ...],
-    bursts: int,
-    rng: np.random.Generator,
-    progress: Callable[[int, int], object] | None,
+    emulator: Emulator, view: _View, intro: int, bursts: int, rng: np.random.Generator, progress: Progress
 ) -> list[_Cell]:
     """Go back to a rarely visited place, and on from there with sticky random actions; new places are kept."""
-    position = _place(emulator.ram(), watch)
-    cells = {_cell(position, width): _Cell(bytes(intro), emulator.save(), position)}
+    position = view.position(emulator.ram())
+    cells = {view.cell(position): _Cell(bytes(intro), emulator.save(), position)}
     archive = list(cells.values())
     for burst in range(bursts):
         if progress is not None:
@@ -338,29 +327,25 @@ def _explore(
         emulator.restore(base.state)
         lives, taken = emulator.lives, bytearray()
         stays = rng.random(BURST_FRAMES) < STICKY
-        draws = rng.integers(emulator.n_actions, size=BURST_FRAMES)
-        action = int(draws[0])
+        draws = rng.integers(emulator.n_actions, size=BURST_FRAMES).tolist()
         for frame in range(BURST_FRAMES):
-            action = action if stays[frame] and frame else int(draws[frame])
-            emulator.act(action)
-            taken.append(action)
+            taken.append(taken[-1] if stays[frame] and frame else draws[frame])
+            emulator.act(taken[-1])
             if emulator.over or emulator.lives < lives:
                 break
-            position = _place(emulator.ram(), watch)
-            here = cells.get(_cell(position, width))
+            position = view.position(emulator.ram())
+            here = cells.get(view.cell(position))
             if here is not None:
                 here.visits += 1
             elif len(archive) < MAX_PLACES:
-                cells[_cell(position, width)] = _Cell(base.actions + bytes(taken), emulator.save(), position)
-                archive.append(cells[_cell(position, width)])
+                here = cells[view.cell(position)] = _Cell(base.actions + taken, emulator.save(), position)
+                archive.append(here)
     if progress is not None:
         progress(bursts, bursts)
     return archive
 
 
-def _farthest(
-    emulator: Emulator, archive: list[_Cell], watch: tuple[int, ...], width: int, n: int
-) -> list[Start]:
+def _farthest(emulator: Emulator, archive: list[_Cell], view: _View, n: int) -> list[Start]:
     """Of the places where the player survives a rest, one by one the farthest from those chosen before."""
     where = np.array([cell.position for cell in archive], dtype=np.float64)
     found: list[Start] = []
@@ -372,15 +357,13 @@ def _farthest(
         untried[i] = False
         emulator.restore(archive[i].state)
         survives = _rests(emulator)
-        position = _place(emulator.ram(), watch)
-        new = all(_cell(position, width) != _cell(start.position, width) for start in found)
-        if not (survives and new):
-            continue
-        actions = tuple(archive[i].actions) + (0,) * REST_FRAMES
-        found.append(Start(emulator.game, actions, watch, position))
-        if len(found) == n:
-            break
-        apart = np.minimum(apart, np.linalg.norm(where - np.array(position), axis=1))
+        position = view.position(emulator.ram())
+        if survives and view.cell(position) not in {view.cell(start.position) for start in found}:
+            actions = (*archive[i].actions, *[0] * REST_FRAMES)
+            found.append(Start(emulator.game, actions, view.watch, position))
+            apart = np.minimum(apart, np.linalg.norm(where - np.array(position), axis=1))
+            if len(found) == n:
+                break
     return found
 
 
@@ -389,16 +372,8 @@ def _rests(emulator: Emulator) -> bool:
     return not emulator.hold(0, REST_FRAMES, one_life=True).ended
 
 
-def _place(ram: Bytes, watch: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(ram[list(watch)].tolist())
-
-
-def _cell(position: tuple[int, ...], width: int) -> tuple[int, ...]:
-    return tuple(value // width for value in position)
-
-
-def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: int = 0) -> list[Bytes]:
-    """For each number of frames ``(A, 128)`` the memory after holding each action so long, the last after a rest."""
+def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: int = 0) -> Bytes:
+    """``(len(frames), A, 128)`` the memory after holding each action so long, the last after a rest."""
     after = np.empty((len(frames), emulator.n_actions, BYTES), dtype=np.uint8)
     for action in range(emulator.n_actions):
         emulator.restore(state)
@@ -406,17 +381,15 @@ def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: i
         after[:, action] = [rams[min(frame, len(rams)) - 1] for frame in frames]
         if rest:
             after[-1, action] = emulator.hold(emulator.noop, rest).rams[-1]
-    return list(after)
+    return after
 
 
 def _screens_differ(emulator: Emulator, state: Any) -> bool:
-    first: Bytes | None = None
+    screens = set()
     for action in range(emulator.n_actions):
         emulator.restore(state)
         emulator.hold(action, HOLD_FRAMES)
-        picture = emulator.screen()
-        if first is None:
-            first = picture
-        elif not np.array_equal(picture, first):
+        screens.add(emulator.screen().tobytes())
+        if len(screens) > 1:
             return True
     return False

@@ -24,16 +24,12 @@ class Claim:
 
     Attributes
     ----------
-    sentence
-        The paper's words, or close to them.
-    section
-        Where the paper makes the statement.
-    measured
-        The result here, in numbers.
+    sentence, section
+        The paper's words, or close to them, and where it makes the statement.
+    measured, evidence
+        The result here, in numbers; how it was measured, and what explains a difference.
     verdict
         ``"holds"``, ``"partly"`` or ``"does not hold"``; see `verdict`.
-    evidence
-        How it was measured, and what explains a difference.
 
     Examples
     --------
@@ -58,24 +54,16 @@ class Experiment:
 
     Attributes
     ----------
-    name
-        Name on the command line.
-    title
-        Heading in the report.
-    section
-        Section of the paper.
+    name, title, section
+        Name on the command line, heading in the report, and section of the paper.
     shows
         One sentence: what the paper's figure shows.
     settings
         ``"paper"`` (the paper's own) and ``"quick"`` (for tests).
     run
         Function of settings and a map over jobs that returns results; long work goes through the map.
-    figure
-        Function of results that returns a matplotlib Figure.
-    claims
-        Function of results that returns claims.
-    notes
-        Function of results that returns paragraphs: further analysis, and what explains a difference.
+    figure, claims, notes
+        Functions of results: a matplotlib Figure, the claims, and paragraphs of further analysis.
     extra
         Extra that must be installed for it, as in ``pip install 'eigenoptions[atari]'``.
     order

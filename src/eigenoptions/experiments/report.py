@@ -49,6 +49,7 @@ def reproduce(
     """Run the experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
 
     Every finished job is stored in ``jobs/``, so an interrupted run computes only what is missing when it is repeated.
+    Returns the outcomes that the page shows.
 
     Parameters
     ----------
@@ -64,11 +65,6 @@ def reproduce(
         Called with one line of text before each experiment.
     progress
         Called with jobs done and jobs in all, as the jobs of an experiment finish.
-
-    Returns
-    -------
-    list of Outcome
-        The outcomes that the page shows.
     """
     out = Path(folder)
     chosen = _chosen(only, settings)

@@ -55,13 +55,10 @@ class Store:
     fresh
         Delete everything in it first, including jobs of other versions of the code.
 
-    Attributes
-    ----------
-    seconds_saved
-        Time that the jobs found here took when they were computed.
-
     Examples
     --------
+    `seconds_saved` is the time that the jobs found here took when they were computed.
+
     >>> import tempfile
     >>> from eigenoptions.files import pick
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -28,19 +28,10 @@ MIN_PICTURE_MS = 20
 
 
 def screen_panel(screen: NDArray[np.uint8], places: ArrayLike | None = None, title: str = "") -> Panel:
-    """A screen of a game with a heat map of the share of time that the player was at each place.
+    """A screen ``(H, W, 3)`` of a game with a heat map of the share of time that the player was at each place.
 
-    Parameters
-    ----------
-    screen
-        ``(H, W, 3)`` picture of the emulator.
-    places
-        ``(N, 2)`` pixel (x, y) of the player in each frame; None for the bare screen.
-    title
-        Text above the screen.
+    `places` ``(N, 2)`` are pixels (x, y) of the player in each frame; None draws the bare screen.
 
-    Examples
-    --------
     >>> screen_panel(np.zeros((210, 160, 3), dtype=np.uint8), [[80, 100]]).aspect
     1.3125
     """

@@ -50,44 +50,23 @@ SMALL: dict[str, Kinds] = {
 }
 TINY = _kinds(3, 2, 1, 2, 2)
 # Whole episodes of Freeway, for the score. With "full", one collection has all 1,024 rows of V.
+SOME: Kinds = {"singular": {"many": 2}, "published": {"many": 2}, "constant": {}, "walk": {"many": 2}}
+MANY: Kinds = {
+    **{"singular": {"many": None}, "random": {"bases": 10, "many": 4}, "rows": {"many": 64}},
+    **{"constant": {}, "walk": {"many": 8}},
+}
 LONG: dict[str, list[Settings]] = {
     "full": [
         {"frames": FREEWAY_FRAMES, "kinds": {"published": {"many": None}}, "seeds": [1]},
-        {
-            "frames": FREEWAY_FRAMES,
-            "kinds": {
-                "singular": {"many": None},
-                "random": {"bases": 10, "many": 4},
-                "rows": {"many": 64},
-                "constant": {},
-                "walk": {"many": 8},
-            },
-            "seeds": [1, 2],
-        },
+        {"frames": FREEWAY_FRAMES, "kinds": MANY, "seeds": [1, 2]},
     ],
-    "paper": [
-        {
-            "frames": 2_048,
-            "kinds": {
-                "singular": {"many": 48},
-                "random": {"bases": 5, "many": 4},
-                "published": {"many": 128},
-                "constant": {},
-                "walk": {"many": 4},
-            },
-        }
-    ],
-    "quick": [
-        {
-            "frames": 60,
-            "kinds": {"singular": {"many": 2}, "published": {"many": 2}, "constant": {}, "walk": {"many": 2}},
-        }
-    ],
+    "paper": [{"frames": 2_048, "kinds": _kinds(48, 5, 4, 128, 4)}],
+    "quick": [{"frames": 60, "kinds": SOME}],
 }
 
 
 def _variant(
-    name: str, frames: int, end: str | None = None, *, each: int = 2, starts: int = 3, **how: Any
+    name: str, frames: int, end: Any = None, *, each: int = 2, starts: int = 3, **how: Any
 ) -> Settings:
     """Another way to code, choose or follow directions, compared with random directions followed in the same way."""
     kinds = {"singular": {"many": 12, "end": end}, "random": {"bases": 10, "many": each}}
@@ -104,16 +83,12 @@ PLANNED = "hold 8, planned with gamma 0.9"
 SLOW = "lasting bytes, slow features"
 
 
-def _planned(game: str, name: str, end: str, **how: Any) -> Settings:
-    how = {"hold": 8, "gamma": 0.9, "plan": CHARTED[game], **how}
-    return _variant(name, 320, end, each=6, starts=6, **how)
-
-
 def _planning(game: str) -> list[Settings]:
+    how: Settings = {"each": 6, "starts": 6, "hold": 8, "gamma": 0.9, "plan": CHARTED[game]}
     return [
-        _planned(game, f"{PLANNED}, smallest singular values", "small"),
-        _planned(game, f"{PLANNED}, largest singular values", "large"),
-        _planned(game, f"{PLANNED}, {SLOW}", "small", bytes="lasting", slow=True),
+        _variant(f"{PLANNED}, smallest singular values", 320, "small", **how),
+        _variant(f"{PLANNED}, largest singular values", 320, "large", **how),
+        _variant(f"{PLANNED}, {SLOW}", 320, "small", **how, bytes="lasting", slow=True),
     ]
 
 
@@ -126,10 +101,7 @@ VARIANTS: dict[str, list[Settings]] = {
         _variant(f"hold 8, {SLOW}", 240, "small", each=1, starts=3, **HELD),
         *_planning("MontezumaRevenge"),
     ],
-    "MsPacman": [
-        _variant(f"hold 8, {SLOW}", 240, "small", starts=4, **HELD),
-        *_planning("MsPacman"),
-    ],
+    "MsPacman": [_variant(f"hold 8, {SLOW}", 240, "small", starts=4, **HELD), *_planning("MsPacman")],
 }
 
 
@@ -140,56 +112,39 @@ def settings(game: str, size: str = "full") -> Settings:
     (2, [1, 2, 3])
     """
     one_of("size", size, SIZES)
-    most = FULL.get(game, OTHER)
-    given = {
-        "game": game,
-        "seeds": [1, 2, 3] if size == "full" else [0],
-        "starts": 2 if size == "quick" else 6,
-        "bursts": 40 if size == "quick" else 400,
-        "transitions": 300 if size == "quick" else 25_000,
-        "longest": 300 if size == "quick" else 10_000,
-        **most,
-    }
+    given: dict[str, Any] = {"game": game, "seeds": [1, 2, 3] if size == "full" else [0]}
+    given |= {"starts": 6, "bursts": 400, "transitions": 25_000, "longest": 10_000, **FULL.get(game, OTHER)}
     if size == "quick":
-        given |= {"frames": 40, "kinds": TINY}
+        given |= {"starts": 2, "bursts": 40, "transitions": 300, "longest": 300, "frames": 40, "kinds": TINY}
     elif size == "paper":
         given |= {"kinds": SMALL.get(game, SMALL["MsPacman"])}
-        given |= {"frames": min(int(most["frames"]), 300 if game == "Freeway" else 200)}
+        given |= {"frames": min(int(given["frames"]), 300 if game == "Freeway" else 200)}
     if game == "Freeway":
         given["long"] = LONG[size]
     if size == "full":
         given["variants"] = [{**PAPER, **variant} for variant in VARIANTS.get(game, [])]
     elif size == "quick" and game != "MontezumaRevenge":
         few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}}
-        short = {**PAPER, "kinds": few, "frames": 40}
-        given["variants"] = [{**short, "name": f"hold 8, {SLOW}", **HELD}]
-        if game in CHARTED:
-            tiny = {"plan": 60, "gamma": 0.9, "hold": 8}
-            given["variants"] = [{**short, "name": PLANNED, **tiny}]
+        held = {"name": f"hold 8, {SLOW}", **HELD}
+        planned = {"name": PLANNED, "plan": 60, "gamma": 0.9, "hold": 8}
+        how = planned if game in CHARTED else held
+        given["variants"] = [{**PAPER, "kinds": few, "frames": 40, **how}]
     return given
 
 
-# Title, section of the paper and what it shows, of the games that the paper looks at.
+# Title and section of the paper, and what it shows, of the games that it looks at.
 TITLES = {
-    "Freeway": (
-        "Figure 8: Freeway",
-        "5.2",
-        "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
-        "scores 28 points.",
-    ),
-    "MontezumaRevenge": (
-        "Figure 9: Montezuma's Revenge",
-        "5.2",
-        "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
-    ),
-    "MsPacman": (
-        "Appendix E: Ms. Pac-Man",
-        "Appendix E",
-        "Options with the intent of reaching corners and intersections.",
-    ),
+    "Freeway": ("Figure 8: Freeway", "5.2"),
+    "MontezumaRevenge": ("Figure 9: Montezuma's Revenge", "5.2"),
+    "MsPacman": ("Appendix E: Ms. Pac-Man", "Appendix E"),
 }
-
-
+SHOWN = {
+    "Freeway": "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
+    "scores 28 points.",
+    "MontezumaRevenge": "Options with the intent of reaching staircases, ropes and doors, similar to those made by "
+    "hand elsewhere.",
+    "MsPacman": "Options with the intent of reaching corners and intersections.",
+}
 GAMES = tuple(TITLES)
 
 
@@ -199,7 +154,8 @@ def experiment(game: str) -> Experiment:
     >>> experiment("Breakout").title
     'Breakout'
     """
-    title, part, shows = TITLES.get(game, (game, "5.2", "Nothing: the paper does not look at this game."))
+    title, part = TITLES.get(game, (game, "5.2"))
+    shows = SHOWN.get(game, "Nothing: the paper does not look at this game.")
     sizes = {size: settings(game, size) for size in SIZES}
     return Experiment(game.lower(), title, part, shows, sizes, run_study, figure, claims, notes, "atari")
 

@@ -24,6 +24,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -74,24 +75,16 @@ def starts(job: Job) -> list[dict[str, Any]]:
 def rollouts(job: Job) -> dict[str, Any]:
     """Roll out options of several kinds from one start, and measure each.
 
-    Parameters
-    ----------
-    job
-        ``game``, ``seed`` (of the collection), ``starts`` (plain, all of them), ``start`` (the number of one, or a
-        list of numbers), ``transitions``, ``longest``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``,
-        and ``heights`` (whether to keep histograms).
-
-    Returns
-    -------
-    dict
-        ``table``: columns of keys and measures; ``heights``: ``(n, 32)`` frames at each value of the last coordinate,
-        in bins of 8 units, or None; ``acts``: frames emulated; ``facts``: about the collection, or None.
+    The job has ``game``, ``seed`` (of the collection), ``starts`` (plain, all of them), ``start`` (the number of one,
+    or a list), ``transitions``, ``longest``, ``variant``, ``kinds`` (see the module), ``frames``, ``until``, and
+    ``heights`` (whether to keep histograms). The result has ``table``: columns of keys and measures; ``heights``:
+    ``(n, 32)`` frames at each value of the last coordinate, in bins of 8 units, or None; ``acts``: frames emulated;
+    ``facts``: about the collection, or None.
     """
     collection = collection_of(job)
     options = _options(job["kinds"], _emulator(job["game"]).n_actions, collection)
     tables, heights, acts = [], [], 0
-    several = job["start"] if isinstance(job["start"], list) else [job["start"]]
-    for number in several:
+    for number in job["start"] if isinstance(job["start"], list) else [job["start"]]:
         for part, rolled, start in _roll({**job, "start": number}, options, collection):
             keys = {name: np.array([option[name] for option in part], dtype=float) for name in OPTION[1:]}
             keys["kind"] = np.array([KINDS.index(option["kind"]) for option in part], dtype=float)
@@ -110,26 +103,16 @@ def rollouts(job: Job) -> dict[str, Any]:
 
 
 def trace(job: Job) -> dict[str, Any]:
-    """What given options did, frame by frame.
+    """What given options did: ``actions (n, frames)`` and ``positions (n, frames, p)``, -1 and 0 after the end.
 
-    Parameters
-    ----------
-    job
-        As in `rollouts`, with ``options`` (each ``{"kind", "basis", "direction", "sign"}``) instead of ``kinds``.
-
-    Returns
-    -------
-    dict
-        ``actions (n, frames)`` int8 and ``positions (n, frames, p)`` uint8; -1 and 0 after the end.
+    The job is as in `rollouts`, with ``options`` (each ``{"kind", "basis", "direction", "sign"}``) for ``kinds``.
     """
-    options, found = list(job["options"]), {}
+    options = list(job["options"])
+    found: dict[Any, Any] = {}
     for part, rolled, _ in _roll(job, options, collection_of(job)):
-        for i, option in enumerate(part):
-            found[_name(option)] = rolled.actions[i], rolled.watched[i]
-    return {
-        "actions": np.stack([found[_name(option)][0] for option in options]),
-        "positions": np.stack([found[_name(option)][1] for option in options]),
-    }
+        found |= dict(zip(map(_name, part), zip(rolled.actions, rolled.watched, strict=True), strict=True))
+    actions, positions = zip(*(found[_name(option)] for option in options), strict=True)
+    return {"actions": np.stack(actions), "positions": np.stack(positions)}
 
 
 def _roll(
@@ -176,24 +159,16 @@ def _chart(text: str) -> Chart:
 
 def _options(kinds: Job, n_actions: int, collection: Collection | None) -> list[Option]:
     """The options of a job's kinds."""
-    found: list[Option] = []
+    names: list[tuple[str, int, int, int]] = []
     for kind, how in kinds.items():
         if kind in BLIND:
-            found += [_option(kind, 0, i, 1) for i in range(n_actions if kind == "constant" else how["many"])]
+            names += product([kind], [0], range(n_actions if kind == "constant" else how["many"]), [1])
             continue
         assert collection is not None
         signs = (1,) if kind in ("rows", "published") else (1, -1)
-        for basis in range(how.get("bases", 1)):
-            found += [
-                _option(kind, basis, i, sign)
-                for i in collection.numbers(kind, how["many"], how.get("end"))
-                for sign in signs
-            ]
-    return found
-
-
-def _option(kind: str, basis: int, direction: int, sign: int) -> Option:
-    return dict(zip(OPTION, (kind, basis, direction, sign), strict=True))
+        numbers = collection.numbers(kind, how["many"], how.get("end"))
+        names += product([kind], range(how.get("bases", 1)), numbers, signs)
+    return [dict(zip(OPTION, name, strict=True)) for name in names]
 
 
 def _name(option: Option) -> tuple[Any, ...]:
@@ -214,10 +189,8 @@ class Collection:
 
     Attributes
     ----------
-    coding
-        The feature map phi.
-    spectrum
-        All eigenvectors of T'T.
+    coding, spectrum
+        The feature map phi, and all eigenvectors of T'T.
     rows
         Number of new transitions, from which those of T were drawn.
     seed
@@ -235,12 +208,8 @@ class Collection:
 
     def facts(self) -> dict[str, int]:
         """Sizes, for a table."""
-        return {
-            "rows": self.rows,
-            "features": len(self.spectrum.vectors),
-            "active": int(active(self.spectrum).sum()),
-            "rank": rank(self.spectrum),
-        }
+        sizes = {"rows": self.rows, "features": len(self.spectrum.vectors)}
+        return sizes | {"active": int(active(self.spectrum).sum()), "rank": rank(self.spectrum)}
 
     def numbers(self, kind: str, many: int | None = None, end: str | None = None) -> list[int]:
         """Numbers of `many` directions of a kind, evenly spaced among all; None: all of them.
@@ -248,8 +217,7 @@ class Collection:
         Singular directions are numbered as in the paper, from 0, the largest singular value first; with an `end`,
         ``"small"`` or ``"large"``, the result holds the last or the first ones.
         """
-        whole = kind in ("rows", "published")
-        last = len(self.spectrum.vectors) if whole else rank(self.spectrum)
+        last = len(self.spectrum.vectors) if kind in ("rows", "published") else rank(self.spectrum)
         if many is None or many >= last:
             return list(range(last))
         # Any random directions are as good as others.

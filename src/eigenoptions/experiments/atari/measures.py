@@ -55,10 +55,8 @@ def measure(rollouts: Any, start: ArrayLike, regions: Mapping[str, Any] | None =
 
     Parameters
     ----------
-    rollouts
-        `atari.Rollouts` that watched the p bytes of the player's position.
-    start
-        ``(p,)`` position at the start.
+    rollouts, start
+        `atari.Rollouts` that watched the p bytes of the player's position, and the position ``(p,)`` at the start.
     regions
         Named boxes of positions, see `atari.games.Game`.
 
@@ -163,21 +161,10 @@ def histogram(rollouts: Any, axis: int = 0, bins: int = 256) -> NDArray[np.int64
 def meetings(places: ArrayLike) -> tuple[Array, Array]:
     """How often modal places from two starts are near each other, of one option and of two different options.
 
-    Parameters
-    ----------
-    places
-        ``(options, starts, p)`` modal places, NaN where there is none (they are near nothing). Near is less than FAR.
+    Of places ``(options, starts, p)``, NaN where there is none (they are near nothing); near is less than FAR. Returns
+    ``(starts, starts)`` shares of options, and of ordered pairs of different options.
 
-    Returns
-    -------
-    own, others : ndarray ``(starts, starts)``
-        Shares of options, and of ordered pairs of different options.
-
-    Examples
-    --------
-    Two options, each always at its own place: from two starts an option meets itself, and not the other.
-
-    >>> own, others = meetings([[[0.0], [0.0]], [[80.0], [80.0]]])
+    >>> own, others = meetings([[[0.0], [0.0]], [[80.0], [80.0]]])  # each option always at its own place
     >>> float(own[0, 1]), float(others[0, 1])
     (1.0, 0.0)
     """
@@ -201,8 +188,6 @@ def own_agreement(places: ArrayLike) -> Array:
     options have the same place. 0: an option agrees with itself no more than with others. The mean over options is
     the *agreement* of the group.
 
-    Examples
-    --------
     >>> own_agreement([[[0.0], [0.0]], [[80.0], [80.0]], [[0.0], [80.0]]]).round(2).tolist()
     [0.67, 0.67, -0.33]
     """
@@ -218,18 +203,8 @@ def own_agreement(places: ArrayLike) -> Array:
 def reach(points: ArrayLike, arrives: ArrayLike, k: int) -> float:
     """Different places at which k of n options arrive from one start, on average over all choices of the k.
 
-    Parameters
-    ----------
-    points
-        ``(n, p)`` modal places; two are different if they lie in different squares of FAR by FAR.
-    arrives
-        ``(n,)`` whether each option arrives.
-    k
-        Number of options; sets of different size are compared at the same k (exact rarefaction).
-
-    Examples
-    --------
-    Three options at one place, one at another: two of the four see 1.5 places.
+    `points` ``(n, p)`` are modal places, different if they lie in different squares of FAR by FAR; `arrives` ``(n,)``
+    is whether each option arrives. Sets of different size are compared at the same k (exact rarefaction).
 
     >>> reach([[0.0], [0.0], [0.0], [99.0]], [1, 1, 1, 1], 2)
     1.5
@@ -247,15 +222,8 @@ def reach(points: ArrayLike, arrives: ArrayLike, k: int) -> float:
 def rarefied(counts: Sequence[int], n: int, k: int) -> float:
     """How many of several things k of n options do, on average over all choices of the k.
 
-    Parameters
-    ----------
-    counts
-        Number of the n options that do each thing; none of the k does it with probability ``C(n - c, k) / C(n, k)``.
-    n, k
-        Numbers of options.
+    Each thing is done by `counts` of the n options: none of the k does it with probability ``C(n - c, k) / C(n, k)``.
 
-    Examples
-    --------
     >>> rarefied([3, 1], 4, 2)
     1.5
     """

@@ -32,8 +32,6 @@ MAX_SEARCHES = 200
 CARD_WIDTH = 1.6
 # A histogram has as many lines as colours.
 MAX_LINES = 7
-# Width of a bin of a histogram, in units of position.
-BIN_HEIGHT = 8
 FILE_TYPES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
 
 
@@ -50,17 +48,12 @@ def figure(results: Results) -> Any:
 
 def _groups(results: Results) -> plots.Panel:
     rows = [row for row in results["groups"] if row["variant"] == results["variants"][0]]
-    kinds = [
-        kind
-        for kind in ("random", "rotated", "published", "constant", "singular")
-        if any(r["kind"] == kind for r in rows)
-    ]
-    return plots.point_panel(
-        {kind: [[r["arrives"], r["agreement"]] for r in rows if r["kind"] == kind] for kind in kinds},
-        "Sets of options (one basis of one collection each)",
-        xlabel="share that arrives somewhere",
-        ylabel="agreement across starts",
-    )
+    groups: dict[str, Any] = {}
+    for kind in ("random", "rotated", "published", "constant", "singular"):
+        points = [[row["arrives"], row["agreement"]] for row in rows if row["kind"] == kind]
+        groups |= {kind: points} if points else {}
+    labels = {"xlabel": "share that arrives somewhere", "ylabel": "agreement across starts"}
+    return plots.point_panel(groups, "Sets of options (one basis of one collection each)", **labels)
 
 
 def _places(results: Results) -> plots.Panel:
@@ -72,24 +65,17 @@ def _places(results: Results) -> plots.Panel:
         at = (table["kind"] == KINDS.index(kind)) & (table["arrives"] > 0)
         x, y = (table["start"], table["x"]) if flat else (table["x"], table["y"])
         groups[kind] = np.stack([x[at], y[at]], axis=1)
-    return plots.point_panel(
-        groups,
-        "Places where options arrive",
-        xlabel="start" if flat else "x (memory)",
-        ylabel="height (memory)" if flat else "y (memory)",
-    )
+    xlabel, ylabel = ("start", "height (memory)") if flat else ("x (memory)", "y (memory)")
+    return plots.point_panel(groups, "Places where options arrive", xlabel=xlabel, ylabel=ylabel)
 
 
 def _heights(results: Results) -> plots.Panel:
     """Share of the time at each height, mean per kind and for the three highest singular options (Figure 8)."""
     table = rolled(results, "long")
     share = results["heights"] / np.maximum(results["heights"].sum(axis=1, keepdims=True), 1)
-    lines = {}
-    for kind in ("singular", "random", "published", "walk"):
-        at = np.flatnonzero(table["kind"] == KINDS.index(kind))
-        if len(at):
-            lines[kind] = share[at].mean(axis=0)
-    best = np.flatnonzero(table["kind"] == KINDS.index("singular"))
+    at = {kind: table["kind"] == KINDS.index(kind) for kind in ("singular", "random", "published", "walk")}
+    lines = {kind: share[rows].mean(axis=0) for kind, rows in at.items() if rows.any()}
+    best = np.flatnonzero(at["singular"])
     top = best[np.argsort(table["height"][best])[-3:]]
     return plots.curve_panel(
         BIN * np.arange(share.shape[1]),
@@ -110,38 +96,26 @@ def _scores(results: Results) -> plots.Panel:
         at = table["kind"] == KINDS.index(kind)
         if at.any():
             groups[kind] = np.stack([table["direction"][at], table["score"][at]], axis=1)
-    return plots.point_panel(
-        groups,
-        "Score of each option",
-        xlabel="number of its direction",
-        ylabel=f"points in {frames:,} frames",
-    )
+    labels = {"xlabel": "number of its direction", "ylabel": f"points in {frames:,} frames"}
+    return plots.point_panel(groups, "Score of each option", **labels)
 
 
 def draw_highlights(
     results: Results, folder: Path, report: Callable[[str], object] = lambda message: None
 ) -> dict[str, Any]:
-    """Draw a game's pictures into a folder: one heat map, histogram and clip per highlighted option, and overviews.
+    """Draw a game's pictures: one heat map, histogram and clip per highlighted option, and overviews.
 
-    Parameters
-    ----------
-    results
-        Results of `study.run`.
-    folder
-        Existing folder; files in it are replaced.
-    report
-        Called with a line of text before each option.
-
-    Returns
-    -------
-    dict
-        The game as in the studio's ``index.json``; names of files are relative to the folder's parent. Under
-        ``"figures"`` the overviews with their captions.
+    Files in the existing `folder` are replaced, and `report` is called with a line of text before each option. Returns
+    the game as in the studio's ``index.json``, with names of files relative to the folder's parent, and under
+    ``"figures"`` the overviews with their captions.
     """
     game, rows = results["game"], results["highlights"]
     emulator, placed = Emulator(game), bool(known(game).position)
     starts = [Start.again(game, plain) for plain in results["reached"]["starts"]]
-    screens = [_screen_at(emulator, start) for start in starts]
+    screens = []
+    for start in starts:
+        emulator.replay(start.actions)
+        screens.append(emulator.screen())
     panels = [plots.screen_panel(screen, title=f"start {i}") for i, screen in enumerate(screens)]
     plots.save(plots.figure(panels, columns=3), folder / "starts.png")
     figures = {"starts.png": "Start states, reached by stored actions (Appendix E)."}
@@ -168,9 +142,8 @@ def draw_highlights(
         if walk is not None:
             samples["rand"] = walk
         plots.save(_histogram(samples, game, plots.COLUMN), folder / "heights.png")
-        figures["heights.png"] = (
-            "How high the player is under highlighted options, and under a random walk (rand)."
-        )
+        caption = "How high the player is under highlighted options, and under a random walk (rand)."
+        figures["heights.png"] = caption
     return {"name": game, "options": cards, "figures": figures}
 
 
@@ -179,7 +152,7 @@ def _card(
     folder: Path,
     heat: plots.Panel,
     film: Bytes,
-    samples: Mapping[str, Bytes],
+    samples: Mapping[str, Any],
     game: str,
 ) -> dict[str, str]:
     """Write the pictures of one option; returns its entry in the studio's index."""
@@ -197,11 +170,6 @@ def _card(
         "note": f"{row['reason'][0].upper()}{row['reason'][1:]}. Score {row['score']:g}.",
         **{what: f"{folder.name}/{file}" for what, file in files.items()},
     }
-
-
-def _screen_at(emulator: Emulator, start: Start) -> Bytes:
-    emulator.replay(start.actions)
-    return emulator.screen()
 
 
 def card_list(options: Sequence[Mapping[str, str]], root: str = "") -> str:
@@ -227,9 +195,7 @@ def overviews(figures: Mapping[str, str], root: str = "") -> str:
     )
 
 
-def _film(
-    emulator: Emulator, actions: NDArray[np.int8], positions: Bytes
-) -> tuple[Bytes, NDArray[np.float64]]:
+def _film(emulator: Emulator, actions: NDArray[np.int8], positions: Bytes) -> tuple[Bytes, NDArray[Any]]:
     """Screens of the first frames, and the player's pixel (x, y) in all of them, or in those that are searched."""
     game = known(emulator.game)
     film = [emulator.screen()]
@@ -250,6 +216,6 @@ def _film(
 
 def _histogram(samples: Mapping[str, Bytes], game: str, width: float) -> Any:
     most = max(float(v.max(initial=0)) for v in samples.values())
-    bins = np.arange(0, most + 2 * BIN_HEIGHT, BIN_HEIGHT).tolist()
+    bins = np.arange(0, most + 2 * BIN, BIN).tolist()
     byte = known(game).position[-1]
     return plots.figure([plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")], width=width)

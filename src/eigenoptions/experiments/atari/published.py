@@ -26,18 +26,8 @@ def rows_of_v(spectrum: Spectrum, rng: int | np.random.Generator | None = None) 
     ``U, s, V = np.linalg.svd(T)`` gives V transposed, and the program transposes it again and then takes row i. That
     row holds bit i of every singular vector: its entry j, meant as the weight of RAM bit j, belongs to singular value
     j. Results with such directions depend on choices that an SVD leaves open, the sign of each singular vector and the
-    basis of the null space.
+    basis of the null space. With an `rng` the signs are random, to see how much they matter.
 
-    Parameters
-    ----------
-    spectrum
-        Spectrum of features.
-    rng
-        None: the signs of the canonical basis. Otherwise the seed or generator that draws them, to see how much they
-        matter.
-
-    Examples
-    --------
     >>> spectrum = Spectrum(np.array([0.0, 2.0]), np.array([[0.6, 0.8], [0.8, -0.6]]), "incidence")
     >>> rows_of_v(spectrum).tolist()
     [[0.8, 0.6], [-0.6, 0.8]]

@@ -60,10 +60,8 @@ def run_game(
 
     Parameters
     ----------
-    game
-        Name of the game, any of `atari.emulator.games`.
-    folder
-        Folder in which that of the game is created.
+    game, folder
+        Name of the game, any of `atari.emulator.games`, and the folder in which that of the game is created.
     size
         ``"quick"``, ``"paper"`` or ``"full"``.
     fresh
@@ -72,11 +70,6 @@ def run_game(
         As in `reproduce`.
     speed
         Called with the frames of roll-outs emulated per second, as roll-outs arrive.
-
-    Returns
-    -------
-    GameReport
-        What the command line prints.
     """
     name = game_name(game)
     here = Path(folder) / name.lower()

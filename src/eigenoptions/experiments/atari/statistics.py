@@ -38,6 +38,7 @@ BOOTSTRAP_DRAWS = 4000
 
 # From weights of starts (draws, starts) to values (draws,).
 Statistic = Callable[[Array], Array]
+Group = Sequence[Statistic]
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,8 @@ class Effect:
 
     Attributes
     ----------
-    one, other
-        Means of the two kinds.
-    difference
-        Difference of the two means, with its interval.
+    one, other, difference
+        Means of the two kinds, and their difference with its interval.
     spread
         Standard deviation of the other kind's bases within a collection; NaN with fewer than two.
     delta
@@ -98,34 +97,18 @@ class Effect:
 
     def row(self) -> dict[str, float]:
         """As columns of a table."""
-        return {
-            "one": self.one,
-            "other": self.other,
-            "difference": self.difference.mean,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "spread": self.spread,
-            "spreads": self.spreads,
-            "delta": self.delta,
-            "above": self.above,
-            "groups": self.groups,
-            "least": min(self.collections),
-            "most": max(self.collections),
-        }
+        of = self.difference
+        row = {"one": self.one, "other": self.other, "difference": of.mean, "low": of.low, "high": of.high}
+        row |= {"spread": self.spread, "spreads": self.spreads, "delta": self.delta}
+        row |= {"above": self.above, "groups": self.groups}
+        return row | {"least": min(self.collections), "most": max(self.collections)}
 
 
 def effect_of(row: Mapping[str, Any]) -> Effect:
     """The effect of a row of a table, in which only the smallest and largest collections are kept."""
-    return Effect(
-        row["one"],
-        row["other"],
-        Difference(row["difference"], row["low"], row["high"]),
-        row["spread"],
-        row["delta"],
-        int(row["above"]),
-        int(row["groups"]),
-        (row["least"], row["most"]),
-    )
+    of = Difference(row["difference"], row["low"], row["high"])
+    counts, ends = (int(row["above"]), int(row["groups"])), (row["least"], row["most"])
+    return Effect(row["one"], row["other"], of, row["spread"], row["delta"], *counts, ends)
 
 
 def chosen(table: Table, **values: float | str) -> Table:
@@ -142,9 +125,8 @@ def chosen(table: Table, **values: float | str) -> Table:
 
 def places(table: Table, starts: Sequence[float]) -> Array:
     """``(options, starts, p)`` modal places of one group, NaN where an option was not rolled out."""
-    names, number = np.unique(
-        np.stack([table["direction"], table["sign"]], axis=1), axis=0, return_inverse=True
-    )
+    keys = np.stack([table["direction"], table["sign"]], axis=1)
+    names, number = np.unique(keys, axis=0, return_inverse=True)
     points = points_of(table)
     found = np.full((len(names), len(starts), points.shape[1]), np.nan)
     for s, start in enumerate(starts):
@@ -191,10 +173,8 @@ def effect(
         Two of `KINDS`.
     among
         Number of intervals of one claim that hold together; each is widened (Bonferroni).
-    draws
-        Number of bootstrap samples.
-    rng
-        Seed of the bootstrap.
+    draws, rng
+        Number of bootstrap samples, and their seed.
 
     Examples
     --------
@@ -224,7 +204,7 @@ def effect(
     ours = np.array([f(even)[0] for f in mine])
     theirs = [np.array([f(even)[0] for f in group]) for group in bases]
     by = np.array([x - y.mean() for x, y in zip(ours, theirs, strict=True)])
-    low, high = _interval(mine, bases, len(starts), CONFIDENCE, among, draws, rng)
+    low, high = _interval(mine, bases, len(starts), among, draws, rng)
     spread = [y.var(ddof=1) for y in theirs if len(y) > 1]
     return Effect(
         float(ours.mean()),
@@ -243,13 +223,11 @@ def level(table: Table, measure: str, kind: str, *, draws: int = BOOTSTRAP_DRAWS
     table = chosen(table, kind=kind)
     starts, k = np.unique(table["start"]).tolist(), _size(table)
     parts = [chosen(table, collection=c) for c in np.unique(table["collection"])]
-    groups = [
-        [_statistic(chosen(part, basis=b), measure, starts, k) for b in np.unique(part["basis"])]
-        for part in parts
-    ]
+    bases = [[chosen(part, basis=b) for b in np.unique(part["basis"])] for part in parts]
+    groups = [[_statistic(basis, measure, starts, k) for basis in part] for part in bases]
     even = np.ones((1, len(starts)))
     mean = float(np.mean([np.mean([f(even)[0] for f in group]) for group in groups]))
-    low, high = _interval([_zero] * len(groups), groups, len(starts), CONFIDENCE, 1, draws, rng)
+    low, high = _interval([_zero] * len(groups), groups, len(starts), 1, draws, rng)
     return Difference(mean, 0.0 - high, 0.0 - low)
 
 
@@ -259,13 +237,11 @@ def by_group(table: Table, measures: Sequence[str]) -> list[dict[str, Any]]:
     starts = np.unique(table["start"]).tolist()
     names = np.unique(np.stack([table[key] for key in ("kind", "collection", "basis")], axis=1), axis=0)
     rows = []
-    k = _size(table)
+    k, even = _size(table), np.ones((1, len(starts)))
     for kind, c, b in names.tolist():
         part = chosen(table, kind=kind, collection=c, basis=b)
-        row: dict[str, Any] = {"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b)}
-        for measure in measures:
-            row[measure] = float(_statistic(part, measure, starts, k)(np.ones((1, len(starts))))[0])
-        rows.append(row)
+        found = {measure: float(_statistic(part, measure, starts, k)(even)[0]) for measure in measures}
+        rows.append({"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b), **found})
     return rows
 
 
@@ -293,20 +269,16 @@ def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> S
     there = ~np.isnan(means)
 
     def average(w: Array) -> Array:
-        total = w @ there
-        return np.where(
-            total > 0, (w @ np.where(there, means, 0.0)) / np.where(total > 0, total, 1.0), np.nan
-        )
+        total, summed = w @ there, w @ np.where(there, means, 0.0)
+        return np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)
 
     return average
 
 
 def _size(table: Table) -> int:
     """The smallest number of options per start of the groups that are compared."""
-    _, counts = np.unique(
-        np.stack([table[k] for k in ("collection", "start", "kind", "basis")]), axis=1, return_counts=True
-    )
-    return int(counts.min())
+    keys = np.stack([table[k] for k in ("collection", "start", "kind", "basis")])
+    return int(np.unique(keys, axis=1, return_counts=True)[1].min())
 
 
 def _deltas(left: Table, groups: Sequence[Table], measure: str, starts: Sequence[float]) -> list[float]:
@@ -315,22 +287,12 @@ def _deltas(left: Table, groups: Sequence[Table], measure: str, starts: Sequence
     if measure == AGREEMENT:
         mine = own_agreement(places(left, starts))
         return [cliff(mine, np.concatenate([own_agreement(places(g, starts)) for g in groups]))]
-    return [
-        cliff(
-            left[measure][left["start"] == s], np.concatenate([g[measure][g["start"] == s] for g in groups])
-        )
-        for s in starts
-    ]
+    right = {name: np.concatenate([group[name] for group in groups]) for name in ("start", measure)}
+    return [cliff(*(part[measure][part["start"] == s] for part in (left, right))) for s in starts]
 
 
 def _interval(
-    mine: Sequence[Statistic],
-    bases: Sequence[Sequence[Statistic]],
-    starts: int,
-    confidence: float,
-    among: int,
-    draws: int,
-    rng: int,
+    mine: Group, bases: Sequence[Group], starts: int, among: int, draws: int, rng: int
 ) -> tuple[float, float]:
     """Percentiles of the difference when collections, starts and bases are resampled."""
     random = np.random.default_rng(rng)
@@ -352,6 +314,6 @@ def _interval(
     means = means[~np.isnan(means)]
     if not len(means):
         return float("-inf"), float("inf")
-    tail = (1 - confidence) / (2 * among)
+    tail = (1 - CONFIDENCE) / (2 * among)
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)

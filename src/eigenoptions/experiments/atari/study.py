@@ -37,6 +37,12 @@ COMPARED = (
 AGAINST_WALKS = ("dwell", "settles", "arrives", "away", "places", "farthest", "died", "score")
 # Highlighted options of the paper's variant, and of the last one.
 HIGHLIGHTS, FURTHER_HIGHLIGHTS = 6, 4
+# Kinds that are shown beside them, and why.
+COMPARISONS = {
+    "published": "best score of the published program",
+    "constant": "best score of one action",
+    "walk": "a random walk",
+}
 # Smallest distance between the places of highlighted options, in units of position.
 APART = 24.0
 KEYS = ("variant", "collection", "start", *OPTION)
@@ -71,10 +77,8 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     jobs = _jobs(settings, found)
     done = pmap(rollouts, jobs)
     variants = [PAPER, *settings.get("variants", [])]
-    short, long = (
-        [(job, result) for job, result in zip(jobs, done, strict=True) if bool(job["heights"]) == is_long]
-        for is_long in (False, True)
-    )
+    pairs = list(zip(jobs, done, strict=True))
+    short, long = ([pair for pair in pairs if pair[0]["heights"] == is_long] for is_long in (False, True))
     table = _table(short)
     results: Results = {
         "game": game,
@@ -85,12 +89,8 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         "actions": list(Emulator(game).actions),
         "frames": settings["frames"],
         "acts": int(sum(result["acts"] for result in done)),
-        "starts": [
-            _start_row(game, c, s, plain)
-            for c, its in zip(seeds, found, strict=True)
-            for s, plain in enumerate(its)
-        ],
-        "collections": _collections(jobs, done),
+        "starts": _start_rows(game, seeds, found),
+        "collections": _collections(pairs),
         "reached": {"starts": found[0]},
     }
     if long:
@@ -120,8 +120,16 @@ def summaries(results: Results) -> Results:
 
 
 def _mean_rows(table: Table) -> list[dict[str, Any]]:
-    parts = {kind: chosen(table, kind=kind) for kind in KINDS}
-    return [{"kind": kind, **_means(part)} for kind, part in parts.items() if len(part["kind"])]
+    rows = []
+    for kind in KINDS:
+        part = chosen(table, kind=kind)
+        row: dict[str, Any] = {"kind": kind, "options": len(part["kind"])}
+        for name, column in part.items():
+            if name not in (*KEYS, "region", *"xyzw"):
+                found = column[~np.isnan(column)]
+                row[name] = float(found.mean()) if len(found) else float("nan")
+        rows.append(row)
+    return [row for row in rows if row["options"]]
 
 
 def _effect_rows(table: Table) -> list[dict[str, Any]]:
@@ -162,12 +170,8 @@ def reliable(table: Table) -> list[dict[str, Any]]:
     """Options that go to one place from more than half of the starts, and not by staying there.
 
     Such an option settles near one place (less than FAR from its modal place from one of the starts) from more than
-    half of all starts, and arrives there (see `measure`) from at least one of them.
-
-    Returns
-    -------
-    list of dict
-        Keys of the option, ``starts`` (their number), and ``place``.
+    half of all starts, and arrives there (see `measure`) from at least one of them. Each row has the keys of the
+    option, ``starts`` (their number), and ``place``.
     """
     many = len(np.unique(table["start"]))
     names = np.stack([table[key] for key in ("collection", *OPTION)], axis=1)
@@ -201,12 +205,6 @@ def highlight(results: Results, many: int = HIGHLIGHTS) -> list[dict[str, Any]]:
     largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER_HIGHLIGHTS of the
     last variant, if there are others, are chosen likewise. For comparison, the best-scoring row of V by the published
     program, the best-scoring constant action (of the long roll-outs, where there are any) and a random walk follow.
-
-    Returns
-    -------
-    list of dict
-        ``variant``, ``kind``, ``basis``, ``direction``, ``sign``, ``start``, ``dwell``, ``away``, ``region``,
-        ``score``, ``label`` and ``reason``.
     """
     first = float(rolled(results)["collection"][0])
     rows: list[dict[str, Any]] = []
@@ -217,16 +215,11 @@ def highlight(results: Results, many: int = HIGHLIGHTS) -> list[dict[str, Any]]:
             rows += _greedy(part, results, number)
     name = "long" if "long" in results else "rollouts"
     others = rolled(results, name, variant=0, collection=first, start=0)
-    for kind, why in (
-        ("published", "best score of the published program"),
-        ("constant", "best score of one action"),
-    ):
+    for kind, why in COMPARISONS.items():
         part = chosen(others, kind=kind)
         if len(part["kind"]):
-            rows.append(_highlight_row(part, int(part["score"].argmax()), results, why))
-    walk = chosen(others, kind="walk")
-    if len(walk["kind"]):
-        rows.append(_highlight_row(walk, 0, results, "a random walk"))
+            best = 0 if kind == "walk" else int(part["score"].argmax())
+            rows.append(_highlight_row(part, best, results, why))
     return rows
 
 
@@ -265,19 +258,15 @@ def _highlight_row(table: Table, i: int, results: Results, why: str) -> dict[str
     words = {"singular": f"#{number}{'+' if sign > 0 else '-'}", "published": f"row {number}"}
     words["singular"] += " further" if variant else ""
     words["constant"] = f"always {results['actions'][number]}" if kind == "constant" else ""
+    name = results["variants"][variant]
     return {
-        "variant": results["variants"][variant],
-        "kind": kind,
-        "basis": int(table["basis"][i]),
-        "direction": number,
-        "sign": sign,
+        **{"variant": name, "kind": kind, "basis": int(table["basis"][i]), "direction": number, "sign": sign},
         "start": int(table["start"][i]),
-        "dwell": float(table["dwell"][i]) if "dwell" in table else float("nan"),
-        "away": float(table["away"][i]) if "away" in table else float("nan"),
+        **{key: float(table[key][i]) if key in table else float("nan") for key in ("dwell", "away")},
         "region": list(results["regions"])[region] if region >= 0 else "",
         "score": float(table["score"][i]),
         "label": words.get(kind, f"{kind} {number}"),
-        "reason": f"{results['variants'][variant]}: {why}" if variant else why,
+        "reason": f"{name}: {why}" if variant else why,
     }
 
 
@@ -314,30 +303,18 @@ def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Tabl
     return joined(tables)
 
 
-def _collections(
-    jobs: Sequence[Mapping[str, Any]], done: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    facts = {
-        (job["variant"]["name"], job["seed"]): result["facts"]
-        for job, result in zip(jobs, done, strict=True)
-        if result["facts"] is not None
-    }
+def _collections(pairs: Sequence[tuple[Mapping[str, Any], Any]]) -> list[dict[str, Any]]:
+    facts = {(job["variant"]["name"], job["seed"]): done["facts"] for job, done in pairs if done["facts"]}
     return [{"variant": name, "collection": seed, **row} for (name, seed), row in facts.items()]
 
 
-def _start_row(game: str, collection: int, number: int, plain: Mapping[str, Any]) -> dict[str, Any]:
-    start = Start.again(game, plain)
-    place = " ".join(map(str, start.position))
-    return {"collection": collection, "start": number, "frames": start.frames, "position": place}
-
-
-def _means(part: Table) -> dict[str, float]:
-    means: dict[str, float] = {"options": len(part["kind"])}
-    for name, column in part.items():
-        if name not in (*KEYS, "region", *"xyzw"):
-            known_ones = column[~np.isnan(column)]
-            means[name] = float(known_ones.mean()) if len(known_ones) else float("nan")
-    return means
+def _start_rows(game: str, seeds: Sequence[int], found: Sequence[Any]) -> list[dict[str, Any]]:
+    rows = []
+    for seed, its in zip(seeds, found, strict=True):
+        for number, start in enumerate(Start.again(game, plain) for plain in its):
+            place = " ".join(map(str, start.position))
+            rows.append({"collection": seed, "start": number, "frames": start.frames, "position": place})
+    return rows
 
 
 def _traces(
