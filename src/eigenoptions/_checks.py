@@ -62,6 +62,15 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
 
 
+def printable(text: str) -> str:
+    r"""`text` for a terminal: control characters, which could command it, as escape codes.
+
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def real(name: str, array: Any) -> Any:
     """`array`, dense or sparse, if its entries are real numbers or booleans.
 

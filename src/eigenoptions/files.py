@@ -28,6 +28,19 @@ class DamagedFileError(ValueError):
 
 
 @contextmanager
+def understood(path: str | Path) -> Iterator[None]:
+    """A block that builds something from a file; where its content is none of ours, one `DamagedFileError`.
+
+    Checksums find damage, not intent: whoever writes a file can give it any header and any arrays with valid checksums.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DamagedFileError(f"{path} is damaged: its content is not one of ours ({what})") from None
+
+
+@contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file beside `path`, to be written inside the block; at the end it takes the place of `path`.
 
@@ -122,16 +135,16 @@ def read(
         names = sorted(set(file.keys()) - set(whole))
         every = only is None or n == 0
         rows = {k: file.get_tensor(k) if every else _rows(file.get_slice(k), chosen) for k in names}
-    lengths = {len(array) for array in rows.values()}
-    if lengths != {len(chosen)} or {name: _layout(array) for name, array in rows.items()} != seals["layout"]:
-        raise DamagedFileError(f"{path} is damaged: its arrays do not match their checksum")
-    for name, array in whole.items():
-        if _digest(array) != seals["whole"][name]:
-            raise DamagedFileError(f"{path} is damaged: {name} does not match its checksum")
-    for place, i in enumerate(chosen.tolist()):
-        if _digest(*(rows[name][place] for name in names)) != seals["rows"][i]:
-            raise DamagedFileError(f"{path} is damaged: item {i} does not match its checksum")
-    return {**header, "rows": chosen.tolist()}, {**whole, **rows}
+        layout = {name: _layout(array) for name, array in rows.items()}
+        if {len(array) for array in rows.values()} != {len(chosen)} or layout != seals["layout"]:
+            raise DamagedFileError(f"{path} is damaged: its arrays do not match their checksum")
+        for name, array in whole.items():
+            if _digest(array) != seals["whole"][name]:
+                raise DamagedFileError(f"{path} is damaged: {name} does not match its checksum")
+        for place, i in enumerate(chosen.tolist()):
+            if _digest(*(rows[name][place] for name in names)) != seals["rows"][i]:
+                raise DamagedFileError(f"{path} is damaged: item {i} does not match its checksum")
+        return {**header, "rows": chosen.tolist()}, {**whole, **rows}
 
 
 def pick(n: int, index: Any) -> NDArray[np.intp]:
@@ -150,10 +163,13 @@ def pick(n: int, index: Any) -> NDArray[np.intp]:
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
     """The verified header of a file, and its arrays to be read inside the block."""
+    # A number would be taken for an open file.
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"the path of a file must be text or a Path, got {path!r}")
     if not os.path.isfile(path):
         raise FileNotFoundError(f"no file {path}: give the path of a file that was saved")
     try:
-        with safe_open(path, framework="np") as file:
+        with understood(path), safe_open(path, framework="np") as file:
             seal, _, text = (file.metadata() or {}).get(KEY, "").partition(" ")
             if not seal:
                 raise ValueError(f"{path} is a safetensors file, but not one of eigenoptions")
@@ -162,10 +178,13 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
             yield json.loads(text), file
     except SafetensorError as error:
         raise DamagedFileError(f"{path} is damaged or no eigenoptions file: {error}") from None
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedFileError(f"{path} is damaged: its header is not one of ours ({error})") from None
     except OSError as error:
         raise type(error)(f"cannot read {path}: {error.strerror or error}") from None
+    except BaseException as error:
+        # safetensors panics where it gets no memory.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        raise MemoryError(f"{path} does not fit into memory: read a part of it (only=...)") from None
 
 
 def _rows(part: Any, chosen: NDArray[np.intp]) -> NDArray[Any]:

@@ -26,6 +26,8 @@ from eigenoptions.files import write_bytes
 
 # Format of files of start states.
 FORMAT = 1
+# Most frames from the beginning of a game to a start state that is read from a file.
+MAX_FRAMES = 1_000_000
 # No game keeps the player waiting longer than one minute.
 INTRO_FRAMES = 3_600
 # Frames that an action is held to see its effect.
@@ -88,7 +90,9 @@ class Start:
     @classmethod
     def again(cls, game: str, plain: Mapping[str, Any]) -> Self:
         """The start state from the result of `plain`."""
-        actions = tuple(int(action) for action, frames in plain["actions"] for _ in range(frames))
+        frames = sum(whole("frames", n, 0, MAX_FRAMES) for _, n in plain["actions"])
+        whole("frames of a start state", frames, 0, MAX_FRAMES)
+        actions = tuple(int(action) for action, n in plain["actions"] for _ in range(n))
         return cls(game, actions, tuple(map(int, plain["watch"])), tuple(map(int, plain["position"])))
 
     def reach(self, emulator: Emulator) -> float:
@@ -256,7 +260,7 @@ def load_starts(path: str | Path, game: str | None = None) -> list[Start]:
         text = json.loads(Path(path).read_text(encoding="utf-8"))
         kind, version, name = text["kind"], text["format"], text["game"]
         starts = [Start.again(name, start) for start in text["starts"]]
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged or holds no start states: {error!r}") from None
     if (kind, version) != ("start states", FORMAT):
         raise ValueError(f"{path} holds {kind!r} of format {version}, not start states of format {FORMAT}")

@@ -342,7 +342,7 @@ def _cells(row: dict[str, Any]) -> tuple[str | Text, ...]:
     places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
     few, more = (places, "") if row["n_stops"] <= 3 else (places[:2], f" +{row['n_stops'] - 2} more")
     return (
-        Text(row["label"]),
+        row["label"],
         "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
         row["sign"] or "",
         " ".join(map(str, few)) + more,

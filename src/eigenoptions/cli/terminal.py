@@ -16,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 from tyro.conf import FlagCreatePairsOff, arg
 
+from eigenoptions._checks import printable
+
 # Commands are classes, and Optional is not written "| None": for functions and for such unions tyro loads a
 # type checker, which takes longer than all the rest of --help.
 Flag = FlagCreatePairsOff[bool]
@@ -71,7 +73,8 @@ class Parallel(Printed):
 def print_error(error: str, notes: list[str]) -> None:
     """Print one line that names the error."""
     line = " ".join(" ".join([error, *(f"({note})" for note in notes)]).split())
-    Console(stderr=True, highlight=False).print(Text(f"error: {line}", style="red"), soft_wrap=True)
+    shown = Text(f"error: {printable(line)}", style="red")
+    Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
 
 
 def print_warnings() -> None:
@@ -83,7 +86,7 @@ def print_warnings() -> None:
             note = record.getMessage()
             if note not in printed:
                 printed.add(note)
-                text = Text(f"note: {note}", style="yellow")
+                text = Text(f"note: {printable(note)}", style="yellow")
                 Console(stderr=True, highlight=False).print(text, soft_wrap=True)
 
     log = logging.getLogger("eigenoptions")
@@ -143,13 +146,13 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> N
     for head in heads:
         table.add_column(head.removeprefix(">"), justify="right" if head[0] == ">" else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
     Console(highlight=False).print(table)
 
 
 def print_line(text: str) -> None:
     """Print a line as it is, without wrapping it."""
-    Console(highlight=False).print(text, soft_wrap=True, markup=False)
+    Console(highlight=False).print(printable(text), soft_wrap=True, markup=False)
 
 
 def print_files(files: Iterable[Path]) -> None:
@@ -215,6 +218,7 @@ def save_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
 def print_side_by_side(blocks: list[list[str]]) -> None:
     """Print blocks of lines beside each other, as many per row as the terminal is wide."""
     console = Console(highlight=False)
+    blocks = [[printable(line) for line in block] for block in blocks]
     for row in _rows_that_fit(blocks, console.width):
         for y in range(max(map(len, row))):
             line = Text()

@@ -404,7 +404,7 @@ def decode(data: bytes) -> Any:
     >>> decode(b'{"~tuple": [1, {"~array": ["|i1", [1], "C"]}]}\n\x03')
     (1, array([3], dtype=int8))
     """
-    at = data.index(b"\n") + 1
+    at = data.find(b"\n") + 1
 
     def restore(tree: dict[str, Any]) -> Any:
         # Called for objects in the order in which they end, which for arrays is the order of their bytes.
@@ -415,12 +415,21 @@ def decode(data: bytes) -> Any:
         content = tree[tag]
         if tag in ("~tuple", "~dict"):
             return (tuple if tag == "~tuple" else dict)(content)
-        dtype, shape, order = content
+        text, shape, order = content
+        dtype = np.dtype(text)
+        # Bytes of a file are never taken for objects or for a negative length.
+        if dtype.hasobject or dtype.str != text or order not in ("C", "F") or not all(n >= 0 for n in shape):
+            raise ValueError(
+                f"no array of numbers or text has dtype {text!r}, shape {shape} and order {order!r}"
+            )
         array = np.ndarray(shape, dtype, data, at, order=order)
         at += array.nbytes
         return array[()] if tag == "~scalar" else array.copy("K")
 
-    return json.loads(data[: at - 1], object_hook=restore)
+    try:
+        return json.loads(data[: at - 1], object_hook=restore)
+    except (TypeError, LookupError, AttributeError, RecursionError, OverflowError, ValueError) as error:
+        raise ValueError(f"a stored result is damaged ({error}): {REMEDY}") from None
 
 
 def _encoded(value: Any, parts: list[bytes]) -> Any:

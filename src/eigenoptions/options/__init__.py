@@ -18,7 +18,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, lock, whole
+from eigenoptions._checks import Frozen, frozen, lock, printable, whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -146,7 +146,7 @@ class Option(Frozen):
     def __repr__(self) -> str:
         starts = f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
         length = f", mean length {self.mean_length:.3g}" if np.isfinite(self.mean_length) else ""
-        return f"Option({self.label}: {starts}{length})"
+        return f"Option({printable(self.label)}: {starts}{length})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,6 +223,11 @@ class OptionSet(Frozen, Sequence[Option]):
                 )
         if self.coords is not None:
             checked["coords"] = frozen(self.coords)
+            if checked["coords"].shape != (policy.shape[1], 2) or checked["coords"].dtype.kind not in "iu":
+                raise ValueError(
+                    f"coords must be whole numbers of shape ({policy.shape[1]}, 2), "
+                    f"got {checked['coords'].dtype} {checked['coords'].shape}"
+                )
         checked |= entries(self, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -313,7 +318,7 @@ class OptionSet(Frozen, Sequence[Option]):
         files.write(path, header, {"policy": self.policy, "value": self.value}, coords)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.labels[:6]) + (", ..." if len(self) > 6 else "")
+        names = printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
         return f"OptionSet({len(self)} option{'s' * (len(self) != 1)} on {self.n_states} states: {names})"
 
     def __str__(self) -> str:
@@ -321,7 +326,9 @@ class OptionSet(Frozen, Sequence[Option]):
             return repr(self)
         from eigenoptions import _sketch as sketch
 
-        maps = [f"{o.label}\n{sketch.text(self.coords, sketch.arrows(o.policy))}" for o in self[:6]]
+        maps = [
+            f"{printable(o.label)}\n{sketch.text(self.coords, sketch.arrows(o.policy))}" for o in self[:6]
+        ]
         return "\n\n".join([*maps, repr(self)])
 
     def _repr_html_(self) -> str:
@@ -393,8 +400,19 @@ def origins(purposes: Sequence[Purpose]) -> dict[str, Any]:
 
 def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
     """Labels and origins of a set of n options, with defaults for those that were not given, checked."""
-    found = {"labels": tuple(options.labels) or tuple(f"option {i + 1}" for i in range(n))}
+    found: dict[str, tuple[Any, ...]] = {
+        "labels": tuple(options.labels) or tuple(f"option {i + 1}" for i in range(n))
+    }
     found |= {name: tuple(getattr(options, name)) or (None,) * n for name in ORIGIN.values()}
+    for label in found["labels"]:
+        if not isinstance(label, str):
+            raise ValueError(f"labels must be text, got {label!r}")
+    for name in ORIGIN.values():
+        for origin in found[name]:
+            if origin is not None:
+                whole(name, origin, least=-1)
+    if not isinstance(options.provenance, dict):
+        raise ValueError(f"provenance must be a dict, got {type(options.provenance).__name__}")
     for name, values in found.items():
         if len(values) != n:
             raise ValueError(f"{name} must have one entry for each of {n} options, got {len(values)}")

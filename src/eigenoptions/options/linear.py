@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen
+from eigenoptions._checks import Frozen, frozen, printable, whole
 from eigenoptions.features import Map, record, rows_of
 from eigenoptions.options import (
     FILE_FORMAT,
@@ -109,7 +109,7 @@ class LinearOption:
         return self.options[[self.place]]
 
     def __repr__(self) -> str:
-        return f"LinearOption({self.label}: {self.options.kind}, {_features(self.options)})"
+        return f"LinearOption({printable(self.label)}: {self.options.kind}, {_features(self.options)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,12 +170,13 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
             raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
         n = len(direction)
         checked: dict[str, Any] = {"direction": direction, **entries(self, n)}
+        checked["n_actions"] = whole("n_actions", self.n_actions)
         for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
             given = getattr(self, name)
             checked[name] = frozen(np.full(n, default) if given is None else given, np.float64)
-            if len(checked[name]) != n:
+            if checked[name].shape != (n,):
                 raise ValueError(
-                    f"{name} must have one entry for each of {n} options, got {len(checked[name])}"
+                    f"{name} must have one entry for each of {n} options, got shape {checked[name].shape}"
                 )
         if self.weights is not None:
             weights = checked["weights"] = frozen(self.weights, np.float64)
@@ -313,7 +314,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
 
     def __repr__(self) -> str:
         n = len(self)
-        names = ", ".join(self.labels[:6]) + (", ..." if n > 6 else "")
+        names = printable(", ".join(self.labels[:6])) + (", ..." if n > 6 else "")
         return f"LinearOptionSet({n} {self.kind} option{'s' * (n != 1)} on {_features(self)}: {names})"
 
 

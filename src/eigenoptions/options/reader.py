@@ -79,17 +79,18 @@ def load_options(
         return _linear(path, only, features, basis)
     header, arrays = files.read(path, "options", FILE_FORMAT, only)
     rows = header["rows"]
-    options = OptionSet(
-        arrays["policy"],
-        header["n_actions"],
-        arrays["value"],
-        eigenvalues=_floats(header["eigenvalues"], rows),
-        mean_length=_floats(header["mean_length"], rows),
-        state_space=header["state_space"],
-        coords=arrays.get("coords"),
-        provenance=header["provenance"],
-        **_names(header),
-    )
+    with files.understood(path):
+        options = OptionSet(
+            arrays["policy"],
+            header["n_actions"],
+            arrays["value"],
+            eigenvalues=_floats(header["eigenvalues"], rows),
+            mean_length=_floats(header["mean_length"], rows),
+            state_space=header["state_space"],
+            coords=arrays.get("coords"),
+            provenance=header["provenance"],
+            **_names(header),
+        )
     if mdp is not None:
         options.check(mdp)
     return options
@@ -121,24 +122,26 @@ def load_linear_options(
 
 def _linear(path: str | Path, only: Only, features: Map | None, basis: Map | None) -> LinearOptionSet:
     header, arrays = files.read(path, "linear options", FILE_FORMAT, only)
-    phi = recalled(header["features"], features)
-    assert phi is not None
-    return LinearOptionSet(
-        arrays["direction"],
-        phi,
-        header["n_actions"],
-        arrays.get("weights"),
-        recalled(header["basis"], basis),
-        arrays["threshold"],
-        eigenvalues=_floats(header["eigenvalues"], header["rows"]),
-        provenance=header["provenance"],
-        **_names(header),
-    )
+    with files.understood(path):
+        phi = recalled(header["features"], features)
+        if phi is None:
+            raise files.DamagedFileError(f"{path} is damaged: it names no features")
+        return LinearOptionSet(
+            arrays["direction"],
+            phi,
+            header["n_actions"],
+            arrays.get("weights"),
+            recalled(header["basis"], basis),
+            arrays["threshold"],
+            eigenvalues=_floats(header["eigenvalues"], header["rows"]),
+            provenance=header["provenance"],
+            **_names(header),
+        )
 
 
 def _names(header: dict[str, Any]) -> dict[str, Any]:
     """Labels and origins of the rows that were read; version 0.1 wrote origins as labels only."""
-    names = [name for name in ("labels", *ORIGIN.values()) if name in header]
+    names = ["labels", *(name for name in ORIGIN.values() if name in header)]
     found: dict[str, Any] = {name: tuple(header[name][i] for i in header["rows"]) for name in names}
     if len(names) == 1:
         origins = [re.fullmatch(r"e(\d+)([+-])", label) for label in found["labels"]]

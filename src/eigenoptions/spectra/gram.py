@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions import files
+from eigenoptions._checks import one_of, real, sparse_rows, whole
 from eigenoptions.features import OneHot, recalled, record, rows_of
 from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum, spectrum
 from eigenoptions.spectra.canonical import canonical_basis
@@ -27,6 +28,7 @@ from eigenoptions.spectra.rows import (
     SPARSE,
     STATES,
     UniqueRows,
+    checked_rows,
     difference,
     encoded,
     moving,
@@ -401,18 +403,43 @@ def load_gram(path: str | Path, features: Any = None) -> Gram:
     Gram(2 differences of 3 states)
     """
     header, stored = files.read(path, "gram", FILE_FORMAT)
-    arrays = {name: array[0] for name, array in stored.items()}
-    gram = Gram(dedupe=header["dedupe"], features=recalled(header["features"], features))
-    gram.kind, gram._width, gram._fixed = header["made_of"], header["n_features"], header["fixed"]
-    gram.n_transitions = header["n_transitions"]
-    gram._rows.insert(arrays["indptr"], arrays["words"])
-    gram._counts = arrays["counts"]
-    gram._added = header["added"]
-    if header["shape"] is not None:
-        sparse = "data" in arrays
-        parts = tuple(arrays[name] for name in ("data", "columns", "bounds")) if sparse else arrays["sum"]
-        gram._sum = csr_array(parts, shape=tuple(header["shape"])) if sparse else parts
+    with files.understood(path):
+        gram = Gram(dedupe=header["dedupe"], features=recalled(header["features"], features))
+        try:
+            _fill(gram, header, {name: array[0] for name, array in stored.items()})
+        except ValueError as error:
+            raise files.DamagedFileError(f"{path} is damaged: {error}") from None
     return gram
+
+
+def _fill(gram: Gram, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Put the content of a file into an empty Gram. Everything is checked: a file may be made to do harm."""
+    kind = header["made_of"]
+    gram.kind = None if kind is None else one_of("made_of", kind, (STATES, BITS, NUMBERS, SPARSE))
+    d = gram._width = whole("n_features", header["n_features"], least=0 if kind is None else 1, most=2**31)
+    gram._fixed = bool(header["fixed"])
+    gram.n_transitions, gram._added = (
+        whole(name, header[name], least=0) for name in ("n_transitions", "added")
+    )
+    if kind is not None:
+        gram._rows.insert(*checked_rows(kind, arrays["indptr"], arrays["words"], d))
+    counts = arrays["counts"]
+    n = gram._rows.count if kind == STATES and not gram.dedupe else 0
+    if counts.shape != (n,) or counts.dtype != np.int64 or counts.min(initial=1) < 1:
+        raise ValueError(f"counts must be {n} whole numbers from 1, got {counts.dtype} {counts.shape}")
+    gram._counts = counts
+    if header["shape"] is None:
+        return
+    if header["shape"] != [d, d]:
+        raise ValueError(f"shape must be [{d}, {d}], got {header['shape']}")
+    if "data" in arrays:
+        parts = tuple(arrays[name] for name in ("data", "columns", "bounds"))
+        gram._sum = sparse_rows("the sum", csr_array(parts, shape=(d, d)))
+    else:
+        gram._sum = real("the sum", arrays["sum"])
+    data = gram._sum.data if issparse(gram._sum) else gram._sum
+    if gram._sum.shape != (d, d) or data.dtype != np.float64 or not np.isfinite(data).all():
+        raise ValueError(f"the sum must be ({d}, {d}) finite numbers, got {data.dtype} {gram._sum.shape}")
 
 
 def _states(given: Any) -> NDArray[np.int64]:

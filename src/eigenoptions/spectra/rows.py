@@ -81,6 +81,44 @@ def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
     return up.astype(np.float32) - down.astype(np.float32)
 
 
+def checked_rows(
+    kind: str, indptr: NDArray[Any], words: NDArray[Any], d: int
+) -> tuple[NDArray[np.int64], Words]:
+    """Rows of d features as `encoded` makes them, from a file; ValueError where no features give such rows.
+
+    >>> checked_rows(STATES, np.array([0, 1]), np.array([5], dtype=np.uint64), 3)
+    Traceback (most recent call last):
+    ValueError: states must be in 0..2, got 5
+    """
+    if words.ndim != 1 or words.dtype != np.uint64 or indptr.ndim != 1 or indptr.dtype != np.int64:
+        raise ValueError(f"rows must be words of 64 bits, got {words.dtype} and {indptr.dtype}")
+    size = np.diff(indptr)
+    if not len(indptr) or indptr[0] or indptr[-1] != len(words) or size.min(initial=1) < 1:
+        raise ValueError(f"the ends of rows must increase from 0 to {len(words)}")
+    wide = {STATES: 1, BITS: 2 * -(-d // 64), NUMBERS: d}.get(kind)
+    if (wide is not None and (size != wide).any()) or (wide is None and (size % 2).any()):
+        raise ValueError(
+            f"rows of {d} {kind} must have {wide or 'pairs of'} words, got {size.min()}..{size.max()}"
+        )
+    numbers, columns = words[:0], words[:0]
+    if kind == STATES:
+        columns = np.concatenate([words >> _32, words & _LOW])
+    elif kind == SPARSE:
+        columns, numbers = words[::2], np.ascontiguousarray(words[1::2])
+        inside = np.delete(np.diff(columns.astype(np.float64)), (indptr[1:-1] // 2) - 1)
+        if inside.min(initial=1) <= 0:
+            raise ValueError("the columns of a row must increase")
+    elif kind == NUMBERS:
+        numbers = words
+    if columns.max(initial=0) >= d:
+        raise ValueError(
+            f"{'states' if kind == STATES else 'columns'} must be in 0..{d - 1}, got {columns.max()}"
+        )
+    if not np.isfinite(numbers.view(np.float64)).all():
+        raise ValueError("differences of features must be finite")
+    return indptr, words
+
+
 def states_of(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The states before and after, of rows of one-hot states.
 
