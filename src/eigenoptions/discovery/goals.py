@@ -84,17 +84,26 @@ def enough(n_options: int | None, found: list[Any], what: str, remedy: str) -> l
     return found[:n_options]
 
 
-def connected(mdp: MDP, W: csr_array, method: str) -> None:
-    """Raise ValueError unless the graph is in one piece of at least two states."""
+def connected(mdp: MDP, W: csr_array, method: str) -> NDArray[np.intp]:
+    """The states of the graph without those that are alone; ValueError unless they are in one piece.
+
+    >>> import eigenoptions as eo
+    >>> mdp = eo.maze("...#.")
+    >>> connected(mdp, eo.graph(mdp), "covering").tolist()
+    [0, 1, 2]
+    """
     from scipy.sparse.csgraph import connected_components
 
-    pieces = int(connected_components(W, directed=False)[0])
+    part = connected_components(W, directed=False)[1]
+    size = np.bincount(part)
+    pieces = int((size > 1).sum())
     if pieces > 1:
         raise ValueError(
             f"method {method!r} needs a connected graph, but {mdp!r} has {pieces} components: discover options on each "
             'component, or use method="eigen"'
         )
-    if mdp.n_states < 2:
+    if pieces == 0:
         raise ValueError(
             f"no action leads from one state of {mdp!r} to another: it has no options by method {method!r}"
         )
+    return np.flatnonzero(size[part] > 1)

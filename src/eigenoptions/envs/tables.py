@@ -276,6 +276,8 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
         ),
         shape=(n * n_actions, n),
     )
+    # The mean reward of each action; ends of episodes and states never reached have none.
+    gain = np.bincount(row[keep], p[keep] * reward[keep], minlength=n * n_actions).astype(np.float64)
     best = np.full(n, -np.inf)
     np.maximum.at(best, to[done & live[at]], reward[done & live[at]])
     best[~ends] = -np.inf
@@ -286,6 +288,7 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
         start=int(np.argmax(first)),
         goal=int(goals[0]) if len(goals) == 1 else None,
         name=name,
+        reward=gain,
     )
 
 

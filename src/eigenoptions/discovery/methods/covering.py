@@ -27,18 +27,18 @@ def purposes(
     (Machado et al., 2023) and makes an option to a state that is an end twice the same option; it is listed once.
     """
     W = graph(mdp)
-    connected(mdp, W, METHOD.name)
-    wanted = mdp.n_states if n_options is None else n_options
+    states = connected(mdp, W, METHOD.name)
+    wanted = len(states) if n_options is None else n_options
+    edges = csr_array(W[states][:, states])
     goals: dict[int, None] = {}
     while len(goals) < wanted:
-        fiedler = spectrum(W, 2, "combinatorial", rng=rng).vectors[:, 1]
+        fiedler = spectrum(edges, 2, "combinatorial", rng=rng).vectors[:, 1]
         ends = highest(fiedler), highest(-fiedler)
-        if W[*ends]:
+        if edges[*ends]:
             # The most distant states are neighbours: every further round would find them again.
             break
-        goals |= dict.fromkeys(ends)
-        edge = csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=W.shape)
-        W = csr_array(W + edge)
+        goals |= dict.fromkeys(states[list(ends)].tolist())
+        edges = csr_array(edges + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=edges.shape))
         if progress is not None:
             progress(min(len(goals), wanted), wanted)
     return goal_purposes(

@@ -37,21 +37,21 @@ def purposes(
     `rewards` is one negative number per state, received when it is left; None: those of the MDP. `temperature` weighs
     them: the higher, the less costs matter.
     """
-    connected(mdp, graph(mdp), METHOD.name)
+    states = connected(mdp, graph(mdp), METHOD.name)
     Z = default_representation(uniform_walk(mdp), _rewards(mdp, rewards), temperature)
-    symmetric = (Z + Z.T) / 2.0
-    _, vectors, _ = leading(-symmetric, mdp.n_states)
+    symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
+    _, vectors, _ = leading(-symmetric, len(states))
     # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
     first = symmetric @ (symmetric @ np.abs(vectors[:, 0]))
     _check_range(mdp, first, temperature)
-    found = []
-    if np.ptp(np.log(first)) > 1e-9:
-        found.append(Purpose(np.log(first), "cheap", accuracy=LOG_ERROR, index=1))
+    cheap = np.full(mdp.n_states, np.log(first).min())
+    cheap[states] = np.log(first)
+    found = [Purpose(cheap, "cheap", accuracy=LOG_ERROR, index=1)] if np.ptp(cheap) > 1e-9 else []
     goals: dict[int, None] = {}
     for vector in vectors.T[1:]:
         if n_options is not None and len(found) + len(goals) >= n_options:
             break
-        goals |= dict.fromkeys((highest(vector), highest(-vector)))
+        goals |= dict.fromkeys((int(states[highest(vector)]), int(states[highest(-vector)])))
     found += [_toward(mdp, Z[:, g], g, temperature) for g in goals]
     return enough(n_options, found, "extremes of eigenvectors", "ask for fewer")
 
@@ -83,6 +83,11 @@ def _rewards(mdp: MDP, rewards: ArrayLike | None) -> Array:
     r = np.asarray(mdp.reward if rewards is None else rewards, dtype=np.float64)
     if r.size == mdp.n_states * mdp.n_actions:
         r = r.reshape(mdp.n_states, mdp.n_actions).mean(axis=1)
+    if rewards is None:
+        # States that are never left, as ends of episodes, have no reward of their own: they cost as little as any.
+        left = uniform_walk(mdp).diagonal() < 1.0
+        if left.any():
+            r = np.where(left, r, r[left].max())
     return r
 
 

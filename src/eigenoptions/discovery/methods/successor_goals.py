@@ -24,13 +24,13 @@ def purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, discount: float = 0.99
 ) -> list[Purpose]:
     """Rows of the representation at the landmarks, those of the largest clusters first."""
-    n = mdp.n_states
-    connected(mdp, graph(mdp), METHOD.name)
+    states = connected(mdp, graph(mdp), METHOD.name)
+    n = len(states)
     if n_options is not None and n_options > n:
-        raise ValueError(f"n_options must be in 1..{n} for {n} states, got {n_options}")
+        raise ValueError(f"n_options must be in 1..{n} for {n} connected states, got {n_options}")
     psi = successor_representation(uniform_walk(mdp), discount)
-    chosen = landmarks(psi, n if n_options is None else n_options)
-    return [Purpose(psi[m], goal=m) for m in chosen]
+    chosen = states[landmarks(psi[np.ix_(states, states)], n if n_options is None else n_options)]
+    return [Purpose(psi[m], goal=m) for m in chosen.tolist()]
 
 
 def landmarks(X: Array, k: int) -> list[int]:
