@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from tests.clusters import Cluster, free_port
 
-from eigenoptions import __version__
-from eigenoptions.parallel import cluster, pmap
-from eigenoptions.parallel.jobs import packed
+from eigenoptions import __version__, parallel
+from eigenoptions.parallel import cluster, packed, pmap
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def test_only_as_many_tasks_as_keep_the_cluster_busy(joined, monkeypatch):
         nonlocal ended
         ended += 1
 
-    monkeypatch.setattr(cluster, "packed", pack)
+    monkeypatch.setattr(parallel, "packed", pack)
     assert pmap(abs, range(-200, 0), "ray", arrived=arrived) == list(range(200, 0, -1))
     assert begun == 200
     assert 2 <= most <= 4

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions import features
+from eigenoptions import features, mdp
 from eigenoptions.cli import main
 from eigenoptions.discovery import methods as registry
-from eigenoptions.mdp import maze_text
 from eigenoptions.studio import endpoints
 from eigenoptions.studio.requests import Request
 
@@ -93,7 +92,7 @@ def test_a_planted_maze_is_used_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "corridor.txt").write_text("S....G\n")
-    monkeypatch.setattr(maze_text, "FOLDER", tmp_path)
+    monkeypatch.setattr(mdp, "FOLDER", tmp_path)
     assert eo.mazes() == ["corridor"]
     assert np.isfinite(eo.diffusion_time(eo.maze("corridor")))
     assert run(capsys, "mazes")["mazes"][0]["name"] == "corridor"

@@ -7,11 +7,14 @@ distribution p(. | s, a).
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,12 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order
 
 from eigenoptions._checks import Frozen, frozen, real, sparse_rows
-from eigenoptions.mdp import maze_text
-from eigenoptions.mdp.maze_text import MOVES as MOVES
-from eigenoptions.mdp.maze_text import mazes as mazes
+
+WALLS, FREE = "#X", ". SG"
+# Row and column offsets of the actions 0 up, 1 right, 2 down, 3 left.
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+FOLDER = files("eigenoptions.mdp") / "mazes"
+Features = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,38 +70,29 @@ class MDP(Frozen):
 
     def __post_init__(self) -> None:
         table = _table(self.transition)
-        rows, n_states = table.shape
-        if n_states == 0 or rows == 0 or rows % n_states:
-            raise ValueError(
-                f"transition must have shape (S*A, S) with at least one state and action, got {table.shape}"
-            )
-        for field, value, found in (
-            ("n_states", self.n_states, n_states),
-            ("n_actions", self.n_actions, rows // n_states),
-        ):
-            if value not in (0, found):
-                raise ValueError(f"{field} is {found} by the shape of transition {table.shape}, got {value}")
-            object.__setattr__(self, field, found)
-        object.__setattr__(self, "transition", table)
+        rows, n = table.shape
+        checked: dict[str, Any] = {"transition": table, "n_states": n, "n_actions": rows // n}
+        for field in ("n_states", "n_actions"):
+            if (given := getattr(self, field)) not in (0, found := checked[field]):
+                raise ValueError(f"{field} is {found} by the shape of transition {table.shape}, got {given}")
         if self.coords is not None:
-            coords = frozen(self.coords)
-            if coords.shape != (n_states, 2) or coords.dtype.kind not in "iu":
-                raise ValueError(
-                    f"coords must be whole numbers of shape ({n_states}, 2), got {coords.dtype} {coords.shape}"
-                )
-            object.__setattr__(self, "coords", coords)
+            checked["coords"] = coords = frozen(self.coords)
+            if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
+                found = f"{coords.dtype} {coords.shape}"
+                raise ValueError(f"coords must be whole numbers of shape ({n}, 2), got {found}")
         if self.reward is not None:
-            reward = np.array(self.reward, dtype=np.float64).ravel()
-            if len(reward) not in (n_states, rows) or not np.isfinite(reward).all():
-                raise ValueError(
-                    f"reward must be {n_states} finite numbers, one per state, or {rows}, one per state and action, "
-                    f"got {np.shape(self.reward)}"
-                )
-            object.__setattr__(self, "reward", reward)
+            checked["reward"] = reward = np.array(self.reward, dtype=np.float64).ravel()
+            if len(reward) not in (n, rows) or not np.isfinite(reward).all():
+                allowed = f"{n} finite numbers, one per state, or {rows}, one per state and action"
+                raise ValueError(f"reward must be {allowed}, got {np.shape(self.reward)}")
         for field in ("start", "goal"):
-            state = getattr(self, field)
-            if state is not None:
-                object.__setattr__(self, field, _state(state, n_states, field))
+            if (state := getattr(self, field)) is not None:
+                whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+                if not (whole and 0 <= state < n):
+                    raise ValueError(f"{field} must be a state in 0..{n - 1}, got {state!r}")
+                checked[field] = int(state)
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
 
     @cached_property
     def successors(self) -> NDArray[np.int32] | None:
@@ -122,17 +119,14 @@ class MDP(Frozen):
         >>> maze("four-rooms").task(goal=0)
         MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 0)
         """
-        return replace(
-            self, start=self.start if start is None else start, goal=self.goal if goal is None else goal
-        )
+        start = self.start if start is None else start
+        return replace(self, start=start, goal=self.goal if goal is None else goal)
 
     def __repr__(self) -> str:
-        parts = [
-            f"{self.n_states} state{'s' * (self.n_states > 1)}",
-            f"{self.n_actions} action{'s' * (self.n_actions > 1)}",
-            "stochastic" if self.successors is None else "deterministic",
-        ]
+        sizes = {"state": self.n_states, "action": self.n_actions}
         ends = {"start": self.start, "goal": self.goal}
+        parts = [f"{count} {word}{'s' * (count > 1)}" for word, count in sizes.items()]
+        parts += ["stochastic" if self.successors is None else "deterministic"]
         parts += [f"{field} {state}" for field, state in ends.items() if state is not None]
         return f"MDP({self.name + ': ' if self.name else ''}{', '.join(parts)})"
 
@@ -141,9 +135,8 @@ class MDP(Frozen):
             return repr(self)
         from eigenoptions import _sketch as sketch
 
-        glyphs = [" "] * self.n_states
-        for state, letter in self._marks().items():
-            glyphs[state] = letter
+        marks = self._marks()
+        glyphs = [marks.get(state, " ") for state in range(self.n_states)]
         return f"{sketch.text(self.coords, glyphs)}\n{self!r}"
 
     def _repr_html_(self) -> str:
@@ -214,14 +207,92 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     >>> maze("S.#\n#.G").successors.tolist()
     [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
     """
-    name, text = maze_text.read(source, rng)
-    cells = maze_text.parse(text)
-    n = cells.successors.size
-    transition = csr_array(
-        (np.ones(n), cells.successors.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32)),
-        shape=(n, len(cells.coords)),
-    )
-    return MDP(transition, coords=cells.coords, name=name, start=cells.start, goal=cells.goal)
+    name, text = _maze_text(source, rng)
+    grid, above = _grid(text)
+    free = np.isin(grid, list(FREE))
+    if not free.any():
+        raise ValueError("the map has no free cell: write . or a space where a state should be")
+    coords = np.argwhere(free)
+    here = np.arange(len(coords), dtype=np.int32)
+    number = np.full((grid.shape[0] + 2, grid.shape[1] + 2), -1, dtype=np.int32)
+    number[1:-1, 1:-1][free] = here
+    moves = np.stack([number[tuple((coords + 1 + move).T)] for move in MOVES], axis=1)
+    moves = np.where(moves >= 0, moves, here[:, None]).ravel()
+    indptr = np.arange(len(moves) + 1, dtype=np.int32)
+    table = csr_array((np.ones(len(moves)), moves, indptr), shape=(len(moves), len(coords)))
+    ends: dict[str, Any] = {}
+    for letter, word in (("S", "start"), ("G", "goal")):
+        found = np.argwhere(grid == letter)
+        if len(found) > 1:
+            where = " and ".join(f"line {y + 1 + above} column {x + 1}" for y, x in found[:2])
+            raise ValueError(f"the map has {len(found)} {word}s ({letter}), at {where}: keep one")
+        ends[word] = number[tuple(found[0] + 1)] if len(found) else None
+    return MDP(table, coords=coords, name=name, **ends)
+
+
+def mazes() -> list[str]:
+    """Names of the built-in mazes.
+
+    >>> mazes()
+    ['four-rooms', 'i-maze', 'open-room']
+    """
+    return sorted(path.name[:-4] for path in FOLDER.iterdir() if path.name.endswith(".txt"))
+
+
+def _maze_text(source: str | Path, rng: int | np.random.Generator) -> tuple[str, str]:
+    """Name and text of a map; see `maze`."""
+    if isinstance(source, str):
+        if source in mazes():
+            return source, (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
+        if "\n" in source or not set(source) - set(WALLS + FREE):
+            return "", source
+        from eigenoptions.mdp import maps
+
+        ruled = maps.by_rule(source, rng)
+        if ruled is not None:
+            return source, ruled
+    elif not isinstance(source, Path):
+        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
+    try:
+        path = Path(source)
+        if path.is_dir():
+            raise ValueError("it is a folder; give a file in it")
+        if path.is_file():
+            return path.stem, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        what = "a maze is plain text, one character per cell"
+        raise ValueError(f"{source} is not a text file: {what}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
+    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
+    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
+
+
+def _grid(text: str) -> tuple[NDArray[np.str_], int]:
+    """Checked characters of a map as a rectangle, missing cells filled with wall; and the number of lines above it."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    filled = [y for y, line in enumerate(lines) if line]
+    above = filled[0] if filled else 0
+    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[above]) if filled else None
+    above += size is not None
+    lines = lines[above : filled[-1] + 1] if filled else []
+    if not lines:
+        raise ValueError("the map is empty: give at least one line with a free cell (.)")
+    high, wide = len(lines), max(map(len, lines))
+    if size and (high > int(size[1]) or wide > int(size[2])):
+        found = f"the map has {high} rows and {wide} columns"
+        raise ValueError(f"the first line says {int(size[1])},{int(size[2])} but {found}: correct it")
+    known = set(WALLS + FREE)
+    for y, line in enumerate(lines):
+        for x, character in enumerate(line) if set(line) - known else ():
+            if character not in known:
+                raise ValueError(
+                    f"unknown character {character!r} at line {y + 1 + above} column {x + 1}: "
+                    "use # or X for walls, . or space for free cells, S start, G goal"
+                )
+    return np.array([list(line.ljust(wide, "#")) for line in lines], dtype="U1"), above
 
 
 def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
@@ -249,15 +320,13 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     if not isinstance(mdp, MDP):
-        raise TypeError(
-            f"graph takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
-        )
+        kind = type(mdp).__name__
+        raise TypeError(f"graph takes an MDP, got {kind}: make one with maze(...) or from_env(...)")
     n = mdp.n_states
     if isinstance(weights, str):
         if weights not in ("adjacency", "random-walk"):
-            raise ValueError(
-                f'weights must be "adjacency", "random-walk" or an (S, S) array, got {weights!r}'
-            )
+            allowed = '"adjacency", "random-walk" or an (S, S) array'
+            raise ValueError(f"weights must be {allowed}, got {weights!r}")
         table = mdp.transition.tocoo()
         share = np.ones(table.nnz) if weights == "adjacency" else table.data / mdp.n_actions
         W = csr_array((share, (table.row // mdp.n_actions, table.col)), shape=(n, n))
@@ -275,10 +344,7 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     W.setdiag(0.0)
     W.eliminate_zeros()
     W.sort_indices()
-    if isinstance(weights, str) and weights == "adjacency":
-        W.data[:] = 1.0
-    else:
-        W.data *= 0.5
+    W.data[:] = 1.0 if isinstance(weights, str) and weights == "adjacency" else 0.5 * W.data
     return W
 
 
@@ -290,14 +356,9 @@ def reachable(transition: csr_array, states: ArrayLike, *, backward: bool = Fals
     transition
         ``(S * A, S)`` or ``(S, S)`` array; every stored entry is a possible move from the state of its row.
     states
-        State numbers, or a mask ``(S,)``, from which the search begins. They are part of the result.
+        State numbers, or a mask ``(S,)``, from which the search begins. They are part of the result, a mask too.
     backward
         Search against the direction of the moves: which states can reach one of `states`.
-
-    Returns
-    -------
-    ndarray
-        ``(S,)`` mask.
 
     Examples
     --------
@@ -363,17 +424,19 @@ def _table(transition: Any) -> csr_array:
         if dense.ndim != 2:
             raise ValueError(f"transition must have shape (S*A, S) or (S, A, S), got {dense.shape}")
         table = csr_array(dense)
+    rows, n = table.shape
+    if n == 0 or rows == 0 or rows % n:
+        what = "with at least one state and action"
+        raise ValueError(f"transition must have shape (S*A, S) {what}, got {table.shape}")
     _nonnegative(table.data, "transition probabilities")
     table.sum_duplicates()
     table.eliminate_zeros()
     sums = np.asarray(table.sum(axis=1)).ravel()
     off = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
     if len(off):
-        states = max(table.shape[1], 1)
-        s, a = divmod(int(off[0]), max(table.shape[0] // states, 1))
-        raise ValueError(
-            f"transition rows must sum to 1, but row {off[0]} (state {s}, action {a}) sums to {sums[off[0]]:.6g}"
-        )
+        s, a = divmod(off[0], table.shape[0] // n)
+        found = f"row {off[0]} (state {s}, action {a}) sums to {sums[off[0]]:.6g}"
+        raise ValueError(f"transition rows must sum to 1, but {found}")
     for part in (table.data, table.indices, table.indptr):
         part.setflags(write=False)
     return table
@@ -383,14 +446,3 @@ def _nonnegative(data: NDArray[np.float64], what: str) -> None:
     bad = np.flatnonzero(~(data >= 0) | ~np.isfinite(data))
     if len(bad):
         raise ValueError(f"{what} must be finite and not negative, got {data[bad[0]]}")
-
-
-def _state(state: Any, n_states: int, what: str) -> int:
-    """A checked state number."""
-    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
-    if not (whole and 0 <= state < n_states):
-        raise ValueError(f"{what} must be a state in 0..{n_states - 1}, got {state!r}")
-    return int(state)
-
-
-Features = Callable[[NDArray[Any]], NDArray[np.float64]]

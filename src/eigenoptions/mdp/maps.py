@@ -13,6 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from eigenoptions._checks import whole
+
 
 def open_map(rows: int, cols: int) -> str:
     """One room without walls.
@@ -20,7 +22,7 @@ def open_map(rows: int, cols: int) -> str:
     >>> open_map(2, 3).split()
     ['...', '...']
     """
-    return "\n".join(["." * cols] * _positive("rows", rows)) if _positive("cols", cols) else ""
+    return "\n".join(["." * whole("cols", cols)] * whole("rows", rows))
 
 
 def rooms_map(
@@ -30,14 +32,12 @@ def rooms_map(
 
     Parameters
     ----------
-    rows, cols
-        Number of rooms down and across.
-    size
-        Number of cells along the side of a room.
+    rows, cols, size
+        Number of rooms down and across, and of cells along the side of a room.
     centred
-        Put doors in the middle of each wall, which makes the map symmetric, instead of at random places.
+        Put doors in the middle of each wall, which makes the map symmetric.
     rng
-        Seed or generator that places the doors.
+        Seed or generator that places the doors otherwise.
 
     Examples
     --------
@@ -49,9 +49,8 @@ def rooms_map(
     #########
     """
     rng = np.random.default_rng(rng)
-    _positive("rows", rows), _positive("cols", cols)
-    step = _positive("size", size) + 1
-    grid = np.full((rows * step + 1, cols * step + 1), ".")
+    step = whole("size", size) + 1
+    grid = np.full((whole("rows", rows) * step + 1, whole("cols", cols) * step + 1), ".")
     grid[::step] = "#"
     grid[:, ::step] = "#"
 
@@ -78,7 +77,7 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     #######
     """
     rng = np.random.default_rng(rng)
-    number = np.arange(_positive("rows", rows) * _positive("cols", cols)).reshape(rows, cols)
+    number = np.arange(whole("rows", rows) * whole("cols", cols)).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     b = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
     weights = coo_array((1.0 + rng.random(len(a)), (a, b)), shape=(number.size, number.size))
@@ -91,10 +90,9 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
 
 
 class Rule(NamedTuple):
-    """How a map by rule is built: ``build(rows, cols, rng)`` returns its text."""
+    """``build(rows, cols, rng)`` returns the text of a map of `cells` cells per unit of rows times columns."""
 
     build: Callable[[int, int, int | np.random.Generator], str]
-    # Size of the map, for the limit: cells per unit of rows times columns.
     cells: int
 
 
@@ -123,9 +121,3 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
     if not 1 <= cells <= MAX_CELLS:
         raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {name} has {cells:,}: give other numbers")
     return RULES[kind].build(rows, cols, rng)
-
-
-def _positive(what: str, number: int) -> int:
-    if number < 1:
-        raise ValueError(f"{what} must be at least 1, got {number}")
-    return number

@@ -1,7 +1,8 @@
 """Parallel work: one ordered map over jobs, in this process, in several, or on a Ray cluster.
 
 A job is plain data (settings and a seed), so its result does not depend on where it ran: all engines give the same
-bytes. Each worker computes with one BLAS thread, and results arrive as they are finished.
+bytes. Each worker computes with one BLAS thread, and results arrive as they are finished. Jobs and results travel as
+bytes pickled here, so what cannot be pickled is the failure of one job, not of a worker.
 """
 
 from __future__ import annotations
@@ -10,27 +11,36 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
+import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, redirect_stdout
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from eigenoptions._checks import one_of, whole
-from eigenoptions.parallel.jobs import MAX_ATTEMPTS, Failure, Outcomes, Work, attempt, killed, packed
 
 log = logging.getLogger("eigenoptions")
 
-J = TypeVar("J")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 P = ParamSpec("P")
 
 # Work that this process does in less time is not handed out: starting workers would take longer.
 PARALLEL_FROM_SECONDS = 2.0
+# A job that was being done when its worker was killed is handed out again, up to this many times in all.
+MAX_ATTEMPTS = 3
+
+# Seconds between two looks at how many CPUs the cluster has.
+RAY_POLL_SECONDS = 5.0
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES} | {"VECLIB_MAXIMUM_THREADS": "1"}
 
 
 class Engine(NamedTuple):
@@ -64,12 +74,9 @@ def using(engine: str | None = None, workers: int | None = None) -> Iterator[Eng
 
     Examples
     --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("four-rooms")
     >>> with using("processes", workers=2):
-    ...     options = eo.discover(mdp, n_options=8)
-    >>> (options.policy == eo.discover(mdp, n_options=8).policy).all()
-    np.True_
+    ...     pmap(abs, [-1, 2, -3])
+    [1, 2, 3]
     """
     token = _current.set(_chosen(engine, workers))
     try:
@@ -122,7 +129,7 @@ def on_engine(default: str = "serial") -> Callable[[Callable[P, R]], OnEngine[P,
 
 def pmap(
     function: Callable[..., R],
-    jobs: Sequence[J],
+    jobs: Sequence[Any],
     engine: str | None = None,
     *,
     shared: Mapping[str, Any] | None = None,
@@ -137,46 +144,103 @@ def pmap(
 
     Parameters
     ----------
-    function
-        Called with each job; for other engines than ``"serial"`` best a function of a module.
-    jobs
-        Plain data, each a second of work or longer if several workers are to pay off.
+    function, jobs
+        A function, best of a module, and plain data; jobs of a second or longer make several workers pay off.
     engine, workers
         As in `using`, for this call only.
     shared
         Arguments that are the same for all jobs. Large arrays travel once, and workers must not write to them.
-    progress
-        Called with jobs done and jobs in all, at the start and after each job.
-    arrived
-        Called with the number of a job and its result as soon as it is there, for example to store it.
+    progress, arrived
+        Called with jobs done and jobs in all, and with the number of a job and its result, as each is finished.
 
     Examples
     --------
     >>> pmap(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    chosen = _chosen(engine, workers)
-    work = list(jobs)
+    name, limit = _chosen(engine, workers)
+    work = Work(function, list(jobs), dict(shared or {}), limit)
     results: dict[int, R] = {}
     errors: dict[int, BaseException] = {}
     if progress is not None:
-        progress(0, len(work))
-    task = Work(function, work, dict(shared or {}), chosen.workers)
-    with closing(ENGINES[chosen.name](task)) as arriving:
+        progress(0, len(jobs))
+    with closing(ENGINES[name](work)) as arriving:
         for i, outcome in arriving:
             if isinstance(outcome, Failure):
                 errors[i] = outcome.error
-                errors[i].add_note(f"in job {i + 1} of {len(work)}: {work[i]!r}")
+                errors[i].add_note(f"in job {i + 1} of {len(jobs)}: {work.jobs[i]!r}")
                 errors[i].__cause__ = errors[i].__cause__ or outcome.cause
             else:
                 results[i] = outcome
                 if arrived is not None:
                     arrived(i, outcome)
             if progress is not None:
-                progress(len(results) + len(errors), len(work))
+                progress(len(results) + len(errors), len(jobs))
     if errors:
         raise errors[min(errors)]
-    return [results[i] for i in range(len(work))]
+    return [results[i] for i in range(len(jobs))]
+
+
+class Work(NamedTuple):
+    """What an engine takes; it yields the number of each job with its result, or a `Failure`, as they arrive."""
+
+    function: Callable[..., Any]
+    jobs: list[Any]
+    shared: dict[str, Any]
+    workers: int | None
+
+
+Outcomes = Generator[tuple[int, Any], None, None]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error of a job, and the traceback of the worker as its cause."""
+
+    error: BaseException
+    cause: BaseException | None = None
+
+
+class RemoteError(Exception):
+    """The traceback of an error in another process, as text."""
+
+
+def killed(cause: BaseException) -> Failure:
+    """The failure of a job whose workers were killed each time."""
+    message = f"its worker was killed {MAX_ATTEMPTS} times: if memory ran out, give fewer workers, or engine='serial'"
+    return Failure(ChildProcessError(message), cause)
+
+
+def packed(work: Work, i: int) -> bytes:
+    """The function and job number i as bytes, also functions of a script or a notebook."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps((work.function, work.jobs[i])))
+    except Exception as error:
+        return pickle.dumps((_refuse, f"a job that cannot travel to a worker: {error}"))
+
+
+def _refuse(reason: str) -> None:
+    raise TypeError(reason)
+
+
+def attempt(parcel: bytes, shared: Callable[[], dict[str, Any]]) -> bytes:
+    """Do a job in a worker: its result or its `Failure` as bytes."""
+    import cloudpickle
+
+    try:
+        function, job = pickle.loads(parcel)
+        return bytes(cloudpickle.dumps(function(job, **shared())))
+    except Exception as error:
+        cause = RemoteError(f'\n"""\n{traceback.format_exc()}"""')
+        try:
+            failure = pickle.dumps(Failure(error, cause))
+            # An error that cannot be built from its arguments would fail when it arrives.
+            pickle.loads(failure)
+        except Exception:
+            failure = pickle.dumps(Failure(RuntimeError(f"{type(error).__name__}: {error}"), cause))
+        return failure
 
 
 def _serial(work: Work) -> Outcomes:
@@ -199,12 +263,9 @@ def _processes(work: Work) -> Outcomes:
     if len(work.jobs) < 2 or work.workers == 1:
         yield from _serial(work)
         return
-    n_workers = work.workers or cpu_count()
-    if n_workers > cpu_count():
-        log.warning(
-            "%d workers share %d cores: more than one per core only takes memory", n_workers, cpu_count()
-        )
-
+    n_workers, cores = work.workers or cpu_count(), cpu_count()
+    if n_workers > cores:
+        log.warning("%d workers share %d cores: more than one per core only takes memory", n_workers, cores)
     left = dict.fromkeys(range(len(work.jobs)))
     while left:
         before = len(left)
@@ -216,9 +277,10 @@ def _processes(work: Work) -> Outcomes:
                 del left[i]
                 yield i, outcome
         suspects = list(left)[: 2 * n_workers]
+        finished = len(left) < before
         for i in suspects:
             del left[i]
-        if len(left) + len(suspects) < before:
+        if finished:
             left.update(dict.fromkeys(suspects))
         else:
             yield from ((i, _alone(work, i, n_workers)) for i in suspects)
@@ -229,10 +291,9 @@ def _round(work: Work, numbers: list[int], n_workers: int) -> Outcomes:
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    parcels = (delayed(_in_process)(os.getpid(), i, packed(work, i), work.shared) for i in numbers)
     with parallel_config("loky", n_jobs=n_workers, inner_max_num_threads=1):
-        arriving = Parallel(return_as="generator_unordered")(
-            delayed(_in_process)(os.getpid(), i, packed(work, i), work.shared) for i in numbers
-        )
+        arriving = Parallel(return_as="generator_unordered")(parcels)
     try:
         for i, outcome in arriving:
             yield i, pickle.loads(outcome)
@@ -274,10 +335,101 @@ def _follow(parent: int) -> None:
 
 
 def _ray(work: Work) -> Outcomes:
-    """Tasks of a Ray cluster."""
-    from eigenoptions.parallel.cluster import run
+    """Tasks of a Ray cluster, only as many at a time as keep it busy; those in progress at the end are cancelled."""
+    from eigenoptions import __version__
+    from eigenoptions.parallel import cluster
 
-    yield from run(work)
+    if not work.jobs:
+        return
+    ray = cluster.connect()
+    from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
+
+    task = ray.remote(num_cpus=1, max_retries=0)(_task())
+    # In a list, so that a worker opens it after its threads are set.
+    box = [ray.put(work.shared)] if work.shared else []
+    running: dict[Any, int] = {}
+    waiting, attempts = deque(range(len(work.jobs))), Counter[int]()
+    cpus, looked = _cpus(ray, None, work.workers), time.monotonic()
+    try:
+        while waiting or running:
+            while waiting and len(running) < (work.workers or max(2 * cpus, 2)):
+                i = waiting.popleft()
+                running[task.remote(packed(work, i), box, __version__, ONE_THREAD)] = i
+            # Ray prints about killed workers, and standard output belongs to the program.
+            with redirect_stdout(sys.stderr):
+                done, _ = ray.wait(list(running), timeout=RAY_POLL_SECONDS)
+            for ref in done:
+                i = running.pop(ref)
+                try:
+                    outcome = ray.get(ref)
+                except LocalRayletDiedError as error:
+                    message = (
+                        "the Ray node of this machine was killed: start it again (ray start), and then this"
+                    )
+                    raise ConnectionError(
+                        f"{message}; finished jobs are kept where they are stored"
+                    ) from error
+                except RayTaskError as error:
+                    yield i, Failure(error)
+                except RayError as error:
+                    attempts[i] += 1
+                    if attempts[i] == MAX_ATTEMPTS:
+                        yield i, killed(error)
+                    else:
+                        log.warning("a Ray worker or node was lost: job %d is handed out again", i + 1)
+                        waiting.append(i)
+                else:
+                    if isinstance(outcome, str):
+                        raise ValueError(outcome)
+                    yield i, pickle.loads(outcome)
+            if time.monotonic() - looked >= RAY_POLL_SECONDS or not (waiting or running):
+                cpus, looked = _cpus(ray, cpus, work.workers), time.monotonic()
+    except ConnectionError:
+        # The next run connects again.
+        cluster.disconnect()
+        raise
+    finally:
+        for ref in running if ray.is_initialized() else ():
+            ray.cancel(ref, force=True)
+
+
+def _task() -> Callable[..., bytes | str]:
+    """The Ray task. A function inside a function travels by value, so it can report that a node lacks the package."""
+
+    def task(parcel: bytes, box: list[Any], version: str, one_thread: dict[str, str]) -> bytes | str:
+        import os
+        import socket
+
+        # Before NumPy is loaded, by the import below.
+        os.environ.update(one_thread)
+        here = f"the Ray node {socket.gethostname()} has"
+        cure = f"{version} hands out the jobs: pip install 'eigenoptions[ray]=={version}' for the Python of that node"
+        try:
+            from eigenoptions import __version__ as found
+        except ImportError as error:
+            return f"{here} no eigenoptions ({error}), and {cure}"
+        if found != version:
+            return f"{here} eigenoptions {found}, but {cure}"
+        import ray
+
+        from eigenoptions.parallel import attempt
+
+        return attempt(parcel, lambda: ray.get(box[0]) if box else {})
+
+    return task
+
+
+def _cpus(ray: Any, before: int | None, workers: int | None) -> int:
+    """Number of CPUs of the cluster; changes are logged."""
+    cpus = int(ray.cluster_resources().get("CPU", 0))
+    if before is None and cpus == 0:
+        remedy = "add a node (ray start --address=... --num-cpus=N)"
+        raise ValueError(f"the Ray cluster has no CPU to run jobs on: {remedy}")
+    if before is None and workers is not None and workers > cpus:
+        log.warning("%d workers on a Ray cluster of %d CPUs: only %d jobs run at a time", workers, cpus, cpus)
+    if before is not None and cpus < before:
+        log.warning("the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before)
+    return cpus
 
 
 ENGINES: dict[str, Callable[[Work], Outcomes]] = {"serial": _serial, "processes": _processes, "ray": _ray}

@@ -1,4 +1,4 @@
-"""Ray: jobs as tasks of a cluster, the one that ``RAY_ADDRESS`` names or a local one with a token of its own.
+"""The Ray cluster that jobs run on: the one that ``RAY_ADDRESS`` names, or a local one with a token of its own.
 
 Only Ray's public functions are used. What may be wrong with an address or a token is found by a separate process.
 """
@@ -8,134 +8,26 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import pickle
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter, deque
-from collections.abc import Callable
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from eigenoptions import __version__
 from eigenoptions._checks import number
-from eigenoptions.parallel.jobs import MAX_ATTEMPTS, Failure, Outcomes, Work, killed, packed
-
-log = logging.getLogger("eigenoptions")
 
 ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 # Environment variable with the seconds that a cluster has to answer.
 TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"
-# Seconds between two looks at how many CPUs the cluster has.
-RAY_POLL_SECONDS = 5.0
-ONE_THREAD = {
-    f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")
-} | {"VECLIB_MAXIMUM_THREADS": "1"}
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
+PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
-
-def run(work: Work) -> Outcomes:
-    """Tasks of a Ray cluster, only as many at a time as keep it busy; those in progress at the end are cancelled."""
-    if not work.jobs:
-        return
-    ray = connect()
-    from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
-
-    task = ray.remote(num_cpus=1, max_retries=0)(_task())
-    # In a list, so that a worker opens it after its threads are set.
-    box = [ray.put(work.shared)] if work.shared else []
-    running: dict[Any, int] = {}
-    waiting, attempts = deque(range(len(work.jobs))), Counter[int]()
-    cpus, looked = _cpus(ray, None, work.workers), time.monotonic()
-    try:
-        while waiting or running:
-            while waiting and len(running) < (work.workers or max(2 * cpus, 2)):
-                i = waiting.popleft()
-                running[task.remote(packed(work, i), box, __version__, ONE_THREAD)] = i
-            # Ray prints about killed workers, and standard output belongs to the program.
-            with redirect_stdout(sys.stderr):
-                done, _ = ray.wait(list(running), timeout=RAY_POLL_SECONDS)
-            for ref in done:
-                i = running.pop(ref)
-                try:
-                    outcome = ray.get(ref)
-                except LocalRayletDiedError as error:
-                    raise ConnectionError(
-                        "the Ray node of this machine was killed: start it again (ray start), and then this; "
-                        "finished jobs are kept where they are stored"
-                    ) from error
-                except RayTaskError as error:
-                    yield i, Failure(error)
-                except RayError as error:
-                    attempts[i] += 1
-                    if attempts[i] == MAX_ATTEMPTS:
-                        yield i, killed(error)
-                    else:
-                        log.warning("a Ray worker or node was lost: job %d is handed out again", i + 1)
-                        waiting.append(i)
-                else:
-                    if isinstance(outcome, str):
-                        raise ValueError(outcome)
-                    yield i, pickle.loads(outcome)
-            if time.monotonic() - looked >= RAY_POLL_SECONDS or not (waiting or running):
-                cpus, looked = _cpus(ray, cpus, work.workers), time.monotonic()
-    except ConnectionError:
-        # The next run connects again.
-        disconnect()
-        raise
-    finally:
-        for ref in running if ray.is_initialized() else ():
-            ray.cancel(ref, force=True)
-
-
-def _task() -> Callable[..., bytes | str]:
-    """The Ray task. A function inside a function travels by value, so it can report that a node lacks the package."""
-
-    def task(parcel: bytes, box: list[Any], version: str, one_thread: dict[str, str]) -> bytes | str:
-        import os
-        import socket
-
-        # Before NumPy is loaded, by the import below.
-        os.environ.update(one_thread)
-        here = f"the Ray node {socket.gethostname()} has"
-        cure = f"{version} hands out the jobs: pip install 'eigenoptions[ray]=={version}' for the Python of that node"
-        try:
-            from eigenoptions import __version__ as found
-        except ImportError as error:
-            return f"{here} no eigenoptions ({error}), and {cure}"
-        if found != version:
-            return f"{here} eigenoptions {found}, but {cure}"
-        from eigenoptions.parallel.jobs import attempt
-
-        def opened() -> dict[str, Any]:
-            import ray
-
-            return ray.get(box[0]) if box else {}
-
-        return attempt(parcel, opened)
-
-    return task
-
-
-def _cpus(ray: Any, before: int | None, workers: int | None) -> int:
-    """Number of CPUs of the cluster; changes are logged."""
-    cpus = int(ray.cluster_resources().get("CPU", 0))
-    if before is None and cpus == 0:
-        raise ValueError(
-            "the Ray cluster has no CPU to run jobs on: add a node (ray start --address=... --num-cpus=N)"
-        )
-    if before is None and workers is not None and workers > cpus:
-        log.warning("%d workers on a Ray cluster of %d CPUs: only %d jobs run at a time", workers, cpus, cpus)
-    if before is not None and cpus < before:
-        log.warning("the Ray cluster has lost a node: %d of %d CPUs are left", cpus, before)
-    return cpus
-
-
+# The address that we have connected Ray to, and what ends the connection.
 _session: tuple[str, ExitStack] | None = None
 
 
@@ -162,9 +54,15 @@ def connect() -> Any:
         except ImportError as error:
             raise ValueError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
         if not address:
+            # Sockets need a short path. The tracker removes the folder if this process is killed.
             from joblib import cpu_count
+            from joblib.externals.loky.backend import resource_tracker
 
-            folder = _temporary_folder(stack)
+            place = None if len(tempfile.gettempdir()) < 24 else "/tmp"
+            folder = tempfile.mkdtemp(prefix="eo-ray-", dir=place)
+            resource_tracker.register(folder, "folder")
+            stack.callback(resource_tracker.unregister, folder, "folder")
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             settings |= {"num_cpus": cpu_count(), "include_dashboard": False, "_temp_dir": folder}
         stack.callback(ray.shutdown)
         try:
@@ -186,17 +84,6 @@ def disconnect() -> None:
         stack.close()
 
 
-def _temporary_folder(stack: ExitStack) -> str:
-    """A folder with a short name, as sockets need it, until the stack closes or this process is killed."""
-    from joblib.externals.loky.backend import resource_tracker
-
-    folder = tempfile.mkdtemp(prefix="eo-ray-", dir=None if len(tempfile.gettempdir()) < 24 else "/tmp")
-    resource_tracker.register(folder, "folder")
-    stack.callback(resource_tracker.unregister, folder, "folder")
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def _mode() -> dict[str, str]:
     """Authentication on, if it is not set and there is a token: then the address is all that one has to set."""
     given = {TOKEN, TOKEN_PATH} & set(os.environ) or Path("~/.ray/auth_token").expanduser().exists()
@@ -209,21 +96,9 @@ def _local() -> dict[str, str]:
     if {MODE, TOKEN, TOKEN_PATH} & set(os.environ):
         return loopback | _mode()
     if sys.modules.get("ray"):
-        raise ValueError(
-            f"Ray was imported before its token could be set: set {MODE}=token and {TOKEN} before Python starts, "
-            "or connect with ray.init"
-        )
+        remedy = f"set {MODE}=token and {TOKEN} before Python starts, or connect with ray.init"
+        raise ValueError(f"Ray was imported before its token could be set: {remedy}")
     return loopback | {MODE: "token", TOKEN: secrets.token_hex(32)}
-
-
-# Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
-PROBE = """
-import logging, sys, ray
-try:
-    ray.init(sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
-except Exception as error:
-    sys.exit(str(error))
-"""
 
 
 def _check(address: str) -> None:
@@ -241,24 +116,16 @@ def _check(address: str) -> None:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=limit).close()
         except OSError as error:
-            raise ValueError(
-                f"no Ray cluster answers at {ADDRESS}={address} ({error}): is its head running, and is this its port? "
-                f"({TIME_LIMIT}={limit:g} seconds is how long it may take)"
-            ) from None
+            hint = f"is its head running, and is this its port? ({TIME_LIMIT}={limit:g} seconds is the limit)"
+            raise ValueError(f"no Ray cluster answers at {ADDRESS}={address} ({error}): {hint}") from None
+    env = os.environ | _mode() | {"RAY_NUM_REDIS_GET_RETRIES": "2"}
+    command = [sys.executable, "-c", PROBE, address]
     try:
-        tried = subprocess.run(
-            [sys.executable, "-c", PROBE, address],
-            env=os.environ | _mode() | {"RAY_NUM_REDIS_GET_RETRIES": "2"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
+        tried = subprocess.run(command, env=env, input="", capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise ValueError(
-            f"what answers at {ADDRESS}={address} did not let us in within {limit:g} seconds: is it the port of a Ray "
-            f"head? ({TIME_LIMIT} sets another limit)"
-        ) from None
+        hint = f"is it the port of a Ray head? ({TIME_LIMIT} sets another limit)"
+        what = f"what answers at {ADDRESS}={address} did not let us in within {limit:g} seconds"
+        raise ValueError(f"{what}: {hint}") from None
     if tried.returncode:
         reason = (tried.stderr.strip() or f"exit code {tried.returncode}").splitlines()[-1].partition(". ")[0]
         mode = os.environ.get(MODE, "token" if _mode() else "not set")
