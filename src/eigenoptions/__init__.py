@@ -8,10 +8,10 @@ Names load when they are first used, so that ``import eigenoptions`` stays light
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from eigenoptions._registration import register_when_possible
 
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
@@ -114,4 +114,18 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *_SUBPACKAGES, "__version__"])
 
 
-register_when_possible()
+class _GymnasiumFinder:
+    """Import hook: the first import of Gymnasium registers our environments too; see `_registration`."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
+        if fullname != "gymnasium" or cls not in sys.meta_path:
+            return None
+        sys.meta_path.remove(cls)
+        return import_module("eigenoptions._registration").found_and_registered()
+
+
+if "gymnasium" in sys.modules:
+    import_module("eigenoptions._registration").register()
+else:
+    sys.meta_path.insert(0, _GymnasiumFinder)
