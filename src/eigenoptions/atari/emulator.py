@@ -26,16 +26,10 @@ Bytes = NDArray[np.uint8]
 
 
 class Held(NamedTuple):
-    """What happened while an action was held.
+    """What happened while an action was held: the reward of each frame that was played, and the memory after it.
 
-    Attributes
-    ----------
-    rewards, rams
-        Reward of the game in each frame that was played, and the memory after it.
-    ended
-        Whether the game was over, or a life was lost that was to end it, after the last of them.
-    lost
-        The first frame in which a life was lost, or -1.
+    It `ended` if the game was over, or a life was lost that was to end it; `lost` is the first frame in which a life
+    was lost, or -1.
     """
 
     rewards: list[float]

@@ -121,54 +121,34 @@ _LEFT = [
 ]
 _JUNCTIONS = sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])
 
-register(
-    Game(
-        "Freeway",
-        (14,),
-        {
-            "bottom": ((0, 13),),
-            **{f"lane {k}": ((16 * k - 2, 16 * k + 13),) for k in range(1, 11)},
-            "top": ((174, 255),),
-        },
-        ((None, 0.0, 47.0), (0, -1.0, 197.0)),
-    )
-)
-register(
-    Game(
-        "MontezumaRevenge",
-        (42, 43),
-        {
-            "central ladder": ((73, 81), (193, 234)),
-            "left ladder": ((17, 25), (149, 191)),
-            "right ladder": ((129, 137), (149, 191)),
-            "rope": ((107, 111), (187, 234)),
-            "left door": ((0, 25), (235, 255)),
-            "right door": ((129, 255), (235, 255)),
-            "key": ((8, 20), (193, 226)),
-            "upper left platform": ((26, 54), (235, 255)),
-            "upper platform": ((64, 90), (235, 255)),
-            "upper right platform": ((100, 128), (235, 255)),
-            "conveyor": ((57, 98), (192, 192)),
-            "left platform": ((0, 34), (192, 192)),
-            "right platform": ((121, 255), (192, 192)),
-            "floor": ((0, 255), (0, 148)),
-        },
-        ((0, 1.0, 3.0), (1, -1.0, 318.0)),
-        context=(3,),
-    )
-)
-register(
-    Game(
-        "MsPacman",
-        (10, 16),
-        {
-            "upper left corner": _around(18, 2, 8),
-            "upper right corner": _around(158, 2, 8),
-            "lower left corner": _around(18, 158, 8),
-            "lower right corner": _around(158, 158, 8),
-            **{f"junction {x},{y}": _around(x, y, 3) for x, y in _JUNCTIONS},
-        },
-        ((0, 1.0, -8.0), (1, 1.0, 6.0)),
-        context=(56,),
-    )
-)
+_ROAD: dict[str, Box] = {
+    "bottom": ((0, 13),),
+    **{f"lane {k}": ((16 * k - 2, 16 * k + 13),) for k in range(1, 11)},
+    "top": ((174, 255),),
+}
+_FIRST_ROOM = {
+    "central ladder": ((73, 81), (193, 234)),
+    "left ladder": ((17, 25), (149, 191)),
+    "right ladder": ((129, 137), (149, 191)),
+    "rope": ((107, 111), (187, 234)),
+    "left door": ((0, 25), (235, 255)),
+    "right door": ((129, 255), (235, 255)),
+    "key": ((8, 20), (193, 226)),
+    "upper left platform": ((26, 54), (235, 255)),
+    "upper platform": ((64, 90), (235, 255)),
+    "upper right platform": ((100, 128), (235, 255)),
+    "conveyor": ((57, 98), (192, 192)),
+    "left platform": ((0, 34), (192, 192)),
+    "right platform": ((121, 255), (192, 192)),
+    "floor": ((0, 255), (0, 148)),
+}
+_FIRST_MAZE = {
+    "upper left corner": _around(18, 2, 8),
+    "upper right corner": _around(158, 2, 8),
+    "lower left corner": _around(18, 158, 8),
+    "lower right corner": _around(158, 158, 8),
+    **{f"junction {x},{y}": _around(x, y, 3) for x, y in _JUNCTIONS},
+}
+register(Game("Freeway", (14,), _ROAD, ((None, 0.0, 47.0), (0, -1.0, 197.0))))
+register(Game("MontezumaRevenge", (42, 43), _FIRST_ROOM, ((0, 1.0, 3.0), (1, -1.0, 318.0)), context=(3,)))
+register(Game("MsPacman", (10, 16), _FIRST_MAZE, ((0, 1.0, -8.0), (1, 1.0, 6.0)), context=(56,)))

@@ -9,7 +9,7 @@ can reach any more are dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -126,18 +126,14 @@ class Rollouts:
         return int(decisions * n_actions**depth * hold)
 
 
+@dataclass(slots=True, eq=False)
 class Node:
-    """A state of the game and its memory ``(128,)``.
+    """A state and its memory ``(128,)``; once actions were tried, their `edges` and the memory `after` ``(A, 128)``."""
 
-    Once its actions were tried, `edges` has one entry per action and `after` ``(A, 128)`` the memory they lead to.
-    """
-
-    __slots__ = ("after", "edges", "ram", "state")
-
-    def __init__(self, state: Any, ram: Bytes) -> None:
-        self.state, self.ram = state, ram
-        self.edges: tuple[Edge, ...] = ()
-        self.after: Bytes
+    state: Any
+    ram: Bytes
+    edges: tuple[Edge, ...] = ()
+    after: Bytes = field(init=False)
 
 
 @dataclass(slots=True, eq=False)

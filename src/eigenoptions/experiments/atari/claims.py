@@ -71,20 +71,12 @@ def notes(results: Results) -> list[str]:
         + ".",
     ]
     for row in results["effects"]:
-        if (
-            row["variant"] == results["variants"][0]
-            and row["against"] == "random"
-            and row["measure"] in ("dwell", "reach")
-        ):
-            lines.append(
-                f"Singular against random directions, {row['measure']}: {effect_of(row)}; above "
-                f"{row['above']} of {row['groups']} bases."
-            )
-    lines.append(
-        "Agreement and reliable options: " + "; ".join(_agree(row) for row in results["levels"]) + "."
-    )
-    lines += [f"Known beforehand: {line}" for line in KNOWN]
-    return lines
+        wanted = row["variant"] == results["variants"][0] and row["against"] == "random"
+        if wanted and (measure := row["measure"]) in ("dwell", "reach"):
+            above = f"above {row['above']} of {row['groups']} bases"
+            lines.append(f"Singular against random directions, {measure}: {effect_of(row)}; {above}.")
+    lines.append(f"Agreement and reliable options: {'; '.join(map(_agree, results['levels']))}.")
+    return [*lines, *(f"Known beforehand: {line}" for line in KNOWN)]
 
 
 def _freeway(results: Results) -> list[Claim]:
@@ -394,18 +386,10 @@ def _named(shares: dict[str, list[float]]) -> str:
 
 
 def _described(row: dict[str, Any]) -> str:
-    placed = (
-        f"dwell {row['dwell']:.2f}, arrive {row['arrives']:.1%}, {row['places']:.0f} places, "
-        if "dwell" in row
-        else ""
-    )
-    return (
-        f"{row['kind']} {placed}died {row['died']:.0%}, score {row['score']:.3g}, no positive action "
-        f"{row['stopped']:.0%}"
-    )
+    placed = "dwell {dwell:.2f}, arrive {arrives:.1%}, {places:.0f} places, " if "dwell" in row else ""
+    text = f"{{kind}} {placed}died {{died:.0%}}, score {{score:.3g}}, no positive action {{stopped:.0%}}"
+    return text.format(**row)
 
 
 def _agree(row: dict[str, Any]) -> str:
-    return (
-        f"{row['variant']}, {row['kind']}: {row['agreement']:+.3f}, {row['reliable']:.1%} of {row['options']}"
-    )
+    return "{variant}, {kind}: {agreement:+.3f}, {reliable:.1%} of {options}".format(**row)
