@@ -238,7 +238,7 @@ def test_an_environment_that_cannot_be_cloned() -> None:
     env = Locked()
     options = linear_options([Purpose(np.array([1.0]), "up")], Raw(), 2)
     with pytest.raises(
-        ValueError, match=r"Locked cannot be cloned \(TypeError: .*\): pass save= and restore=, or learn"
+        ValueError, match=r"Locked cannot be cloned \(TypeError: .*\): pass save= and restore= that keep"
     ):
         options.look_ahead(env)
     ahead = options.look_ahead(env, save=lambda base: base.x, restore=lambda base, x: setattr(base, "x", x))
@@ -261,7 +261,7 @@ class Shared(Locked):
 def test_copies_that_do_not_carry_the_whole_state_are_noticed() -> None:
     env = Shared()
     ahead = linear_options([Purpose(np.array([1.0]), "up")], Raw(), 2).look_ahead(env)
-    with pytest.raises(ValueError, match="cannot be cloned: action 0 led two copies to different places"):
+    with pytest.raises(ValueError, match="cannot be cloned .action 0 led two copies to different places"):
         ahead[0].act(np.array([0.0]))
 
 

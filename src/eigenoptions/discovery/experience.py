@@ -354,11 +354,7 @@ Experience = TableExperience | FeatureExperience
 
 
 def experience(
-    space: Any,
-    n_actions: int,
-    features: str | Map | None,
-    first: Transitions | None = None,
-    **settings: Any,
+    space: Any, n_actions: int, features: str | Map | None, first: Transitions | None = None, **settings: Any
 ) -> Experience:
     """Experience for the observations of a Gymnasium space: a table where they are Discrete, else features.
 

@@ -1,8 +1,7 @@
 """Purposes and options as records of arrays (paper, Sections 2.2 and 3).
 
-A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. An `Option` is an initiation set, a policy and a
-termination set; in a table they are one row of actions, with TERMINATE where the option stops and may not start.
-`OptionSet` is an ordered sequence of options with their provenance; `solver.solve` computes them.
+A `Purpose` is a potential f; its reward is ``f(s') - f(s)``. In a table, an `Option` is one row of actions, with
+TERMINATE where it stops and may not start; `solver.solve` computes an `OptionSet` of them.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -40,18 +40,14 @@ class Purpose(Frozen):
     direction
         ``(d,)`` the vector e in feature space; in the tabular case one number per state. Read-only.
     label
-        Name of the purpose. By default it is derived from the fields below: ``"e2+"`` for the second eigenvector with
-        a plus sign, ``"goal 17"`` for a goal state.
-    eigenvalue
-        Eigenvalue of the Laplacian; nan for other purposes.
+        Name of the purpose, by default derived from the fields below: ``"e2+"``, ``"goal 17"``.
     initiation
         ``(S,)`` mask of the states where its option may be followed; None for all.
     accuracy
         Bound on the error of the entries of `direction`: 0 where they are exact, `Spectrum.accuracy` for eigenvectors.
-    index
-        Number of the eigenvector, counted from 1 as in the paper; None for other purposes.
-    sign
-        1 for the eigenvector, -1 for its negation; None for other purposes.
+    eigenvalue, index, sign
+        Of an eigenvector: its eigenvalue, its number, counted from 1 as in the paper, and 1 or -1 for its negation.
+        nan and None for other purposes.
     goal
         The state that the purpose leads to; None where there is no single one.
 
@@ -201,14 +197,11 @@ class OptionSet(Frozen, Sequence[Option]):
         policy = frozen(self.policy)
         checked: dict[str, Any] = {"policy": policy, "n_actions": whole("n_actions", self.n_actions)}
         if policy.ndim != 2 or policy.dtype.kind not in "iu":
-            raise ValueError(
-                f"policy must be whole numbers of shape (n, S), got {policy.dtype} {policy.shape}"
-            )
+            given = f"{policy.dtype} {policy.shape}"
+            raise ValueError(f"policy must be whole numbers of shape (n, S), got {given}")
         if policy.size and not (policy.min() >= TERMINATE and policy.max() < self.n_actions):
-            raise ValueError(
-                f"policy must hold actions 0..{self.n_actions - 1} or {TERMINATE}, "
-                f"got {policy.min()}..{policy.max()}"
-            )
+            given = f"{policy.min()}..{policy.max()}"
+            raise ValueError(f"policy must hold actions 0..{self.n_actions - 1} or {TERMINATE}, got {given}")
         n = len(policy)
         zero = np.zeros(())
         lock(zero)
@@ -217,10 +210,8 @@ class OptionSet(Frozen, Sequence[Option]):
         for name, default in defaults.items():
             given = getattr(self, name)
             checked[name] = frozen(default if given is None else given, np.float64)
-            if checked[name].shape != default.shape:
-                raise ValueError(
-                    f"{name} must have shape {default.shape} for {n} options, got {checked[name].shape}"
-                )
+            if (shape := checked[name].shape) != default.shape:
+                raise ValueError(f"{name} must have shape {default.shape} for {n} options, got {shape}")
         if self.coords is not None:
             checked["coords"] = frozen(self.coords)
             if checked["coords"].shape != (policy.shape[1], 2) or checked["coords"].dtype.kind not in "iu":
@@ -288,32 +279,25 @@ class OptionSet(Frozen, Sequence[Option]):
 
     def check(self, mdp: MDP) -> None:
         """Raise ValueError unless these options were computed for this state space."""
+        why = ""
         if (self.n_states, self.n_actions) != (mdp.n_states, mdp.n_actions):
-            raise ValueError(
-                f"options of another state space: they have {self.n_states} states and {self.n_actions} actions, "
-                f"the MDP has {mdp.n_states} and {mdp.n_actions}; discover options on this MDP"
-            )
-        if self.state_space and self.state_space != mdp.fingerprint:
-            raise ValueError(
-                f"options of another state space: same size, but other dynamics than {mdp!r}; "
-                "discover options on this MDP"
-            )
+            why = f"they have {self.n_states} states and {self.n_actions} actions, "
+            why += f"the MDP has {mdp.n_states} and {mdp.n_actions}"
+        elif self.state_space and self.state_space != mdp.fingerprint:
+            why = f"same size, but other dynamics than {mdp!r}"
+        if why:
+            raise ValueError(f"options of another state space: {why}; discover options on this MDP")
 
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
         from eigenoptions import files
 
-        header = {
-            "kind": "options",
-            "format": FILE_FORMAT,
-            "state_space": self.state_space,
-            "n_actions": self.n_actions,
-            "labels": self.labels,
-            "eigenvalues": _json(self.eigenvalues),
-            "mean_length": _json(self.mean_length),
-            "provenance": self.provenance,
-            **{name: getattr(self, name) for name in ORIGIN.values()},
-        }
+        plain = ("state_space", "n_actions", "provenance", "labels", *ORIGIN.values())
+        header: dict[str, Any] = {name: getattr(self, name) for name in plain}
+        for name in ("eigenvalues", "mean_length"):
+            # JSON holds finite numbers only; the others are written by name.
+            header[name] = [float(x) if np.isfinite(x) else str(x) for x in getattr(self, name)]
+        header |= {"kind": "options", "format": FILE_FORMAT}
         coords = {} if self.coords is None else {"coords": self.coords}
         files.write(path, header, {"policy": self.policy, "value": self.value}, coords)
 
@@ -349,14 +333,12 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
 
     Parameters
     ----------
-    spectrum
-        The eigenvectors.
-    both_signs
-        Also the negation of each eigenvector, as in the paper.
+    spectrum, both_signs
+        The eigenvectors, and whether to negate each one, too, as in the paper.
     skip_zero
         Leave out eigenvalue zero: it has no direction (constant on each component, up to the degree). The paper
-        counts it, so the labels do too: the first label is ``e2+`` on a connected graph. A spectrum of features holds
-        no constant function; there it is counted as well, so the first label is ``e2+`` again.
+        counts it, so the labels do too, also where a spectrum of features holds no constant function: the first
+        label is ``e2+``.
 
     Examples
     --------
@@ -366,21 +348,15 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     ['e2+', 'e2-', 'e3+', 'e3-']
     """
     if not isinstance(spectrum, Spectrum):
-        raise TypeError(
-            f"eigenpurposes takes a Spectrum, got {type(spectrum).__name__}: call spectrum(graph(mdp))"
-        )
-    first = spectrum.n_zero if skip_zero else 0
-    before = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
-    accuracy = np.zeros(len(spectrum.values)) if spectrum.accuracy is None else spectrum.accuracy
+        kind = type(spectrum).__name__
+        raise TypeError(f"eigenpurposes takes a Spectrum, got {kind}: call spectrum(graph(mdp))")
+    values = spectrum.values.tolist()
+    errors = [0.0] * len(values) if spectrum.accuracy is None else spectrum.accuracy.tolist()
+    first = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
+    found = list(zip(count(first), spectrum.vectors.T, values, errors, strict=False))
     return [
-        Purpose(
-            sign * column,
-            eigenvalue=float(spectrum.values[i]),
-            accuracy=float(accuracy[i]),
-            index=i + before,
-            sign=sign,
-        )
-        for i, column in enumerate(spectrum.vectors.T[first:], start=first)
+        Purpose(sign * e, eigenvalue=value, accuracy=error, index=i, sign=sign)
+        for i, e, value, error in found[spectrum.n_zero if skip_zero else 0 :]
         for sign in ((1, -1) if both_signs else (1,))
     ]
 
@@ -448,13 +424,6 @@ def selected(options: Any, index: Any, arrays: Sequence[str]) -> dict[str, Any]:
 def concatenated(first: Any, second: Any, arrays: Sequence[str]) -> dict[str, Any]:
     """Fields of a set of the options of two sets, one after the other."""
     made = [first.provenance, second.provenance]
-    return {
-        **{name: getattr(first, name) + getattr(second, name) for name in ("labels", *ORIGIN.values())},
-        **{name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in arrays},
-        "provenance": made[0] if made[0] == made[1] else {"joined": made},
-    }
-
-
-def _json(numbers: NDArray[np.float64]) -> list[float | str]:
-    """Numbers as strict JSON has them: those that are not finite become their names."""
-    return [float(x) if np.isfinite(x) else str(x) for x in numbers]
+    joined = {name: getattr(first, name) + getattr(second, name) for name in ("labels", *ORIGIN.values())}
+    joined |= {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in arrays}
+    return {**joined, "provenance": made[0] if made[0] == made[1] else {"joined": made}}

@@ -8,7 +8,7 @@ upwards; so the batch is fitted in two parts, and the smaller of the two values 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,11 +40,10 @@ class FitSettings:
     ridge
         Weight of the penalty on large weights, relative to the mean square of a feature.
     stop
-        An option stops where no action value exceeds this share of the range of f over the batch: fitted values are
-        never exactly 0. The range leaves out one in a thousand at either end.
+        An option stops where no action value exceeds this share of the range of f over the batch, without one in a
+        thousand at either end: fitted values are never exactly 0.
     parts
-        Number of parts of the batch that are fitted separately; during the iteration the smallest of their values
-        counts, in the result their mean.
+        Number of parts of the batch that are fitted separately: the smallest value counts, in the result their mean.
 
     Examples
     --------
@@ -81,10 +80,8 @@ def fit(
     ----------
     transitions
         Samples under any policy that tries every action.
-    purposes
-        Directions in feature space.
-    features
-        The map phi.
+    purposes, features
+        Directions in feature space, and the map phi.
     n_actions
         Number of actions; None: the largest in the batch, plus one. An action that was never tried is never chosen.
     gamma
@@ -123,7 +120,7 @@ def fit(
     psi_next = rows_of(basis or features, transitions.next_obs, psi.shape[1])
     part = np.arange(len(transitions)) % how.parts
     groups = [np.flatnonzero((part == p) & (action == a)) for p in range(how.parts) for a in range(n_actions)]
-    regress = [_Regression(psi[rows], how.ridge) for rows in groups]
+    regress = [_regression(psi[rows], how.ridge) for rows in groups]
     gain = (after - before).T
     ended = np.asarray(transitions.terminated, dtype=np.bool_)
     # Most that can still be gained after a transition, (N, m).
@@ -131,7 +128,7 @@ def fit(
     future, weights = np.zeros_like(gain), np.empty(0)
     for _ in range(how.iterations):
         target = gain + gamma * future
-        weights = np.stack([r.solve(target[rows]) for r, rows in zip(regress, groups, strict=True)], axis=1)
+        weights = np.stack([r(target[rows]) for r, rows in zip(regress, groups, strict=True)], axis=1)
         # Weights have shape (p, parts * A, m).
         q = np.asarray(psi_next @ weights.reshape(len(weights), -1))
         best = q.reshape(-1, how.parts, n_actions, len(made)).min(axis=1).max(axis=1)
@@ -154,27 +151,20 @@ def checked_actions(transitions: Transitions, n_actions: int | None) -> tuple[ND
     if not len(action):
         raise ValueError("there are no transitions: collect some")
     if action.ndim != 1 or action.dtype.kind not in "iu":
-        raise ValueError(
-            f"actions must be whole numbers (N,), got {action.dtype} of shape {action.shape}: "
-            "only Discrete(n) actions are supported"
-        )
+        given = f"{action.dtype} of shape {action.shape}"
+        raise ValueError(f"actions must be whole numbers (N,), got {given}: only Discrete(n) is supported")
     count = int(action.max()) + 1 if n_actions is None else int(n_actions)
     if action.min() < 0 or action.max() >= count:
         raise ValueError(f"actions must be in 0..{count - 1}, got {action.min()}..{action.max()}")
     return action.astype(np.int64), count
 
 
-class _Regression:
-    """Ridge regression on fixed inputs ``(N, p)``, for many targets in turn."""
-
-    def __init__(self, psi: Any, ridge: float) -> None:
-        self.psi = psi
-        A = psi.T @ psi
-        A = A.toarray() if issparse(A) else np.asarray(A, dtype=np.float64)
-        mean = np.trace(A) / len(A)
-        # The second term gives weight 0 to features that were never seen.
-        A[np.diag_indices(len(A))] += ridge * mean + 1e-12 * (mean or 1.0)
-        self.factor = cho_factor(A, lower=True, overwrite_a=True)
-
-    def solve(self, target: Array) -> Array:
-        return np.asarray(cho_solve(self.factor, np.asarray(self.psi.T @ target), check_finite=False))
+def _regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
+    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights."""
+    A = psi.T @ psi
+    A = A.toarray() if issparse(A) else np.asarray(A, dtype=np.float64)
+    mean = np.trace(A) / len(A)
+    # The second term gives weight 0 to features that were never seen.
+    A[np.diag_indices(len(A))] += ridge * mean + 1e-12 * (mean or 1.0)
+    factor = cho_factor(A, lower=True, overwrite_a=True)
+    return lambda target: np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))

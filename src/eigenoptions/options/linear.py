@@ -1,16 +1,14 @@
 """Options in a feature space: acting where states cannot be listed (paper, Section 5.2).
 
-A purpose is a direction e, its reward ``e . (phi(s') - phi(s))``. An option needs a policy for it, and there are two.
-*Learned*: linear action values q(s, a) = w_a . psi(s), computed by `fitted.fit`. *Look-ahead*, the paper's: try every
-action in a copy of the environment and take the best, ``argmax_a E[e . phi(s') - e . phi(s)]`` (gamma = 0). In both
-cases TERMINATE is worth 0: the option stops where no action is worth more.
+A policy for a purpose e is *learned*, by linear action values q(s, a) = w_a . psi(s) that `fitted.fit` computes, or
+*look-ahead*, the paper's: try every action in a copy of the environment and take the best, ``argmax_a E[e . phi(s')]``
+(gamma = 0). In both cases TERMINATE is worth 0: the option stops where no action is worth more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -43,8 +41,12 @@ class LinearOption:
 
     Attributes
     ----------
-    options, place
-        The set it belongs to, and its place there.
+    alone
+        The set of this option only.
+    direction
+        ``(d,)`` the vector e.
+    label, eigenvalue, index, sign, goal
+        As in `Purpose`.
 
     Examples
     --------
@@ -56,43 +58,17 @@ class LinearOption:
     (1, -1)
     """
 
-    options: LinearOptionSet
-    place: int
-
-    @property
-    def label(self) -> str:
-        """Name of its purpose, as in `Purpose`."""
-        return self.options.labels[self.place]
-
-    @property
-    def eigenvalue(self) -> float:
-        """Eigenvalue of its purpose."""
-        return float(self.options.eigenvalues[self.place])
-
-    @property
-    def index(self) -> int | None:
-        """Number of its eigenvector, as in `Purpose`."""
-        return self.options.indices[self.place]
-
-    @property
-    def sign(self) -> int | None:
-        """1 or -1, as in `Purpose`."""
-        return self.options.signs[self.place]
-
-    @property
-    def goal(self) -> int | None:
-        """The state it leads to, as in `Purpose`."""
-        return self.options.goals[self.place]
-
-    @property
-    def direction(self) -> Array:
-        """``(d,)`` the vector e."""
-        e: Array = self.options.direction[self.place]
-        return e
+    alone: LinearOptionSet
+    direction: Array
+    label: str
+    eigenvalue: float
+    index: int | None
+    sign: int | None
+    goal: int | None
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
-        return int(self._alone.choices(obs)[0])
+        return int(self.alone.choices(obs)[0])
 
     def may_start(self, obs: Any) -> bool:
         """Whether the option may start there, which is where it does not stop at once."""
@@ -100,16 +76,11 @@ class LinearOption:
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
-        before, after = (self.options.potential(batch_of_one(o), 1)[self.place, 0] for o in (obs, next_obs))
+        before, after = (self.alone.potential(batch_of_one(o), 1)[0, 0] for o in (obs, next_obs))
         return float(after - before)
 
-    @cached_property
-    def _alone(self) -> LinearOptionSet:
-        """The set of this option only, so that `act` does not compute the others."""
-        return self.options[[self.place]]
-
     def __repr__(self) -> str:
-        return f"LinearOption({printable(self.label)}: {self.options.kind}, {_features(self.options)})"
+        return f"LinearOption({printable(self.label)}: {self.alone.kind}, {_features(self.alone)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,10 +145,8 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
             given = getattr(self, name)
             checked[name] = frozen(np.full(n, default) if given is None else given, np.float64)
-            if checked[name].shape != (n,):
-                raise ValueError(
-                    f"{name} must have one entry for each of {n} options, got shape {checked[name].shape}"
-                )
+            if (shape := checked[name].shape) != (n,):
+                raise ValueError(f"{name} must have one entry for each of {n} options, got shape {shape}")
         if self.weights is not None:
             weights = checked["weights"] = frozen(self.weights, np.float64)
             if weights.ndim != 3 or weights.shape[:2] != (n, self.n_actions):
@@ -218,9 +187,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         if self.model is not None:
             return self._look(obs)
         if self.weights is None:
-            raise ValueError(
-                "these options look ahead: bind them to an environment with options.look_ahead(env)"
-            )
+            raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
         return self.actions(batch_of_one(obs), 1)[:, 0]
 
     def look_ahead(
@@ -247,20 +214,14 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
             Random generator that seeds the copies where there are several.
         """
         model = Clones(env, self.n_actions, samples, save, restore, np.random.default_rng(rng))
-        return replace(
-            self, model=model, weights=None, basis=None, provenance={**self.provenance, "gamma": 0.0}
-        )
+        about = {**self.provenance, "gamma": 0.0}
+        return replace(self, model=model, weights=None, basis=None, provenance=about)
 
     def _look(self, obs: Any) -> NDArray[np.int64]:
         assert self.model is not None
         here = self.potential(batch_of_one(obs), 1)[:, 0]
-        gains = np.stack(
-            [
-                np.mean([self.potential(batch_of_one(o), 1)[:, 0] for o in ends], axis=0)
-                for ends in self.model.outcomes()
-            ]
-        )
-        gains -= here
+        ahead = [[self.potential(batch_of_one(o), 1)[:, 0] for o in ends] for ends in self.model.outcomes()]
+        gains = np.mean(ahead, axis=1) - here
         equal = tolerance(np.abs(self.direction).max(axis=1), 0.0, COMPUTED_FLOOR)
         first, acts = first_best(gains.T, equal)
         return np.where(acts, first, TERMINATE)
@@ -269,7 +230,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         return len(self.direction)
 
     def __iter__(self) -> Iterator[LinearOption]:
-        return (LinearOption(self, i) for i in range(len(self)))
+        return (self[i] for i in range(len(self)))
 
     @overload
     def __getitem__(self, index: int | str) -> LinearOption: ...
@@ -278,20 +239,19 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
         if isinstance(index, int | np.integer | str):
-            return LinearOption(self, position(self.labels, index))
+            i = position(self.labels, index)
+            origin = (getattr(self, name)[i] for name in ORIGIN.values())
+            alone, eigenvalue = self[i : i + 1], float(self.eigenvalues[i])
+            return LinearOption(alone, self.direction[i], self.labels[i], eigenvalue, *origin)
         return replace(self, **selected(self, index, self._arrays))
 
     def __add__(self, other: LinearOptionSet) -> LinearOptionSet:
         """Both sets, one after the other; they must have the same feature space and kind of policy."""
         if not isinstance(other, LinearOptionSet):
             return NotImplemented
-        mine, theirs = (
-            (record(o.features), record(o.basis), o.n_actions, o.kind, o.model) for o in (self, other)
-        )
-        if mine != theirs:
-            raise ValueError(
-                "option sets of different feature spaces, or with different policies, cannot be joined"
-            )
+        ways = [(record(o.features), record(o.basis), o.n_actions, o.kind, o.model) for o in (self, other)]
+        if ways[0] != ways[1]:
+            raise ValueError("options of different feature spaces or kinds of policies cannot be joined")
         return replace(self, **concatenated(self, other, self._arrays))
 
     def save(self, path: str | Path) -> None:
@@ -301,13 +261,10 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         header = {
             "kind": "linear options",
             "format": FILE_FORMAT,
-            "n_actions": self.n_actions,
             "features": record(self.features),
             "basis": record(self.basis),
-            "labels": self.labels,
             "eigenvalues": [float(x) if np.isfinite(x) else None for x in self.eigenvalues],
-            "provenance": self.provenance,
-            **{name: getattr(self, name) for name in ORIGIN.values()},
+            **{name: getattr(self, name) for name in ("n_actions", "provenance", "labels", *ORIGIN.values())},
         }
         rows = {"direction": self.direction, "threshold": self.threshold}
         files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights})

@@ -17,22 +17,8 @@ SHARED = ("spec", "observation_space", "action_space", "screen", "surf", "clock"
 class Clones:
     """Copies of an environment in which actions are tried; the environment itself does not change.
 
-    Parameters
-    ----------
-    env
-        The environment itself.
-    n_actions
-        Its number of actions.
-    samples
-        Number of copies per action. A single copy has the random generator of `env`; several have their own.
-    save, restore
-        ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``, where it cannot be copied. They must
-        keep the whole state, the random generator included.
-    rng
-        Random generator that seeds the copies where there are several.
+    The parameters are those of `LinearOptionSet.look_ahead`.
 
-    Examples
-    --------
     >>> import gymnasium as gym
     >>> env = gym.make("CliffWalking-v1")
     >>> env.reset(seed=0)[0]
@@ -51,14 +37,13 @@ class Clones:
         rng: np.random.Generator | None = None,
     ) -> None:
         if (save is None) != (restore is None):
-            raise ValueError(
-                f"save and restore go together, got only {'save' if restore is None else 'restore'}"
-            )
+            given = "save" if restore is None else "restore"
+            raise ValueError(f"save and restore go together, got only {given}")
         if not hasattr(env, "step"):
             raise ValueError(f"look-ahead needs the environment itself, got {type(env).__name__}")
         if int(getattr(env.action_space, "n", 0)) != n_actions:
             raise ValueError(
-                f"these options choose among {n_actions} actions, the environment has {env.action_space}"
+                f"these options choose among {n_actions} actions, not those of {env.action_space}"
             )
         self.env, self.n_actions, self.samples = env, n_actions, whole("samples", samples)
         self.save, self.restore = save, restore
@@ -74,10 +59,7 @@ class Clones:
             for action in range(self.n_actions):
                 first, second = self.attempt(action), self.attempt(action)
                 if not same(first[0], second[0]):
-                    raise ValueError(
-                        f"{name_of(self.env)} cannot be cloned: action {action} led two copies to different places; "
-                        "pass save= and restore= that keep its whole state, or learn the options (fitted.fit)"
-                    )
+                    raise ValueError(self._refused(f"action {action} led two copies to different places"))
             self._verified = True
         seeds = [None] if self.samples == 1 else [self.rng.integers(2**63) for _ in range(self.samples)]
         return [[self.attempt(action, seed)[0] for seed in seeds] for action in range(self.n_actions)]
@@ -111,14 +93,15 @@ class Clones:
         try:
             twin = copy.deepcopy(self.env, memo)
         except Exception as error:
-            raise ValueError(
-                f"{name_of(self.env)} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
-                "or learn the options (fitted.fit)"
-            ) from error
+            raise ValueError(self._refused(f"{type(error).__name__}: {error}")) from error
         if getattr(twin.unwrapped, "render_mode", None) is not None:
             # A look ahead is not shown.
             twin.unwrapped.render_mode = None
         return twin
+
+    def _refused(self, why: str) -> str:
+        remedy = "pass save= and restore= that keep its whole state, or learn the options (fitted.fit)"
+        return f"{name_of(self.env)} cannot be cloned ({why}): {remedy}"
 
 
 def same(a: Any, b: Any) -> bool:

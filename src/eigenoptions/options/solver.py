@@ -1,15 +1,14 @@
 """One solver for all purposes: optimal policies with the terminate action (paper, Section 3).
 
-The reward of a potential f is ``f(s') - f(s)`` and TERMINATE is worth 0 everywhere. `solve` finds the optimal
-policies of many purposes at once. An option may start where some action has q > 0 and stops where none has
-(Theorem 3.1: for gamma < 1 it stops somewhere; here it even ends with probability 1 from every state).
-Which values count as equal is decided by `options.ties`.
+The reward of a potential f is ``f(s') - f(s)`` and TERMINATE is worth 0. An option may start where some action has
+q > 0 and stops where none has (Theorem 3.1: for gamma < 1 it stops somewhere; here it even ends with probability 1
+from every state). `options.ties` decides which values are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,11 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from eigenoptions._checks import lock
+from eigenoptions._checks import lock, number
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
 from eigenoptions.options.ties import first_best, tolerance
 from eigenoptions.parallel import on_engine, pays, pmap
-
-if TYPE_CHECKING:
-    from eigenoptions._kernels.planning import Moves
 
 # Options per parallel job: as many as the kernel advances together.
 OPTIONS_PER_JOB = 8
@@ -63,9 +59,7 @@ def solve(
     gamma
         Discount in [0, 1): how far the option looks over a valley.
     tol
-        Least tolerance of ties, relative to max|f|. Values up to the tolerance go to TERMINATE, and of actions that
-        differ by no more the first is taken. None: 1e-12, or 1e-9 for potentials with an `accuracy`. The
-        tolerance is never below ten times the accuracy of a purpose (see `options.ties`).
+        Least tolerance of ties, relative to max|f|; see `options.ties`. None: 1e-12, or 1e-9 for eigenvectors.
     provenance
         Entries to record in the set besides gamma.
     progress
@@ -79,38 +73,40 @@ def solve(
     [[1, 1, 1, 1, -1]]
     """
     wanted, scales = _checked(mdp, purposes, gamma, tol)
-    n = len(wanted)
-    made = _allocated(mdp, n)
-    potentials: Sequence[Array] = [p.direction for p in wanted]
+    n, size, known = len(wanted), mdp.n_states, mdp.successors
+    policy = np.empty((n, size), dtype=np.min_scalar_type(-mdp.n_actions - 1))
+    value, mean_length = np.empty((n, size)), np.empty(n)
     shared: dict[str, Any] = {
         "mdp": mdp,
+        "potentials": [p.direction for p in wanted],
         "masks": [p.initiation for p in wanted],
         "gamma": float(gamma),
         "tolerances": tolerance(scales, [p.accuracy for p in wanted], tol),
-        "order": None if mdp.successors is None or not n else renumbered(mdp.successors),
+        "order": None if known is None or not n else renumbered(known),
     }
-    cost = mdp.n_states * n * (1 if mdp.successors is not None else STOCHASTIC_COST)
-    if not pays(SECONDS_PER_STATE * cost):
-        _solved((0, n), potentials, **shared, out=made, progress=progress)
+    on_workers = pays(SECONDS_PER_STATE * size * n * (STOCHASTIC_COST if known is None else 1))
+    share = OPTIONS_PER_JOB
+    if known is not None and not on_workers:
+        share *= max(1, STATES_PER_REPORT // (OPTIONS_PER_JOB * size))
+    jobs = [(low, min(low + share, n)) for low in range(0, n, share)]
+    done = 0
+
+    def keep(i: int, part: list[NDArray[Any]]) -> None:
+        nonlocal done
+        low, high = jobs[i]
+        policy[low:high], value[low:high], mean_length[low:high] = part
+        # Nothing is held twice.
+        part.clear()
+        done += high - low
+        if progress is not None:
+            progress(done, n)
+
+    if on_workers:
+        pmap(_solved, jobs, shared={**shared, "potentials": np.stack(shared["potentials"])}, arrived=keep)
     else:
-        jobs = [(low, min(low + OPTIONS_PER_JOB, n)) for low in range(0, n, OPTIONS_PER_JOB)]
-        done = 0
-
-        def keep(i: int, part: list[NDArray[Any]]) -> None:
-            nonlocal done
-            low, high = jobs[i]
-            for mine, theirs in zip(made, part, strict=True):
-                mine[low:high] = theirs
-            # Nothing is held twice.
-            part.clear()
-            done += high - low
-            if progress is not None:
-                progress(done, n)
-
-        shared["potentials"] = np.stack(potentials) if n else potentials
-        pmap(_solved, jobs, shared=shared, arrived=keep)
-    lock(made)
-    policy, value, mean_length = made
+        for i, job in enumerate(jobs):
+            keep(i, _solved(job, **shared))
+    lock((policy, value, mean_length))
     return OptionSet(
         policy,
         mdp.n_actions,
@@ -155,11 +151,8 @@ def lengths(mdp: MDP, policy: NDArray[np.integer[Any]]) -> Array:
 
 
 def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """An order of the states in which sweeps travel far, and the moves in that numbering.
-
-    Along a corridor values travel in one sweep only in breadth-first order; in open rooms the reading order is better.
-    The fixed point is the same in any order.
-    """
+    """An order of the states in which sweeps travel far, and the moves in that numbering."""
+    # Along a corridor values travel in one sweep only in breadth-first order; in open rooms reading order is better.
     n = len(successors)
     here = np.arange(n, dtype=np.int32)
     moving = successors != here[:, None]
@@ -175,44 +168,35 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
 
 def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> tuple[list[Purpose], Array]:
     """The purposes as a list, and max|f| of each, after all arguments have been found valid."""
-    if not (isinstance(gamma, int | float | np.floating | np.integer) and 0 <= gamma < 1):
-        raise ValueError(f"gamma must be in [0, 1), got {gamma!r}")
+    number("gamma", gamma)
+    if tol is not None:
+        number("tol", tol)
     if not isinstance(mdp, MDP):
-        raise TypeError(
-            f"solve takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
-        )
-    if tol is not None and not 0 <= tol < 1:
-        raise ValueError(f"tol must be in [0, 1), got {tol!r}")
+        raise TypeError(f"solve takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()")
     several = isinstance(purposes, Iterable) and not isinstance(purposes, Purpose)
     wanted = list(purposes) if several else [purposes]
     for p in wanted:
         if not isinstance(p, Purpose):
-            raise TypeError(
-                f"purposes must be Purpose objects, got {type(p).__name__}: make them with eigenpurposes(spectrum)"
-            )
+            kind = type(p).__name__
+            raise TypeError(f"purposes must be Purpose objects, got {kind}: make them with eigenpurposes")
         if np.shape(p.direction) != (mdp.n_states,):
-            raise ValueError(
-                f"purpose {p.label!r} is for another state space: its direction has shape "
-                f"{np.shape(p.direction)}, the MDP has {mdp.n_states} states"
-            )
+            both = f"its direction has shape {np.shape(p.direction)}, the MDP has {mdp.n_states} states"
+            raise ValueError(f"purpose {p.label!r} is for another state space: {both}")
         if not 0 <= p.accuracy < np.inf:
             raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
         if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
-    share = max(1, STATES_PER_REPORT // mdp.n_states)
-    parts = [wanted[first : first + share] for first in range(0, len(wanted), share)]
-    scales = [np.abs(np.stack([p.direction for p in part])).max(axis=1) for part in parts]
-    largest = np.concatenate(scales) if scales else np.empty(0)
+    # In parts, so that the potentials are not held twice.
+    part = max(1, STATES_PER_REPORT // mdp.n_states)
+    scales = [
+        np.abs(np.stack([p.direction for p in wanted[i : i + part]])).max(axis=1)
+        for i in range(0, len(wanted), part)
+    ]
+    largest = np.concatenate([*scales, np.empty(0)])
     if not np.isfinite(largest).all():
         label = wanted[int(np.argmin(np.isfinite(largest)))].label
         raise ValueError(f"purpose {label!r} has entries that are not finite numbers")
     return wanted, largest
-
-
-def _allocated(mdp: MDP, n: int) -> list[NDArray[Any]]:
-    """Arrays for policies, values and mean lengths of n options."""
-    shape = n, mdp.n_states
-    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
 
 
 def _solved(
@@ -223,45 +207,30 @@ def _solved(
     gamma: float,
     tolerances: Array,
     order: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
-    out: list[NDArray[Any]] | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> list[NDArray[Any]]:
-    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``; in `out` if given."""
+    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``."""
     from eigenoptions._kernels.planning import mean_lengths, moves, plan
 
-    low, high = job
-    made = _allocated(mdp, high - low) if out is None else out
-    known: Moves | None = None if order is None else moves(*order)
-    share = OPTIONS_PER_JOB
-    if known is not None:
-        share *= max(1, STATES_PER_REPORT // (OPTIONS_PER_JOB * mdp.n_states))
-    for first in range(low, high, share):
-        last = min(first + share, high)
-        policy, value, mean_length = (array[first - low : last - low] for array in made)
-        F = np.stack(potentials[first:last]).astype(np.float64, copy=False)
-        if known is not None:
-            plan(known, F, tolerances[first:last], gamma, policy, value)
-        else:
-            _solve_stochastic(mdp, F, gamma, tolerances[first:last], policy, value)
-        for row, v, mask in zip(policy, value, masks[first:last], strict=True):
-            if mask is not None:
-                row[~mask], v[~mask] = TERMINATE, 0.0
-        if known is not None:
-            mean_lengths(mdp.successors, policy, mean_length)
-        else:
-            mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
-        if progress is not None:
-            progress(last, high)
-    return made
+    chosen = slice(*job)
+    F = np.stack(potentials[chosen]).astype(np.float64, copy=False)
+    policy = np.empty(F.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
+    value, mean_length = np.empty(F.shape), np.empty(len(F))
+    if order is not None:
+        plan(moves(*order), F, tolerances[chosen], gamma, policy, value)
+    else:
+        _solve_stochastic(mdp, F, gamma, tolerances[chosen], policy, value)
+    for row, v, mask in zip(policy, value, masks[chosen], strict=True):
+        if mask is not None:
+            row[~mask], v[~mask] = TERMINATE, 0.0
+    if order is not None:
+        mean_lengths(mdp.successors, policy, mean_length)
+    else:
+        mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
+    return [policy, value, mean_length]
 
 
 def _solve_stochastic(
-    mdp: MDP,
-    F: Array,
-    gamma: float,
-    tolerances: Array,
-    policy: NDArray[np.integer[Any]],
-    value: Array,
+    mdp: MDP, F: Array, gamma: float, tolerances: Array, policy: NDArray[np.integer[Any]], value: Array
 ) -> None:
     """Sweeps bring the values close, policy iteration makes them exact, and the tie rule then takes the actions."""
     from eigenoptions._kernels.planning import climb_stochastic
@@ -279,12 +248,9 @@ def _solve_stochastic(
 
 
 def _optimal(mdp: MDP, e: Array, row: NDArray[np.intp], gamma: float, scale: float) -> Array:
-    """``(S, A)`` optimal action values, by policy iteration that begins with a policy row.
-
-    An action is replaced only by one that is better by more than rounding: so each policy is better than the one
-    before, and the iteration ends.
-    """
+    """``(S, A)`` optimal action values, by policy iteration that begins with a policy row."""
     states = np.arange(mdp.n_states)
+    # An action is replaced only by one that is better by more than this: each policy is better, the iteration ends.
     rounding = 4.0 * np.finfo(float).eps * scale / (1.0 - gamma)
     for _ in range(MAX_IMPROVEMENTS):
         acting = row >= 0
@@ -297,7 +263,7 @@ def _optimal(mdp: MDP, e: Array, row: NDArray[np.intp], gamma: float, scale: flo
             return q
         row = np.where(better, np.where(best > 0.0, q.argmax(axis=1), TERMINATE), row)
     raise ArithmeticError(
-        f"policy iteration did not end within {MAX_IMPROVEMENTS} improvements at gamma {gamma}: choose another gamma"
+        f"no fixed point within {MAX_IMPROVEMENTS} improvements at gamma {gamma}: change gamma"
     )
 
 

@@ -2,11 +2,10 @@
 
 An eigenvector f is known up to an error d in each entry, which differs between machines. The discounted rewards of an
 option telescope: ``u = v + f`` is a weighted mean of entries of f, and so is what arriving in a state is worth,
-``x = (1 - gamma) f + gamma u``. Both are therefore wrong by at most d, whatever gamma; ``q(s, a) = E[x(s')] - f(s)``
-and the difference of two action values of a state are wrong by at most 2 d. Values that are truly equal are found
-equal on every machine if the tolerance exceeds 2 d. Of those whose true difference is close to the tolerance, only a
-fraction of about d / tolerance can be judged differently; so the tolerance lies far above d and, on every maze
-studied, in the empty range between noise and true differences (1e-12 to 1e-9 of max|f|).
+``x = (1 - gamma) f + gamma u``. Both are wrong by at most d, whatever gamma; ``q(s, a) = E[x(s')] - f(s)`` and the
+difference of two action values by at most 2 d. Truly equal values are found equal on every machine if the tolerance
+exceeds 2 d; so that few others come close to it, it lies far above d, and on every maze studied in the empty range
+between noise and true differences (1e-12 to 1e-9 of max|f|).
 
 Following an action that is worse than the best by `slack`, the mean of u changes from a state to the next by at least
 ``(1 - gamma) v(s') - slack``. Around a circle these changes add up to zero, but with ``slack <= (1 - gamma) v / 4``
@@ -32,20 +31,11 @@ STEP = 100.0
 
 
 def tolerance(scale: ArrayLike, accuracy: ArrayLike, floor: float | None = None) -> NDArray[np.float64]:
-    """Difference up to which values of an option are equal.
+    """Difference up to which values of an option are equal: at least ten times the bound on the error of f.
 
-    Parameters
-    ----------
-    scale
-        max|f| of the potential, or one number per potential.
-    accuracy
-        Bound on the error of the entries of f (`Purpose.accuracy`); 0 for an exact potential. A larger one raises the
-        tolerance, which is at least ten times the bound.
-    floor
-        Least tolerance relative to `scale`; None: 1e-12 for exact potentials, 1e-9 for others.
+    `scale` is max|f|, `accuracy` the bound (`Purpose.accuracy`; 0 for an exact potential), one number or one per
+    potential; `floor` the least tolerance relative to `scale`, None: 1e-12 for exact potentials, 1e-9 for others.
 
-    Examples
-    --------
     >>> [f"{x:.0e}" for x in tolerance([2.0, 2.0, 2.0], [0.0, 1e-14, 1e-9])]
     ['2e-12', '2e-09', '2e-07']
     """
@@ -63,17 +53,9 @@ def first_best(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The first of the best actions, and whether it is better than TERMINATE, which is worth 0.
 
-    Parameters
-    ----------
-    q
-        ``(..., A)`` action values.
-    tolerance
-        Values that differ by no more are equal; one number, or one per row of `q`.
-    gamma
-        Discount of the values; 0 for the gain of a single step or of a look-ahead.
+    Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
+    is their discount; 0 for the gain of a single step or of a look-ahead.
 
-    Examples
-    --------
     >>> first, acts = first_best(np.array([[1.0, 1.0 + 1e-12, 0.0], [-1.0, 1e-12, 0.0]]), 1e-9)
     >>> first.tolist(), acts.tolist()
     ([0, 1], [True, False])
