@@ -168,7 +168,7 @@ class _Bounded:
         return int(full if size is None else size)
 
     def _scaled(self, obs: ArrayLike) -> NDArray[np.float64]:
-        rows = _rows(obs)
+        rows = flattened(obs)
         if self.low is not None and rows.shape[1] != len(self.low):
             raise ValueError(f"observations must have {len(self.low)} dimensions, got {rows.shape[1]}")
         if self.low is None:
@@ -380,7 +380,7 @@ def bounds(space: Any = None, obs: ArrayLike | None = None) -> tuple[tuple[float
     ((0.0, -3.0), (1.0, 2.0))
     """
     if space is None:
-        low, high = np.full((2, 0 if obs is None else _rows(obs).shape[1]), np.inf)
+        low, high = np.full((2, 0 if obs is None else flattened(obs).shape[1]), np.inf)
     elif hasattr(space, "low") and hasattr(space, "high"):
         low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
     else:
@@ -390,7 +390,7 @@ def bounds(space: Any = None, obs: ArrayLike | None = None) -> tuple[tuple[float
         if obs is None:
             first = int(np.flatnonzero(unbounded)[0])
             raise ValueError(f"dimension {first} of the observations has no bounds: give low and high")
-        seen = _rows(obs)
+        seen = flattened(obs)
         if seen.shape[1:] != low.shape or not len(seen):
             raise ValueError(f"observations of shape {np.shape(obs)} do not fit {len(low)} dimensions")
         low[unbounded], high[unbounded] = seen.min(axis=0)[unbounded], seen.max(axis=0)[unbounded]
@@ -453,7 +453,7 @@ def rows_of(features: Map, obs: Any, n_features: int | None = None, count: int |
     return phi
 
 
-def _rows(obs: ArrayLike) -> NDArray[np.float64]:
+def flattened(obs: ArrayLike) -> NDArray[np.float64]:
     """``(N, D)`` floats of a batch of observations, checked."""
     given = np.asarray(obs)
     if given.dtype.kind not in "biuf":

@@ -48,10 +48,8 @@ class Source:
     kind
         ``"table"``: the exact MDP, given or read from a maze or an environment's table. ``"explored"``: the exact MDP
         of a deterministic environment, found by trying every action. ``"samples"``: no MDP is known.
-    mdp
-        The MDP; None for samples.
-    data
-        What was given: for samples, transitions or an environment.
+    mdp, data
+        The MDP, None for samples; and what was given: for samples, transitions or an environment.
 
     Examples
     --------
@@ -159,41 +157,27 @@ def discover(
 def read_source(
     source: Any, sample: bool = False, *, rng: int | np.random.Generator = 0, progress: Progress | None = None
 ) -> Source:
-    """The MDP of a source, if it has one: exact where there is a table, sampled otherwise.
+    """The MDP of a source of `discover`, if it has one: exact where there is a table, sampled otherwise.
 
-    Parameters
-    ----------
-    source
-        As in `discover`.
-    sample
-        Do not look for an MDP where the source can be sampled.
-    rng
-        Seed of maps by rule.
-    progress
-        Called with the numbers of states expanded and found, while an environment is explored.
+    With `sample` no MDP is looked for where the source can be sampled. `rng` is the seed of maps by rule; `progress` is
+    called with the numbers of states expanded and found, while an environment is explored.
 
-    Examples
-    --------
     >>> read_source("i-maze")
     Source(kind='table', mdp=MDP(i-maze: 19 states, 4 actions, deterministic, start 16, goal 2), data='i-maze')
     """
-    if isinstance(source, str | Path) and not _is_environment_id(source):
-        mdp = maze(source, rng=rng)
+    is_map = isinstance(source, str | Path) and not _is_environment_id(source)
+    if is_map or isinstance(source, MDP):
+        mdp = maze(source, rng=rng) if is_map else source
         return Source("samples", None, mdp) if sample else Source("table", mdp, source)
-    if isinstance(source, MDP):
-        return Source("samples", None, source) if sample else Source("table", source, source)
     vector = hasattr(source, "single_observation_space")
     if isinstance(source, str) or callable(source) or (hasattr(source, "step") and not vector):
         return Source("samples", None, source) if sample else _exact(source, progress)
-    if (
-        isinstance(source, Transitions)
-        or vector
-        or (hasattr(source, "__iter__") and not hasattr(source, "dtype"))
-    ):
+    array = hasattr(source, "dtype")
+    if vector or isinstance(source, Transitions) or (hasattr(source, "__iter__") and not array):
         return Source("samples", None, source)
-    kind = "an array" if hasattr(source, "dtype") else type(source).__name__
+    kind = "an array" if array else type(source).__name__
     raise TypeError(
-        f"discover takes an MDP, a maze, Transitions or an environment, got {kind}: make an MDP of it first"
+        f"discover takes an MDP, a maze, Transitions or an environment, got {kind}: make an MDP of it"
     )
 
 
@@ -234,7 +218,7 @@ def _sampled(
     if not method.samples:
         names = ", ".join(name for name in method_names() if declared(name).samples)
         raise ValueError(
-            f"from samples only these methods work: {names}, not {method.name!r}; make an MDP with from_env first"
+            f"from samples only these methods work: {names}, not {method.name!r}; make an MDP first"
         )
     if method.name != "eigen":
         settings["method"] = method

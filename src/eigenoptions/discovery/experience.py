@@ -16,9 +16,9 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import one_of, whole
 from eigenoptions.discovery.methods import Method
-from eigenoptions.features import Map, OneHot, named, rows_of, settings_of
+from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
 from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.options import OptionSet, Purpose, eigenpurposes
+from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.fitted import FitSettings, checked_actions, fit
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.solver import solve
@@ -29,6 +29,8 @@ from eigenoptions.spectra.rows import UniqueRows
 POLICIES = ("learned", "look-ahead")
 # The feature map of observations that are not numbered, where none is given.
 DEFAULT_FEATURES = "fourier"
+# Provenance of options from samples.
+ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
 # Default number of cells along a dimension, and of transitions of one action kept in each.
 CELLS, PER_CELL = 40, 4
 
@@ -38,19 +40,12 @@ Array = NDArray[np.float64]
 class TableExperience:
     """Transitions of an environment whose states are numbered (Section 5.1).
 
-    Parameters
-    ----------
-    n_states, n_actions
-        Size of the table.
-    coords
-        ``(S, 2)`` for pictures, or None.
-
     Attributes
     ----------
-    gram
-        The stream of differences.
-    n_transitions
-        Number of transitions added.
+    n_states, n_actions, coords
+        Size of the table, and ``(S, 2)`` coordinates of its states for pictures, or None.
+    gram, n_transitions
+        The stream of differences, and the number of transitions added.
     seen
         ``(S,)`` whether each state was seen.
 
@@ -119,7 +114,8 @@ class TableExperience:
         n = _how_many(n_options, len(active), first, both_signs, at_most)
         found = self.spectrum(first - (-n // (2 if both_signs else 1)))
         purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
-        made = solve(self.mdp(), purposes, gamma, provenance={**_origin(self), **(provenance or {})})
+        about = {**ORIGIN, "transitions": self.n_transitions, **(provenance or {})}
+        made = solve(self.mdp(), purposes, gamma, provenance=about)
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         return replace(made, state_space="")
 
@@ -190,10 +186,8 @@ class FeatureExperience:
 
     Parameters
     ----------
-    features
-        The map phi.
-    n_actions
-        Number of actions.
+    features, n_actions
+        The map phi, and the number of actions.
     whiten
         Functions ``e . phi`` have variance 1 (see `Gram.spectrum`); False: directions e of length 1, as in the paper.
     cells, each
@@ -202,10 +196,8 @@ class FeatureExperience:
 
     Attributes
     ----------
-    gram
-        The stream of differences.
-    n_transitions
-        Number of transitions added.
+    gram, n_transitions
+        The stream of differences, and the number of transitions added.
 
     Examples
     --------
@@ -255,12 +247,8 @@ class FeatureExperience:
         """Add a batch of transitions."""
         action, _ = checked_actions(batch, self.n_actions)
         chosen = self._new(np.asarray(batch.obs), action)
-        part = Transitions(
-            batch.obs[chosen],
-            action[chosen],
-            batch.next_obs[chosen],
-            np.asarray(batch.terminated, np.bool_)[chosen],
-        )
+        ended = np.asarray(batch.terminated, np.bool_)
+        part = Transitions(*(x[chosen] for x in (batch.obs, action, batch.next_obs, ended)))
         if len(part):
             phi = rows_of(self.features, part.obs, self.gram.n_features or None)
             self.gram.add(phi, rows_of(self.features, part.next_obs, phi.shape[1]))
@@ -279,20 +267,6 @@ class FeatureExperience:
             metric = square / n - np.outer(mean, mean)
         return replace(self.gram.spectrum(k, metric=metric), features=self.features)
 
-    def purposes(
-        self,
-        n_options: int | None = None,
-        *,
-        both_signs: bool = True,
-        skip_zero: bool = True,
-        at_most: bool = False,
-    ) -> list[Purpose]:
-        """Eigenpurposes, as directions in feature space."""
-        found = self.spectrum()
-        first = found.n_zero if skip_zero else 0
-        n = _how_many(n_options, len(found.values), first, both_signs, at_most)
-        return eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
-
     def options(
         self,
         n_options: int | None = None,
@@ -307,8 +281,11 @@ class FeatureExperience:
     ) -> LinearOptionSet:
         """Eigenoptions of the samples: learned by `fit`, with its settings, or to be bound for look-ahead."""
         one_of("policy", policy, POLICIES)
-        purposes = self.purposes(n_options, both_signs=both_signs, skip_zero=skip_zero, at_most=at_most)
-        about = {**_origin(self), "whiten": self.whiten, **(provenance or {})}
+        found = self.spectrum()
+        first = found.n_zero if skip_zero else 0
+        n = _how_many(n_options, len(found.values), first, both_signs, at_most)
+        purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
+        about = {**ORIGIN, "transitions": self.n_transitions, "whiten": self.whiten, **(provenance or {})}
         if policy == "look-ahead":
             return linear_options(purposes, self.features, self.n_actions, about)
         how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
@@ -320,21 +297,16 @@ class FeatureExperience:
             # The features check whether these are observations at all.
             rows_of(self.features, obs)
             return np.arange(len(obs))
-        x = obs.reshape(len(obs), -1).astype(np.float64)
-        if not np.isfinite(x).all():
-            row, column = np.argwhere(~np.isfinite(x))[0]
-            raise ValueError(
-                f"observation {row} has {x[row, column]} in dimension {column}: it must be finite"
-            )
+        x = flattened(obs)
         if self._box is None:
-            low, high = getattr(self.features, "low", None), getattr(self.features, "high", None)
+            low, high = (getattr(self.features, end, None) for end in ("low", "high"))
             if low is None or high is None:
                 low, high = x.min(axis=0), x.max(axis=0)
-            low, high = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
-            self._box = low, self.cells / np.where(high > low, high - low, 1.0)
-        if x.shape[1] != len(self._box[0]):
-            raise ValueError(f"observations must have {len(self._box[0])} dimensions, got {x.shape[1]}")
+            extent = np.subtract(high, low)
+            self._box = np.array(low, dtype=np.float64), self.cells / np.where(extent > 0, extent, 1.0)
         low, scale = self._box
+        if x.shape[1] != len(low):
+            raise ValueError(f"observations must have {len(low)} dimensions, got {x.shape[1]}")
         cell = np.column_stack([np.floor((x - low) * scale).astype(np.int64), action]).astype(np.uint64)
         slots = self._places.insert(np.arange(len(cell) + 1) * cell.shape[1], cell.ravel())
         if self.each is None:
@@ -358,21 +330,10 @@ def experience(
 ) -> Experience:
     """Experience for the observations of a Gymnasium space: a table where they are Discrete, else features.
 
-    Parameters
-    ----------
-    space
-        Space of the observations; None: determined by `first`.
-    n_actions
-        Number of actions.
-    features
-        The map phi, its name, or None: one-hot states where they are numbered, else ``"fourier"``.
-    first
-        Transitions from which bounds that are not finite are taken.
-    settings
-        Settings of the named map (`order`, `tiles`, ...), and of `FeatureExperience`.
+    `features` is the map phi, its name, or None: one-hot states where they are numbered, else ``"fourier"``. The space
+    (if it is None) and bounds that are not finite are taken from the `first` transitions. `settings` are those of
+    the named map (`order`, `tiles`, ...) and of `FeatureExperience`.
 
-    Examples
-    --------
     >>> from gymnasium.spaces import Box, Discrete
     >>> type(experience(Discrete(5), 2, None)).__name__
     'TableExperience'
@@ -401,16 +362,6 @@ def experience_settings(features: str | Map | None) -> tuple[str, ...]:
     """
     name = DEFAULT_FEATURES if features is None else features
     return (*FeatureExperience.settings, *(settings_of(name) if isinstance(name, str) else ()))
-
-
-def _origin(past: Experience) -> dict[str, Any]:
-    """Provenance of options from samples."""
-    return {
-        "method": "eigen",
-        "source": "samples",
-        "operator": "incidence",
-        "transitions": past.n_transitions,
-    }
 
 
 def _how_many(n_options: int | None, k: int, first: int, both_signs: bool, at_most: bool) -> int:

@@ -29,16 +29,11 @@ class Snapshot:
 
     Attributes
     ----------
-    round
-        Number of the round, from 1.
-    steps
-        Primitive steps so far.
-    seen
-        States seen so far; with features, cells of the observations.
-    differences
-        Distinct differences phi(s') - phi(s) so far: rows of the incidence matrix.
-    transitions
-        Transitions of this round.
+    round, transitions
+        Number of the round, from 1, and its transitions.
+    steps, seen, differences
+        So far: primitive steps, states seen (with features, cells of the observations), and distinct differences
+        phi(s') - phi(s), which are the rows of the incidence matrix.
     options
         Options that the next round explores with. None while no transition has changed a feature.
 
@@ -71,7 +66,7 @@ def cycle(
     rng: int | np.random.Generator = 0,
     **settings: Any,
 ) -> Iterator[Snapshot]:
-    """Explore, derive options from the transitions, explore further with them, and so on (Section 7).
+    """Explore, derive options from the transitions, explore further with them, and so on: one snapshot per round.
 
     Parameters
     ----------
@@ -83,21 +78,14 @@ def cycle(
         Primitive steps per round. In a table the walk continues where it was; other environments are reset each round.
     rounds
         Number of rounds; None: no limit.
-    features
-        As in `from_transitions`: None for numbered states, a name, or a function of observations.
+    features, rng
+        As in `discover`.
     option_chance
         Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
         the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
         between ends of the known part, and less is seen than without options (see ``examples/exploration.py``).
-    rng
-        Seed or random generator.
     settings
         `n_envs` and `max_episode_steps` as in `envs.collect`; the others as in `from_transitions`.
-
-    Yields
-    ------
-    Snapshot
-        One per round.
 
     Examples
     --------

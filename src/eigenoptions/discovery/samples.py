@@ -59,18 +59,14 @@ def from_transitions(
     ----------
     transitions
         A batch, or an iterable of batches (a `Recording`, a `stream`), of which one is in memory at a time.
-    n_options
-        Number of options, both signs counted; None for all that the samples determine.
+    n_options, gamma
+        As in `discover`.
     features
         The map phi: a function from a batch of observations to ``(N, d)``, or a name of `features.MAPS` (``"fourier"``,
         ``"tiles"``, ...). None: one-hot where observations are state numbers, else ``"fourier"``.
-    space
-        Space of the observations, for the number of states and the bounds of features. None: both are taken from the
-        first batch.
-    n_actions
-        Number of actions; None: the largest in the first batch, plus one.
-    gamma
-        Discount of the purposes; None: 0.9 for a table, 0.99 for features.
+    space, n_actions
+        Space of the observations, for the number of states and the bounds of features, and number of actions. None:
+        they are taken from the first batch.
     provenance
         Entries to record in the set beside the settings.
     settings
@@ -82,8 +78,7 @@ def from_transitions(
     Returns
     -------
     OptionSet or LinearOptionSet
-        An `OptionSet` where states are numbered: purposes of the sampled graph, solved on the sampled MDP. Otherwise a
-        `LinearOptionSet`.
+        The former where states are numbered: purposes of the sampled graph, solved on the sampled MDP.
 
     Examples
     --------
@@ -148,15 +143,12 @@ def from_samples(
         An id, an environment, a function that creates one, a vector environment, or an `MDP`.
     n_options, features
         As in `from_transitions`. Dict observations need a function.
-    steps
-        Number of transitions to sample.
-    rng, progress
-        As in `envs.collect`.
+    steps, rng, progress
+        Number of transitions to sample; the others as in `envs.collect`.
     settings
         `n_envs` (copies sampled together: 8, or 1 for an environment that is given as an object), `max_episode_steps`
-        as in `envs.collect`; the others as in `from_transitions`. With ``policy="look-ahead"``
-        the options are bound to `env` if it is an environment; otherwise bind them later, with
-        ``options.look_ahead(env)``.
+        as in `envs.collect`; the others as in `from_transitions`. With ``policy="look-ahead"`` the options are bound to
+        `env` if it is an environment; otherwise bind them later, with ``options.look_ahead(env)``.
 
     Examples
     --------
@@ -189,7 +181,7 @@ def from_samples(
 
 
 def is_environment(source: Any) -> bool:
-    """Whether this is an environment itself, not its id nor a function or class that creates it."""
+    """Whether this is an environment, not its id nor a function or class that creates it."""
     return hasattr(source, "step") and not isinstance(source, type)
 
 
@@ -249,9 +241,9 @@ def gather(
 ) -> Gram:
     """One `Gram` of transitions in many files, or computed by workers (Section 5.1).
 
-    Each worker computes the set of differences in its parts; the sets are then joined by content, so a difference that
-    several of them found still counts once. The result is that of one stream over all parts in their order, to the
-    last bit: with `dedupe` for every distribution of the parts, and on every engine.
+    The sets of differences that workers find are joined by content: a difference that several found counts once. The
+    result is that of one stream over all parts in their order, to the last bit: with `dedupe` for every distribution of
+    the parts, and on every engine.
 
     Parameters
     ----------
@@ -285,8 +277,8 @@ def gather(
         raise ValueError("there is nothing to gather: give at least one file, batch or function")
     if current().name == "serial" and dedupe:
         for i, span in enumerate(spans):
-            for before, after in _pairs(span):
-                total.add(before, after)
+            for pair in _pairs(span):
+                total.add(*pair)
             if progress is not None:
                 progress(i + 1, len(spans))
         return total
@@ -305,13 +297,8 @@ def gather(
     # jobs, the fewer copies of a difference are sent; but there must be enough for all workers.
     many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS_WITHOUT_DEDUPE
     bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
-    pmap(
-        _gathered,
-        [spans[low:high] for low, high in pairwise(bounds.tolist())],
-        shared={"make": make},
-        progress=progress,
-        arrived=join,
-    )
+    jobs = [spans[low:high] for low, high in pairwise(bounds.tolist())]
+    pmap(_gathered, jobs, shared={"make": make}, progress=progress, arrived=join)
     return total
 
 
@@ -319,8 +306,8 @@ def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
     """The stream over the parts of a job, in a list so that the receiver can release it."""
     gram = Gram(**make)
     for span in job:
-        for before, after in _pairs(span):
-            gram.add(before, after)
+        for pair in _pairs(span):
+            gram.add(*pair)
     return [gram]
 
 
@@ -356,10 +343,8 @@ def _spans(parts: Any) -> list[Any]:
     rows = np.load(path, mmap_mode="r", allow_pickle=False)
     if rows.ndim not in (2, 3) or rows.shape[1] != 2:
         raise ValueError(f"{path} must hold (N, 2) states or (N, 2, d) features, it holds {rows.shape}")
-    return [
-        (str(path), low, min(low + MAX_ROWS_IN_MEMORY, len(rows)))
-        for low in range(0, max(len(rows), 1), MAX_ROWS_IN_MEMORY)
-    ]
+    share = MAX_ROWS_IN_MEMORY
+    return [(str(path), low, min(low + share, len(rows))) for low in range(0, max(len(rows), 1), share)]
 
 
 def _pairs(span: Any) -> Iterator[tuple[Any, Any]]:
