@@ -1,8 +1,7 @@
 """Feature maps: from batches of observations ``(N, ...)`` to rows phi(s) ``(N, d)`` (paper, Section 5.2).
 
-One-hot states and tiles are sparse, bits are booleans, the others floats; any function of a batch is a feature map too.
-The maps here are frozen records with a name, so that an options file can hold them. `MAPS` is their registry: a class
-with the decorator `register`, a class attribute `name` and a class method `for_space` is all that a new map needs.
+Any function of a batch is a feature map. The maps here are frozen records with a name, so that an options file can hold
+them. `MAPS` is their registry: a new map is a class with the decorator `register`, a `name` and a method `for_space`.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 def map_class(name: str) -> Any:
-    """The feature map with a name; raises ValueError where there is none."""
+    """The feature map with a name."""
     if name not in MAPS:
         raise ValueError(f"features must be one of {', '.join(MAPS)} or a function, got {name!r}")
     if isinstance(MAPS[name], str):
@@ -87,7 +86,7 @@ class OneHot:
 
     @classmethod
     def for_space(cls, space: Any, obs: ArrayLike | None = None) -> Self:
-        """One feature per number of a Discrete space; without a space, up to the largest of `obs`."""
+        """One feature per number of a Discrete space; without one, up to the largest of `obs`."""
         if space is None and obs is not None:
             return cls(int(np.max(obs)) + 1)
         if not hasattr(space, "n") or space.shape:
@@ -127,9 +126,9 @@ class Bits:
         if given.ndim < 2 or given.dtype not in (np.uint8, np.bool_):
             raise ValueError(f"bits need bytes (uint8) of shape (N, ...), got {given.dtype} {given.shape}")
         flat = given.reshape(len(given), -1)
-        if flat.dtype == np.bool_:
-            return flat
-        return np.unpackbits(flat, axis=1, bitorder="little").astype(np.bool_)
+        return (
+            flat if flat.dtype == np.bool_ else np.unpackbits(flat, axis=1, bitorder="little").view(np.bool_)
+        )
 
 
 @dataclass(frozen=True)
@@ -152,13 +151,14 @@ class _Bounded:
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
             raise ValueError("low and high go together: give both or neither")
-        for end in ("low", "high") if self.low is not None else ():
+        if self.low is None:
+            return
+        for end in ("low", "high"):
             given = np.asarray(getattr(self, end), dtype=np.float64)
             if given.ndim != 1 or not given.size or not np.isfinite(given).all():
                 raise ValueError(f"{end} must be finite, one number per dimension, got {getattr(self, end)}")
             object.__setattr__(self, end, tuple(given.tolist()))
-        ordered = self.low is None or (len(self.low) == len(self.high) and np.less(self.low, self.high).all())
-        if not ordered:
+        if len(self.low) != len(self.high) or not np.less(self.low, self.high).all():
             raise ValueError(f"low must be below high in every dimension, got {self.low} and {self.high}")
 
     @property
@@ -169,10 +169,10 @@ class _Bounded:
 
     def _scaled(self, obs: ArrayLike) -> NDArray[np.float64]:
         rows = flattened(obs)
-        if self.low is not None and rows.shape[1] != len(self.low):
-            raise ValueError(f"observations must have {len(self.low)} dimensions, got {rows.shape[1]}")
         if self.low is None:
             return rows
+        if rows.shape[1] != len(self.low):
+            raise ValueError(f"observations must have {len(self.low)} dimensions, got {rows.shape[1]}")
         low = np.array(self.low)
         return np.asarray(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
 
@@ -206,18 +206,9 @@ class Raw(_Bounded):
 class Fourier(_Bounded):
     """Cosines ``cos(pi c . x)`` of the scaled observation x, c whole numbers up to `order` (Konidaris et al., 2011).
 
-    Attributes
-    ----------
-    low, high
-        Ends of each dimension, scaled to 0 and 1.
-    order
-        Largest entry of c.
-    coupled
-        Most entries of c that are not zero: with 2 there are ``1 + D n + D (D - 1) / 2 n^2`` features of D dimensions
-        instead of ``(n + 1)^D``.
+    At most `coupled` entries of c are not zero: with 2, order n and D dimensions there are ``1 + D n + D (D - 1) / 2 n^2``
+    features instead of ``(n + 1)^D``. The ends of each dimension, `low` and `high`, are scaled to 0 and 1.
 
-    Examples
-    --------
     >>> Fourier((0.0, 0.0), (1.0, 1.0), order=2)(np.array([[0.0, 1.0]])).round(12).tolist()
     [[1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0]]
     """
@@ -250,18 +241,10 @@ class Fourier(_Bounded):
 class Tiles(_Bounded):
     """Tile coding: several grids over the observations, each shifted a little; one tile of each is on. Sparse.
 
-    Attributes
-    ----------
-    low, high, tiles
-        Ends of each dimension, and the number of tiles along it.
-    tilings
-        Number of grids; grid t is shifted by ``t (1, 3, 5, ...) / tilings`` tiles, so that no two coincide.
-    size
-        Number of features into which tiles are hashed, where two may share one by chance; None: no hashing,
-        ``tilings * (tiles + 1)^D`` features.
+    There are `tiles` along each dimension, from `low` to `high`. Of `tilings` grids, grid t is shifted by
+    ``t (1, 3, 5, ...) / tilings`` tiles, so that no two coincide. Tiles are hashed into `size` features, where two may
+    share one by chance; None: no hashing, ``tilings * (tiles + 1)^D`` features.
 
-    Examples
-    --------
     >>> grid = Tiles((0.0, 0.0), (1.0, 1.0), tiles=2, tilings=2)
     >>> grid.n_features, np.flatnonzero(grid(np.array([[0.1, 0.9]])).toarray()).tolist()
     (18, [1, 11])
@@ -276,10 +259,8 @@ class Tiles(_Bounded):
         super().__post_init__()
         _check_sizes(self, "tiles", "tilings", "size")
         if self.size is None and self.n_features > 2**31:
-            raise ValueError(
-                f"{self.tilings} tilings of {self.tiles + 1}^{len(self.low)} tiles are too many to number: give size, "
-                "and tiles are hashed"
-            )
+            many = f"{self.tilings} tilings of {self.tiles + 1}^{len(self.low)} tiles"
+            raise ValueError(f"{many} are too many to number: give size, and tiles are hashed")
 
     @property
     def full_size(self) -> int:
@@ -290,10 +271,10 @@ class Tiles(_Bounded):
         """``(N, D)`` to ``(N, d)``, with `tilings` ones per row."""
         x = self._scaled(obs) * self.tiles
         n, width = x.shape
-        steps = np.arange(self.tilings)[:, None] * (2 * np.arange(width) + 1) % self.tilings
+        grid = np.arange(self.tilings)
+        steps = grid[:, None] * (2 * np.arange(width) + 1) % self.tilings
         # (N, tilings, D), in 0..tiles
         at = np.floor(x[:, None, :] + steps / self.tilings).astype(np.int64)
-        grid = np.arange(self.tilings)
         if self.size is None:
             place = np.ravel_multi_index(tuple(np.moveaxis(at, 2, 0)), (self.tiles + 1,) * width)
             index = grid * (self.tiles + 1) ** width + place
@@ -314,17 +295,9 @@ class Tiles(_Bounded):
 class RBF(_Bounded):
     """Radial basis functions: Gaussian bumps ``exp(-|x - c|^2 / (2 w^2))`` of the scaled observation x.
 
-    Attributes
-    ----------
-    low, high, grid
-        Ends of each dimension, and the number of centres c along it.
-    size, seed
-        Number of centres drawn uniformly at random in place of the grid, and their seed; None for the grid.
-    width
-        Standard deviation w in units of the distance between neighbouring centres.
+    The centres c are a `grid` of so many along each dimension, from `low` to `high`; with a `size` they are so many
+    drawn uniformly at random from `seed`. `width` is w in units of the distance between neighbouring centres.
 
-    Examples
-    --------
     >>> RBF((0.0,), (1.0,), grid=3)(np.array([[0.5]])).round(3).tolist()
     [[0.607, 1.0, 0.607]]
     """
@@ -341,10 +314,8 @@ class RBF(_Bounded):
         object.__setattr__(self, "seed", whole("seed", self.seed, 0))
         if not 0 < self.width < np.inf:
             raise ValueError(f"width must be a positive number, got {self.width!r}")
-        if self.n_features > MAX_FEATURES:
-            raise ValueError(
-                f"{self.n_features} centres are more than {MAX_FEATURES}: lower grid or give size"
-            )
+        if (n := self.n_features) > MAX_FEATURES:
+            raise ValueError(f"{n} centres are more than {MAX_FEATURES}: lower grid or give size")
 
     @property
     def full_size(self) -> int:

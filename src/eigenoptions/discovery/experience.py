@@ -247,8 +247,8 @@ class FeatureExperience:
         """Add a batch of transitions."""
         action, _ = checked_actions(batch, self.n_actions)
         chosen = self._new(np.asarray(batch.obs), action)
-        ended = np.asarray(batch.terminated, np.bool_)
-        part = Transitions(*(x[chosen] for x in (batch.obs, action, batch.next_obs, ended)))
+        ended = np.asarray(batch.terminated, np.bool_)[chosen]
+        part = Transitions(batch.obs[chosen], action[chosen], batch.next_obs[chosen], ended)
         if len(part):
             phi = rows_of(self.features, part.obs, self.gram.n_features or None)
             self.gram.add(phi, rows_of(self.features, part.next_obs, phi.shape[1]))
