@@ -206,7 +206,7 @@ class Raw(_Bounded):
 class Fourier(_Bounded):
     """Cosines ``cos(pi c . x)`` of the scaled observation x, c whole numbers up to `order` (Konidaris et al., 2011).
 
-    At most `coupled` entries of c are not zero: with 2, order n and D dimensions there are ``1 + D n + D (D - 1) / 2 n^2``
+    At most `coupled` entries of c are not zero: with 2, order n and D dimensions ``1 + D n + D (D - 1) / 2 n^2``
     features instead of ``(n + 1)^D``. The ends of each dimension, `low` and `high`, are scaled to 0 and 1.
 
     >>> Fourier((0.0, 0.0), (1.0, 1.0), order=2)(np.array([[0.0, 1.0]])).round(12).tolist()
