@@ -6,7 +6,7 @@ import hashlib
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.image import imread
 import eigenoptions as eo
 from eigenoptions import evaluation, parallel, plots
 from eigenoptions._kernels.planning import LANES
-from eigenoptions.cli import Diffusion, Discover, main
+from eigenoptions.cli import main
 from eigenoptions.discovery import samples as sampling
 from eigenoptions.discovery.samples import gather
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
@@ -338,7 +338,7 @@ def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp
 def test_many_stops_are_counted_and_the_first_listed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eigenoptions.cli.skills.LISTED", 3)
+    monkeypatch.setattr("eigenoptions.cli.discover.MAX_STOPS", 3)
     main(["discover", "open:20x20", "-n", "1", "--gamma", "0", "--json"])
     row = json.loads(capsys.readouterr().out)["options"][0]
     options = eo.discover(eo.maze(maps.open_map(20, 20)), 1, gamma=0.0)
@@ -359,8 +359,3 @@ def test_maps_that_cannot_be_made_are_refused(
 ) -> None:
     assert main(["discover", name]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_commands_offer_every_engine() -> None:
-    for command in (Discover, Diffusion):
-        assert get_args(get_type_hints(command)["engine"]) == ENGINES

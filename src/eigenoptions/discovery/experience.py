@@ -18,7 +18,7 @@ from eigenoptions._checks import one_of, whole
 from eigenoptions.discovery.methods import Method
 from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
 from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.options import OptionSet, eigenpurposes
+from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.fitted import FitSettings, checked_actions, fit
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.solver import solve
@@ -150,9 +150,9 @@ class TableExperience:
         inside = {name: self._restricted(value, states) for name, value in settings.items()}
         found = method.purposes(known, n_options, np.random.default_rng(0), **inside)
         gamma = method.default_gamma(known) if gamma is None else gamma
-        about = {**_origin(self), "method": method.name, **(provenance or {})}
-        del about["operator"]
-        made = solve(full, [self._lifted(p, states) for p in found], gamma, provenance=about)
+        about = {"method": method.name, "source": "samples", "transitions": self.n_transitions}
+        purposes = [self._lifted(p, states) for p in found]
+        made = solve(full, purposes, gamma, provenance={**about, **(provenance or {})})
         return replace(made, state_space="")
 
     def _restricted(self, value: Any, states: NDArray[np.intp]) -> Any:
