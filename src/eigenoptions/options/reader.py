@@ -90,7 +90,8 @@ def load_linear_options(
         if phi is None:
             raise files.DamagedFileError(f"{path} is damaged: it names no features")
         fields: dict[str, Any] = {**arrays, **_fields(header, "n_actions", "provenance")}
-        return LinearOptionSet(features=phi, basis=recalled(header["basis"], basis), **fields)
+        psi = recalled(header["basis"], basis)
+        return LinearOptionSet(features=phi, basis=psi, model=None, **fields)
 
 
 def _fields(header: dict[str, Any], *plain: str) -> dict[str, Any]:
