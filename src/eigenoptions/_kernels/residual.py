@@ -49,35 +49,30 @@ def inverse_root(degree):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def residual(indptr, indices, weights, degree, high, low, X, Y, values):  # type: ignore[no-untyped-def]
-    """``S (D - W) S (X + Y) - (X + Y) values``, rounded, for columns (n, b) and the diagonal S = high + low."""
-    n, b = X.shape
-    P, Q, R = np.empty((n, b)), np.empty((n, b)), np.empty((n, b))
-    for i in range(n):
-        for c in range(b):
-            p, e = _product(X[i, c], high[i])
-            P[i, c], Q[i, c] = p, e + (X[i, c] * low[i] + Y[i, c] * high[i])
-    total, rest = np.empty(b), np.empty(b)
-    for i in range(n):
-        for c in range(b):
-            p, e = _product(degree[i], P[i, c])
-            total[c], rest[c] = p, e + degree[i] * Q[i, c]
-        for k in range(indptr[i], indptr[i + 1]):
-            w, j = weights[k], indices[k]
-            if w == 1.0:
-                for c in range(b):
-                    t, f = _sum(total[c], -P[j, c])
-                    total[c] = t
-                    rest[c] += f - Q[j, c]
-            else:
-                for c in range(b):
-                    p, e = _product(w, P[j, c])
-                    t, f = _sum(total[c], -p)
-                    total[c] = t
-                    rest[c] += f - (e + w * Q[j, c])
-        for c in range(b):
-            p, e = _product(total[c], high[i])
-            q, f = _product(values[c], X[i, c])
+    """``S (D - W) S x - value x``, rounded, for each row x of X + Y (b, n), with the diagonal S = high + low."""
+    b, n = X.shape
+    R = np.empty((b, n))
+    P, Q = np.empty(n), np.empty(n)
+    for c in range(b):
+        x, y, value = X[c], Y[c], values[c]
+        for i in range(n):
+            p, e = _product(x[i], high[i])
+            P[i], Q[i] = p, e + (x[i] * low[i] + y[i] * high[i])
+        for i in range(n):
+            total, rest = _product(degree[i], P[i])
+            rest += degree[i] * Q[i]
+            for k in range(indptr[i], indptr[i + 1]):
+                w, j = weights[k], indices[k]
+                if w == 1.0:
+                    total, f = _sum(total, -P[j])
+                    rest += f - Q[j]
+                else:
+                    p, e = _product(w, P[j])
+                    total, f = _sum(total, -p)
+                    rest += f - (e + w * Q[j])
+            p, e = _product(total, high[i])
+            q, f = _product(value, x[i])
             t, g = _sum(p, -q)
-            small = (e - f) + (total[c] * low[i] + rest[c] * high[i]) - values[c] * Y[i, c]
-            R[i, c] = t + (g + small)
+            small = (e - f) + (total * low[i] + rest * high[i]) - value * y[i]
+            R[c, i] = t + (g + small)
     return R

@@ -28,6 +28,7 @@ from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
     DENSE_UP_TO_STATES,
     MAX_DENSE_STATES,
+    MAX_RESIDUAL,
     Laplacian,
     dense,
     refine,
@@ -47,10 +48,6 @@ __all__ = [
 ]
 
 log = logging.getLogger("eigenoptions")
-
-# Largest residual |L v - lambda v| of a unit vector, in units of the operator's norm. In a cluster of nearly equal
-# eigenvalues vectors are mixed, which costs up to 1e-9.
-MAX_RESIDUAL = 1e-8
 
 Array = NDArray[np.float64]
 
@@ -336,7 +333,7 @@ def spectrum(
         length = np.linalg.norm(vectors, axis=0)
         vectors /= length
         accuracy *= scale.max() / length
-    _verify(problem, kind, values, vectors)
+        _verify(problem, kind.tilt, values, vectors)
     if "gamma" in given:
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
@@ -368,24 +365,21 @@ def _nonzero(
     return values[:count], basis, accuracy
 
 
-def _verify(problem: Laplacian, kind: Operator, values: Array, vectors: Array) -> None:
-    """Raise unless every column solves the eigen-equation of the operator itself."""
-    scale = np.where(problem.degree > 0, problem.degree, 1.0)[:, None] ** kind.tilt if kind.tilt else 1.0
+def _verify(problem: Laplacian, tilt: float, values: Array, vectors: Array) -> None:
+    """Raise unless every column solves the eigen-equation of an operator that is not symmetric."""
+    scale = np.where(problem.degree > 0, problem.degree, 1.0)[:, None] ** tilt
     worst = 0.0
     for low in range(0, len(values), 8):
         X = vectors[:, low : low + 8] * scale
         R = (problem.matrix @ X - X * values[low : low + 8]) / scale
         worst = max(worst, float(np.sqrt(np.einsum("ij,ij->j", R, R).max())))
-    if worst > MAX_RESIDUAL * problem.norm:
-        low, high = problem.W.data.min(), problem.W.data.max()
-        limit = f"the limit is {MAX_RESIDUAL * problem.norm:.1e}"
-        reason = f"residual {worst:.1e}, {limit}; weights {low:.1e} to {high:.1e}"
-        if kind.tilt:
-            raise ValueError(
-                f"the weights range too widely for eigenvectors of this operator ({reason}): narrow that range, "
-                f'or use operator="normalized"'
-            )
-        raise ArithmeticError(f'the eigenvectors are not exact enough ({reason}): try solver="dense"')
+    limit = MAX_RESIDUAL * problem.norm
+    if worst > limit:
+        raise ValueError(
+            f"the weights range too widely for eigenvectors of this operator (residual {worst:.1e}, the limit is "
+            f"{limit:.1e}; weights {problem.W.data.min():.1e} to {problem.W.data.max():.1e}): narrow that range, "
+            f'or use operator="normalized"'
+        )
 
 
 def _operator(name: str) -> Operator:

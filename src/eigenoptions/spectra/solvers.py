@@ -24,10 +24,14 @@ DENSE_UP_TO_STATES = 200
 # Eigenvectors that the sparse solver finds beyond the wanted ones, to see where an eigenspace ends.
 SPARE_VECTORS = 2
 MAX_RESTARTS, MAX_STARTS = 100, 3
-# Aims of the refinement: length of a vector's error, within the span of the vectors found and outside of it.
-TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 1e-12
+# Length of a vector's error at which the refinement ends: within the span of the vectors found, and outside of it,
+# where errors are smooth, so that those of entries are far smaller.
+TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 2e-14
 MAX_CORRECTIONS, MAX_INNER_STEPS = 4, 30
 ENTRIES_PER_BLOCK = 1_000_000
+# Largest residual |L v - lambda v| of a unit vector, in units of the operator's norm. In a cluster of nearly equal
+# eigenvalues vectors are mixed, which costs up to 1e-9.
+MAX_RESIDUAL = 1e-8
 
 # Error of a residual, in units of the norm: double-double arithmetic, and a generous allowance for the sums.
 RESIDUAL_EPS = 1e-30
@@ -88,7 +92,7 @@ class Laplacian:
             column -= self.constant(column)
         return X
 
-    def residual(self, X: Array, low: Array, values: Array) -> Array:
+    def residual(self, X: Array, low: Array | None, values: Array) -> Array:
         """``A (X + low) - (X + low) values`` outside the null space, in twice the precision and from the weights."""
         from eigenoptions._kernels.residual import inverse_root, residual
 
@@ -96,8 +100,9 @@ class Laplacian:
             n = len(self.part)
             self._root = inverse_root(self.degree) if self.power else (np.ones(n), np.zeros(n))
         W, (high, rest) = self.W, self._root
-        X, low = np.ascontiguousarray(X), np.ascontiguousarray(low)
-        return self.project(residual(W.indptr, W.indices, W.data, self.degree, high, rest, X, low, values))
+        X = np.ascontiguousarray(X.T)
+        Y = np.zeros_like(X) if low is None else np.ascontiguousarray(low.T)
+        return self.project(residual(W.indptr, W.indices, W.data, self.degree, high, rest, X, Y, values).T)
 
 
 def dense(problem: Laplacian) -> tuple[Array, Array]:
@@ -148,15 +153,16 @@ def sparse(
         if not whole:
             want = max(want, len(values) + min(len(values), 32))
             continue
-        count, above = _inertia(problem, values[whole[0] - 1], values[whole[0]])
-        if count == whole[0]:
-            return values, vectors, count, above, inverse.solve
-        if count < whole[0]:
+        last = whole[-1]
+        count, above = _inertia(problem, values[last - 1], values[last])
+        if count == last:
+            return values, vectors, whole[0], above, inverse.solve
+        if count < last:
             raise ArithmeticError(
-                f"{whole[0]} eigenvalues found below {above} where the inertia counts {count}: "
+                f"{last} eigenvalues found below {above} where the inertia counts {count}: "
                 f'the graph may be too badly scaled; try solver="dense"'
             )
-        want = len(values) + count - whole[0]
+        want = len(values) + count - last
     return None
 
 
@@ -174,7 +180,12 @@ class _Inverse:
 
     def solve(self, X: Array) -> Array:
         """Solve for the columns of X ``(n, b)``; the result has no part in the null space."""
-        return self.problem.project(self.factor.solve(np.asfortranarray(X)) / self.problem.norm)
+        Z = np.empty_like(X, order="F")
+        # Column by column is faster than all at once, which do not fit into the processor's cache.
+        for column, x in zip(Z.T, X.T, strict=True):
+            column[:] = self.factor.solve(x)
+        Z /= self.problem.norm
+        return self.problem.project(Z)
 
     def leading(self, count: int, locked: Array, rng: np.random.Generator) -> Array:
         """About `count` eigenvectors of the smallest eigenvalues, orthogonal to those that are `locked`."""
@@ -264,6 +275,9 @@ def refine(
 ) -> tuple[Array, Array, Array]:
     """The first `count` eigenpairs, corrected by their residuals, and bounds on the lengths of the vectors' errors.
 
+    One pass is enough for most vectors: within the span of `vectors` the error of a correction is quadratic, and
+    outside of it the step ``A^-1 R`` itself bounds what is left. Others take further passes.
+
     Parameters
     ----------
     problem
@@ -277,89 +291,99 @@ def refine(
     solve
         The inverse of the operator, to correct by directions outside `vectors`. None: there are none.
     """
-    norm = problem.norm
-    values, low = values.copy(), np.zeros((len(vectors), count), order="F")
-    error = np.full(count, np.inf)
-    active = np.arange(count)
-    width = max(4, ENTRIES_PER_BLOCK // len(vectors))
-    for attempt in range(MAX_CORRECTIONS + 1):
+    n, norm = len(vectors), problem.norm
+    values, error = values.copy(), np.zeros(count)
+    active, low = np.arange(count), np.zeros((n, 0))
+    width = max(4, ENTRIES_PER_BLOCK // n)
+    for attempt in range(MAX_CORRECTIONS):
         label = np.repeat(*np.array([(i, b - a) for i, (a, b) in enumerate(clusters(values, norm))]).T)
         beyond = np.maximum(above - values, EPS * norm)
         floor = RESIDUAL_EPS * norm / np.minimum(gaps(values, norm), beyond)
-        old, left = values.copy(), []
-        for columns in (active[at : at + width] for at in range(0, len(active), width)):
-            R = problem.residual(vectors[:, columns], low[:, columns], old[columns])
+        old, left, rest = values.copy(), [], []
+        for at in range(0, len(active), width):
+            columns = active[at : at + width]
+            here = low[:, at : at + width] if attempt else None
+            R = problem.residual(vectors[:, columns], here, old[columns])
+            if float(np.abs(R).max()) > MAX_RESIDUAL * norm:
+                raise ArithmeticError(
+                    f"the eigenvectors are not exact enough (residual {np.abs(R).max():.1e}, the limit is "
+                    f'{MAX_RESIDUAL * norm:.1e}): try solver="dense"'
+                )
             C = vectors.T @ R
             values[columns] += C[columns, np.arange(len(columns))]
             inside = label[:, None] == label[columns]
             E = np.divide(C, values[columns] - old[:, None], out=np.zeros_like(C), where=~inside)
-            now = np.linalg.norm(E, axis=0) + floor[columns]
-            short = now > np.maximum(TARGET_INSIDE, 2.0 * floor[columns])
-            outside = np.zeros(len(columns))
+            step, size = vectors @ E, np.linalg.norm(E, axis=0)
+            # Terms of second order, of which the largest is by the worst of the other vectors.
+            error[columns] = floor[columns] + size * max(4.0 * float(size.max()), 4.0 * EPS)
+            short = error[columns] > np.maximum(TARGET_INSIDE, 2.0 * floor[columns])
             if solve is not None:
-                # What is left of the residual beside its part C in the span, or the rounding of this difference.
-                span, whole = np.einsum("ij,ij->j", C, C), np.einsum("ij,ij->j", R, R)
-                outside = np.sqrt(np.maximum(whole - span, EPS * span)) / beyond[columns]
-                now += outside
-                short |= outside > TARGET_OUTSIDE
-            short &= now < 0.5 * error[columns]
-            error[columns] = now
-            if attempt == MAX_CORRECTIONS or not short.any():
-                continue
+                R -= vectors @ C
+                outside, bound = _outside(problem, vectors, solve, R, old[columns], beyond[columns])
+                step -= outside
+                error[columns] += bound
+                short |= bound > TARGET_OUTSIDE
+            tail = _add(problem, vectors, here, columns, step)
             left.append(columns[short])
-            E, far = E[:, short], np.flatnonzero(outside[short] > TARGET_OUTSIDE)
-            step = vectors @ E
-            if solve is not None and len(far):
-                # One step of the preconditioner is enough for most.
-                aim = 0.3 * TARGET_OUTSIDE / outside[short][far] if attempt else np.ones(len(far))
-                step[:, far] -= _outside(
-                    problem, vectors, solve, R[:, short][:, far], old[left[-1][far]], aim
-                )
-            _add(problem, vectors, low, left[-1], step)
-        if not left:
-            break
+            if attempt + 1 < MAX_CORRECTIONS and short.any():
+                rest.append(tail[:, short])
         active = np.concatenate(left)
+        if not len(active):
+            break
+        low = np.hstack(rest) if rest else low
     return values, vectors, np.minimum(error, 1.0)
 
 
 def _outside(
-    problem: Laplacian, vectors: Array, solve: Callable[[Array], Array], R: Array, values: Array, aim: Array
-) -> Array:
-    """Solve ``(A - values) X = R`` outside the span of the vectors, until errors fall to `aim` of themselves.
+    problem: Laplacian,
+    vectors: Array,
+    solve: Callable[[Array], Array],
+    R: Array,
+    values: Array,
+    beyond: Array,
+) -> tuple[Array, Array]:
+    """Solve ``(A - values) X = R`` outside the span of the vectors, and bound the error of X.
 
-    By conjugate gradients, as all eigenvalues are above `values` there; the inverse of A is the preconditioner, and the
-    whole answer where `aim` is 1.
+    The answer is ``Z = A^-1 R`` where that is exact enough: all eigenvalues outside are at least ``values + beyond``,
+    so the error is at most ``values / beyond`` times Z. Other columns are solved by conjugate gradients with A^-1 as
+    the preconditioner.
     """
 
     def clean(X: Array) -> Array:
-        return X - vectors @ (vectors.T @ X)
+        X -= vectors @ (vectors.T @ X)
+        return X
 
-    R = clean(R)
-    Z = clean(solve(R))
-    if aim.min() >= 1.0:
-        return Z
-    X, P = np.zeros_like(R), Z
-    size = first = np.einsum("ij,ij->j", R, Z)
+    X = clean(solve(R))
+    ratio = values / beyond
+    bound = ratio * np.linalg.norm(X, axis=0)
+    far = np.flatnonzero(bound > TARGET_OUTSIDE)
+    R, Z, shift = R[:, far], X[:, far], values[far]
+    X[:, far], P, size = 0.0, Z, np.einsum("ij,ij->j", R, Z)
     for _ in range(MAX_INNER_STEPS):
-        Q = clean(problem.matrix @ P - P * values)
-        curved = np.einsum("ij,ij->j", P, Q)
-        # A column that is solved takes no further part.
-        going = (size > aim**2 * first) & (curved > 0)
-        if not going.any():
+        if not len(far):
             break
-        step = np.divide(size, curved, out=np.zeros_like(size), where=going)
-        X += step * P
-        R -= step * Q
+        Q = clean(problem.matrix @ P - P * shift)
+        step = size / np.einsum("ij,ij->j", P, Q)
+        X[:, far] += step * P
+        R = R - step * Q
         Z = clean(solve(R))
         size, last = np.einsum("ij,ij->j", R, Z), size
-        P = Z + np.divide(size, last, out=np.zeros_like(size), where=going) * P
-    return X
+        P = Z + (size / last) * P
+        bound[far] = (1.0 + ratio[far]) * np.linalg.norm(Z, axis=0)
+        # Columns that are solved take no further part.
+        going = bound[far] > TARGET_OUTSIDE
+        far, R, P, shift, size = far[going], R[:, going], P[:, going], shift[going], size[going]
+    return X, bound
 
 
-def _add(problem: Laplacian, vectors: Array, low: Array, columns: NDArray[np.intp], step: Array) -> None:
-    """Add a step to columns kept as unevaluated sums ``vectors + low``, and remove their part in the null space."""
-    for column, more in zip(columns, step.T, strict=True):
-        x = vectors[:, column].copy()
-        more += low[:, column] - problem.constant(x)
-        vectors[:, column] += more
-        low[:, column] = more - (vectors[:, column] - x)
+def _add(
+    problem: Laplacian, vectors: Array, low: Array | None, columns: NDArray[np.intp], step: Array
+) -> Array:
+    """Add a step to columns kept as unevaluated sums ``vectors + low``, outside the null space; the new `low`."""
+    X = vectors[:, columns]
+    step -= X - problem.project(X.copy())
+    if low is not None:
+        step += low
+    vectors[:, columns] = X + step
+    step -= vectors[:, columns] - X
+    return step
