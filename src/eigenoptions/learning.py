@@ -247,11 +247,10 @@ def intra_option_q_learning(
 ) -> LearningRecord:
     """Q-learning over actions and options; each step updates all options that agree with it (Section 2.2).
 
-    After each primitive step (s, a, r, s'), Q(s, a) moves towards r + gamma max Q(s', .), and Q(s, o) of
-    every option o that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o continues and max
-    Q(s', .) where it stops (Sutton, Precup and Singh, 1999). Behaviour and evaluation are those of
-    `smdp_q_learning`, and so are the values in the limit; they converge sooner, because no option has to run to
-    its end first.
+    After each primitive step (s, a, r, s'), Q(s, a) moves towards r + gamma max Q(s', .), and Q(s, o) of every option o
+    that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o continues and max Q(s', .) where it stops
+    (Sutton, Precup and Singh, 1999). Behaviour, evaluation and values in the limit are those of `smdp_q_learning`;
+    they converge sooner, because no option has to run to its end first.
 
     Parameters
     ----------
@@ -390,25 +389,21 @@ def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tupl
     """Start and goal of a task that can be learned."""
     if not isinstance(mdp, MDP):
         raise TypeError(
-            f"learning takes an MDP, got {type(mdp).__name__}: make one with maze(...) or from_env(...)"
+            f"learning takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()"
         )
     task = mdp.task(start, goal)
     start, goal = task.start, task.goal
     for name, state in (("start", start), ("goal", goal)):
         if state is None:
-            raise ValueError(
-                f"the MDP has no {name}: give {name}=, or a task made with mdp.task(start=, goal=)"
-            )
+            raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.task(start=, goal=)")
     assert start is not None
     assert goal is not None
     if start == goal:
         raise ValueError(f"start and goal are both state {goal}: choose two, mdp.task(start=, goal=)")
     away = distance(task, start, goal)
     if away is None:
-        raise ValueError(
-            f"goal {goal} cannot be reached from start {start}: "
-            "choose another pair with mdp.task(start=, goal=)"
-        )
+        remedy = "choose another pair with mdp.task(start=, goal=)"
+        raise ValueError(f"goal {goal} cannot be reached from start {start}: {remedy}")
     if away > max_steps:
         log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
     return start, goal

@@ -194,16 +194,12 @@ def pvfs(
 
     Parameters
     ----------
-    spectrum
-        Spectrum of a state space: its vectors have one number per state.
-    coords
-        ``(S, 2)`` row and column of each state.
+    spectrum, coords
+        Spectrum of a state space, and ``(S, 2)`` row and column of each state.
     which
         Columns of ``spectrum.vectors``, counted from 0; by default the first eight after eigenvalue zero.
-    surface
-        Draw surfaces in 3-D instead of heat maps.
-    width
-        Width of the figure in inches, as in `figure`.
+    surface, width
+        Whether to draw surfaces in 3-D instead of heat maps; and as in `figure`.
 
     Examples
     --------
@@ -251,10 +247,8 @@ def landscapes(
         ``(2,)`` corners of the box.
     paths
         Paths of each option, as `envs.run_options` returns them: each is a line, with a red dot at its end.
-    names
-        Axis labels of the two dimensions.
-    columns
-        Number of columns; up to four by default.
+    names, columns
+        Axis labels of the two dimensions; and as in `figure`.
 
     Examples
     --------
