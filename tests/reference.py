@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from eigenoptions.options import ties
+from eigenoptions.options import solver
 
 # Learning (Section 4.3) -------------------------------------------------------------------------------------
 
@@ -429,9 +429,9 @@ def climbed(successors, potential, gamma):
 
 
 def planned(successors, potential, gamma, tolerance):
-    """Policy row and values of deterministic moves, from the fixed point and the tie rule of `options.ties`."""
+    """Policy row and values of deterministic moves, from the fixed point and the tie rule of `options.solver`."""
     q = climbed(successors, potential, gamma)[successors] - np.asarray(potential)[:, None]
-    first, acts = ties.first_best(q, tolerance, gamma)
+    first, acts = solver.first_best(q, tolerance, gamma)
     return np.where(acts, first, -1), np.maximum(q.max(axis=1), 0.0)
 
 

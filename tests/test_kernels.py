@@ -14,7 +14,7 @@ import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
 from eigenoptions._kernels.residual import inverse_root, residual
-from eigenoptions.options import ties
+from eigenoptions.options import solver
 
 
 def random_moves(rng):
@@ -61,14 +61,14 @@ def test_climb_reaches_the_fixed_point_to_the_last_bit(seed, gamma):
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999]))
 def test_plan_takes_the_actions_of_the_tie_rule(seed, gamma):
-    """The compiled rule against `ties.first_best`, with differences on both sides of the tolerance."""
+    """The compiled rule against `solver.first_best`, with differences on both sides of the tolerance."""
     rng = np.random.default_rng(seed)
     nxt = random_moves(rng)
     S, m = len(nxt), int(rng.integers(1, 20))
     F = np.round(rng.standard_normal((m, S))) + 10.0 ** rng.uniform(-14, -6, (m, 1)) * rng.standard_normal(
         (m, S)
     )
-    limits = ties.tolerance(np.abs(F).max(axis=1), 10.0 ** rng.uniform(-15, -9, m))
+    limits = solver.tolerance(np.abs(F).max(axis=1), 10.0 ** rng.uniform(-15, -9, m))
     policy, value = np.empty((m, S), dtype=np.int8), np.empty((m, S))
     order = rng.permutation(S).astype(np.int32)
     place = np.argsort(order).astype(np.int32)

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules
-from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
+from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
 
 __all__ = ["Potentials", "Rollouts", "lockstep", "on_a_grid"]
 

@@ -30,7 +30,7 @@ from eigenoptions.options import (
     selected,
 )
 from eigenoptions.options.lookahead import Clones
-from eigenoptions.options.ties import COMPUTED_FLOOR, first_best, tolerance
+from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,20 @@
 
 The reward of a potential f is ``f(s') - f(s)`` and TERMINATE is worth 0. An option may start where some action has
 q > 0 and stops where none has (Theorem 3.1: for gamma < 1 it stops somewhere; here it even ends with probability 1
-from every state). `options.ties` decides which values are equal.
+from every state).
+
+`tolerance` and `first_best` decide when two action values are equal, for all options.
+An eigenvector f is known up to an error d in each entry, which differs between machines. The discounted rewards of an
+option telescope: ``u = v + f`` is a weighted mean of entries of f, and so is what arriving in a state is worth,
+``x = (1 - gamma) f + gamma u``. Both are wrong by at most d, whatever gamma; ``q(s, a) = E[x(s')] - f(s)`` and the
+difference of two action values by at most 2 d. Truly equal values are found equal on every machine if the tolerance
+exceeds 2 d; so that few others come close to it, it lies far above d, and on every maze studied in the empty range
+between noise and true differences (1e-12 to 1e-9 of max|f|).
+
+Following an action that is worse than the best by `slack`, the mean of u changes from a state to the next by at least
+``(1 - gamma) v(s') - slack``. Around a circle these changes add up to zero, but with ``slack <= (1 - gamma) v / 4``
+their sum would be positive. So no option turns in a circle, and in stochastic dynamics each ends with probability 1,
+whatever the tolerance.
 """
 
 from __future__ import annotations
@@ -11,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
@@ -19,7 +32,6 @@ from scipy.sparse.linalg import splu
 from eigenoptions._checks import lock, number
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
-from eigenoptions.options.ties import first_best, tolerance
 from eigenoptions.parallel import on_engine, pays, pmap
 
 # Options per parallel job: as many as the kernel advances together.
@@ -34,6 +46,14 @@ STOCHASTIC_COST = 20
 MAX_IMPROVEMENTS = 100
 # Sweeps over a stochastic table before policy iteration takes over.
 MAX_SWEEPS = 100_000
+# Relative to max|f|. Values of an exact potential (a goal) have rounding errors of 1e-16 only; those of a computed one
+# (an eigenvector) have errors of up to 1e-12.
+EXACT_FLOOR = 1e-12
+COMPUTED_FLOOR = 1e-9
+# Tolerance over the bound on the error of an entry. Bounds differ between machines, so where they count (above 1e-10)
+# the tolerance rises in steps of a factor.
+SAFETY_FACTOR = 10.0
+STEP = 100.0
 
 Array = NDArray[np.float64]
 
@@ -59,7 +79,7 @@ def solve(
     gamma
         Discount in [0, 1): how far the option looks over a valley.
     tol
-        Least tolerance of ties, relative to max|f|; see `options.ties`. None: 1e-12, or 1e-9 for eigenvectors.
+        Least tolerance of ties, relative to max|f|; see `tolerance`. None: 1e-12, or 1e-9 for eigenvectors.
     provenance
         Entries to record in the set besides gamma.
     progress
@@ -286,3 +306,40 @@ def _followed(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
     P.data = P.data * np.repeat(row >= 0, np.diff(P.indptr))
     P.eliminate_zeros()
     return P
+
+
+def tolerance(scale: ArrayLike, accuracy: ArrayLike, floor: float | None = None) -> NDArray[np.float64]:
+    """Difference up to which values of an option are equal: at least ten times the bound on the error of f.
+
+    `scale` is max|f|, `accuracy` the bound (`Purpose.accuracy`; 0 for an exact potential), one number or one per
+    potential; `floor` the least tolerance relative to `scale`, None: 1e-12 for exact potentials, 1e-9 for others.
+
+    >>> [f"{x:.0e}" for x in tolerance([2.0, 2.0, 2.0], [0.0, 1e-14, 1e-9])]
+    ['2e-12', '2e-09', '2e-07']
+    """
+    scale, accuracy = np.asarray(scale, dtype=np.float64), np.asarray(accuracy, dtype=np.float64)
+    floors = np.where(accuracy > 0.0, COMPUTED_FLOOR, EXACT_FLOOR) if floor is None else floor
+    unit = COMPUTED_FLOOR * np.where(scale > 0.0, scale, 1.0)
+    with np.errstate(divide="ignore"):
+        steps = np.ceil(np.log(SAFETY_FACTOR * accuracy / unit) / np.log(STEP))
+    tolerances: NDArray[np.float64] = np.maximum(floors * scale, unit * STEP**steps)
+    return tolerances
+
+
+def first_best(
+    q: NDArray[np.float64], tolerance: ArrayLike, gamma: float = 0.0
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The first of the best actions, and whether it is better than TERMINATE, which is worth 0.
+
+    Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
+    is their discount; 0 for the gain of a single step or of a look-ahead.
+
+    >>> first, acts = first_best(np.array([[1.0, 1.0 + 1e-12, 0.0], [-1.0, 1e-12, 0.0]]), 1e-9)
+    >>> first.tolist(), acts.tolist()
+    ([0, 1], [True, False])
+    """
+    best = q.max(axis=-1)
+    acts = best > tolerance
+    slack = np.where(acts, np.minimum(tolerance, 0.25 * (1.0 - gamma) * best), tolerance)
+    first: NDArray[Any] = (q >= (best - slack)[..., None]).argmax(axis=-1)
+    return first, acts

@@ -16,7 +16,7 @@ from eigenoptions.atari.lockstep import Potentials, action_values
 from eigenoptions.atari.protocol import complete
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rollouts import Rolling, Rollouts, Rules
-from eigenoptions.options.ties import first_best
+from eigenoptions.options.solver import first_best
 from eigenoptions.spectra import Spectrum
 
 
