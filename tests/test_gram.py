@@ -18,7 +18,7 @@ import eigenoptions as eo
 from eigenoptions.features import Bits, Fourier, OneHot, Tiles
 from eigenoptions.spectra import laplacian
 from eigenoptions.spectra.gram import Gram, load_gram
-from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, UniqueRows, decoded, difference, encoded
+from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, UniqueRows, decode, difference, encode
 
 
 def every_transition(mdp: eo.MDP) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ def test_pairs_of_states_are_rows_like_others(rng: np.random.Generator) -> None:
     for low in range(0, 20_000, 7_000):
         part = slice(low, low + 7_000)
         fast.insert_pairs(before[part], after[part])
-        plain.insert(*encoded(STATES, before[part], after[part]))
+        plain.insert(*encode(STATES, before[part], after[part]))
     assert np.array_equal(fast.words, plain.words)
     assert np.array_equal(fast.indptr, plain.indptr)
 
@@ -191,7 +191,7 @@ def test_a_copy_of_a_set_goes_on_like_the_set(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("d", [1, 8, 64, 65, 130])
 def test_words_are_differences_again(kind: str, d: int, rng: np.random.Generator) -> None:
     before, after = drawn(rng, kind, 40, d)
-    back = full(decoded(kind, *encoded(kind, before, after), d))
+    back = full(decode(kind, *encode(kind, before, after), d))
     wanted = dense(after, d).astype(float) - dense(before, d).astype(float)
     assert np.array_equal(back, wanted[wanted.any(axis=1)])
     if kind != STATES:

@@ -1,9 +1,9 @@
 """A set of rows, exact by content (paper, Section 5.1).
 
 Row i of the set is ``store[ends[i]:ends[i + 1]]``, words of 64 bits. ``table`` (m, 2) is an open hash table: the number
-of a row (-1 where empty) and its hash, beside each other, so that one look into memory tells both. The hash only says
-where to look: rows are the same when all of their words are. Mixing is a bijection of one word, so where every row
-has one word (pairs of states), equal hashes are equal rows, and the rows themselves need not be read.
+of a row (-1 where empty) and its hash, beside each other in memory, so that one access reads both. The hash only
+selects where to search: rows are equal when all of their words are. Mixing is a bijection of one word, so where every
+row has one word (pairs of states), equal hashes are equal rows, and the rows themselves need not be read.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _place(row, h, single, table, ends, store):  # type: ignore[no-untyped-def]
 def insert(indptr, words, begin, slots, single, table, ends, store, count):  # type: ignore[no-untyped-def]
     """Put rows ``words[indptr[i]:indptr[i + 1]]`` into a set of `count` rows, from row `begin` on.
 
-    ``slots`` (N,) receives the number of each row in the set; `single` says that these and all rows of the set have one
-    word. Where there is no room for a row the work stops before it. Returns the next row and the new count.
+    ``slots`` (N,) receives the number of each row in the set; `single`: these and all rows of the set have one
+    word. Stops before a row for which there is no room. Returns the next row and the new count.
     """
     for i in range(begin, len(indptr) - 1):
         row = words[indptr[i] : indptr[i + 1]]

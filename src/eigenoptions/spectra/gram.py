@@ -23,14 +23,14 @@ from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum, spectrum
 from eigenoptions.spectra.canonical import canonical_basis
 from eigenoptions.spectra.rows import (
     BITS,
-    BLOCK,
     NUMBERS,
+    ROWS_PER_BLOCK,
     SPARSE,
     STATES,
     UniqueRows,
     checked_rows,
     difference,
-    encoded,
+    encode,
     moving,
     states_of,
 )
@@ -53,11 +53,10 @@ class Gram:
     n_features
         d; None to learn it from the data (of states: the largest number seen, plus one).
     dedupe
-        True: each difference counts once, as in the paper; rows are compared
-        entry by entry. They are all kept, bits packed, so memory grows with their number, and with nothing else;
-        the result depends on neither the order of transitions nor how the stream was cut. False: every
-        transition counts, and only ``T'T`` is kept; sums of whole numbers are exact in any order, those of other
-        numbers are the same up to rounding.
+        True: each difference counts once, as in the paper; rows are compared entry by entry. They are all kept, bits
+        packed, so memory grows with their number only; the result depends neither on the order of transitions nor on
+        how they are divided into batches. False: every transition counts, and only ``T'T`` is kept; sums of whole
+        numbers are exact in any order, those of other numbers are the same up to rounding.
     features
         The map phi: `add` then takes observations. None: `add` takes features.
 
@@ -90,8 +89,10 @@ class Gram:
         self._fixed = n_features is not None or isinstance(features, OneHot)
         self._width = features.n_states if isinstance(features, OneHot) else int(n_features or 0)
         self._rows = UniqueRows()
-        self._counts = np.zeros(0, dtype=np.int64)  # of states without dedupe: how often each pair was seen
-        self._sum: Any = None  # of features without dedupe: T'T, and how many rows are in it
+        # States without dedupe: how often each pair was seen.
+        self._counts = np.zeros(0, dtype=np.int64)
+        # Features without dedupe: T'T, and how many rows are in it.
+        self._sum: Any = None
         self._added = 0
         self._cache: Any = None
 
@@ -118,7 +119,7 @@ class Gram:
         return int(held + sum(part.nbytes for part in parts))
 
     def add(self, before: Any, after: Any) -> int:
-        """Take transitions: ``phi(s)`` and ``phi(s')`` of each, or observations where the stream has `features`.
+        """Add transitions: ``phi(s)`` and ``phi(s')`` of each, or observations where the stream has `features`.
 
         Parameters
         ----------
@@ -136,14 +137,14 @@ class Gram:
         n = phi.shape[0]
         if self.kind not in (None, kind):
             raise ValueError(
-                f"this stream holds differences of {self.kind}, got {kind}: make another Gram for them"
+                f"this stream holds differences of {self.kind}, got {kind}: use another Gram for them"
             )
         width = self._fit(kind, phi, phi_next)
         before_count = len(self)
         if kind == STATES and self.dedupe:
             self._rows.insert_pairs(phi, phi_next)
         elif kind == STATES or self.dedupe:
-            indptr, words = encoded(kind, phi, phi_next)
+            indptr, words = encode(kind, phi, phi_next)
             slots = self._rows.insert(indptr, words)
             if not self.dedupe:
                 counts = np.bincount(slots, minlength=self._rows.count)
@@ -172,7 +173,7 @@ class Gram:
         metric: Array | None = None,
         coords: NDArray[np.int_] | None = None,
     ) -> Spectrum:
-        """Eigenvectors of T'T, those with the smallest values first: what the eigenpurposes are made of.
+        """Eigenvectors of T'T, those with the smallest values first: the directions of eigenpurposes.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class Gram:
             How many; None for all.
         tol
             Eigenvalues below ``tol`` times the largest are zero: directions in which no transition went (`n_zero` of
-            them). None: what rounding can make of zero. States need no tolerance: there components are counted.
+            them). None: the size of rounding errors. States need no tolerance: their components are counted.
         metric
             ``(d, d)`` covariance M of features. None: directions e have length 1, as in the paper. With it functions
             ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
@@ -259,7 +260,7 @@ class Gram:
         return both
 
     def absorb(self, other: Gram) -> None:
-        """Take all that another stream, made alike, has seen; its differences come after one's own."""
+        """Add all differences of another stream with the same settings, after those already held."""
         if other.kind is None:
             return
         self.kind, self._width = other.kind, max(self._width, other._width)
@@ -320,7 +321,7 @@ class Gram:
         files.write(path, header, {name: array[None] for name, array in arrays.items()})
 
     def _read(self, before: Any, after: Any) -> tuple[str, Any, Any]:
-        """Features of both sides, and what they are made of."""
+        """Kind of the features, and the features of both sides."""
         one_hot = isinstance(self.features, OneHot)
         if (self.features is None or one_hot) and not issparse(before) and np.ndim(before) == 1:
             return STATES, _states(before), _states(after)
@@ -358,8 +359,8 @@ class Gram:
         if issparse(difference):
             self._sum = csr_array(self._sum + difference.T @ difference)
             return
-        for low in range(0, len(difference), BLOCK):
-            block = difference[low : low + BLOCK]
+        for low in range(0, len(difference), ROWS_PER_BLOCK):
+            block = difference[low : low + ROWS_PER_BLOCK]
             self._sum += block.T @ block
 
     def _gram(self) -> Any:

@@ -1,7 +1,8 @@
 """Differences of features as 64-bit words, and a set of them that is exact by content (paper, Section 5.2).
 
-"We define two vectors t and t' to be identical if and only if t - t' = 0." One-hot states need one word a row, bits
-two bits a feature, numbers a word a feature, and sparse rows two words an entry. Zero is no difference: it is left out.
+"We define two vectors t and t' to be identical if and only if t - t' = 0." One-hot states need one word per row,
+bits two bits per feature, numbers one word per feature, and sparse rows two words per entry. Rows of zeros are left
+out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-STATES, BITS, NUMBERS, SPARSE = "states", "bits", "numbers", "sparse features"  # what phi is made of
-BLOCK = 4096  # rows turned into floats at a time; sums of so many bits are exact in single precision
+# Kinds of features.
+STATES, BITS, NUMBERS, SPARSE = "states", "bits", "numbers", "sparse features"
+# Rows converted to floats at a time; sums of so many bits are exact in single precision.
+ROWS_PER_BLOCK = 4096
 
 Words = NDArray[np.uint64]
 _32, _LOW = np.uint64(32), np.uint64(2**32 - 1)
@@ -29,17 +32,18 @@ def difference(kind: str, phi: Any, phi_next: Any) -> Any:
     if kind == BITS:
         return phi_next.astype(np.float32) - phi.astype(np.float32)
     if kind == NUMBERS:
-        return phi_next.astype(np.float64) - phi.astype(np.float64) + 0.0  # no -0.0: it is the same number
+        # Adding 0.0 turns -0.0, which is the same number, into 0.0.
+        return phi_next.astype(np.float64) - phi.astype(np.float64) + 0.0
     D = csr_array(csr_array(phi_next, dtype=np.float64) - csr_array(phi, dtype=np.float64))
     D.sum_duplicates()
     D.eliminate_zeros()
     return D
 
 
-def encoded(kind: str, phi: Any, phi_next: Any) -> tuple[NDArray[np.int64], Words]:
+def encode(kind: str, phi: Any, phi_next: Any) -> tuple[NDArray[np.int64], Words]:
     """Rows that are not zero as words: row i is ``words[indptr[i]:indptr[i + 1]]``.
 
-    >>> indptr, words = encoded(STATES, np.array([3, 5]), np.array([4, 5]))
+    >>> indptr, words = encode(STATES, np.array([3, 5]), np.array([4, 5]))
     >>> indptr.tolist(), divmod(int(words[0]), 2**32)
     ([0, 1], (3, 4))
     """
@@ -60,10 +64,10 @@ def encoded(kind: str, phi: Any, phi_next: Any) -> tuple[NDArray[np.int64], Word
     return np.arange(len(rows) + 1) * rows.shape[1], rows.ravel()
 
 
-def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
-    """The rows ``(N, d)`` that were `encoded`.
+def decode(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
+    """The rows ``(N, d)`` that `encode` packed.
 
-    >>> decoded(STATES, *encoded(STATES, np.array([0]), np.array([2])), 3).toarray().tolist()
+    >>> decode(STATES, *encode(STATES, np.array([0]), np.array([2])), 3).toarray().tolist()
     [[-1.0, 0.0, 1.0]]
     """
     n = len(indptr) - 1
@@ -84,7 +88,7 @@ def decoded(kind: str, indptr: NDArray[np.int64], words: Words, d: int) -> Any:
 def checked_rows(
     kind: str, indptr: NDArray[Any], words: NDArray[Any], d: int
 ) -> tuple[NDArray[np.int64], Words]:
-    """Rows of d features as `encoded` makes them, from a file; ValueError where no features give such rows.
+    """Rows of d features as `encode` packs them, from a file; ValueError where no features give such rows.
 
     >>> checked_rows(STATES, np.array([0, 1]), np.array([5], dtype=np.uint64), 3)
     Traceback (most recent call last):
@@ -122,7 +126,7 @@ def checked_rows(
 def states_of(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The states before and after, of rows of one-hot states.
 
-    >>> [side.tolist() for side in states_of(encoded(STATES, np.array([3, 5]), np.array([4, 6]))[1])]
+    >>> [side.tolist() for side in states_of(encode(STATES, np.array([3, 5]), np.array([4, 6]))[1])]
     [[3, 5], [4, 6]]
     """
     return (words >> _32).astype(np.int64), (words & _LOW).astype(np.int64)
@@ -147,13 +151,14 @@ class UniqueRows:
 
     def __init__(self) -> None:
         self.count = 0
-        self._single = True  # every row has one word
+        # Whether every row has one word.
+        self._single = True
         self._table = np.full((64, 2), -1, dtype=np.int64)
         self._ends = np.zeros(33, dtype=np.int64)
         self._store = np.zeros(64, dtype=np.uint64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels and is copied: the rows, without spare room. The table is made again when it is needed."""
+        """The rows, without spare capacity. The hash table is built again when it is needed."""
         return {
             "count": self.count,
             "_single": self._single,
@@ -180,7 +185,7 @@ class UniqueRows:
         return self._table.nbytes + self._ends.nbytes + self._store.nbytes
 
     def insert(self, indptr: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
-        """Add rows; the number of each in the set."""
+        """Add rows; returns the number of each in the set."""
         from eigenoptions._kernels.rows import insert
 
         self._settle()
@@ -196,7 +201,7 @@ class UniqueRows:
             self._grow(int(indptr[begin + 1] - indptr[begin]))
 
     def insert_pairs(self, before: NDArray[np.int64], after: NDArray[np.int64]) -> None:
-        """Add transitions between states, as `encoded` makes rows of them, to a set that holds nothing else.
+        """Add transitions between states, as `encode` packs them, to a set that holds nothing else.
 
         >>> rows = UniqueRows()
         >>> rows.insert_pairs(np.array([0, 1, 1, 0]), np.array([1, 1, 2, 1]))
@@ -216,7 +221,7 @@ class UniqueRows:
             self._grow(1)
 
     def _settle(self) -> None:
-        """Make the table of a set that is a copy."""
+        """Build the hash table of a copied or unpickled set."""
         if not len(self._table):
             rows = UniqueRows()
             while 3 * (self.count + 1) > 2 * len(rows._table):
@@ -226,7 +231,7 @@ class UniqueRows:
             self.__dict__.update(rows.__dict__)
 
     def _grow(self, row: int) -> None:
-        """Make room for one more row of so many words, and for as many again where something is full."""
+        """Make room for one more row of so many words; what is full doubles."""
         from eigenoptions._kernels.rows import refill
 
         short = int(self._ends[self.count]) + row - len(self._store)
@@ -255,8 +260,8 @@ class UniqueRows:
         padded[:, 1:][np.arange(wide - 1) < size[:, None]] = self.words
         order = np.argsort(padded.view(f"V{8 * wide}").ravel(), kind="stable")
         del padded
-        for low in range(0, self.count, BLOCK):
-            yield decoded(kind, *self.take(order[low : low + BLOCK]), d)
+        for low in range(0, self.count, ROWS_PER_BLOCK):
+            yield decode(kind, *self.take(order[low : low + ROWS_PER_BLOCK]), d)
 
 
 def _packed(bits: NDArray[np.bool_]) -> Words:
