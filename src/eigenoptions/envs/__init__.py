@@ -11,9 +11,10 @@ from __future__ import annotations
 from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
+from eigenoptions.envs.running import run_options
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.envs.tables import Numbered, StateLimitReached, from_env
-from eigenoptions.envs.wrapper import OptionsWrapper, run_options
+from eigenoptions.envs.wrapper import OptionsWrapper, PrimitiveStep
 
 __all__ = [
     "MazeEnv",
@@ -28,6 +29,7 @@ __all__ = [
     "CollectionStopped",
     "OptionsWrapper",
     "OptionsSpace",
+    "PrimitiveStep",
     "run_options",
 ]
 

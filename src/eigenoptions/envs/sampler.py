@@ -21,6 +21,7 @@ from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import batch_of_one
 from eigenoptions.options.lookahead import name_of
+from eigenoptions.options.stopping import begun
 
 # Transitions per chunk, or fewer where observations are large.
 CHUNK_ROWS, CHUNK_BYTES = 16_384, 1 << 26
@@ -184,6 +185,8 @@ class OptionWalk:
         self.n_actions = n_actions
         self.chance = chance
         self.running = np.full(n_envs, -1)
+        # The execution of the option in each copy, which may remember its steps.
+        self.begun: list[Any] = [None] * n_envs
 
     def __call__(self, obs: Any, fresh: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
         """Actions for a batch of observations; no option runs in a copy whose episode has just begun."""
@@ -193,12 +196,15 @@ class OptionWalk:
         if self.table is not None:
             actions[on] = self.table[self.running[on], obs[on]]
         else:
-            actions[on] = [self.each[self.running[j]].act(_one(obs, j)) for j in on]
+            actions[on] = [self.begun[j].act(_one(obs, j)) for j in on]
         idle = np.flatnonzero(actions < 0)
         if len(idle):
             moves = self._moves(obs, idle)
             chosen = self._choose(moves, rng)
             self.running[idle] = np.maximum(chosen, -1)
+            if self.table is None:
+                for j, o in zip(idle[chosen >= 0], chosen[chosen >= 0], strict=True):
+                    self.begun[j] = begun(self.each[o], rng, _one(obs, j))
             actions[idle] = np.where(
                 chosen < 0, chosen + self.n_actions, moves[np.arange(len(idle)), np.maximum(chosen, 0)]
             )

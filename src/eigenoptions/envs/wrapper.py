@@ -2,14 +2,13 @@
 
 An option takes several steps, so the agent is in a semi-Markov decision process: after k steps its target is
 ``R + gamma**k max_a Q(s', a)`` with ``R = sum_i gamma**i r_i``. The wrapper returns R, and gamma**k as
-``info["discount"]``; `eigenoptions.envs.sb3` passes it to agents that would use a constant gamma. `run_options`
-records the paths of options through an environment.
+``info["discount"]``; `eigenoptions.envs.sb3` passes it to agents that would use a constant gamma.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.envs.spaces import OptionsSpace
-from eigenoptions.envs.tables import count_actions, known_mdp, made_env
+from eigenoptions.envs.tables import count_actions, known_mdp
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+from eigenoptions.options.stopping import begun
 
 MODES = ("call-and-return", "step")
 # Chance that a random action is an option: its exact diffusion time is within 1.8 times the best possible for 4 to 64
@@ -33,7 +33,22 @@ LARGEST_TABLE = 1 << 24
 # Random actions drawn at a time: one draw costs more than a step.
 DRAWS = 64
 
-Paths = list[list[NDArray[Any]]]
+
+class PrimitiveStep(NamedTuple):
+    """One primitive step inside an option: what an agent that takes actions only would have seen.
+
+    Examples
+    --------
+    >>> PrimitiveStep(0, 1, 0.0, 1, 0.99, np.ones(2, dtype=np.int8)).next_obs
+    1
+    """
+
+    obs: Any
+    action: int
+    reward: float
+    next_obs: Any
+    discount: float
+    action_mask: NDArray[np.int8]
 
 
 class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -73,6 +88,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     option_chance
         Probability that ``action_space.sample()`` is an option, where one may start. None: uniform over actions and
         options that may start.
+    record_steps
+        Also return the primitive steps inside an option, as a list of `PrimitiveStep` in ``info["steps"]``: data for
+        intra-option learning.
 
     Notes
     -----
@@ -107,6 +125,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         state: Callable[[Any], Any] | None = None,
         max_duration: int = 10_000,
         option_chance: float | None = OPTION_CHANCE,
+        record_steps: bool = False,
     ) -> None:
         given = {
             "options": options,
@@ -115,6 +134,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "state": state,
             "max_duration": max_duration,
             "option_chance": option_chance,
+            "record_steps": record_steps,
         }
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
@@ -128,6 +148,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
         self._space.source = self._known_mask
         self._single = mode == "step"
+        self._record = record_steps
         if self._single:
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
@@ -147,6 +168,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # In mode "step": the option that continues, and the number of its steps so far.
         self._running = -1
         self._since = 0
+        # The object that chooses its actions, and the one it has chosen.
+        self._continued: tuple[Any, int] = (None, 0)
         self._rng = np.random.default_rng()
         self._draws: list[int] = []
 
@@ -186,18 +209,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             info["primitive_return"] = reward
             info["action_mask"] = self._masks[obs].copy()  # type: ignore[index]
             return obs, reward, terminated, truncated, info
-        option = int(action) - stop if self._running < 0 else self._running
-        if option < 0:
-            row, choice, option = None, option + stop, -1
-        else:
-            row = self._rows[option] if option < len(self._rows) else None
-            choice = stop if row is None else row[self._obs]
-            if choice == stop:
-                row, choice = None, self._draw(option)
-        if choice < 0:
-            raise self._refusal(choice)
+        option, row, choice = self._resolve(int(action))
         step, limit, most = self._step, self._limit, 1 if row is None or self._single else self.max_duration
         gain, total, duration = 0.0, 0.0, 0
+        path: list[PrimitiveStep] | None = [] if self._record and row is not None else None
         # This loop is the whole overhead per primitive step.
         while True:
             obs, reward, terminated, truncated, info = step(choice)
@@ -208,6 +223,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             if reward:
                 total += float(reward)
                 gain += self.gamma ** (duration - 1) * float(reward)
+            if path is not None:
+                mask = self._mask_at(obs, info.get("action_mask"))
+                before = path[-1].next_obs if path else self._obs
+                path.append(PrimitiveStep(before, choice, float(reward), obs, self.gamma, mask))
             if terminated or truncated or row is None:
                 break
             choice = row[obs]
@@ -219,10 +238,13 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 break
         if not self._passed:
             self._go_around()
+        if path is not None:
+            info["steps"] = path
         if row is None:
             if option >= 0:
                 info["unavailable"] = True
         elif self._single:
+            self._continued = row, choice
             self._carry_on(option, not (terminated or truncated) and choice != stop, info)
         self._obs = obs
         if not self._plain:
@@ -239,6 +261,22 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def action_masks(self) -> NDArray[np.bool_]:
         """``(n_primitive + n_options,)`` which actions may be chosen now; MaskablePPO calls this."""
         return self._mask().astype(np.bool_)
+
+    def _resolve(self, action: int) -> tuple[int, Any, int]:
+        """The option (-1: none), the object that chooses its actions (None: one primitive action), and the action."""
+        stop = self.n_primitive
+        option = action - stop if self._running < 0 else self._running
+        if option < 0:
+            if action < 0:
+                raise self._refusal(action)
+            return -1, None, action
+        if self._running >= 0:
+            return option, *self._continued
+        row = self._rows[option] if option < len(self._rows) else None
+        if type(row) is _Acting:
+            row = row.begin(self._rng)
+        choice = stop if row is None else row[self._obs]
+        return (option, None, self._draw(option)) if choice == stop else (option, row, choice)
 
     def _carry_on(self, option: int, going: bool, info: dict[str, Any]) -> None:
         """Note an option that continues with the next step (mode "step"), unless it has reached `max_duration`."""
@@ -286,34 +324,43 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _mask(self) -> NDArray[np.int8]:
         """A new array with the mask of the current observation."""
+        if self._running < 0:
+            return self._mask_at(self._obs, self._own_mask)
+        mask = np.zeros(self.n_primitive + len(self._rows), dtype=np.int8)
+        mask[self.n_primitive + self._running] = 1
+        return mask
+
+    def _mask_at(self, obs: Any, own: Any) -> NDArray[np.int8]:
+        """A new array with the mask of an observation where no option runs; `own` is the environment's mask."""
         n = self.n_primitive
-        if self._running >= 0:
-            mask = np.zeros(n + len(self._rows), dtype=np.int8)
-            mask[n + self._running] = 1
-            return mask
         if self._masks is not None:
-            mask = self._masks[self._obs].copy()
+            mask: NDArray[np.int8] = self._masks[obs].copy()
         elif hasattr(self.options, "choices") and not isinstance(self.options, OptionSet):
             # All options at once: they share the features, or the look ahead, of an observation.
             mask = np.ones(n + len(self._rows), dtype=np.int8)
-            mask[n:] = self.options.choices(self._obs if self._state is None else self._state(self._obs)) >= 0
+            mask[n:] = self.options.choices(obs if self._state is None else self._state(obs)) >= 0
         else:
-            mask = np.array([1] * n + [row[self._obs] != n for row in self._rows], dtype=np.int8)
-        if self._own_mask is not None and len(self._own_mask) == n:
-            mask[:n] = self._own_mask
+            mask = np.array([1] * n + [row[obs] != n for row in self._rows], dtype=np.int8)
+        if own is not None and len(own) == n:
+            mask[:n] = own
         return mask
 
 
 class _Acting:
     """Actions of an object with `act`, by subscript of the observation."""
 
-    def __init__(self, act: Callable[[Any], int], state: Callable[[Any], Any] | None, stop: int) -> None:
-        self.act = act
+    def __init__(self, option: Any, state: Callable[[Any], Any] | None, stop: int) -> None:
+        self.option = option
         self.state = state
         self.stop = stop
 
+    def begin(self, rng: np.random.Generator) -> _Acting:
+        """The same for one execution of an option, which may remember its steps."""
+        started = begun(self.option, rng)
+        return self if started is self.option else _Acting(started, self.state, self.stop)
+
     def __getitem__(self, obs: Any) -> int:
-        choice = int(self.act(obs if self.state is None else self.state(obs)))
+        choice = int(self.option.act(obs if self.state is None else self.state(obs)))
         return choice if choice >= 0 else self.stop
 
 
@@ -338,10 +385,10 @@ def _rows(options: OptionSet | Sequence[Any], stop: int, state: Callable[[Any], 
         # Bytes are read as fast as a list and take an eighth of its memory.
         rows = [row.astype(np.uint8).tobytes() for row in table] if stop < 256 else table.tolist()
         return rows if state is None else [_Mapped(row, state) for row in rows]
-    acts = [getattr(option, "act", None) for option in options]
-    if not all(map(callable, acts)):
+    each = list(options)
+    if not all(callable(getattr(option, "act", None)) for option in each):
         raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
-    return [_Acting(act, state, stop) for act in acts]  # type: ignore[arg-type]
+    return [_Acting(option, state, stop) for option in each]
 
 
 def _masks(options: OptionSet | Sequence[Any], n_primitive: int) -> list[NDArray[np.int8]] | None:
@@ -412,74 +459,3 @@ def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | No
         )
     if mdp is not None:
         options.check(mdp)
-
-
-def run_options(
-    env: str | gym.Env[Any, Any],
-    options: Sequence[Any],
-    *,
-    runs: int = 8,
-    max_steps: int = 500,
-    warm_up: int = 50,
-    rng: int = 0,
-) -> Paths:
-    """Paths of each option through an environment, from the same states for all (Section 5.2).
-
-    Parameters
-    ----------
-    env
-        An id or an environment.
-    options
-        Objects with ``act(obs)``: an `OptionSet` where observations are states, a `LinearOptionSet`, or a list.
-    runs
-        Number of starts per option, the same for all options.
-    max_steps
-        Steps after which an option is stopped.
-    warm_up
-        Most steps of the random walk that leads from a reset to a start.
-    rng
-        Seed that draws the starts.
-
-    Returns
-    -------
-    list of lists of arrays
-        For each option and start the observations ``(T + 1, ...)`` from its first to its last state. A single
-        observation: the option did not start there, or the warm-up had ended the episode.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> options = eo.discover(eo.maze("i-maze"), n_options=2)
-    >>> paths = run_options("eigenoptions/IMaze-v0", options, runs=1, warm_up=0)
-    >>> [path[0].tolist() for path in paths]
-    [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
-    """
-    made = made_env(env)
-    n_actions = count_actions(made)
-    paths: Paths = [[] for _ in options]
-    try:
-        for run in range(runs):
-            for i, option in enumerate(options):
-                generator = np.random.default_rng((rng, run))
-                obs, over = _warm_up(made, n_actions, warm_up, generator)
-                seen = [obs]
-                while not over and len(seen) <= max_steps and (action := option.act(obs)) >= 0:
-                    obs, _, terminated, truncated, _ = made.step(action)
-                    seen.append(obs)
-                    over = terminated or truncated
-                paths[i].append(np.array(seen))
-    finally:
-        if isinstance(env, str):
-            made.close()
-    return paths
-
-
-def _warm_up(env: gym.Env[Any, Any], n_actions: int, most: int, rng: np.random.Generator) -> tuple[Any, bool]:
-    """Reset and take 0 to `most` random steps: the last observation, and whether the episode ended."""
-    obs, _ = env.reset(seed=int(rng.integers(2**31)))
-    for _ in range(int(rng.integers(most + 1))):
-        before = obs
-        obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
-        if terminated or truncated:
-            return before, True
-    return obs, False

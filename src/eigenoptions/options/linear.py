@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, printable, whole
+from eigenoptions._checks import Frozen, frozen, number, printable, whole
 from eigenoptions.features import Map, record, rows_of
 from eigenoptions.options import (
     FILE_FORMAT,
@@ -70,6 +70,20 @@ class LinearOption:
         """The action at an observation, or TERMINATE."""
         return int(self.alone.choices(obs)[0])
 
+    @property
+    def patience(self) -> int | None:
+        """Steps without a new highest potential after which it stops, as in the set."""
+        return self.alone.patience
+
+    @property
+    def stop_chance(self) -> float:
+        """Probability to stop after each step, as in the set."""
+        return self.alone.stop_chance
+
+    def potential(self, obs: Any) -> float:
+        """The potential e . phi(s) at an observation."""
+        return float(self.alone.potential(batch_of_one(obs), 1)[0, 0])
+
     def may_start(self, obs: Any) -> bool:
         """Whether the option may start there, which is where it does not stop at once."""
         return self.act(obs) != TERMINATE
@@ -108,6 +122,10 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         One entry per option, as in `OptionSet`.
     provenance
         Method and settings, as they go into the file.
+    patience
+        An option that runs stops after this many steps without a potential above the highest so far; None: never.
+    stop_chance
+        Probability that a running option stops after each step.
     model
         Copies of the environment for look-ahead; see `look_ahead`. It is not saved.
 
@@ -134,8 +152,13 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
     indices: Origin = ()
     signs: Origin = ()
     goals: Origin = ()
+    patience: int | None = None
+    stop_chance: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.patience is not None:
+            whole("patience", self.patience)
+        number("stop_chance", self.stop_chance)
         direction = frozen(self.direction, np.float64)
         if direction.ndim != 2 or not np.isfinite(direction).all():
             raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
@@ -189,6 +212,25 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         if self.weights is None:
             raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
         return self.actions(batch_of_one(obs), 1)[:, 0]
+
+    def guarded(self, *, patience: int | None = None, stop_chance: float = 0.0) -> LinearOptionSet:
+        """The same options with guards that end them; `OptionsWrapper`, `run_options` and `collect` honour these.
+
+        Parameters
+        ----------
+        patience
+            Stop after this many steps without a potential above the highest so far; None: never. 8 keeps 95 to 97% of
+            the climb of exact options, and ends those that would circle for ever.
+        stop_chance
+            Probability in [0, 1) to stop after each step.
+
+        Examples
+        --------
+        >>> from eigenoptions.features import Raw
+        >>> LinearOptionSet([[1.0]], Raw(), 2, weights=[[[0.0], [-1.0]]]).guarded(patience=8)[0].patience
+        8
+        """
+        return replace(self, patience=patience, stop_chance=stop_chance)
 
     def look_ahead(
         self,
@@ -249,7 +291,10 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         """Both sets, one after the other; they must have the same feature space and kind of policy."""
         if not isinstance(other, LinearOptionSet):
             return NotImplemented
-        ways = [(record(o.features), record(o.basis), o.n_actions, o.kind, o.model) for o in (self, other)]
+        ways = [
+            (record(o.features), record(o.basis), o.n_actions, o.kind, o.model, o.patience, o.stop_chance)
+            for o in (self, other)
+        ]
         if ways[0] != ways[1]:
             raise ValueError("options of different feature spaces or kinds of policies cannot be joined")
         return replace(self, **concatenated(self, other, self._arrays))
@@ -263,6 +308,8 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
             "format": FILE_FORMAT,
             "features": record(self.features),
             "basis": record(self.basis),
+            "patience": self.patience,
+            "stop_chance": self.stop_chance,
             "eigenvalues": [float(x) if np.isfinite(x) else None for x in self.eigenvalues],
             **{name: getattr(self, name) for name in ("n_actions", "provenance", "labels", *ORIGIN.values())},
         }

@@ -91,6 +91,8 @@ def load_linear_options(
             raise files.DamagedFileError(f"{path} is damaged: it names no features")
         fields: dict[str, Any] = {**arrays, **_fields(header, "n_actions", "provenance")}
         psi = recalled(header["basis"], basis)
+        # Version 0.1 wrote no guards.
+        fields |= {name: header[name] for name in ("patience", "stop_chance") if name in header}
         return LinearOptionSet(features=phi, basis=psi, model=None, **fields)
 
 
