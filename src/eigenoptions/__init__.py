@@ -82,6 +82,7 @@ _MODULE = {name: module for module, names in _NAMES.items() for name in names}
 # Parts of the package that are attributes of it without an import: eo.plots.options(...).
 _SUBPACKAGES = (
     "atari",
+    "deep",
     "discovery",
     "envs",
     "evaluation",

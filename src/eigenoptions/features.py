@@ -56,7 +56,8 @@ def map_class(name: str) -> Any:
 
 def settings_of(name: str) -> tuple[str, ...]:
     """Names of the settings of a feature map that do not follow from the space of observations."""
-    return tuple(f.name for f in fields(map_class(name)) if f.name not in ("n_states", "low", "high"))
+    own = getattr(map_class(name), "settings", None) or (f.name for f in fields(map_class(name)))
+    return tuple(n for n in own if n not in ("n_states", "low", "high"))
 
 
 def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
@@ -340,7 +341,7 @@ class RBF(_Bounded):
         return np.asarray(np.exp(-np.maximum(near, 0.0) / (2 * deviation**2)))
 
 
-MAPS["ram"] = "eigenoptions.atari.ram"
+MAPS.update(ram="eigenoptions.atari.ram", deep="eigenoptions.deep.encoder")
 
 
 def bounds(space: Any = None, obs: ArrayLike | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -379,7 +380,8 @@ def record(features: Map | None) -> dict[str, Any] | None:
     if features is None:
         return None
     if type(features) in MAPS.values():
-        return {"map": type(features).name, **asdict(features)}  # type: ignore[attr-defined, call-overload]
+        plain = getattr(features, "plain", None) or asdict(features)  # type: ignore[call-overload]
+        return {"map": type(features).name, **plain}  # type: ignore[attr-defined]
     kind = features if hasattr(features, "__qualname__") else type(features)
     return {"function": f"{kind.__module__}.{kind.__qualname__}"}
 

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import one_of, whole
 from eigenoptions.discovery.methods import Method
+from eigenoptions.discovery.trained import ORIGIN, POLICIES, TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
@@ -26,11 +27,8 @@ from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 from eigenoptions.spectra.rows import UniqueRows
 
-POLICIES = ("learned", "look-ahead")
 # The feature map of observations that are not numbered, where none is given.
 DEFAULT_FEATURES = "fourier"
-# Provenance of options from samples.
-ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
 # Default number of cells along a dimension, and of transitions of one action kept in each.
 CELLS, PER_CELL = 40, 4
 
@@ -322,7 +320,7 @@ class FeatureExperience:
         return chosen
 
 
-Experience = TableExperience | FeatureExperience
+Experience = TableExperience | FeatureExperience | TrainedExperience
 
 
 def experience(
@@ -340,6 +338,8 @@ def experience(
     >>> experience(Box(0.0, 1.0, (2,)), 2, "fourier", order=2).features
     Fourier(low=(0.0, 0.0), high=(1.0, 1.0), order=2, coupled=2)
     """
+    if features == TRAINED:
+        return TrainedExperience(n_actions, **settings)
     obs = None if first is None else np.asarray(first.obs)
     own = {name: settings.pop(name) for name in FeatureExperience.settings if name in settings}
     if features is None:
@@ -361,6 +361,8 @@ def experience_settings(features: str | Map | None) -> tuple[str, ...]:
     ('whiten', 'cells', 'each', 'tiles', 'tilings', 'size')
     """
     name = DEFAULT_FEATURES if features is None else features
+    if name == TRAINED:
+        return settings_of(name)
     return (*FeatureExperience.settings, *(settings_of(name) if isinstance(name, str) else ()))
 
 

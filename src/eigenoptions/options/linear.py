@@ -314,7 +314,9 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
             **{name: getattr(self, name) for name in ("n_actions", "provenance", "labels", *ORIGIN.values())},
         }
         rows = {"direction": self.direction, "threshold": self.threshold}
-        files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights})
+        maps = {"features": self.features, "basis": self.basis}
+        arrays = {f"{m}.{k}": a for m in maps for k, a in getattr(maps[m], "arrays", {}).items()}
+        files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights}, arrays)
 
     def __repr__(self) -> str:
         n = len(self)

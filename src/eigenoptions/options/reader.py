@@ -86,14 +86,21 @@ def load_linear_options(
     """
     header, arrays = files.read(path, "linear options", FILE_FORMAT, only)
     with files.understood(path):
-        phi = recalled(header["features"], features)
+        phi = recalled(_map(header, arrays, "features"), features)
         if phi is None:
             raise files.DamagedFileError(f"{path} is damaged: it names no features")
-        fields: dict[str, Any] = {**arrays, **_fields(header, "n_actions", "provenance")}
-        psi = recalled(header["basis"], basis)
+        fields: dict[str, Any] = {name: a for name, a in arrays.items() if "." not in name}
+        fields |= _fields(header, "n_actions", "provenance")
+        psi = recalled(_map(header, arrays, "basis"), basis)
         # Version 0.1 wrote no guards.
         fields |= {name: header[name] for name in ("patience", "stop_chance") if name in header}
         return LinearOptionSet(features=phi, basis=psi, model=None, **fields)
+
+
+def _map(header: dict[str, Any], arrays: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Record of a feature map, and the arrays that the file holds for it."""
+    own = {key.removeprefix(f"{name}."): a for key, a in arrays.items() if key.startswith(f"{name}.")}
+    return {**header[name], "arrays": own} if own else header[name]
 
 
 def _fields(header: dict[str, Any], *plain: str) -> dict[str, Any]:

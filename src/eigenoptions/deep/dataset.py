@@ -1,0 +1,218 @@
+"""Transitions for training: each distinct observation once, and pairs of observations at a distance in time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions.mdp import Transitions
+
+# Rows up to this many bytes are compared as they are, longer ones by a digest.
+MAX_KEY_BYTES = 64
+# Most copies of an environment whose transitions may be interleaved.
+MAX_COPIES = 64
+# Share of distinct observations among all below which they count as repeating.
+REPEATING_BELOW = 0.25
+# Number of blocks into which the data are cut, of which every fourth is held out.
+BLOCKS, HOLD_OUT_EVERY = 40, 4
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Transitions as numbers of distinct observations.
+
+    Attributes
+    ----------
+    observations
+        ``(n, ...)`` distinct observations.
+    before, after
+        ``(N,)`` numbers of the observations before and after each transition.
+    action, terminated
+        ``(N,)`` as in `Transitions`.
+    transform
+        Function of a batch of observations that is applied whenever they are encoded during training, for example
+        one that adds noise; None for none.
+
+    Consecutive transitions belong to one trajectory where one ends with the observation with which the next begins.
+    Transitions of several copies of an environment may be interleaved, as `envs.collect` returns them.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> from eigenoptions.options.walks import walk
+    >>> corridor = maze("......")
+    >>> steps = walk(corridor, 100)
+    >>> cells = corridor.coords.astype(float)
+    >>> Dataset.of(Transitions(cells[steps.obs], steps.action, cells[steps.next_obs], steps.terminated))
+    Dataset(100 transitions, 6 distinct observations)
+    """
+
+    observations: NDArray[Any]
+    before: Index
+    after: Index
+    action: Index
+    terminated: NDArray[np.bool_]
+    transform: Callable[[Any], Any] | None = None
+
+    @classmethod
+    def of(cls, data: Self | Transitions | Iterable[Transitions]) -> Self:
+        """The data set of transitions, or of an iterable of batches, of which only distinct observations are kept."""
+        if isinstance(data, cls):
+            return data
+        collector = Collector()
+        batches: Any = [data] if isinstance(data, Transitions) else data
+        for batch in batches:
+            if not isinstance(batch, Transitions):
+                raise ValueError(f"give Transitions or batches of them, got {type(batch).__name__}")
+            collector.add(batch)
+        return cls(**collector.parts())
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def __repr__(self) -> str:
+        return f"Dataset({len(self)} transitions, {len(self.observations)} distinct observations)"
+
+    @property
+    def repeating(self) -> bool:
+        """Whether observations repeat exactly, so that they can be numbered."""
+        return self.transform is None and len(self.observations) < REPEATING_BELOW * len(self)
+
+    @cached_property
+    def _runs(self) -> tuple[Index, Index]:
+        """Transitions in the order of their trajectories, and the place of the last of each one's trajectory."""
+        n = len(self)
+        shares = [np.mean(self.after[:-s] == self.before[s:]) for s in range(1, min(MAX_COPIES, n - 1) + 1)]
+        copies = int(np.argmax(np.round(shares, 3))) + 1 if shares else 1
+        order = np.concatenate([np.arange(lane, n, copies) for lane in range(copies)])
+        linked = (self.after[order[:-1]] == self.before[order[1:]]) & ~self.terminated[order[:-1]]
+        # The last transition of one lane and the first of the next.
+        linked &= np.diff(order) == copies
+        last = np.append(np.flatnonzero(~linked), n - 1)
+        return order, last[np.searchsorted(last, np.arange(n))]
+
+    def split(self, hold_out: bool, offset: int = 0) -> Part:
+        """The transitions of the blocks that are held out, or of the others; no pair crosses a block's end."""
+        order, end = self._runs
+        n = len(order)
+        edges = np.linspace(0, n, min(BLOCKS, n) + 1).astype(np.int64)
+        block = np.searchsorted(edges, np.arange(n), side="right") - 1
+        held = (block + offset) % HOLD_OUT_EVERY == 0
+        return Part(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
+
+    @cached_property
+    def all(self) -> Part:
+        """All transitions."""
+        return Part(self, np.arange(len(self)), self._runs[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some transitions of a data set, from which pairs are taken.
+
+    Attributes
+    ----------
+    data
+        The data set.
+    starts
+        Places of the first transitions of pairs, in the order of trajectories.
+    end
+        ``(N,)`` the last place that a pair may reach, by place of its first transition.
+    """
+
+    data: Dataset
+    starts: Index
+    end: Index
+
+    def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index, Index]:
+        """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories, and first actions."""
+        at = self.starts[rng.integers(len(self.starts), size=n)]
+        far = np.minimum(at + rng.geometric(1.0 - discount, size=n) - 1, self.end[at])
+        order = self.data._runs[0]
+        return self.data.before[order[at]], self.data.after[order[far]], self.data.action[order[at]]
+
+    def pairs(self, lag: int) -> tuple[Index, Index]:
+        """Numbers of all pairs of observations `lag` transitions apart."""
+        at = self.starts[self.starts + lag - 1 <= self.end[self.starts]]
+        order = self.data._runs[0]
+        return self.data.before[order[at]], self.data.after[order[at + lag - 1]]
+
+
+class Collector:
+    """Distinct observations of batches of transitions, added one at a time; see `Dataset`."""
+
+    def __init__(self) -> None:
+        self._number: dict[bytes, int] = {}
+        self._observations: list[NDArray[Any]] = []
+        self._parts: list[tuple[Index, Index, Index, NDArray[np.bool_]]] = []
+        self._stored = 0
+
+    def __len__(self) -> int:
+        """Number of transitions."""
+        return sum(len(part[0]) for part in self._parts)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct observations."""
+        return self._stored
+
+    def add(self, batch: Transitions) -> None:
+        """Add a batch of transitions."""
+        sides = [self._numbers(np.asarray(obs)) for obs in (batch.obs, batch.next_obs)]
+        action, ended = np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)
+        self._parts.append((sides[0], sides[1], action, ended))
+
+    def parts(self) -> dict[str, Any]:
+        """The fields of a `Dataset`."""
+        if not self._observations:
+            raise ValueError("there are no transitions: collect some")
+        before, after, action, terminated = (
+            np.concatenate(parts) for parts in zip(*self._parts, strict=True)
+        )
+        # One array, so that the copies in the list can be released.
+        self._observations = [np.concatenate(self._observations)]
+        fields = {"before": before, "after": after, "action": action, "terminated": terminated}
+        return {"observations": self._observations[0], **fields}
+
+    def sample(self, most: int) -> Transitions:
+        """At most `most` of the transitions, evenly spaced."""
+        parts = self.parts()
+        obs, some = parts["observations"], slice(None, None, -(-len(self) // most))
+        before, action, after, ended = (parts[n][some] for n in ("before", "action", "after", "terminated"))
+        return Transitions(obs[before], action, obs[after], ended)
+
+    def _numbers(self, obs: NDArray[Any]) -> Index:
+        if obs.dtype.kind not in "biuf" or obs.ndim < 2:
+            raise ValueError(
+                f"observations must be numbers of shape (N, ...), got {obs.dtype} {obs.shape}: numbered states have a "
+                "table, which needs no features"
+            )
+        if self._observations and obs.shape[1:] != self._observations[0].shape[1:]:
+            shapes = f"{self._observations[0].shape[1:]} and {obs.shape[1:]}"
+            raise ValueError(f"all observations must have one shape, got {shapes}")
+        if obs.dtype.kind == "f" and not np.isfinite(obs).all():
+            row = int(np.flatnonzero(~np.isfinite(obs).reshape(len(obs), -1).all(axis=1))[0])
+            raise ValueError(f"observation {row} of a batch is not finite: remove NaN and infinity first")
+        rows = np.ascontiguousarray(obs).reshape(len(obs), -1)
+        keys = [row.tobytes() for row in rows]
+        if keys and len(keys[0]) > MAX_KEY_BYTES:
+            keys = [hashlib.blake2b(key, digest_size=16).digest() for key in keys]
+        numbers = np.empty(len(keys), dtype=np.int64)
+        new: list[int] = []
+        for i, key in enumerate(keys):
+            known = self._number.setdefault(key, len(self._number))
+            if known == len(self._number) - 1 and len(new) < len(self._number) - self._stored:
+                new.append(i)
+            numbers[i] = known
+        if new:
+            self._observations.append(obs[new])
+            self._stored += len(new)
+        return numbers

@@ -1,0 +1,392 @@
+"""`Encoder`: a trained feature map, whose weights are arrays and whose layers are a recipe of plain JSON values.
+
+An encoder has a frozen first part, which is computed once per distinct observation during training, and a trained
+second part:
+
+=========  ==========================================================  ===================================
+encoder    frozen                                                      trained
+=========  ==========================================================  ===================================
+"mlp"      random Fourier features of a vector                         two hidden layers
+"random"   random convolution of an image, principal components        two hidden layers
+"conv"     scaling, pooling of large images                            three convolutions, a hidden layer
+=========  ==========================================================  ===================================
+
+Its features are a constant 1 and the last hidden layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eigenoptions._checks import one_of
+from eigenoptions.features import register
+
+ENCODERS = ("mlp", "random", "conv")
+# Number of random Fourier features, and their width: in units of a step, and its limits as shares of the range.
+FOURIER_FEATURES = 256
+FOURIER_STEPS, FOURIER_NARROWEST, FOURIER_WIDEST = 2.0, 1 / 24, 0.5
+# Widths of the hidden layers.
+HIDDEN = (256, 256)
+# Vectors with more dimensions than this are projected on principal components, not on Fourier features.
+MAX_FOURIER_DIMENSIONS = 16
+# Images are pooled to at most this many pixels along a side.
+MAX_SIDE = 48
+# Channels of the random convolution, and of the trained ones.
+RANDOM_CHANNELS, CHANNELS = 16, (32, 32, 32)
+# Most principal components, observations from which they are computed, and share of the largest variance that is noise.
+MAX_COMPONENTS, COMPONENT_SAMPLE, FLAT_COMPONENT = 512, 4096, 1e-7
+# Observations that are encoded at a time.
+BLOCK = 2048
+
+Array = NDArray[np.float32]
+
+
+def require_torch() -> Any:
+    """The module torch; raises ImportError, naming the extra, where it is not installed."""
+    try:
+        import torch
+    except ImportError as missing:
+        raise ImportError(
+            f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'", name=missing.name
+        ) from None
+    return torch
+
+
+@contextmanager
+def one_thread() -> Iterator[Any]:
+    """The module torch, with one thread inside the block: the same bits whatever the number of cores."""
+    torch = require_torch()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield torch
+    finally:
+        torch.set_num_threads(threads)
+
+
+@register
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoder:
+    """A trained feature map: observations ``(N, ...)`` to ``(N, 1 + m)``, a constant 1 and the last hidden layer.
+
+    Attributes
+    ----------
+    recipe
+        Kind, shape of the observations, sizes of the layers and a digest of the weights, as JSON values. An options
+        file holds it in its header, and the arrays beside.
+    arrays
+        Weights by name. torch is needed to call the map, not to load it.
+    module
+        The user's own module in place of the trained layers, which a file cannot hold; else None.
+
+    Examples
+    --------
+    >>> from eigenoptions.deep import learn
+    >>> from eigenoptions.mdp import Transitions, maze
+    >>> from eigenoptions.options.walks import walk
+    >>> rooms = maze("four-rooms")
+    >>> steps = walk(rooms, 5000)
+    >>> xy = rooms.coords.astype(float)
+    >>> seen = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
+    >>> encoder = learn(seen, 4, steps=5).features
+    >>> encoder
+    Encoder(mlp: observations (2,) to 257 features)
+    >>> encoder(xy).shape
+    (104, 257)
+    """
+
+    recipe: dict[str, Any]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    module: Any = None
+    name: ClassVar[str] = "deep"
+    # Settings of `learn` by which `discover(..., features="deep")` trains it.
+    settings: ClassVar[tuple[str, ...]] = (
+        *(
+            "encoder",
+            "seconds",
+            "training_steps",
+            "seed",
+            "objective",
+            "batch",
+            "rate",
+            "discount",
+            "lag",
+            "outputs",
+        ),
+        *("noise", "controlled"),
+    )
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """What a record holds: the recipe."""
+        return {"recipe": self.recipe}
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, the constant included."""
+        return 1 + int(self.recipe["hidden"][-1])
+
+    @classmethod
+    def for_space(cls, space: Any, obs: ArrayLike | None = None, **settings: Any) -> Self:
+        """Not possible: an encoder is trained on transitions, by `learn` or by `discover` with features="deep"."""
+        raise ValueError(
+            "deep features are trained on transitions: call deep.learn, or discover(..., features='deep')"
+        )
+
+    def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
+        """``(N, ...)`` to ``(N, 1 + m)``."""
+        given = np.asarray(obs)
+        shape = tuple(self.recipe["shape"])
+        if given.shape[1:] != shape or given.dtype.kind not in "biuf":
+            raise ValueError(f"observations must be numbers (N, {shape}), got {given.dtype} {given.shape}")
+        phi = np.ones((len(given), self.n_features))
+        with one_thread() as torch, torch.no_grad():
+            for low in range(0, len(given), BLOCK):
+                part = self.inputs(given[low : low + BLOCK])
+                phi[low : low + BLOCK, 1:] = self.hidden(part, self._tensors).numpy()
+        return phi
+
+    def inputs(self, obs: NDArray[Any]) -> Any:
+        """The frozen first part: a tensor of inputs of the trained layers."""
+        torch = require_torch()
+        x = torch.from_numpy(np.ascontiguousarray(obs, dtype=np.float32))
+        t, kind = self._tensors, self.recipe["encoder"]
+        if kind == "module":
+            return x
+        if kind == "mlp":
+            return torch.cos(x @ t["frequency"] + t["phase"]) * 2**0.5
+        if "image" in self.recipe:
+            x = _image(x, self.recipe["image"]) * float(self.recipe["scale"])
+        if kind == "conv":
+            return x
+        if "kernel" in t:
+            x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
+        x = x.reshape(len(x), -1)
+        return (x - t["centre"]) @ t["components"] if "components" in t else x
+
+    def hidden(self, x: Any, tensors: dict[str, Any]) -> Any:
+        """The trained layers, with these weights: ``(N, m)``."""
+        torch = require_torch()
+        if self.recipe["encoder"] == "module":
+            if self.module is None:
+                raise ValueError("the encoder's own module is not in the file: pass features= when loading")
+            return _checked_output(self.module(x), len(x))
+        for i in range(sum(name.startswith("conv") for name in tensors) // 2):
+            x = torch.nn.functional.conv2d(x, tensors[f"conv{i}.weight"], tensors[f"conv{i}.bias"], stride=2)
+            x = torch.relu(x)
+        x = x.reshape(len(x), -1)
+        for i in range(len(self.recipe["hidden"])):
+            x = torch.relu(x @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"])
+        return x
+
+    @cached_property
+    def _tensors(self) -> dict[str, Any]:
+        torch = require_torch()
+        return {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
+
+    def with_weights(self, trained: dict[str, Any]) -> Encoder:
+        """The same encoder with other weights of the trained layers."""
+        new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
+        return Encoder(self.recipe, {**self.arrays, **new}, self.module).sealed()
+
+    def sealed(self) -> Encoder:
+        """The same encoder, with read-only arrays and a digest of them in its recipe."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in sorted(self.arrays):
+            self.arrays[name].flags.writeable = False
+            digest.update(name.encode() + self.arrays[name].tobytes())
+        return Encoder({**self.recipe, "digest": digest.hexdigest()}, self.arrays, self.module)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tensors"}
+
+    def __repr__(self) -> str:
+        shape = "({})".format(
+            ", ".join(map(str, self.recipe["shape"])) + "," * (len(self.recipe["shape"]) == 1)
+        )
+        return f"Encoder({self.recipe['encoder']}: observations {shape} to {self.n_features} features)"
+
+
+def untrained(
+    kind: Any,
+    observations: NDArray[Any],
+    steps: NDArray[np.float64],
+    noisy: bool,
+    rng: np.random.Generator,
+) -> tuple[Encoder, dict[str, Any]]:
+    """An encoder for observations like these ``(n, ...)``, and the first weights of its trained layers.
+
+    Parameters
+    ----------
+    kind
+        One of `ENCODERS`, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
+    observations
+        A sample of distinct observations.
+    steps
+        ``(D,)`` typical size of a change of each dimension in one transition; used for vectors only.
+    noisy
+        No observation occurs twice: components that could be noise are left out.
+    rng
+        Random generator of the weights.
+    """
+    torch = require_torch()
+    shape = observations.shape[1:]
+    if isinstance(kind, torch.nn.Module):
+        return _own_module(kind, observations)
+    if kind == "auto":
+        kind = "mlp" if len(shape) == 1 and shape[0] <= MAX_FOURIER_DIMENSIONS else "random"
+    recipe: dict[str, Any] = {"encoder": one_of("encoder", kind, ENCODERS), "shape": list(shape)}
+    arrays: dict[str, Array] = {}
+    if kind == "mlp":
+        flat = observations.reshape(len(observations), -1).astype(np.float64)
+        if len(shape) != 1:
+            raise ValueError(f"encoder 'mlp' needs vectors (N, D), got observations {shape}: use 'random'")
+        arrays = _fourier(flat, steps, rng)
+    elif len(shape) > 1:
+        recipe["image"], recipe["scale"] = _image_recipe(shape), _scale(observations)
+    elif kind == "conv":
+        raise ValueError(f"encoder 'conv' needs images, got observations {shape}: use 'mlp'")
+    if kind == "random":
+        if "image" in recipe:
+            channels = recipe["image"]["channels"]
+            arrays["kernel"] = _normal(rng, (RANDOM_CHANNELS, channels, 3, 3), channels * 9)
+        arrays |= _components(Encoder(recipe, arrays), observations, noisy)
+    return _layered(recipe, arrays, observations, rng)
+
+
+def _layered(
+    recipe: dict[str, Any], arrays: dict[str, Array], observations: NDArray[Any], rng: np.random.Generator
+) -> tuple[Encoder, dict[str, Any]]:
+    """The encoder with this frozen part, and random first weights of its trained layers."""
+    torch = require_torch()
+    inputs = Encoder(recipe, arrays).inputs(observations[:2])
+    weights: dict[str, Array] = {}
+    if recipe["encoder"] == "conv":
+        for i, channels in enumerate(CHANNELS):
+            if min(inputs.shape[2:]) < 3:
+                break
+            size = (channels, inputs.shape[1], 3, 3)
+            weights[f"conv{i}.weight"] = _normal(rng, size, inputs.shape[1] * 9)
+            weights[f"conv{i}.bias"] = np.zeros(channels, dtype=np.float32)
+            inputs = torch.nn.functional.conv2d(
+                inputs, torch.from_numpy(weights[f"conv{i}.weight"]), stride=2
+            )
+    width = int(np.prod(inputs.shape[1:]))
+    hidden = HIDDEN if recipe["encoder"] != "conv" else HIDDEN[-1:]
+    for i, units in enumerate(hidden):
+        weights[f"layer{i}.weight"] = _normal(rng, (width, units), width)
+        weights[f"layer{i}.bias"] = _normal(rng, (units,), 100)
+        width = units
+    encoder = Encoder({**recipe, "hidden": list(hidden)}, {**arrays, **weights})
+    return encoder, {name: torch.from_numpy(w.copy()).requires_grad_() for name, w in weights.items()}
+
+
+def _own_module(module: Any, observations: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
+    """An encoder around the user's module, after checks of its output."""
+    torch = require_torch()
+    recipe = {"encoder": "module", "shape": list(observations.shape[1:]), "hidden": [0]}
+    few = Encoder(recipe).inputs(observations[:8])
+    with torch.no_grad():
+        first, second = (_checked_output(module(few), len(few)) for _ in range(2))
+        alone = _checked_output(module(few[:1]), 1)
+    if not torch.equal(first, second):
+        raise ValueError("the module gives two answers for one input: switch off dropout with module.eval()")
+    if not torch.allclose(first[:1], alone, rtol=1e-3, atol=1e-4):
+        raise ValueError("the module's output depends on the rest of the batch: remove batch normalisation")
+    recipe["hidden"] = [int(first.shape[1])]
+    return Encoder(recipe, {}, module), dict(module.named_parameters())
+
+
+def _checked_output(h: Any, n: int) -> Any:
+    if getattr(h, "ndim", None) != 2 or len(h) != n:
+        shape = tuple(getattr(h, "shape", ())) or type(h).__name__
+        raise ValueError(f"the module must return ({n}, m) for {n} observations, got {shape}")
+    return h.float()
+
+
+def _fourier(
+    x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator
+) -> dict[str, Array]:
+    """Frequencies and phases of random Fourier features as wide as a few steps of each dimension."""
+    extent = np.ptp(x, axis=0)
+    extent = np.where(extent > 0, extent, 1.0)
+    width = np.clip(FOURIER_STEPS * steps, FOURIER_NARROWEST * extent, FOURIER_WIDEST * extent)
+    width = width * np.sqrt(max(1.0, len(width) / 2))
+    frequency = rng.standard_normal((len(width), FOURIER_FEATURES)) / width[:, None]
+    phase = rng.uniform(0, 2 * np.pi, FOURIER_FEATURES) - x.mean(axis=0) @ frequency
+    return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
+
+
+def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> dict[str, Array]:
+    """Principal components of the inputs, where they are noisy those above the noise; each scaled to variance 1."""
+    x = np.concatenate(
+        [encoder.inputs(observations[i : i + BLOCK]).numpy() for i in range(0, len(observations), BLOCK)]
+    )
+    centre = x.mean(axis=0)
+    x = x - centre
+    n, d = x.shape
+    # The smaller of the two matrices has the same eigenvalues.
+    G = (x @ x.T if n < d else x.T @ x).astype(np.float64) / n
+    size, axes = np.linalg.eigh(G)
+    size, axes = size[::-1], axes[:, ::-1]
+    # Upper end of the eigenvalues of pure noise (Marchenko and Pastur), whose variance is their median.
+    noise = float(np.median(size[: min(n, d)])) * min(1.0, n / d)
+    edge = noise * (1 + np.sqrt(d / n)) ** 2 if noisy else 0.0
+    n_kept = int(np.clip((size > max(edge, FLAT_COMPONENT * size[0])).sum(), 1, MAX_COMPONENTS))
+    size, axes = size[:n_kept], axes[:, :n_kept]
+    if n < d:
+        axes = (x.T @ axes) / np.sqrt(n * size)
+    # Equal components on every machine: the largest entry of each is positive.
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_kept)])
+    return {"centre": centre.astype(np.float32), "components": (axes / np.sqrt(size)).astype(np.float32)}
+
+
+def _image_recipe(shape: tuple[int, ...]) -> dict[str, Any]:
+    """Where the channels of an image are, how many, and by which factor it is pooled."""
+    if len(shape) == 2:
+        channels, last, sides = 1, None, shape
+    elif len(shape) == 3:
+        last = shape[2] <= shape[0]
+        channels, sides = (shape[2], shape[:2]) if last else (shape[0], shape[1:])
+    elif len(shape) == 4:
+        channels, last, sides = shape[0] * shape[3], None, shape[1:3]
+    else:
+        raise ValueError(
+            f"images have 2 or 3 dimensions, or 4 with frames first, got observations {shape}: pass a module"
+        )
+    if min(sides) < 3:
+        raise ValueError(f"images must have at least 3 x 3 pixels, got observations {shape}: flatten them")
+    return {"last": last, "channels": int(channels), "pool": -(-max(sides) // MAX_SIDE)}
+
+
+def _image(x: Any, recipe: dict[str, Any]) -> Any:
+    """Images as ``(N, channels, height, width)``, pooled."""
+    torch = require_torch()
+    if x.ndim == 5:
+        # Stacked frames (N, frames, height, width, channels): all channels of all frames.
+        x = x.permute(0, 1, 4, 2, 3).flatten(1, 2)
+    elif recipe["last"] is None:
+        x = x[:, None]
+    elif recipe["last"]:
+        x = x.permute(0, 3, 1, 2)
+    pool = recipe["pool"]
+    return torch.nn.functional.avg_pool2d(x, pool, ceil_mode=True) if pool > 1 else x.contiguous()
+
+
+def _scale(observations: NDArray[Any]) -> float:
+    """Factor that brings pixels to about [0, 1]."""
+    top = 255.0 if observations.dtype == np.uint8 else float(np.abs(observations).max())
+    return 1.0 / (top or 1.0)
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...], inputs: int) -> Array:
+    """Weights of a layer with this many inputs, of the size that keeps variances."""
+    return np.asarray(rng.standard_normal(shape) * np.sqrt(2.0 / inputs), dtype=np.float32)

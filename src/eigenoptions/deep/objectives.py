@@ -1,0 +1,92 @@
+"""Objectives that train an encoder: VAMP-2, and three others of the literature to compare it with.
+
+Each takes the outputs z of pairs of observations and returns a loss. `vamp2` and `omm` need pairs only; `allo` and
+`ggdo` also take the outputs of two independent batches, and `allo` keeps dual variables between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# Share of the mean variance that is added to each variance, so that the first steps are not singular.
+RIDGE = 1e-6
+# Weight of the penalty on correlated outputs (GGDO), its first value and the rates of ALLO's dual variables.
+GGDO_PENALTY = 5.0
+ALLO_PENALTY, ALLO_DUAL_RATE, ALLO_PENALTY_RATE, ALLO_MAX_DUAL = 2.0, 1e-3, 0.01, 100.0
+
+
+def vamp2(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = None) -> Any:
+    """Minus the sum of squared autocorrelations of the best functions in the span of the outputs (Mardt et al., 2018).
+
+    With the centred outputs z, z', ``C = (zz + z'z') / 2`` and ``R = sym(z z')``, it is ``-||C^-1/2 R C^-1/2||^2``:
+    without penalties or dual variables, and independent of the scale and basis of the outputs.
+    """
+    import torch
+
+    C, R = _covariances(before, after, centre=True)
+    ridge = RIDGE * torch.trace(C).detach() / len(C) + 1e-12
+    L = torch.linalg.cholesky(C + ridge * torch.eye(len(C), dtype=C.dtype))
+    M = torch.linalg.solve_triangular(L, R, upper=False)
+    M = torch.linalg.solve_triangular(L, M.T, upper=False)
+    return -(M * M).sum()
+
+
+def omm(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = None) -> Any:
+    """Orbital minimisation (Ryu, Zhou and Wornell, 2025): ``-tr((2 I - C) R)``, without constraints.
+
+    Its operator must be positive: R is that of the lazy walk, ``(C + R) / 2``.
+    """
+    import torch
+
+    C, R = _covariances(before, after, centre=False)
+    R = 0.5 * (C + R)
+    return -torch.trace((2 * torch.eye(len(C), dtype=C.dtype) - C) @ R)
+
+
+def ggdo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, Any] | None = None) -> Any:
+    """Generalized graph drawing (Wang et al., 2021): smooth prefixes of the outputs, correlations penalised."""
+    import torch
+
+    d = before.shape[1]
+    weight = torch.arange(d, 0, -1, dtype=before.dtype)
+    smooth = (((before - after) ** 2).mean(dim=0) * weight).sum()
+    shared = torch.minimum(weight[:, None], weight[None, :])
+    errors = [u.T @ u / len(u) - torch.eye(d, dtype=u.dtype) for u in (first, second)]
+    return smooth + GGDO_PENALTY * (shared * errors[0] * errors[1]).sum()
+
+
+def allo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, Any] | None = None) -> Any:
+    """Augmented Lagrangian Laplacian objective (Gomez, Bowling and Machado, 2024); `state` holds its dual variables."""
+    import torch
+
+    state = {} if state is None else state
+    d = before.shape[1]
+    dual = state.setdefault("dual", torch.zeros(d, d))
+    penalty = state.setdefault("penalty", ALLO_PENALTY)
+    eye = torch.eye(d, dtype=before.dtype)
+    one, two = (torch.tril(u.T @ u.detach() / len(u) - eye) for u in (first, second))
+    error, square = 0.5 * (one + two), one * two
+    smooth = ((before - after) ** 2).mean(dim=0).sum()
+    loss = smooth + (dual * error).sum() + penalty * square.sum()
+    with torch.no_grad():
+        rise = ALLO_DUAL_RATE * penalty * error.detach()
+        state["dual"] = (dual + rise).clamp(-ALLO_MAX_DUAL, ALLO_MAX_DUAL)
+        state["penalty"] = penalty + ALLO_PENALTY_RATE * max(0.0, float(square.detach().mean()))
+    return loss
+
+
+def _covariances(before: Any, after: Any, *, centre: bool) -> tuple[Any, Any]:
+    """Symmetrised covariance ``(q, q)`` of the outputs, and that of the outputs before with those after, in float64."""
+    x, y = before.double(), after.double()
+    if centre:
+        mean = 0.5 * (x.mean(dim=0) + y.mean(dim=0))
+        x, y = x - mean, y - mean
+    n = len(x)
+    cross = x.T @ y / n
+    return (x.T @ x + y.T @ y) / (2 * n), 0.5 * (cross + cross.T)
+
+
+OBJECTIVES: dict[str, Callable[..., Any]] = {"vamp2": vamp2, "omm": omm, "allo": allo, "ggdo": ggdo}
+# Objectives that need two more batches of observations.
+INDEPENDENT_BATCHES = ("allo", "ggdo")

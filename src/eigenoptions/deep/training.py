@@ -1,0 +1,483 @@
+"""`learn`: a feature map trained on transitions, and the spectrum of its span (beyond the paper's Section 5.2)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._checks import number, one_of, whole
+from eigenoptions.deep import ritz
+from eigenoptions.deep.dataset import Dataset
+from eigenoptions.deep.encoder import COMPONENT_SAMPLE, Encoder, one_thread, untrained
+from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES
+from eigenoptions.mdp import Transitions
+from eigenoptions.spectra import Spectrum
+
+log = logging.getLogger("eigenoptions")
+
+# CPU seconds of training where neither seconds nor steps is given.
+DEFAULT_SECONDS = 15.0
+# Cost of a step on the reference core: seconds of overhead, and floating-point operations per second.
+STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
+# Training stops when it has taken this multiple of the seconds, on a core slower than the reference.
+MAX_OVERTIME = 2.0
+# Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
+CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
+# Most bytes of inputs that are stored instead of being computed in each step.
+MAX_STORED_BYTES = 1 << 30
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of `learn`.
+
+    Attributes
+    ----------
+    objective
+        ``"vamp2"``, or ``"omm"``, ``"allo"``, ``"ggdo"`` to compare with.
+    batch
+        Pairs per step.
+    rate
+        Largest step size of Adam; it falls linearly to zero.
+    discount
+        Of the geometric distances in time between the observations of a pair.
+    lag
+        Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
+    outputs
+        Functions that are trained; None: `k` plus 6, at least 16.
+    noise
+        Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.3 where
+        no observation occurs twice and encoder "random" is used, else 0.
+
+    Examples
+    --------
+    >>> Training(batch=512)
+    Training(objective='vamp2', batch=512, rate=0.003, discount=0.9, lag=5, outputs=None, noise=None)
+    """
+
+    objective: str = "vamp2"
+    batch: int = 1024
+    rate: float = 3e-3
+    discount: float = 0.9
+    lag: int = 5
+    outputs: int | None = None
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("objective", self.objective, OBJECTIVES)
+        for name in ("batch", "lag") + (("outputs",) if self.outputs is not None else ()):
+            whole(name, getattr(self, name))
+        number("discount", self.discount)
+        for name in ("rate",) + (("noise",) if self.noise is not None else ()):
+            number(name, getattr(self, name), "[0, inf)")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedSpectrum(Spectrum):
+    """A `Spectrum` of trained features, with what is known of its quality.
+
+    Attributes
+    ----------
+    certificate
+        See `Certificate`.
+    history
+        ``(checks, 3)`` during training: step, score on training pairs, score on held-out pairs.
+    """
+
+    certificate: ritz.Certificate | None = None
+    history: NDArray[np.float64] | None = None
+
+
+def learn(
+    transitions: Dataset | Transitions | Iterable[Transitions],
+    k: int = 16,
+    encoder: Any = "auto",
+    *,
+    seconds: float | None = None,
+    steps: int | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> LearnedSpectrum:
+    """Train features on transitions, and find the k slowest functions in their span.
+
+    The last hidden layer of a network is trained by a variational objective (VAMP-2); one exact generalized
+    eigenproblem on it (Rayleigh-Ritz) then gives eigenfunctions of the Laplacian of the walk ``I - P``, symmetrised
+    where transitions are directed. A part of the data is held out: the weights with the best score on it are kept.
+    Where no observation occurs twice, the Ritz step uses held-out data, too.
+
+    Parameters
+    ----------
+    transitions
+        Transitions, an iterable of batches of them (a `Recording`, a `stream`), or a `Dataset`.
+    k
+        Number of eigenfunctions, the constant one included, as in `spectrum`.
+    encoder
+        ``"mlp"`` for vectors, ``"random"`` or ``"conv"`` for images, ``"auto"``, or a `torch.nn.Module` from
+        observations ``(N, ...)`` to features ``(N, m)``; see `deep.encoder`. An `Encoder` is trained further.
+    seconds
+        CPU seconds of training on a core of the year 2024. They determine the number of steps, which therefore does not
+        depend on the load: the same seed gives the same bytes. Where a machine needs more than twice as long, training
+        ends early, with a warning. None: 15, unless `steps` is given.
+    steps
+        Exact number of training steps.
+    rng
+        Seed or random generator of weights, batches and held-out blocks.
+    progress
+        Called with the numbers of steps done and in all.
+    settings
+        Settings of `Training`: `objective`, `batch`, `rate`, `discount`, `lag`, `outputs`, `noise`.
+
+    Returns
+    -------
+    LearnedSpectrum
+        ``sp.features(obs) @ sp.vectors`` are the eigenfunctions, with mean 0 and variance 1 on the data; the first is
+        constant, so labels of purposes start at e2. Values are per transition, comparable with those of the table. The
+        largest value of each function on the data is positive. ``sp.certificate`` rates each of them.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> from eigenoptions.options.walks import walk
+    >>> rooms = maze("four-rooms")
+    >>> steps = walk(rooms, 20000)
+    >>> xy = rooms.coords.astype(float)
+    >>> seen = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
+    >>> found = learn(seen, 4, steps=50)
+    >>> found.vectors.shape, found.n_zero, bool(found.certificate.resolved.all())
+    ((257, 4), 1, True)
+    """
+    how = Training(**settings)
+    k = whole("k", k, 2)
+    generator = np.random.default_rng(rng)
+    data = Dataset.of(transitions)
+    if data.repeating:
+        log.info(
+            "%d distinct observations in %d transitions: they repeat exactly, so a table of them (number them, and "
+            "call discover) is exact and faster than a network",
+            len(data.observations),
+            len(data),
+        )
+    with one_thread():
+        run = _Run(data, k, encoder, how, generator)
+        return run.train(_budget(run, seconds, steps), seconds, progress)
+
+
+def _budget(run: _Run, seconds: float | None, steps: int | None) -> int:
+    if steps is not None:
+        if seconds is not None:
+            raise ValueError("give seconds or steps, not both: seconds determine the steps")
+        return whole("steps", steps)
+    seconds = number("seconds", DEFAULT_SECONDS if seconds is None else seconds, "(0, inf)")
+    return max(1, round(seconds / run.seconds_per_step))
+
+
+class _Run:
+    """One training run: an encoder with its weights, the data and their parts."""
+
+    def __init__(self, data: Dataset, k: int, encoder: Any, how: Training, rng: np.random.Generator) -> None:
+        self.data, self.k, self.how, self.rng = data, k, how, rng
+        _check(data)
+        offset = int(rng.integers(4))
+        self.train_part, self.held_part = data.split(False, offset), data.split(True, offset)
+        n = len(data.observations)
+        chosen = np.sort(rng.choice(n, min(n, COMPONENT_SAMPLE), replace=False))
+        sample = self._seen(chosen)
+        self.encoder, self.weights = _first_encoder(encoder, sample, _steps(data), not data.repeating, rng)
+        m = self.encoder.n_features - 1
+        if len(data) < 2 * m:
+            raise ValueError(
+                f"{len(data)} transitions are too few for {m} features: collect at least {2 * m}"
+            )
+        outputs = how.outputs or max(16, k + 6)
+        import torch
+
+        head = rng.standard_normal((m, outputs)) / np.sqrt(m)
+        self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
+        images = self.encoder.recipe["encoder"] == "random" and not data.repeating
+        self.noise = how.noise if how.noise is not None else 0.3 if images else 0.0
+        self.lag = self._longest_lag()
+        self.inputs = self._stored_inputs()
+
+    def _seen(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        obs = self.data.observations[numbers]
+        return obs if self.data.transform is None else np.asarray(self.data.transform(obs))
+
+    def _longest_lag(self) -> int:
+        """The lag of the Ritz step: the one asked for, or less where few trajectories are so long."""
+        for lag in range(self.how.lag, 1, -1):
+            if min(len(part.pairs(2 * lag)[0]) for part in (self.train_part, self.held_part)) * 3 > len(
+                self.held_part.starts
+            ):
+                return lag
+        return 1
+
+    def _stored_inputs(self) -> Any:
+        """Inputs of the trained layers for all distinct observations, where they fit into memory."""
+        import torch
+
+        if self.data.transform is not None or self.encoder.recipe["encoder"] == "module":
+            return None
+        n = len(self.data.observations)
+        one = self.encoder.inputs(self.data.observations[:1])
+        needed = n * one.numel() * 4
+        if needed > min(MAX_STORED_BYTES, available_bytes() // 2):
+            return None
+        stored = torch.empty((n, *one.shape[1:]))
+        for low in range(0, n, 2048):
+            stored[low : low + 2048] = self.encoder.inputs(self.data.observations[low : low + 2048])
+        return stored
+
+    @property
+    def seconds_per_step(self) -> float:
+        """Estimated cost of a training step on the reference core."""
+        rows = 2 * self.how.batch * (2 if self.how.objective in INDEPENDENT_BATCHES else 1)
+        if self.data.repeating:
+            rows = min(rows, len(self.data.observations))
+        operations = sum(w.numel() for name, w in self.weights.items() if not name.startswith("conv"))
+        shape = self.encoder.inputs(self._seen(np.arange(1))).shape[2:]
+        side = float(np.prod(shape)) if len(shape) == 2 else 1.0
+        for i in range(sum(name.startswith("conv") for name in self.weights) // 2):
+            side /= 4
+            operations += self.weights[f"conv{i}.weight"].numel() * side * 2
+        frozen = 0.0 if self.inputs is not None else 4e5
+        return float(STEP_OVERHEAD + rows * (6.0 * operations + frozen) / REFERENCE_SPEED)
+
+    def _encode(self, numbers: NDArray[np.int64]) -> Any:
+        """The trained layer of observations by number, each distinct one computed once."""
+        import torch
+
+        which, back = np.unique(numbers, return_inverse=True)
+        if len(which) > 0.7 * len(numbers) or self.data.transform is not None:
+            which, back = numbers, np.arange(len(numbers))
+        x = (
+            self.encoder.inputs(self._seen(which))
+            if self.inputs is None
+            else self.inputs[torch.from_numpy(which)]
+        )
+        if self.noise:
+            seed = int(self.rng.integers(2**62))
+            x = x + self.noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+        return self.encoder.hidden(x, self.weights)[torch.from_numpy(back)]
+
+    def train(self, n_steps: int, seconds: float | None, progress: Progress | None) -> LearnedSpectrum:
+        """Train, and return the spectrum of the weights with the best held-out score."""
+        optimiser = Adam([*self.weights.values(), self.head])
+        every = max(1, n_steps // CHECKS)
+        limit = time.thread_time() + MAX_OVERTIME * (seconds or np.inf)
+        state: dict[str, Any] = {}
+        best, history, idle = (-np.inf, self._copy()), [], 0
+        try:
+            for step in range(n_steps):
+                self._step(optimiser, self.how.rate * (1.0 - step / n_steps), state)
+                last = step + 1 == n_steps
+                if (step + 1) % every == 0 or last:
+                    scores = self._check_scores()
+                    history.append((step + 1, *scores))
+                    idle = 0 if scores[1] > best[0] else idle + 1
+                    if scores[1] > best[0]:
+                        best = scores[1], self._copy()
+                    if idle >= MAX_IDLE_CHECKS and not self.data.repeating:
+                        break
+                if progress is not None:
+                    progress(step + 1, n_steps)
+                if time.thread_time() > limit:
+                    log.warning(
+                        "training ended after %d of %d steps: this machine is slow", step + 1, n_steps
+                    )
+                    break
+        except KeyboardInterrupt:
+            log.warning("training was interrupted: the best weights so far are used")
+        return self._spectrum(best[1], np.array(history).reshape(-1, 3))
+
+    def _step(self, optimiser: Adam, rate: float, state: dict[str, Any]) -> None:
+        objective = self.how.objective
+        before, after, _ = self.train_part.draw(self.how.batch, self.how.discount, self.rng)
+        parts = [before, after]
+        if objective in INDEPENDENT_BATCHES:
+            parts += [self.train_part.draw(self.how.batch, 0.0, self.rng)[0] for _ in range(2)]
+        outputs = (self._encode(np.concatenate(parts)) @ self.head).split(self.how.batch)
+        loss = OBJECTIVES[objective](*outputs, state=state)
+        loss.backward()
+        optimiser.step(rate)
+
+    def _copy(self) -> dict[str, Any]:
+        return {name: w.detach().clone() for name, w in [*self.weights.items(), ("head", self.head)]}
+
+    def _check_scores(self) -> tuple[float, float]:
+        """VAMP-2 scores of the outputs' best functions on pairs of training and on pairs held out."""
+        import torch
+
+        noise, self.noise = self.noise, 0.0
+        sides = []
+        with torch.no_grad():
+            for part in (self.train_part, self.held_part):
+                before, after = part.pairs(self.lag)
+                step = -(-len(before) // CHECK_PAIRS) or 1
+                numbers = np.concatenate([before[::step], after[::step]])
+                sides.append((self._encode(numbers) @ self.head).double().numpy())
+        self.noise = noise
+        return _scores(sides[0], sides[1], self.k - 1)
+
+    def _spectrum(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
+        import torch
+
+        with torch.no_grad():
+            for name, w in self.weights.items():
+                w.copy_(weights[name])
+        encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
+        repeating = self.data.repeating
+        features = ritz.as_features(encoder, _Seen(self), repeating)
+        whole_data = self.data.all if repeating else self.held_part
+        found = ritz.solve(whole_data, features, self.k, self.lag)
+        trained = ritz.solve(self.train_part, features, self.k, self.lag)
+        c = [ritz.autocorrelations(whole_data, features, found.vectors[:, 1:], x * self.lag) for x in (1, 2)]
+        ratio = np.clip(c[1] / np.maximum(c[0], 1e-12), 0.0, 1.0)
+        implied = np.append(0.0, 1.0 - ratio ** (1 / self.lag))
+        certificate = ritz.Certificate(
+            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], self.lag),
+            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], self.lag),
+            effective_rank=found.rank,
+            ritz=found.values,
+            implied=implied,
+            lag=self.lag,
+            repeating=repeating,
+        )
+        return _result(found, certificate, encoder, _Seen(self), history)
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015) for a list of tensors. torch's own takes seconds to import."""
+
+    def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
+        import torch
+
+        self.parameters, self.decay, self.time = parameters, decay, 0
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
+
+    def step(self, rate: float) -> None:
+        """Move every tensor by its gradient, and clear it."""
+        import torch
+
+        self.time += 1
+        one, two = self.decay
+        scale = rate * (1 - two**self.time) ** 0.5 / (1 - one**self.time)
+        with torch.no_grad():
+            for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
+                if p.grad is None:
+                    continue
+                mean.mul_(one).add_(p.grad, alpha=1 - one)
+                square.mul_(two).addcmul_(p.grad, p.grad, value=1 - two)
+                p.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
+                p.grad = None
+
+
+class _Seen:
+    """Observations by number, as the encoder sees them during training."""
+
+    def __init__(self, run: _Run) -> None:
+        self.run = run
+
+    def __len__(self) -> int:
+        return len(self.run.data.observations)
+
+    def __getitem__(self, numbers: Any) -> NDArray[Any]:
+        return self.run._seen(numbers)
+
+
+def _result(
+    found: ritz.Solution,
+    certificate: ritz.Certificate,
+    encoder: Encoder,
+    seen: _Seen,
+    history: NDArray[np.float64],
+) -> LearnedSpectrum:
+    """The spectrum in canonical signs; values that the Ritz step has not resolved are those implied by longer lags."""
+    good = certificate.resolved
+    values = np.where(good, certificate.ritz, certificate.implied)
+    order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
+    certificate = replace(certificate, ritz=certificate.ritz[order], implied=certificate.implied[order])
+    vectors = found.vectors[:, order]
+    f = encoder(seen[np.arange(min(len(seen), ritz.MAX_PAIRS // 8))]) @ vectors
+    peak = np.abs(f).argmax(axis=0)
+    vectors = vectors * np.where(f[peak, np.arange(f.shape[1])] < 0, -1.0, 1.0)
+    if not good.all():
+        names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
+        log.warning(
+            "not resolved: %s; their values are implied by longer lags. Train longer, or use more data", names
+        )
+    return LearnedSpectrum(
+        values[order], vectors, "learned", encoder, 1, None, None, certificate=certificate, history=history
+    )
+
+
+def _scores(train: NDArray[np.float64], held: NDArray[np.float64], k: int) -> tuple[float, float]:
+    """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
+    mean = train.mean(axis=0)
+    (f, g), (f_held, g_held) = (np.split(z - mean, 2) for z in (train, held))
+    size, axes = np.linalg.eigh((f.T @ f + g.T @ g) / (2 * len(f)))
+    kept = size > ritz.FLAT * max(float(size[-1]), 1e-300)
+    S = axes[:, kept] / np.sqrt(size[kept])
+    R = S.T @ (f.T @ g + g.T @ f) @ S / (2 * len(f))
+    values, vectors = np.linalg.eigh(R)
+    S = S @ vectors[:, ::-1][:, :k]
+    f, g = f_held @ S, g_held @ S
+    C = (f.T @ f + g.T @ g) / (2 * len(f)) + 1e-9 * np.eye(S.shape[1])
+    L = np.linalg.inv(np.linalg.cholesky(C))
+    M = L @ (f.T @ g + g.T @ f) @ L.T / (2 * len(f))
+    return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
+
+
+def _first_encoder(
+    encoder: Any, sample: NDArray[Any], steps: NDArray[np.float64], noisy: bool, rng: np.random.Generator
+) -> tuple[Encoder, dict[str, Any]]:
+    if not isinstance(encoder, Encoder):
+        return untrained(encoder, sample, steps, noisy, rng)
+    import torch
+
+    if tuple(encoder.recipe["shape"]) != sample.shape[1:]:
+        raise ValueError(f"the encoder is for observations {encoder.recipe['shape']}, got {sample.shape[1:]}")
+    trained = {n: a for n, a in encoder.arrays.items() if n.startswith(("layer", "conv"))}
+    return encoder, {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
+
+
+def _steps(data: Dataset) -> NDArray[np.float64]:
+    """Typical change of each dimension of vectors in one transition, where it changes at all."""
+    if data.observations.ndim != 2:
+        return np.ones(1)
+    some = np.arange(0, len(data), max(1, len(data) // 20_000))
+    change = np.abs(
+        data.observations[data.after[some]].astype(np.float64) - data.observations[data.before[some]]
+    )
+    return np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in change.T])
+
+
+def _check(data: Dataset) -> None:
+    """Check that there is something to learn, and memory for it."""
+    n = len(data.observations)
+    if n == 1:
+        raise ValueError(
+            f"all {len(data)} transitions show one observation: nothing can be learned from constant images"
+        )
+    if not (data.before != data.after).any():
+        raise ValueError("no transition changes the observation: the walk stays in one state each time")
+    needed, free = 3 * data.observations[0].size * 4 * COMPONENT_SAMPLE, available_bytes()
+    if needed > free:
+        raise MemoryError(f"training needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are available")
+
+
+def available_bytes() -> int:
+    """Bytes of memory that are available on this machine."""
+    try:
+        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError, AttributeError):
+        return 1 << 34

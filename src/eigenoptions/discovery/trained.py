@@ -1,0 +1,108 @@
+"""Experience on which a feature map is trained, and the options it gives; see `eigenoptions.deep`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from eigenoptions._checks import one_of, whole
+from eigenoptions.mdp import Transitions
+from eigenoptions.options import eigenpurposes
+from eigenoptions.options.fitted import FitSettings, checked_actions, fit
+from eigenoptions.options.linear import LinearOptionSet, linear_options
+from eigenoptions.spectra import Spectrum
+
+# Provenance of options from samples.
+ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
+# Where the policies of options in a feature space come from.
+POLICIES = ("learned", "look-ahead")
+# The feature map that is trained on the transitions.
+TRAINED = "deep"
+# Default number of eigenfunctions of trained features, with the constant, and most transitions for fitted options.
+DEFAULT_LEARNED, MAX_FIT_TRANSITIONS = 9, 20_000
+
+
+class TrainedExperience:
+    """Transitions on which a feature map is trained (see `deep.learn`); each distinct observation is kept once.
+
+    Parameters
+    ----------
+    n_actions
+        Number of actions.
+    settings
+        Settings of `deep.learn`; `training_steps` and `seed` are its `steps` and `rng`.
+
+    Attributes
+    ----------
+    gram
+        The transitions; its length is their number.
+    last
+        The spectrum of the last training, with its certificate; None before. The next training continues with it.
+    """
+
+    option_settings = ("both_signs", "skip_zero", "policy", "basis", *(f.name for f in fields(FitSettings)))
+
+    def __init__(self, n_actions: int, **settings: Any) -> None:
+        from eigenoptions.deep.dataset import Collector
+
+        self.n_actions, self.gram = int(n_actions), Collector()
+        renamed = {"training_steps": "steps", "seed": "rng"}
+        self.settings = {renamed.get(name, name): value for name, value in settings.items()}
+        self.last: Any = None
+
+    @property
+    def n_transitions(self) -> int:
+        """Number of transitions added."""
+        return len(self.gram)
+
+    @property
+    def n_seen(self) -> int:
+        """Number of distinct observations."""
+        return self.gram.n_distinct
+
+    def add(self, batch: Transitions) -> None:
+        """Add a batch of transitions."""
+        checked_actions(batch, self.n_actions)
+        self.gram.add(batch)
+
+    def spectrum(self, k: int | None = None) -> Spectrum:
+        """Train, and return the spectrum of the trained features; k None: 9, the constant included."""
+        from eigenoptions.deep import Dataset, learn
+
+        settings = dict(self.settings)
+        if self.last is not None:
+            settings["encoder"] = self.last.features
+        self.last = learn(Dataset(**self.gram.parts()), DEFAULT_LEARNED if k is None else k, **settings)
+        return self.last  # type: ignore[no-any-return]
+
+    def options(
+        self,
+        n_options: int | None = None,
+        *,
+        gamma: float = 0.9,
+        both_signs: bool = True,
+        skip_zero: bool = True,
+        at_most: bool = False,
+        policy: str = "learned",
+        provenance: dict[str, Any] | None = None,
+        **fitting: Any,
+    ) -> LinearOptionSet:
+        """Eigenoptions of trained features: learned by `fit` on a part of the transitions, or to look ahead."""
+        one_of("policy", policy, POLICIES)
+        signs = 2 if both_signs else 1
+        wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
+        found = self.spectrum(-(-wanted // signs) + (1 if skip_zero else 0))
+        purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:wanted]
+        certificate = self.last.certificate
+        rating = {"resolved": certificate.resolved.tolist(), "score": certificate.score}
+        about = {
+            **ORIGIN,
+            "transitions": self.n_transitions,
+            "operator": "learned",
+            "certificate": rating,
+            **(provenance or {}),
+        }
+        if policy == "look-ahead":
+            return linear_options(purposes, self.last.features, self.n_actions, about)
+        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
+        return fit(self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)

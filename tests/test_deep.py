@@ -1,0 +1,292 @@
+"""Trained features: against closed forms and tables, the same bytes, files, options, and what is refused."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.deep import Certificate, Dataset, Encoder, learn
+from eigenoptions.features import recalled, record
+from eigenoptions.mdp import Transitions, maze
+from eigenoptions.options.walks import walk
+
+torch = pytest.importorskip("torch")
+
+ROOMS = maze("four-rooms")
+XY = ROOMS.coords.astype(float)
+
+
+def pixels(side: int = 13) -> np.ndarray:
+    """``(104, 13, 13)`` one image per state of four rooms: its cell is bright."""
+    images = np.zeros((ROOMS.n_states, side, side), dtype=np.uint8)
+    images[np.arange(ROOMS.n_states), ROOMS.coords[:, 0], ROOMS.coords[:, 1]] = 255
+    return images
+
+
+def walked(steps: int, observations: np.ndarray, rng: int = 0) -> Transitions:
+    free = eo.MDP(ROOMS.transition, coords=ROOMS.coords)
+    taken = walk(free, steps, rng=rng, max_episode_steps=50)
+    return Transitions(observations[taken.obs], taken.action, observations[taken.next_obs], taken.terminated)
+
+
+def truth(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenpairs of I - P of the uniform random walk in four rooms."""
+    P = ROOMS.transition.toarray().reshape(ROOMS.n_states, 4, ROOMS.n_states).mean(axis=1)
+    values, vectors = np.linalg.eigh(np.eye(len(P)) - P)
+    return values[:k], vectors[:, :k]
+
+
+def agreement(functions: np.ndarray, vectors: np.ndarray) -> float:
+    """Share of the true eigenspace that the span of the functions contains."""
+    q = np.linalg.qr(functions - functions.mean(axis=0))[0]
+    return float(np.linalg.norm(q.T @ vectors) ** 2 / vectors.shape[1])
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    return learn(walked(60_000, XY), 5, steps=100)
+
+
+def test_the_spectrum_is_that_of_the_walk(found: Any) -> None:
+    values, vectors = truth(5)
+    f = found.features(XY) @ found.vectors
+    np.testing.assert_allclose(f[:, 0], 1.0)
+    assert agreement(f[:, 1:], vectors[:, 1:]) > 0.98
+    np.testing.assert_allclose(found.values[1:], values[1:], rtol=0.15)
+    assert found.values[0] == 0
+    assert found.n_zero == 1
+    # The canonical sign: the largest entry on the sample is positive.
+    assert (f[np.abs(f).argmax(axis=0), np.arange(5)] > 0).all()
+    assert [p.label for p in eo.eigenpurposes(found)[:2]] == ["e2+", "e2-"]
+
+
+def test_the_certificate_agrees_with_a_resolved_spectrum(found: Any) -> None:
+    certificate = found.certificate
+    assert certificate.resolved[:4].all()
+    assert certificate.repeating
+    assert 1 < certificate.effective_rank < 256
+    assert abs(certificate.score - certificate.best_score) < 0.2 < certificate.score <= 4
+    assert "e5" in str(certificate)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    seen = walked(3000, XY)
+    threads = torch.get_num_threads()
+    one, two = (learn(seen, 4, seconds=0.05, rng=3) for _ in range(2))
+    other = learn(seen, 4, seconds=0.05, rng=4)
+    assert one.vectors.tobytes() == two.vectors.tobytes() != other.vectors.tobytes()
+    assert one.features.recipe == two.features.recipe != other.features.recipe
+    assert torch.get_num_threads() == threads
+
+
+def test_interleaved_copies_are_the_same_trajectories() -> None:
+    lanes = [walk(eo.MDP(ROOMS.transition), 400, rng=i) for i in range(3)]
+    mixed = [
+        np.stack([getattr(lane, part) for lane in lanes], axis=1).ravel() for part in ("obs", "next_obs")
+    ]
+    ends = np.zeros(1200, dtype=bool)
+    data = Dataset.of(Transitions(XY[mixed[0]], np.zeros(1200, dtype=int), XY[mixed[1]], ends))
+    before, _ = data.all.pairs(5)
+    assert len(before) >= 3 * 396
+    numbers = [
+        {tuple(x): i for i, x in enumerate(data.observations)}[tuple(x)] for x in XY[lanes[0].obs[:396]]
+    ]
+    assert before[:396].tolist() == numbers
+
+
+def test_lagged_values_of_a_cycle_are_closed_forms() -> None:
+    n = 12
+    rng = np.random.default_rng(0)
+    at = np.cumsum(rng.choice([-1, 0, 1], size=40_001)) % n
+    angle = 2 * np.pi * np.arange(n) / n
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    seen = Transitions(
+        circle[at[:-1]], np.zeros(40_000, dtype=int), circle[at[1:]], np.zeros(40_000, dtype=bool)
+    )
+    values = learn(seen, 3, steps=40).values
+    want = 2 / 3 * (1 - np.cos(2 * np.pi / n))
+    np.testing.assert_allclose(values, [0, want, want], rtol=0.1)
+
+
+# The convolutions need more steps than a test has time for.
+@pytest.mark.parametrize(("encoder", "least"), [("random", 0.95), ("conv", 0.6)])
+def test_pixels(encoder: str, least: float) -> None:
+    images = pixels()
+    found = learn(walked(20_000, images), 5, encoder=encoder, steps=60)
+    assert agreement((found.features(images) @ found.vectors)[:, 1:], truth(5)[1][:, 1:]) > least
+
+
+@pytest.mark.parametrize("objective", ["omm", "allo", "ggdo"])
+def test_other_objectives_run_and_the_ritz_step_orders_them(objective: str) -> None:
+    found = learn(walked(5_000, XY), 4, steps=20, objective=objective)
+    assert (np.diff(found.values) >= 0).all()
+    assert np.isfinite(found.vectors).all()
+
+
+def test_noise_that_is_not_repeated_is_not_memorised() -> None:
+    rng = np.random.default_rng(0)
+    clean = walked(12_000, pixels())
+    noisy = [
+        np.float32(x) / 255 + rng.normal(0, 0.05, x.shape).astype(np.float32)
+        for x in (clean.obs, clean.next_obs)
+    ]
+    # What is seen after one transition is what is seen before the next.
+    same = (clean.next_obs[:-1] == clean.obs[1:]).reshape(len(clean) - 1, -1).all(axis=1)
+    noisy[0][1:][same] = noisy[1][:-1][same]
+    found = learn(Transitions(noisy[0], clean.action, noisy[1], clean.terminated), 5, steps=120)
+    assert not found.certificate.repeating
+    assert (
+        agreement((found.features(np.float32(pixels()) / 255) @ found.vectors)[:, 1:], truth(5)[1][:, 1:])
+        > 0.9
+    )
+
+
+def test_an_own_module_and_what_it_must_not_do() -> None:
+    seen = walked(3_000, XY)
+    torch.manual_seed(0)
+    own = torch.nn.Sequential(
+        torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 24), torch.nn.Tanh()
+    )
+    found = learn(seen, 3, own, steps=10)
+    assert found.features(XY).shape == (104, 25)
+    with pytest.raises(ValueError, match=r"must return \(8, m\) for 8 observations, got \(8, 2, 1\)"):
+        learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
+    with pytest.raises(ValueError, match="two answers for one input"):
+        learn(seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("observations", "settings", "complaint"),
+    [
+        (np.where(np.arange(104)[:, None] == 3, np.nan, XY), {}, "is not finite"),
+        (np.zeros((104, 8, 8), dtype=np.uint8), {}, "constant images"),
+        (np.arange(104), {}, "numbered states have a table"),
+        (XY, {"encoder": "transformer"}, "encoder must be one of mlp, random, conv"),
+        (XY, {"encoder": "conv"}, "needs images"),
+        (pixels(), {"encoder": "mlp"}, "needs vectors"),
+        (XY, {"steps": 2, "seconds": 1.0}, "not both"),
+        (XY, {"objective": "magic"}, "objective must be one of vamp2"),
+        (XY, {"k": 1}, "k must be a whole number from 2"),
+        (XY, {"n": 300}, "300 transitions are too few for 256 features: collect at least 512"),
+    ],
+)
+def test_bad_input_is_refused(observations: Any, settings: dict[str, Any], complaint: str) -> None:
+    settings = {"k": 3, "steps": 1, "n": 600, **settings}
+    seen = walked(settings.pop("n"), observations)
+    with pytest.raises(ValueError, match=complaint):
+        learn(seen, **settings)
+
+
+def test_walks_that_stay_and_memory_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    still = XY[np.arange(600) % 104]
+    with pytest.raises(ValueError, match="no transition changes the observation"):
+        learn(Transitions(still, np.zeros(600, dtype=int), still, np.zeros(600, dtype=bool)), 3, steps=1)
+    monkeypatch.setattr("eigenoptions.deep.training.available_bytes", lambda: 10)
+    with pytest.raises(MemoryError, match="training needs about"):
+        learn(walked(600, XY), 3, steps=1)
+
+
+def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 12:
+            raise KeyboardInterrupt
+
+    with caplog.at_level(logging.WARNING, "eigenoptions"):
+        found = learn(walked(3_000, XY), 3, steps=100, progress=stop)
+    assert "interrupted" in caplog.text
+    assert found.history[-1, 0] == 10
+
+
+def test_unresolved_functions_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    certificate = Certificate(1.0, 1.0, 3.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False)
+    assert certificate.resolved.tolist() == [True, False]
+    assert "not resolved" in str(certificate)
+
+
+class Camera(gym.Env[Any, Any]):
+    """Four rooms, of which the observation is an image."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(0, 255, (13, 13), np.uint8)
+        self.action_space = gym.spaces.Discrete(4)
+        self.images, self.state = pixels(), 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.state = int(self.np_random.integers(ROOMS.n_states))
+        return self.images[self.state], {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.state = int(ROOMS.successors[self.state, action])
+        return self.images[self.state], 0.0, False, False, {}
+
+
+@pytest.fixture(scope="module")
+def skills() -> Any:
+    how = {"features": "deep", "steps": 6000, "max_episode_steps": 50, "training_steps": 60}
+    return eo.discover(Camera, 4, **how)
+
+
+def test_options_from_pixels_climb_their_potentials(skills: Any) -> None:
+    assert skills.labels == ("e2+", "e2-", "e3+", "e3-")
+    assert len(skills.provenance["certificate"]["resolved"]) == 3
+    images = pixels()
+    f, actions = skills.potential(images), skills.actions(images)
+    for option in range(4):
+        state = np.arange(ROOMS.n_states)
+        for _ in range(60):
+            moves = ROOMS.successors[state, np.maximum(actions[option, state], 0)]
+            state = np.where(actions[option, state] >= 0, moves, state)
+        assert f[option, state].mean() > f[option].mean() + 0.5 * f[option].std()
+
+
+def test_the_wrapper_and_the_walk_use_them(skills: Any) -> None:
+    env = eo.OptionsWrapper(Camera(), skills)
+    env.reset(seed=0)
+    mask = env.action_masks()
+    info = env.step(int(4 + np.flatnonzero(mask[4:])[0]))[4]
+    assert info["duration"] >= 1
+    assert len(eo.collect(Camera, 50, policy=skills, option_chance=0.2)) == 50
+
+
+def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, tmp_path: Path) -> None:
+    file = tmp_path / "skills.safetensors"
+    skills.save(file)
+    same = eo.load_options(file)
+    images = pixels()
+    assert isinstance(same.features, Encoder)
+    assert same.actions(images).tolist() == skills.actions(images).tolist()
+    assert record(same.features) == record(skills.features)
+    assert recalled(record(skills.features), skills.features) is skills.features
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import eigenoptions as eo, numpy as np\n"
+        f"options = eo.load_options({str(file)!r}); print(options.labels[0])\n"
+        "try: options.actions(np.zeros((1, 13, 13), np.uint8))\n"
+        "except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "e2+"
+    assert "pip install 'eigenoptions[deep]'" in done.stdout
+
+
+def test_an_encoder_is_trained_further(found: Any) -> None:
+    more = learn(walked(3_000, XY), 5, found.features, steps=5)
+    assert more.features.recipe["digest"] != found.features.recipe["digest"]
+    assert agreement((more.features(XY) @ more.vectors)[:, 1:], truth(5)[1][:, 1:]) > 0.9
+    with pytest.raises(ValueError, match="observations must be numbers"):
+        found.features(pixels())
+
+
+def test_stacked_frames_become_channels() -> None:
+    frames = np.stack([pixels()] * 2, axis=1)[..., None]
+    found = learn(walked(3_000, frames), 3, steps=2)
+    assert found.features(frames).shape == (104, 257)
