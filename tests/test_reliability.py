@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import json
+import os
 import pickle
+import platform
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import eigenoptions as eo
-from eigenoptions import files
+from eigenoptions import _kernels, files
+from eigenoptions._kernels import ours
 from eigenoptions.cli import main
 from eigenoptions.experiments.store import decode
 from eigenoptions.mdp import reachable
@@ -354,3 +363,184 @@ def test_hostile_files_of_start_states_are_refused(text, tmp_path):
     path.write_text(json.dumps({"kind": "start states", "format": 1, "game": "Pong", "starts": [huge]}))
     with pytest.raises(ValueError, match="frames"):
         starts.load_starts(path)
+
+
+def test_the_compile_cache_is_used_in_a_folder_of_ours_only(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    assert ours(folder)
+    folder.chmod(0o777)
+    assert not ours(folder)
+    folder.chmod(0o700)
+    (tmp_path / "link").symlink_to(folder)
+    assert not ours(tmp_path / "link")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs another user's folder")
+def test_the_compile_cache_of_another_user_is_not_used(tmp_path, monkeypatch):
+    theirs = tmp_path / f"eigenoptions-{os.getuid()}"
+    theirs.mkdir(mode=0o700)
+    os.chown(theirs, 1234, 1234)
+    assert not ours(theirs)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda folder, mode: False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    _kernels._find_cache()
+    used = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert used != theirs
+    assert ours(used)
+
+
+def _leave(job):
+    if job == 1:
+        sys.exit(3)
+    return job
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_a_job_that_exits_does_not_end_the_run(engine):
+    arrived = []
+    with pytest.raises(ChildProcessError, match=r"SystemExit\(3\)"):
+        eo.parallel.pmap(
+            _leave, [0, 1, 2], engine, workers=2, arrived=lambda i, result: arrived.append(result)
+        )
+    assert sorted(arrived) == [0, 2]
+
+
+@pytest.mark.parametrize("runs", ["9999999999", "100000000", "0"])
+def test_more_runs_than_memory_holds_are_refused_at_once(runs, capsys):
+    assert main(["learn", "four-rooms", "--runs", runs]) == 2
+    assert "runs" in capsys.readouterr().err
+
+
+def test_temporary_files_of_killed_processes_are_removed(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
+    )
+    host = platform.node()
+    dead = tmp_path / f"{files.TEMPORARY}{host}-{ended.stdout.strip()}-1.tmp"
+    alive = tmp_path / f"{files.TEMPORARY}{host}-{os.getppid()}-1.tmp"
+    elsewhere = tmp_path / f"{files.TEMPORARY}other-{ended.stdout.strip()}-1.tmp"
+    strange = tmp_path / ".mine.tmp"
+    for path in (dead, alive, elsewhere, strange):
+        path.touch()
+    files.write_bytes(tmp_path / "file", b"data")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", alive.name, elsewhere.name, strange.name}
+
+
+def test_only_regular_files_are_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    with pytest.raises(OSError, match="not a regular file"):
+        files.write_bytes(pipe, b"data")
+    files.write_bytes(link, b"after")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [{"index.json": '{"my": "own data"}'}, {"freeway/index.html": "mine"}, {"freeway": "mine"}],
+    ids=repr,
+)
+def test_results_of_a_game_overwrite_no_files_of_others(strange, tmp_path, capsys):
+    pytest.importorskip("ale_py")
+    for name, text in strange.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert main(["atari", "Freeway", "--quick", "--out", str(tmp_path)]) == 2
+    assert "--out" in capsys.readouterr().err
+    assert {name: (tmp_path / name).read_text() for name in strange} == strange
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:8717@evil.com",
+        "127.0.0.1:8717, evil.com",
+        "[localhost",
+        "]localhost:1",
+        "localhost:",
+        "[::1",
+        "",
+    ],
+)
+def test_the_studio_answers_to_exact_hosts_only(host):
+    security = pytest.importorskip("eigenoptions.studio.security")
+    for own in ("127.0.0.1", "0.0.0.0"):
+        guard = security.LocalOnly(None, own)
+        assert not guard.is_own_host(host)
+        for right in ("127.0.0.1", "127.0.0.1:8717", "LOCALHOST:1", "[::1]:80"):
+            assert guard.is_own_host(right)
+
+
+def test_one_impossible_file_name_does_not_hide_the_games(tmp_path):
+    gallery = pytest.importorskip("eigenoptions.studio.gallery")
+    (tmp_path / "a.png").touch()
+    options = [{"label": "e1", "heatmap": name} for name in ("a\0.png", "a.png", "a" * 5000 + ".png")]
+    index = {"format": 1, "games": [{"name": "Pong", "options": options}]}
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    (game,) = gallery.Gallery(tmp_path).index()["games"]
+    assert [option["heatmap"] for option in game["options"]] == [None, "a.png", None]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
+def test_a_request_that_does_not_arrive_is_closed(sent, monkeypatch):
+    server = pytest.importorskip("eigenoptions.studio.server")
+    monkeypatch.setattr(server, "MAX_REQUEST_SECONDS", 0.05)
+    uvicorn = pytest.importorskip("uvicorn")
+    with server.listen("127.0.0.1", 0) as listener:
+        config = uvicorn.Config(
+            server.app(), log_level="error", http=server.Impatient, ws="none", lifespan="off"
+        )
+        running = uvicorn.Server(config)
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+        thread.start()
+        with socket.create_connection(listener.getsockname(), timeout=60) as client:
+            client.sendall(sent)
+            assert client.recv(1) == b""
+        running.should_exit = True
+        thread.join()
+
+
+def test_a_body_that_does_not_arrive_is_refused(monkeypatch):
+    server = pytest.importorskip("eigenoptions.studio.server")
+    monkeypatch.setattr(server, "MAX_REQUEST_SECONDS", 0.05)
+
+    class Request:
+        headers = {"content-type": "application/json"}  # noqa: RUF012
+
+        async def stream(self):
+            yield b"{"
+            await asyncio.sleep(3600)
+
+    with pytest.raises(server.HTTPException) as caught:
+        asyncio.run(server._body(Request()))
+    assert caught.value.status_code == 408
+
+
+def test_ctrl_c_prints_one_line_that_states_what_is_kept(tmp_path):
+    """The signal goes to the whole group, as a terminal sends it, while the workers start."""
+    code = """
+import os, signal, sys, threading
+from eigenoptions.parallel import pmap
+from eigenoptions.cli import main
+from eigenoptions.experiments import report, store
+def reproduce(folder, *rest, **more):
+    with store.Store(folder / "jobs") as kept:
+        kept.put(os.path.join, {"job": 1}, 5)
+        threading.Timer(0.0, os.killpg, [0, signal.SIGINT]).start()
+        pmap(__import__("time").sleep, [60, 60], "processes", workers=2)
+report.reproduce = reproduce
+sys.exit(main(["reproduce", "--out", sys.argv[1]]))
+"""
+    run = [sys.executable, "-c", code, str(tmp_path)]
+    ended = subprocess.run(run, capture_output=True, text=True, start_new_session=True, timeout=300)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    kept = tmp_path / "jobs"
+    assert ended.stderr == f"stopped: 1 job finished and kept in {kept}; the same command continues\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 KEY = "eigenoptions"
+# Beginning of the names of temporary files; machine, process and thread follow.
+TEMPORARY = ".eigenoptions-tmp-"
 
 
 class DamagedFileError(ValueError):
@@ -48,12 +51,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
     are replaced. Raises OSError, naming the path, where it cannot be written; then nothing is left behind.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.tmp")
+    temporary = target.with_name(f"{TEMPORARY}{platform.node()}-{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         if target.is_dir():
             raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
             raise FileExistsError(f"cannot write {path}: it is not a regular file; give another name")
+        remove_leftovers(target.parent)
         temporary.touch()
         mode = (target if target.exists() else temporary).stat().st_mode
         yield temporary
@@ -70,6 +74,25 @@ def replacing(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of processes of this machine that were killed while they wrote into a folder."""
+    for path in folder.glob(f"{TEMPORARY}{platform.node()}-*.tmp"):
+        process = path.name.removeprefix(f"{TEMPORARY}{platform.node()}-").partition("-")[0]
+        if process.isdecimal() and not _runs(int(process)):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

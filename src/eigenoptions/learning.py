@@ -25,6 +25,8 @@ log = logging.getLogger("eigenoptions")
 
 # Step counts are kept in 32 bits.
 _MAX_COUNT = 2**31 - 1
+# Largest record that is allocated.
+MAX_RECORD_BYTES = 2**33
 _TABLES = ("returns", "learning_returns", "steps", "evaluation_steps")
 _RATES = {"alpha": 0.1, "gamma": 0.9, "epsilon": 0.01, "explore": 1.0}
 
@@ -301,6 +303,7 @@ def _learn(
         kernels.Task(start, goal, max_steps),
         kernels.Rates(**{"explore": 1.0, **rates}),
     )
+    check_size(len(numbers), episodes, mdp.n_states * (mdp.n_actions + n * over_options))
     q = np.zeros((len(numbers), mdp.n_states, mdp.n_actions + n * over_options))
     returns, learning_returns = np.empty((2, len(numbers), episodes))
     steps, evaluation_steps = np.empty((2, len(numbers), episodes), dtype=np.int32)
@@ -407,6 +410,26 @@ def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tupl
     if away > max_steps:
         log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
     return start, goal
+
+
+def check_size(runs: int, episodes: int, n_values: int) -> None:
+    """Raise ValueError where a record of so many runs, episodes and values per run would fill the memory.
+
+    >>> check_size(10**10, 250, 416)
+    Traceback (most recent call last):
+    ValueError: runs must be a whole number in 1..2147483647, got 10000000000
+    >>> check_size(10**6, 250, 416)
+    Traceback (most recent call last):
+    ValueError: 1000000 runs of 250 episodes with 416 values take 9.3 GB, the limit is 8.6 GB: compute fewer at a time
+    """
+    size = whole("runs", runs, most=_MAX_COUNT) * (
+        24 * whole("episodes", episodes, most=_MAX_COUNT) + 8 * n_values
+    )
+    if size > MAX_RECORD_BYTES:
+        raise ValueError(
+            f"{runs} runs of {episodes} episodes with {n_values} values take {size / 1e9:.1f} GB, "
+            f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB: compute fewer at a time"
+        )
 
 
 def _runs(runs: Any) -> range:

@@ -18,7 +18,7 @@ from eigenoptions.cli.discover import Discover, Mazes, Show
 from eigenoptions.cli.measure import Diffusion, Learn
 from eigenoptions.cli.paper import Atari, Reproduce
 from eigenoptions.cli.studio import Studio
-from eigenoptions.cli.terminal import print_error, print_warnings
+from eigenoptions.cli.terminal import print_error, print_stop, print_warnings
 
 COMMANDS = (Discover, Show, Mazes, Diffusion, Learn, Atari, Reproduce, Studio)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -60,8 +60,8 @@ def main(args: Sequence[str] | None = None) -> int:
         # The reader of a pipe has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print_error("stopped", [])
+    except KeyboardInterrupt as stop:
+        print_stop(getattr(stop, "__notes__", []))
         return 130
     except (ValueError, OSError, ArithmeticError, MemoryError, ImportError) as error:
         print_error(str(error) or type(error).__name__, getattr(error, "__notes__", []))

@@ -175,12 +175,12 @@ class Learn(Printed, Measured):
     def __call__(self) -> None:
         """Run the command."""
         check_writable(self.out)
-        if self.runs < 1:
-            raise ValueError(f"runs must be at least 1, got {self.runs}")
         with bar("reading the maze") as status:
+            from eigenoptions.learning import check_size
             from eigenoptions.mdp import maze
 
             mdp = maze(self.maze, rng=self.rng)
+            check_size(self.runs, self.episodes, mdp.n_states * mdp.n_actions)
             mdp = mdp.task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
             counts = self._counts(mdp)
             # A task that cannot be learned is refused before options are discovered.

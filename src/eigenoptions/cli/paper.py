@@ -19,6 +19,7 @@ from eigenoptions.cli.terminal import (
     print_line,
     print_table,
     print_verdicts,
+    resumable,
 )
 
 
@@ -59,7 +60,7 @@ class Reproduce(Experiments):
 
     def __call__(self) -> None:
         """Run the command."""
-        with bar("loading the experiments") as status:
+        with resumable(self.out / "jobs"), bar("loading the experiments") as status:
             from eigenoptions.experiments.report import reproduce
 
             outcomes = reproduce(
@@ -110,7 +111,7 @@ class Atari(Experiments):
         """Run the command."""
         if self.full and self.quick:
             raise ValueError("give --full or --quick, not both")
-        with bar("loading the game") as status:
+        with resumable(self.out / self.game.lower() / "jobs"), bar("loading the game") as status:
             from eigenoptions.experiments.atari.run import run_game
 
             found = run_game(

@@ -77,6 +77,26 @@ def print_error(error: str, notes: list[str]) -> None:
     Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
 
 
+def print_stop(notes: list[str]) -> None:
+    """Print one line after Ctrl-C: what is kept, if anything."""
+    Console(stderr=True, highlight=False).print(
+        ": ".join(["stopped", *notes[:1]]), soft_wrap=True, markup=False
+    )
+
+
+@contextmanager
+def resumable(jobs: Path) -> Iterator[None]:
+    """A block whose finished jobs are stored in a folder: after Ctrl-C, the line that is printed states how many."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        from eigenoptions.experiments.store import count_jobs
+
+        n = count_jobs(jobs)
+        stop.add_note(f"{n} job{'s' * (n != 1)} finished and kept in {jobs}; the same command continues")
+        raise
+
+
 def print_warnings() -> None:
     """Print the library's log messages, such as that a maze has several components, once each on standard error."""
     printed: set[str] = set()

@@ -23,7 +23,7 @@ from eigenoptions.experiments.limits import LATER, RULES, WORDS
 from eigenoptions.experiments.page import Shown, origin, section, sheet, taken, verdicts
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import write_bytes
+from eigenoptions.files import TEMPORARY, remove_leftovers, write_bytes
 from eigenoptions.parallel import current, on_engine
 
 # The package whose presence shows that an extra is installed.
@@ -150,7 +150,7 @@ def _claim(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"cannot write the report into {out}: it is a file; give a folder")
     # An interrupted run may have left the mark half written.
-    others = (p for p in out.iterdir() if not p.name.startswith(f".{MARK}.")) if out.is_dir() else ()
+    others = (p for p in out.iterdir() if not p.name.startswith(TEMPORARY)) if out.is_dir() else ()
     if any(others) and not (out / MARK).exists():
         raise FileExistsError(f"{out} has other content than a report: give a new or empty folder")
     try:
@@ -166,8 +166,8 @@ def _clear(out: Path, start_over: bool) -> None:
     """Remove what an interrupted run left half written; remove results of earlier versions, or warn of them."""
     # A folder that cannot be written is reported when the page is written.
     with suppress(OSError):
-        for leftover in (*out.glob(".*.tmp"), *(out / "data").glob(".*.tmp")):
-            leftover.unlink()
+        for folder in (out, out / "data"):
+            remove_leftovers(folder)
     old = sorted((*(out / "data").glob("*.safetensors"), *(out / "jobs").glob("*.jobs")))
     if old and start_over:
         for path in old:

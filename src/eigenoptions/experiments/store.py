@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
@@ -316,6 +316,18 @@ class Store:
                 f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs "
                 "are missing; make it writable, or copy it to another folder and continue there"
             )
+
+
+def count_jobs(folder: str | Path) -> int:
+    """Number of results in the folder of a `Store` that no process uses; 0 where there is none."""
+    path = Path(folder) / "jobs.sqlite"
+    if not path.is_file():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            return int(database.execute("SELECT count(*) FROM jobs").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return 0
 
 
 def _error_code(error: sqlite3.DatabaseError) -> int:

@@ -225,6 +225,15 @@ def _refuse(reason: str) -> None:
     raise TypeError(reason)
 
 
+def as_error(raised: BaseException) -> Exception:
+    """The error of a job; one that calls ``sys.exit`` must not end the whole run."""
+    if isinstance(raised, Exception):
+        return raised
+    return ChildProcessError(
+        f"the job ended its process by {type(raised).__name__}({raised}): let it raise an error"
+    )
+
+
 def attempt(parcel: bytes, shared: Callable[[], dict[str, Any]]) -> bytes:
     """Do a job in a worker: its result or its `Failure` as bytes."""
     import cloudpickle
@@ -232,7 +241,8 @@ def attempt(parcel: bytes, shared: Callable[[], dict[str, Any]]) -> bytes:
     try:
         function, job = pickle.loads(parcel)
         return bytes(cloudpickle.dumps(function(job, **shared())))
-    except Exception as error:
+    except (Exception, SystemExit) as raised:
+        error = as_error(raised)
         cause = RemoteError(f'\n"""\n{traceback.format_exc()}"""')
         try:
             failure = pickle.dumps(Failure(error, cause))
@@ -248,8 +258,8 @@ def _serial(work: Work) -> Outcomes:
     for i, job in enumerate(work.jobs):
         try:
             yield i, work.function(job, **work.shared)
-        except Exception as error:
-            yield i, Failure(error)
+        except (Exception, SystemExit) as raised:
+            yield i, Failure(as_error(raised))
 
 
 def _processes(work: Work) -> Outcomes:
@@ -292,7 +302,7 @@ def _round(work: Work, numbers: list[int], n_workers: int) -> Outcomes:
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     parcels = (delayed(_in_process)(os.getpid(), i, packed(work, i), work.shared) for i in numbers)
-    with parallel_config("loky", n_jobs=n_workers, inner_max_num_threads=1):
+    with _without_interrupts(), parallel_config("loky", n_jobs=n_workers, inner_max_num_threads=1):
         arriving = Parallel(return_as="generator_unordered")(parcels)
     try:
         for i, outcome in arriving:
@@ -304,6 +314,19 @@ def _round(work: Work, numbers: list[int], n_workers: int) -> Outcomes:
             # Joblib warns that results of an interrupted run are not used.
             warnings.simplefilter("ignore", UserWarning)
             arriving.close()
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that do not receive Ctrl-C, also before their first job; here it arrives after the block."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(work: Work, i: int, n_workers: int) -> Any:

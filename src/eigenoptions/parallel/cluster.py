@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -23,6 +24,7 @@ from eigenoptions._checks import number
 ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 # Environment variable with the seconds that a cluster has to answer.
 TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"
+FIRST_WITH_TOKENS = (2, 52)
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
 PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
@@ -53,6 +55,7 @@ def connect() -> Any:
             import ray
         except ImportError as error:
             raise ValueError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
+        _check_version(ray.__version__)
         if not address:
             # Sockets need a short path. The tracker removes the folder if this process is killed.
             from joblib import cpu_count
@@ -82,6 +85,21 @@ def disconnect() -> None:
     if _session is not None:
         (_, stack), _session = _session, None
         stack.close()
+
+
+def _check_version(version: str) -> None:
+    """Refuse a Ray that ignores tokens: whoever reaches its port can run code in it.
+
+    >>> _check_version("2.49.0")
+    Traceback (most recent call last):
+    ValueError: engine 'ray' needs Ray 2.52 or newer, which knows tokens, got 2.49.0: pip install -U ray
+    """
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < FIRST_WITH_TOKENS:
+        first = ".".join(map(str, FIRST_WITH_TOKENS))
+        raise ValueError(
+            f"engine 'ray' needs Ray {first} or newer, which knows tokens, got {version}: pip install -U ray"
+        )
 
 
 def _mode() -> dict[str, str]:

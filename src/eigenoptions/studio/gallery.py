@@ -61,5 +61,9 @@ class Gallery:
         """The name, if it is that of a picture or clip inside the folder; else None."""
         if self.folder is None or not isinstance(name, str) or PurePosixPath(name).suffix not in SUFFIXES:
             return None
-        path = (self.folder / name).resolve()
-        return name if path.is_relative_to(self.folder) and path.is_file() else None
+        try:
+            path = (self.folder / name).resolve()
+            return name if path.is_relative_to(self.folder) and path.is_file() else None
+        except (ValueError, OSError):
+            # A name that no file can have, because of a NUL or its length.
+            return None

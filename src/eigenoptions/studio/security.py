@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 import socket
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,6 +24,8 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
+# Host and port of a Host header; an IPv6 address is in brackets.
+HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::[0-9]{1,5})?")
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::", "")
 
@@ -76,8 +79,10 @@ class LocalOnly:
 
     def is_own_host(self, name: str) -> bool:
         """Whether a Host header names this server."""
-        host = name.rsplit(":", 1)[0] if name.rsplit("]", 1)[-1].count(":") else name
-        host = host.strip("[]").lower()
+        found = HOST.fullmatch(name.lower())
+        if found is None:
+            return False
+        host = found["address"] or found["name"]
         if self.host not in ALL_INTERFACES:
             return host in (*LOCAL_HOSTS, self.host.lower())
         try:

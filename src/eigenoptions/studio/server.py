@@ -6,6 +6,7 @@ limited, bad input gets a 4xx response with one line, and work is stopped when i
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -27,6 +28,7 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.studio import endpoints
@@ -39,8 +41,10 @@ log = logging.getLogger("eigenoptions")
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 DEFAULT_PORT, PORTS_TRIED = 8017, 100
-# Requests that compute at the same time.
+# Requests that compute at the same time, and streams besides them.
 MAX_WORKERS = 2
+# Seconds that the head, and then the body, of a request may take to arrive.
+MAX_REQUEST_SECONDS = 10.0
 # Codes of the system's errors that a port is taken or reserved (Linux, macOS, Windows).
 PORT_TAKEN = (13, 48, 98, 10013, 10048)
 FAILURE = "the studio failed: the terminal shows the error"
@@ -79,7 +83,7 @@ def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | 
     """
     gallery = Gallery(atari)
     first = None if mdp is None else endpoints.drawn(mdp)
-    limiter = anyio.CapacityLimiter(MAX_WORKERS)
+    limiter, streams = anyio.CapacityLimiter(MAX_WORKERS), anyio.CapacityLimiter(MAX_WORKERS)
 
     async def hello(request: HTTPRequest) -> Response:
         return JSONResponse({**endpoints.describe(), "maze": first, "atari": gallery.found})
@@ -100,7 +104,7 @@ def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | 
 
     posts = {
         **{name: _answer(*endpoint, limiter) for name, endpoint in endpoints.ANSWERS.items()},
-        **{name: _stream(*endpoint, limiter) for name, endpoint in endpoints.STREAMS.items()},
+        **{name: _stream(*endpoint, streams) for name, endpoint in endpoints.STREAMS.items()},
     }
     files = [file for file in sorted(PAGE.iterdir()) if file.suffix in MEDIA_TYPES]
     routes = [
@@ -143,7 +147,7 @@ def serve(
     shown = "127.0.0.1" if host in ALL_INTERFACES else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listener.getsockname()[1]}/"
     print(f"{address}  (Ctrl-C to stop)", flush=True)
-    config = uvicorn.Config(studio, log_level="error", ws="none", access_log=False)
+    config = uvicorn.Config(studio, log_level="error", http=Impatient, ws="none", access_log=False)
     config.timeout_graceful_shutdown = 2
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -215,12 +219,44 @@ async def _body(request: HTTPRequest) -> bytes:
     if kind != "application/json":
         raise HTTPException(415, f"send application/json, not {kind[:40] or 'nothing'!r}")
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            limit = f"{MAX_BODY_BYTES // 1024} kB"
-            raise HTTPException(413, f"the request is larger than {limit}: draw a smaller maze")
-    return bytes(body)
+    with anyio.move_on_after(MAX_REQUEST_SECONDS):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                limit = f"{MAX_BODY_BYTES // 1024} kB"
+                raise HTTPException(413, f"the request is larger than {limit}: draw a smaller maze")
+        return bytes(body)
+    raise HTTPException(
+        408, f"the request did not arrive within {MAX_REQUEST_SECONDS:g} seconds: send it again"
+    )
+
+
+class Impatient(H11Protocol):
+    """HTTP that closes connections whose request does not arrive: those of a client that never ends it would stay."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait(True)
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request, and go on waiting while its head is not complete."""
+        super().data_received(data)
+        self._wait(self.cycle is None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._wait(False)
+        super().connection_lost(exc)
+
+    def _wait(self, on: bool) -> None:
+        if on and self._waiting is None:
+            self._waiting = self.loop.call_later(MAX_REQUEST_SECONDS, self.transport.close)
+        elif not on and self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 async def _unless_disconnected(

@@ -22,7 +22,7 @@ from eigenoptions.experiments.experiment import Claim, Outcome, Settings
 from eigenoptions.experiments.page import duration, origin, section, sheet, verdicts
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import write_bytes
+from eigenoptions.files import TEMPORARY, write_bytes
 from eigenoptions.parallel import current, on_engine
 
 # Index of all games in a folder, for the studio.
@@ -75,6 +75,7 @@ def run_game(
     here = Path(folder) / name.lower()
     chosen = experiment(name)
     settings = chosen.settings[size]
+    _refuse_strangers(Path(folder) / INDEX, here)
     _refuse_others(here, size, settings, fresh)
     start = time.perf_counter()
     with Store(here / "jobs", fresh=fresh) as store:
@@ -105,6 +106,35 @@ def run_game(
     _add_to_index(Path(folder) / INDEX, drawn)
     files = [here / "index.html", here / "options.safetensors", here / "starts.json"]
     return GameReport(name, claims, results["highlights"], files, results["acts"], seconds)
+
+
+def _refuse_strangers(index: Path, here: Path) -> None:
+    """Raise FileExistsError where writing results would overwrite files that no run of a game wrote."""
+    for path, keys in ((index, {"format", "games"}), (here / SETTINGS, {"size", "settings"})):
+        if path.exists() and not keys <= set(_object(path)):
+            raise FileExistsError(f"{path} is not of a run of a game: give a new or empty folder with --out")
+    if not here.exists():
+        return
+    if not here.is_dir():
+        raise NotADirectoryError(
+            f"cannot write results into {here}: it is a file; give another folder with --out"
+        )
+    # A run that was stopped at its beginning has stored jobs, and no settings yet.
+    others = [p for p in here.iterdir() if p.name != "jobs" and not p.name.startswith(TEMPORARY)]
+    if others and not (here / SETTINGS).exists():
+        raise FileExistsError(
+            f"{here} has other content than results of a game ({others[0].name}, for one): "
+            "give a new or empty folder with --out"
+        )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file, empty where it holds none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _refuse_others(here: Path, size: str, settings: Settings, fresh: bool) -> None:
