@@ -110,7 +110,8 @@ def discover(
         Number of options, both signs counted; None for all there are.
     method
         One of `methods`: ``"eigen"``, eigenoptions in order of eigenvalue, + before -; ``"bottleneck"``, one option per
-        room, to its closest doorway (Appendix C); ``"random"``, shortest paths to random states (Appendix D).
+        room, to its closest doorway (Appendix C); ``"random"``, shortest paths to random states (Appendix D);
+        ``"covering"``, ``"successor"`` and the others of the page *Methods*.
     gamma
         Discount of the options' purposes; None for the method's own: 0.9 for eigenoptions (0.99 in a feature space),
         and so close to 1 that the goal matters everywhere for options that lead to a goal.
