@@ -19,14 +19,18 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
+from tests import reference
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, OptionsWrapper
 from eigenoptions.envs.sb3 import (
+    OptionsDQN,
+    Samples,
     SMDPDiscounts,
     SMDPMaskableRolloutBuffer,
     SMDPReplayBuffer,
     SMDPRolloutBuffer,
+    prefer_actions,
 )
 
 SHORT, LONG, GAMMA = 6, 32, 0.9
@@ -216,6 +220,130 @@ def test_a_time_limit_is_bootstrapped_with_the_true_discount() -> None:
 
     agent.learn(16, callback=Watch())
     assert seen
+
+
+def test_the_end_of_an_episode_is_worth_nothing_more() -> None:
+    """The last decision of a rollout ended the episode: the value of what follows is not its."""
+    buffer = SMDPRolloutBuffer(2, Discrete(9), Discrete(3), device="cpu", gae_lambda=1.0)
+    for start in (1, 0):
+        buffer.discounts[buffer.pos] = 0.5
+        zero = torch.zeros(1)
+        buffer.add(np.zeros(1), np.zeros(1), np.ones(1), np.array([start]), zero, zero)
+    buffer.compute_returns_and_advantage(torch.tensor([100.0]), np.ones(1, dtype=bool))
+    np.testing.assert_allclose(buffer.returns.ravel(), [1.5, 1.0], rtol=1e-6)
+
+
+def loop() -> tuple[eo.MDP, eo.OptionSet]:
+    """A corridor of six cells with the goal at its right end; an option to the right and one to the left."""
+    mdp = eo.maze("S....G")
+    right = np.array([1, 1, 1, -1, -1, -1])
+    left = np.array([-1, 3, 3, -1, -1, -1])
+    return mdp, eo.OptionSet(np.stack([right, left]), 4)
+
+
+def table_agent(**given: Any) -> tuple[OptionsDQN, OptionsWrapper]:
+    mdp, options = loop()
+    env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, **given)
+    table = {"policy_kwargs": {"net_arch": []}, "learning_rate": 1e-3, "buffer_size": 2000}
+    return OptionsDQN("MlpPolicy", env, gamma=GAMMA, seed=0, device="cpu", **table), env
+
+
+def set_values(net: Any, q: np.ndarray) -> None:
+    layer = net.q_net[0] if len(net.q_net) else net.q_net
+    with torch.no_grad():
+        layer.weight[:] = torch.as_tensor(q.T, dtype=torch.float32)
+        layer.bias[:] = 0.0
+
+
+def every_decision(agent: OptionsDQN, env: OptionsWrapper) -> None:
+    """Put each decision that is possible in each state into the replay buffer."""
+    for state in range(5):
+        for action in range(6):
+            _, info = env.reset(options={"start": state})
+            if info["action_mask"][action]:
+                obs, reward, terminated, _, info = env.step(action)
+                row = np.array([state]), np.array([obs]), np.array([action]), np.array([reward])
+                agent.replay_buffer.add(*row, np.array([float(terminated)]), [info])
+
+
+@pytest.mark.parametrize("record_steps", [False, True])
+def test_targets_of_the_exact_values_are_the_exact_values(record_steps: bool) -> None:
+    """Bellman's equation of the SMDP, also where options that may not start have huge values."""
+    agent, env = table_agent(record_steps=record_steps)
+    mdp, options = loop()
+    exact = reference.choice_values(mdp, options.policy, GAMMA)
+    wild = exact.copy()
+    wild[:, 4:][(options.policy < 0).T] = 1e6
+    set_values(agent.q_net_target, wild)
+    every_decision(agent, env)
+    # 5 states of 4 actions, options right from 3 states and left from 2; inside are 3 + 2 + 1 and 1 + 2 steps.
+    assert agent.replay_buffer.size() == 25 + (9 if record_steps else 0)
+    batch = agent.replay_buffer._get_samples(np.arange(agent.replay_buffer.size()))
+    state, action = (part.numpy().ravel().astype(int) for part in (batch.observations, batch.actions))
+    np.testing.assert_allclose(agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5)
+
+
+def test_an_end_where_nothing_may_be_chosen_is_worth_its_reward() -> None:
+    agent, _ = table_agent()
+    one, nothing = torch.ones(1, 1), torch.zeros(1, 6)
+    state = torch.zeros(1, 1, dtype=torch.int64)
+    batch = Samples(state, state, state, one, 3 * one, 0.5 * one, nothing)
+    assert agent.targets(batch).item() == 3.0
+
+
+def test_training_stays_at_the_exact_values_comes_nearer_and_acts_on_them() -> None:
+    agent, env = table_agent()
+    mdp, options = loop()
+    exact = reference.choice_values(mdp, options.policy, GAMMA)
+    every_decision(agent, env)
+    agent.learn(0)  # sets up the logger
+    set_values(agent.q_net_target, exact)
+
+    def trained(q: np.ndarray, steps: int) -> np.ndarray:
+        set_values(agent.q_net, q)
+        agent.train(steps, batch_size=64)
+        with torch.no_grad():
+            return np.abs(agent.q_net(torch.arange(6)).numpy() - exact)
+
+    assert trained(exact, 5).max() < 6e-3  # Adam turns rounding into steps of the learning rate
+    may = np.concatenate([np.ones((6, 4), bool), (options.policy >= 0).T], axis=1)[:5]
+    assert trained(exact + 0.05, 30)[:5][may].mean() < 0.03
+    set_values(agent.q_net, exact)
+    masks = np.zeros(6)
+    masks[[0, 3]] = 1
+    assert agent.predict(np.array(2), deterministic=True, action_masks=masks)[0] in (0, 3)
+
+
+def test_dqn_explores_by_the_space_of_the_wrapper() -> None:
+    """Random actions of SB3 are options as rarely as the wrapper says, and may always start."""
+    mdp, options = loop()
+    for kind in (DQN, OptionsDQN):
+        env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.3)
+        agent = kind("MlpPolicy", env, gamma=GAMMA, seed=0, learning_starts=10_000, device="cpu")
+        chosen: list[tuple[int, bool]] = []
+
+        def watch(seen: dict[str, Any], _: Any, chosen: list[Any] = chosen) -> bool:
+            info = seen["infos"][0]
+            chosen.append((info["option"], info.get("unavailable", False)))
+            return True
+
+        agent.learn(600, callback=watch)
+        assert not any(unavailable for _, unavailable in chosen)
+        share = np.mean([option >= 0 for option, _ in chosen])
+        assert 0.05 < share < 0.35
+
+
+@pytest.mark.parametrize("kind", [PPO, MaskablePPO])
+def test_policy_gradient_agents_begin_with_few_options(kind: Any) -> None:
+    mdp, options = loop()
+    agent = kind("MlpPolicy", OptionsWrapper(MazeEnv(mdp), options), n_steps=8, batch_size=8, seed=0)
+    prefer_actions(agent, 0.05)
+    chances = agent.policy.get_distribution(torch.arange(6)).distribution.probs
+    np.testing.assert_allclose(chances[:, 4:].sum(dim=1).detach().numpy(), 0.05, rtol=0.1)
+    with pytest.raises(ValueError, match=r"option_chance must be in \(0, 1\)"):
+        prefer_actions(agent, 0.0)
+    with pytest.raises(ValueError, match="wrap its environment in OptionsWrapper"):
+        prefer_actions(kind("MlpPolicy", MazeEnv(mdp), n_steps=8, batch_size=8))
 
 
 def test_forgotten_parts_are_named() -> None:

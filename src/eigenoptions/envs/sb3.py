@@ -4,24 +4,29 @@ SB3's agents discount every decision by one gamma, as if an option took a single
 options. These adapters use ``info["discount"]`` of `OptionsWrapper` instead. They need the extra ``sb3``.
 
 ==============  ==========================================================================================
-DQN             ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``
+DQN             ``OptionsDQN(...)``: true discounts, masked targets and actions, steps inside options; or the stock
+                agent with the discounts alone, ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``
 PPO, A2C        ``PPO(..., rollout_buffer_class=SMDPRolloutBuffer).learn(n, callback=SMDPDiscounts())``
 MaskablePPO     ``MaskablePPO(..., rollout_buffer_class=SMDPMaskableRolloutBuffer)``, and the same callback
 ==============  ==========================================================================================
+
+DQN explores by the wrapper's ``action_space.sample()``, so its options are rare (`option_chance`); for the others
+`prefer_actions` sets the initial chance of an option.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 try:
     import torch
+    from gymnasium.spaces import Discrete
     from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+    from stable_baselines3 import DQN
     from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.type_aliases import ReplayBufferSamples
     from stable_baselines3.common.vec_env import VecNormalize
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
@@ -29,11 +34,41 @@ except ModuleNotFoundError as missing:
     ) from None
 from numpy.typing import NDArray
 
-__all__ = ["SMDPReplayBuffer", "SMDPRolloutBuffer", "SMDPMaskableRolloutBuffer", "SMDPDiscounts"]
+from eigenoptions._checks import number
+
+__all__ = [
+    "OptionsDQN",
+    "prefer_actions",
+    "SMDPReplayBuffer",
+    "SMDPRolloutBuffer",
+    "SMDPMaskableRolloutBuffer",
+    "SMDPDiscounts",
+]
+
+
+class Samples(NamedTuple):
+    """A batch of decisions: the fields of SB3's `ReplayBufferSamples`, and the masks of the next states.
+
+    Examples
+    --------
+    >>> Samples._fields[-1]
+    'next_masks'
+    """
+
+    observations: torch.Tensor
+    actions: torch.Tensor
+    next_observations: torch.Tensor
+    dones: torch.Tensor
+    rewards: torch.Tensor
+    discounts: torch.Tensor
+    next_masks: torch.Tensor
 
 
 class SMDPReplayBuffer(ReplayBuffer):
-    """A replay buffer for DQN whose samples carry the discount of each decision.
+    """A replay buffer for DQN whose samples carry the discount of each decision, and the mask of the next state.
+
+    With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are stored too, as decisions of
+    their own (intra-option learning); for a single environment only.
 
     Examples
     --------
@@ -49,9 +84,12 @@ class SMDPReplayBuffer(ReplayBuffer):
     """
 
     discounts: NDArray[np.float32]
+    masks: NDArray[np.bool_]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        n_actions = int(self.action_space.n) if isinstance(self.action_space, Discrete) else 1
+        self.masks = np.ones((self.buffer_size, self.n_envs, n_actions), dtype=np.bool_)
         self.discounts = np.full((self.buffer_size, self.n_envs), np.nan, dtype=np.float32)
 
     def add(
@@ -63,11 +101,27 @@ class SMDPReplayBuffer(ReplayBuffer):
         done: NDArray[Any],
         infos: list[dict[str, Any]],
     ) -> None:
-        """Store a transition of each environment."""
+        """Store a transition of each environment, and the primitive steps inside an option."""
         self.discounts[self.pos] = _discounts(infos)
+        self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
         super().add(obs, next_obs, action, reward, done, infos)
+        inside = [info.get("steps", ()) for info in infos]
+        if not any(inside):
+            return
+        if self.n_envs != 1:
+            raise ValueError(
+                f"steps inside options are stored for a single environment, got {self.n_envs}: use "
+                "OptionsWrapper(record_steps=False), or one environment"
+            )
+        for i, step in enumerate(inside[0]):
+            last = i == len(inside[0]) - 1
+            self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
+            before, after = np.array([step.obs]), np.array([step.next_obs])
+            ended = done if last else np.zeros(1)
+            cut = [{"TimeLimit.truncated": last and infos[0].get("TimeLimit.truncated", False)}]
+            super().add(before, after, np.array([step.action]), np.array([step.reward]), ended, cut)
 
-    def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> ReplayBufferSamples:
+    def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environment it drew), with the discounts."""
         at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
         after = ((batch_inds + 1) % self.buffer_size, at[1])
@@ -79,8 +133,120 @@ class SMDPReplayBuffer(ReplayBuffer):
             (self.dones[at] * (1 - self.timeouts[at]))[:, None],
             self._normalize_reward(self.rewards[at][:, None], env),
             self.discounts[at][:, None],
+            self.masks[at],
         )
-        return ReplayBufferSamples(*(self.to_torch(part) for part in parts))  # type: ignore[arg-type]
+        return Samples(*(self.to_torch(part) for part in parts))  # type: ignore[arg-type]
+
+
+class OptionsDQN(DQN):
+    """SB3's DQN over actions and options, with the right values (Section 2.2).
+
+    Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what may be chosen in s': an option that
+    may not start is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return".
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> import gymnasium as gym
+    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0", max_episode_steps=200)
+    >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
+    >>> env = eo.envs.OptionsWrapper(env, options, gamma=0.9, record_steps=True)
+    >>> agent = OptionsDQN("MlpPolicy", env, gamma=0.9, learning_starts=8, seed=0).learn(16)
+    >>> agent.replay_buffer.size() >= 16
+    True
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
+
+    def targets(self, batch: Samples) -> torch.Tensor:
+        """``(N, 1)`` values that the decisions of a batch are moved towards."""
+        with torch.no_grad():
+            values = self.q_net_target(batch.next_observations)
+            best = values.masked_fill(~batch.next_masks.bool(), torch.finfo(values.dtype).min).amax(dim=1)
+            # A terminal state is worth 0, also one where nothing may be chosen.
+            rest = torch.where(batch.dones > 0, 0.0, best[:, None])
+            return batch.rewards + batch.discounts * rest
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """Take gradient steps on batches of the replay buffer."""
+        assert self.replay_buffer is not None
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        losses = []
+        for _ in range(gradient_steps):
+            batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            values = self.q_net(batch.observations).gather(1, batch.actions.long())
+            loss = torch.nn.functional.smooth_l1_loss(values, self.targets(batch))
+            self.policy.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
+            losses.append(loss.item())
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/loss", np.mean(losses))
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: NDArray[Any] | None = None,
+    ) -> tuple[NDArray[Any], Any]:
+        """The action of the highest value that `action_masks` allows, or a random one while exploring.
+
+        Without masks they are asked of the agent's environment for its current observation, and none hold for others.
+        """
+        if not deterministic and np.random.rand() < self.exploration_rate:  # noqa: NPY002 (SB3 seeds this one)
+            return super().predict(observation, state, episode_start, deterministic=False)
+        if action_masks is None and self.env is not None and observation is self._last_obs:
+            action_masks = np.stack(self.env.env_method("action_masks"))
+        if action_masks is None:
+            return self.policy.predict(observation, state, episode_start, deterministic)
+        tensor, batched = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            values = self.q_net(tensor).cpu().numpy()
+        allowed = np.asarray(action_masks, dtype=np.bool_).reshape(values.shape)
+        chosen = np.where(allowed, values, -np.inf).argmax(axis=1)
+        return (chosen if batched else chosen[0]), state
+
+
+def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
+    """Set the initial chance of an option of PPO, A2C or MaskablePPO, which have no random exploration to change.
+
+    The biases of the action logits are set so that all options together have probability `option_chance` where all may
+    start, up to the agent's small initial weights. Call it before `learn`; learning then changes the chance.
+
+    Parameters
+    ----------
+    agent
+        An agent whose environment is an `OptionsWrapper`.
+    option_chance
+        Probability in (0, 1) of an option.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> import gymnasium as gym
+    >>> from stable_baselines3 import PPO
+    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0")
+    >>> env = eo.envs.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4))
+    >>> agent = PPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0)
+    >>> prefer_actions(agent, 0.1)
+    >>> chances = agent.policy.get_distribution(torch.zeros(1, dtype=torch.int64)).distribution.probs
+    >>> round(chances[0, 4:].sum().item(), 2)
+    0.1
+    """
+    chance = number("option_chance", option_chance, "(0, 1)")
+    first = getattr(agent.action_space, "n_primitive", None)
+    if first is None:
+        raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")
+    bias = agent.policy.action_net.bias
+    with torch.no_grad():
+        bias[:first] = np.log((1 - chance) / first)
+        bias[first:] = np.log(chance / (len(bias) - first))
 
 
 class _TrueDiscounts(RolloutBuffer):
