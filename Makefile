@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test studio check docs bench clean
+.PHONY: help reproduce test studio check docs bench fuzz clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -37,6 +37,9 @@ docs: .venv/.dev ## the documentation, into docs/_build/html
 
 bench: .venv/.bench ## every benchmark in one run, against what else one would use, into out/bench/table.md
 	$(BIN)/python benchmarks/compare.py $(ARGS)
+
+fuzz: .venv/.dev ## random arrays, tables and files through every public function, for ten minutes (ARGS="--seconds 60" for one)
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
 	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

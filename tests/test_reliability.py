@@ -42,12 +42,25 @@ def _damaged(damage: str) -> csr_array:
         made.indptr[0] = -5
     elif damage == "decreasing pointers":
         made.indptr[1:4] = 3, 1, 2
+    elif damage == "negative end":
+        made.indptr[-1] = -1
+    elif damage == "no entries":
+        made.indptr[-1] = 0
     elif damage == "long pointers":
         made.indptr[-1] = 10**6
     return made
 
 
-DAMAGES = ("off by one", "far out", "negative", "negative pointer", "decreasing pointers", "long pointers")
+DAMAGES = (
+    "off by one",
+    "far out",
+    "negative",
+    "negative pointer",
+    "decreasing pointers",
+    "long pointers",
+    "negative end",
+    "no entries",
+)
 ENTRIES = {
     "MDP": eo.MDP,
     "spectrum": eo.spectrum,
@@ -156,9 +169,9 @@ def test_lengths_refuses_what_is_no_policy(policy):
         lengths(eo.maze("i-maze"), policy)
 
 
-@pytest.mark.parametrize("states", [[19], [-1], [10**9]])
+@pytest.mark.parametrize("states", [[19], [-1], [10**9], [2**70], [1.5], ["x"]])
 def test_a_search_begins_at_states_that_exist(states):
-    with pytest.raises(ValueError, match=r"states must be in 0\.\.18"):
+    with pytest.raises(ValueError, match=r"states must be .*in 0\.\.18"):
         reachable(eo.maze("i-maze").transition, states)
 
 

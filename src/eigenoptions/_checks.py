@@ -106,6 +106,9 @@ def sparse_rows(name: str, array: Any) -> Any:
     try:
         if array.format in ("csr", "csc", "bsr"):
             array.check_format(full_check=True)
+            # SciPy does not look at pointers where the last one is 0 or less.
+            if (array.indptr[1:] < array.indptr[:-1]).any():
+                raise ValueError("indptr must not decrease")
         elif array.format == "coo":
             for places, size in zip((array.row, array.col), array.shape, strict=True):
                 if len(places) != len(array.data) or (

@@ -402,6 +402,8 @@ def _search(
     if backward:
         moves = csr_array(moves.T)
     first = np.asarray(states)
+    if first.size and first.dtype.kind not in "biu":
+        raise ValueError(f"states must be numbers in 0..{n - 1} or a mask, got {first.dtype}")
     first = np.flatnonzero(first) if first.dtype == np.bool_ else first.astype(np.intp).ravel()
     if len(first) and not 0 <= first.min() <= first.max() < n:
         raise ValueError(f"states must be in 0..{n - 1}, got {first.min()}..{first.max()}")
