@@ -174,6 +174,7 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
         (pixels(), {"encoder": "mlp"}, "needs vectors"),
         (XY, {"steps": 2, "seconds": 1.0}, "not both"),
         (XY, {"objective": "magic"}, "objective must be one of vamp2"),
+        (XY, {"batches": 3}, "setting must be one of objective, batch"),
         (XY, {"k": 1}, "k must be a whole number from 2"),
         (XY, {"n": 300}, "300 transitions are too few for 256 features: collect at least 512"),
     ],

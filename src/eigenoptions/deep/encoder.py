@@ -121,7 +121,7 @@ class Encoder:
             "lag",
             "outputs",
         ),
-        *("noise", "controlled"),
+        "noise",
     )
 
     @property

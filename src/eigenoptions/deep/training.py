@@ -156,6 +156,8 @@ def learn(
     >>> found.vectors.shape, found.n_zero, bool(found.certificate.resolved.all())
     ((257, 4), 1, True)
     """
+    for name in settings:
+        one_of("setting", name, Training.__dataclass_fields__)
     how = Training(**settings)
     k = whole("k", k, 2)
     generator = np.random.default_rng(rng)
