@@ -21,7 +21,7 @@ whatever the tolerance.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,9 @@ from eigenoptions._checks import lock, number
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
 from eigenoptions.parallel import on_engine, pays, pmap
+
+if TYPE_CHECKING:
+    from eigenoptions._kernels.planning import Moves
 
 # Options per parallel job: as many as the kernel advances together.
 OPTIONS_PER_JOB = 8
@@ -92,6 +95,8 @@ def solve(
     >>> solve(corridor, Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4")).policy.tolist()
     [[1, 1, 1, 1, -1]]
     """
+    from eigenoptions._kernels.planning import moves
+
     wanted, scales = _checked(mdp, purposes, gamma, tol)
     n, size, known = len(wanted), mdp.n_states, mdp.successors
     policy = np.empty((n, size), dtype=np.min_scalar_type(-mdp.n_actions - 1))
@@ -102,7 +107,7 @@ def solve(
         "masks": [p.initiation for p in wanted],
         "gamma": float(gamma),
         "tolerances": tolerance(scales, [p.accuracy for p in wanted], tol),
-        "order": None if known is None or not n else renumbered(known),
+        "moves": None if known is None or not n else moves(*renumbered(known)),
     }
     on_workers = pays(SECONDS_PER_STATE * size * n * (STOCHASTIC_COST if known is None else 1))
     share = OPTIONS_PER_JOB
@@ -226,23 +231,23 @@ def _solved(
     masks: list[NDArray[np.bool_] | None],
     gamma: float,
     tolerances: Array,
-    order: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+    moves: Moves | None,
 ) -> list[NDArray[Any]]:
     """Policies, values and mean lengths of the options ``job[0]..job[1]-1``."""
-    from eigenoptions._kernels.planning import mean_lengths, moves, plan
+    from eigenoptions._kernels.planning import mean_lengths, plan
 
     chosen = slice(*job)
     F = np.stack(potentials[chosen]).astype(np.float64, copy=False)
     policy = np.empty(F.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
     value, mean_length = np.empty(F.shape), np.empty(len(F))
-    if order is not None:
-        plan(moves(*order), F, tolerances[chosen], gamma, policy, value)
+    if moves is not None:
+        plan(moves, F, tolerances[chosen], gamma, policy, value)
     else:
         _solve_stochastic(mdp, F, gamma, tolerances[chosen], policy, value)
     for row, v, mask in zip(policy, value, masks[chosen], strict=True):
         if mask is not None:
             row[~mask], v[~mask] = TERMINATE, 0.0
-    if order is not None:
+    if moves is not None:
         mean_lengths(mdp.successors, policy, mean_length)
     else:
         mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
