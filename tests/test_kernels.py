@@ -35,7 +35,7 @@ def test_residuals_are_exact_where_doubles_lose_every_digit(seed, normalized):
     n = len(degree)
     root = inverse_root(degree) if normalized else (np.ones(n), np.zeros(n))
     low = 1e-17 * np.random.default_rng(seed).standard_normal((n, n))
-    found = residual(W.indptr, W.indices, W.data, degree, *root, vectors, low, values)
+    found = residual(W.indptr, W.indices, W.data, degree, *root, vectors.T.copy(), low.T.copy(), values).T
     exact = reference.residual(W, normalized, vectors, low, values)
     np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-29)
 
