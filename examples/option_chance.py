@@ -1,0 +1,29 @@
+"""How often to take an option: diffusion time of four rooms over the chance of an option, exactly.
+
+Run it with ``python examples/option_chance.py``. It writes ``option-chance.svg`` into the current folder.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import eigenoptions as eo
+
+
+def main() -> None:
+    rooms = eo.maze("four-rooms")
+    options = eo.discover(rooms, n_options=32)
+    chances = np.linspace(0.0, 0.6, 25)
+    lines = {}
+    print("options  best chance  diffusion time  uniform choice  none")
+    for n in (4, 8, 16, 32):
+        best = eo.best_option_chance(rooms, options[:n])
+        row = (best.diffusion_time, best.uniform, best.without)
+        print(f"{n:7d}  {best.chance:11.3f}  {row[0]:14.1f}  {row[1]:14.1f}  {row[2]:4.0f}")
+        lines[f"{n} options"] = [eo.diffusion_time(rooms, options[:n], option_chance=c) for c in chances]
+    labels = {"xlabel": "chance of an option", "ylabel": "diffusion time"}
+    eo.plots.save(eo.plots.curves(chances, lines, log=True, **labels), "option-chance.svg")
+
+
+if __name__ == "__main__":
+    main()
