@@ -239,6 +239,7 @@ def skills() -> Any:
 def test_options_from_pixels_climb_their_potentials(skills: Any) -> None:
     assert skills.labels == ("e2+", "e2-", "e3+", "e3-")
     assert len(skills.provenance["certificate"]["resolved"]) == 3
+    assert skills.patience == 8
     images = pixels()
     f, actions = skills.potential(images), skills.actions(images)
     for option in range(4):

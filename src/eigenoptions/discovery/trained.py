@@ -16,6 +16,8 @@ from eigenoptions.spectra import Spectrum
 ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
 # Where the policies of options in a feature space come from.
 POLICIES = ("learned", "look-ahead")
+# Steps without a rise of its potential after which an option ends.
+PATIENCE = 8
 # The feature map that is trained on the transitions.
 TRAINED = "deep"
 # Default number of eigenfunctions of trained features, with the constant, and most transitions for fitted options.
@@ -105,4 +107,6 @@ class TrainedExperience:
         if policy == "look-ahead":
             return linear_options(purposes, self.last.features, self.n_actions, about)
         how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
-        return fit(self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
+        fitted = fit(self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
+        # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
+        return fitted.guarded(patience=PATIENCE)
