@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from docs.import_graph import PACKAGE, entry, imports, is_type_checking, modules
+from docs.import_graph import PACKAGE, cycle, entry, imports, is_type_checking, module_graph, modules
 
 import eigenoptions
 
@@ -169,6 +169,59 @@ def test_the_top_level_stays_small() -> None:
 def test_files_stay_readable() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
     assert {path.name: n for path, n in lines.items() if n > MAX_LINES_PER_FILE} == {}
+
+
+def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function's body without its docstring."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def test_functions_stay_short() -> None:
+    long, wide = [], []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if body_lines(node) > MAX_LINES_PER_BODY:
+                    long.append(f"{name}.{node.name}: {body_lines(node)} lines")
+                public = not node.name.startswith("_") and "._kernels" not in name
+                if public and parameters(node) > MAX_PARAMETERS:
+                    wide.append(f"{name}.{node.name}: {parameters(node)} parameters")
+    assert (long, wide) == ([], [])
+
+
+def test_modules_do_not_import_each_other_in_a_circle(tmp_path: Path) -> None:
+    assert cycle(module_graph()) == []
+    package = tmp_path / "eigenoptions"
+    package.mkdir()
+    (package / "a.py").write_text("def f():\n    from eigenoptions.b import g")
+    (package / "b.py").write_text("from eigenoptions.a import f")
+    assert cycle(module_graph(package))
+
+
+def test_no_control_flow_on_the_text_of_an_exception() -> None:
+    """No `except ... as error` block compares ``str(error)``."""
+    found = []
+    for name, path in modules().items():
+        for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(handler, ast.ExceptHandler) and handler.name:
+                tests = [ast.unparse(n) for n in ast.walk(handler) if isinstance(n, ast.Compare)]
+                found += [f"{name}: {text}" for text in tests if f"str({handler.name})" in text]
+    assert found == []
+
+
+def test_a_first_call_loads_few_modules() -> None:
+    code = (
+        "import sys, eigenoptions as eo; eo.discover(eo.maze('four-rooms'), 8);"
+        "print(*(name for name in sys.modules if name.split('.')[0] == 'eigenoptions'))"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert len(loaded) <= MAX_MODULES_OF_A_FIRST_CALL, loaded
 
 
 def promised() -> dict[str, str]:

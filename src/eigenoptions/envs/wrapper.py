@@ -236,27 +236,33 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 if not self._single:
                     info["cut"] = True
                 break
-        if not self._passed:
-            self._go_around()
         if path is not None:
             info["steps"] = path
+        self._obs = obs
+        info["primitive_return"] = total
+        self._describe(info, option, row, choice, duration, terminated or truncated)
+        if self._single:
+            obs = {"observation": obs, "option": self._running + 1}
+        return obs, gain, terminated, truncated, info
+
+    def _describe(
+        self, info: dict[str, Any], option: int, row: Any, choice: int, duration: int, ended: bool
+    ) -> None:
+        """Add what a decision was to `info`, and remember what the next one needs."""
+        if not self._passed:
+            self._go_around()
         if row is None:
             if option >= 0:
                 info["unavailable"] = True
         elif self._single:
             self._continued = row, choice
-            self._carry_on(option, not (terminated or truncated) and choice != stop, info)
-        self._obs = obs
+            self._carry_on(option, not ended and choice != self.n_primitive, info)
         if not self._plain:
             self._own_mask = info.get("action_mask")
         info["option"] = option
         info["duration"] = duration
         info["discount"] = self.gamma if duration == 1 else self.gamma**duration
-        info["primitive_return"] = total
         info["action_mask"] = self._current_mask()
-        if self._single:
-            obs = {"observation": obs, "option": self._running + 1}
-        return obs, gain, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """``(n_primitive + n_options,)`` which actions may be chosen now; MaskablePPO calls this."""
