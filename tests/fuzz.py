@@ -28,6 +28,13 @@ from eigenoptions.mdp import reachable
 from eigenoptions.options.solver import lengths
 from eigenoptions.spectra.gram import load_gram
 
+try:
+    import resource
+except ImportError:
+    resource = None
+
+# Address space of the process.
+MAX_BYTES = 6 << 30
 NUMBERS = st.sampled_from([1.0, 1.0, 1.0, 0.5, 0.0, -1.0, np.nan, np.inf, 1e308, 1e-308, 3])
 PLACES = st.one_of(st.integers(0, 3), st.integers(-3, 7), st.sampled_from([10**8, -(10**8), 2**31 - 1]))
 ARGUMENTS = st.sampled_from([0, 1, 2, 3, -1, 10**9, 0.5, 1.5, np.nan, None, True, "x", [], 2**70])
@@ -66,7 +73,7 @@ def calls(bad, a, b):
     yield "reachable", lambda: reachable(bad, [a])
     yield "Gram", lambda: eo.Gram().add(bad, bad)
     yield "Gram, sum", lambda: eo.Gram(dedupe=False).add(bad, csr_array(np.eye(*bad.shape)))
-    yield "Gram, states", lambda: eo.Gram().add([a, 1], [1, b])
+    yield "Gram, states", lambda: _stream([a, 1], [1, b]).spectrum()
     yield "Purpose", lambda: eo.solve(line, eo.Purpose(policy), gamma=a)
     yield "OptionSet", lambda: eo.diffusion_time(line, eo.OptionSet(bad.indices[None], 2))
     yield "Option", lambda: eo.Option(policy, policy).act(0)
@@ -77,6 +84,12 @@ def calls(bad, a, b):
     yield "q_learning", lambda: eo.q_learning(line, options, runs=2, episodes=a if a != 10**9 else 1, gamma=b)
     yield "maze", lambda: eo.maze("".join(".#SG\n"[int(x) % 5] for x in bad.indices))
     yield "of a table", lambda: _use(eo.MDP(bad))
+
+
+def _stream(before, after):
+    gram = eo.Gram()
+    gram.add(before, after)
+    return gram
 
 
 def _use(mdp):
@@ -135,6 +148,9 @@ def main():
     reader.add_argument("--examples", type=int, default=100)
     reader.add_argument("--rounds", type=int, default=10**9)
     given_arguments = reader.parse_args()
+    if resource is not None:
+        # What would fill the memory is an error here, and not the end of other processes.
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     counts, end, rounds = Counter(), time.monotonic() + given_arguments.seconds, 0
     warnings.simplefilter("ignore")
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)

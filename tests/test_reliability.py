@@ -557,3 +557,11 @@ sys.exit(main(["reproduce", "--out", sys.argv[1]]))
     assert (ended.returncode, ended.stdout) == (130, "")
     kept = tmp_path / "jobs"
     assert ended.stderr == f"stopped: 1 job finished and kept in {kept}; the same command continues\n"
+
+
+@pytest.mark.parametrize("states", [[10**9], [10**8]])
+def test_a_high_state_number_does_not_fill_the_memory(states):
+    gram = eo.Gram()
+    gram.add([*states, *range(20)], [0, *range(1, 21)])
+    with pytest.raises(ValueError, match=r"the limit is .*number the states from 0"):
+        gram.spectrum()

@@ -38,6 +38,9 @@ from eigenoptions.spectra.rows import (
 FILE_FORMAT = 1
 # Share of the largest variance below which a direction in feature space counts as flat.
 FLAT = 1e-4
+# Largest matrix and eigenvectors that are allocated: a few high state numbers must not fill the memory.
+MAX_MATRIX_FEATURES = 1 << 27
+MAX_VECTOR_BYTES = 1 << 33
 
 Array = NDArray[np.float64]
 
@@ -208,6 +211,12 @@ class Gram:
         n = len(active)
         if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
             raise ValueError(f"k must be in 1..{n}, the features that ever changed, got {k!r}")
+        size = 8 * self.n_features * (n if k is None else int(k))
+        if size > MAX_VECTOR_BYTES:
+            raise ValueError(
+                f"eigenvectors of {self.n_features} features take {size / 1e9:.1f} GB, the limit is "
+                f"{MAX_VECTOR_BYTES / 1e9:.1f} GB: give a smaller k, or number the states from 0 without gaps"
+            )
         part = G[active][:, active] if issparse(G) else G[np.ix_(active, active)]
         W = _weights(part) if issparse(part) else None
         if W is not None:
@@ -367,6 +376,11 @@ class Gram:
         d = self.n_features
         if self.kind is None:
             raise ValueError("the stream is empty: add transitions first")
+        if d > MAX_MATRIX_FEATURES:
+            raise ValueError(
+                f"{d} features are too many for a matrix: the limit is {MAX_MATRIX_FEATURES}; number the states from 0 "
+                "without gaps, or hash the features"
+            )
         if self._sum is not None:
             return self._sum.copy()
         if self.kind == STATES:
