@@ -38,7 +38,7 @@ docs: .venv/.dev ## the documentation, into docs/_build/html
 bench: .venv/.bench ## every benchmark in one run, against what else one would use, into out/bench/table.md
 	$(BIN)/python benchmarks/compare.py $(ARGS)
 
-fuzz: .venv/.dev ## random arrays, tables and files through every public function, for ten minutes (ARGS="--seconds 60" for one)
+fuzz: .venv/.dev ## random arrays, tables and files through the functions that take them, for ten minutes (ARGS="--seconds 60" for one)
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
