@@ -17,7 +17,7 @@ export MKL_NUM_THREADS := 1
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-reproduce: .venv/.core ## make the paper's figures again, into report/index.html
+reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, into report/index.html
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
 test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
