@@ -81,7 +81,7 @@ def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.Ca
     assert "holds results of other settings (--quick)" in told
     assert "--fresh" in told
     (folder / "freeway" / "settings.json").write_text("{")
-    with pytest.raises(ValueError, match=r"cannot read .*settings\.json"):
+    with pytest.raises(FileExistsError, match=r"settings\.json is not of a run of a game"):
         run_game("Freeway", folder, "quick", engine="serial")
 
 
