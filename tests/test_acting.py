@@ -286,8 +286,8 @@ def test_with_samples_the_mean_counts_and_not_the_throw_to_come() -> None:
         state = env.np_random.bit_generator.state
         sly_acts.add(sly[0].act(obs))
         fair_acts.add(fair[0].act(obs.copy()))
-        assert env.np_random.bit_generator.state == state, "the environment's dice are not thrown"
-    assert sly_acts == {1, TERMINATE}, "one copy throws the dice that the environment will throw"
+        assert env.np_random.bit_generator.state == state, "the environment's generator is not used"
+    assert sly_acts == {1, TERMINATE}, "one copy draws the numbers that the environment will draw"
     assert fair_acts == {TERMINATE}, "on average going up leads down"
 
 

@@ -94,7 +94,7 @@ def test_agreement_is_between_starts_and_beyond_other_options(rng):
     assert abs(own_agreement(shuffled).mean()) < 0.1  # same places, but not by option
     assert (
         own_agreement(np.zeros((7, 5, 1))).tolist() == [0.0] * 7
-    )  # all at one place: nothing tells them apart
+    )  # all at one place: nothing distinguishes them
     assert np.isnan(own_agreement(np.zeros((3, 1, 1)))).all()  # one start says nothing
     own, others = meetings(spots)
     off = ~np.eye(5, dtype=bool)

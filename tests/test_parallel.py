@@ -48,7 +48,7 @@ def picky(job: dict[str, int]) -> int:
 
 
 class FussyError(Exception):
-    """Cannot be made again from its arguments."""
+    """Cannot be rebuilt from its arguments."""
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(one + two)

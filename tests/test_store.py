@@ -58,7 +58,7 @@ def count(job):
 
 @pytest.fixture
 def rolled(monkeypatch, tmp_path_factory):
-    """Function that tells which seeds were rolled so far."""
+    """Function that returns the seeds rolled so far."""
     path = tmp_path_factory.mktemp("rolled") / "seeds"
     monkeypatch.setenv("ROLLED", str(path))
     return lambda: [int(line) for line in path.read_text().split()] if path.exists() else []

@@ -482,7 +482,7 @@ def test_atari_results_can_be_browsed(opened: Opens) -> None:
     expect(page.locator("#game-view")).to_contain_text("crosses")
 
 
-# Manners
+# Security
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
