@@ -124,7 +124,7 @@ def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
     assert kept == {0: 0, 2: 2, 3: 3, 4: 4, 5: 5}
 
 
-def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog):
+def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog, capfd):
     extra = joined.node()
     jobs = [{"folder": str(tmp_path), "seed": i, "seconds": 1.0} for i in range(16)]
     scale = np.linspace(1.0, 2.0, 30_000)
@@ -140,6 +140,7 @@ def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog):
     assert set(parents) == set(joined.raylets)
     assert len(parents) > len(jobs)  # what the node had begun was begun again
     assert "handed out again" in caplog.text
+    assert capfd.readouterr().out == ""
 
 
 def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,8 +25,6 @@ log = logging.getLogger("eigenoptions")
 DEFAULT_SECONDS = 15.0
 # Cost of a step on the reference core: seconds of overhead, and floating-point operations per second.
 STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
-# Training stops when it has taken this multiple of the seconds, on a core slower than the reference.
-MAX_OVERTIME = 2.0
 # Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
 # Most bytes of inputs that are stored instead of being computed in each step.
@@ -125,9 +122,9 @@ def learn(
         ``"mlp"`` for vectors, ``"random"`` or ``"conv"`` for images, ``"auto"``, or a `torch.nn.Module` from
         observations ``(N, ...)`` to features ``(N, m)``; see `deep.encoder`. An `Encoder` is trained further.
     seconds
-        CPU seconds of training on a core of the year 2024. They determine the number of steps, which therefore does not
-        depend on the load: the same seed gives the same bytes. Where a machine needs more than twice as long, training
-        ends early, with a warning. None: 15, unless `steps` is given.
+        CPU seconds of training on a core of the year 2024. They determine the number of steps, which depends neither
+        on the machine nor on its load: the same seed gives the same bytes. A slower core takes longer. None: 15, unless
+        `steps` is given.
     steps
         Exact number of training steps.
     rng
@@ -171,7 +168,7 @@ def learn(
         )
     with one_thread():
         run = _Run(data, k, encoder, how, generator)
-        return run.train(_budget(run, seconds, steps), seconds, progress)
+        return run.train(_budget(run, seconds, steps), progress)
 
 
 def _budget(run: _Run, seconds: float | None, steps: int | None) -> int:
@@ -271,11 +268,10 @@ class _Run:
             x = x + self.noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
         return self.encoder.hidden(x, self.weights)[torch.from_numpy(back)]
 
-    def train(self, n_steps: int, seconds: float | None, progress: Progress | None) -> LearnedSpectrum:
+    def train(self, n_steps: int, progress: Progress | None) -> LearnedSpectrum:
         """Train, and return the spectrum of the weights with the best held-out score."""
         optimiser = Adam([*self.weights.values(), self.head])
         every = max(1, n_steps // CHECKS)
-        limit = time.thread_time() + MAX_OVERTIME * (seconds or np.inf)
         state: dict[str, Any] = {}
         best, history, idle = (-np.inf, self._copy()), [], 0
         try:
@@ -292,11 +288,6 @@ class _Run:
                         break
                 if progress is not None:
                     progress(step + 1, n_steps)
-                if time.thread_time() > limit:
-                    log.warning(
-                        "training ended after %d of %d steps: this machine is slow", step + 1, n_steps
-                    )
-                    break
         except KeyboardInterrupt:
             log.warning("training was interrupted: the best weights so far are used")
         return self._spectrum(best[1], np.array(history).reshape(-1, 3))

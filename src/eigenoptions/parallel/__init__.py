@@ -357,7 +357,27 @@ def _follow(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+class _WithoutRay:
+    """Standard output of the program; what a thread of Ray prints about killed workers goes to standard error."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        ours = not threading.current_thread().name.startswith("ray_")
+        return int((self._stream if ours else sys.stderr).write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _ray(work: Work) -> Outcomes:
+    """Jobs on a Ray cluster, with its messages on standard error."""
+    with redirect_stdout(cast("Any", _WithoutRay(sys.stdout))):
+        yield from _tasks(work)
+
+
+def _tasks(work: Work) -> Outcomes:
     """Tasks of a Ray cluster, only as many at a time as keep it busy; those in progress at the end are cancelled."""
     from eigenoptions import __version__
     from eigenoptions.parallel import cluster
@@ -378,9 +398,7 @@ def _ray(work: Work) -> Outcomes:
             while waiting and len(running) < (work.workers or max(2 * cpus, 2)):
                 i = waiting.popleft()
                 running[task.remote(packed(work, i), box, __version__, ONE_THREAD)] = i
-            # Ray prints about killed workers, and standard output belongs to the program.
-            with redirect_stdout(sys.stderr):
-                done, _ = ray.wait(list(running), timeout=RAY_POLL_SECONDS)
+            done, _ = ray.wait(list(running), timeout=RAY_POLL_SECONDS)
             for ref in done:
                 i = running.pop(ref)
                 try:
