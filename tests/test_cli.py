@@ -414,16 +414,32 @@ def test_arguments_that_make_no_sense_exit_with_2(args, capsys):
 def test_help_and_version(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert all(f"• {command.__name__.lower()} " in out for command in COMMANDS)
-    assert run(capsys)[1] == out
+    assert all(f"\n  {command} " in out for command in COMMANDS)
+    assert "--version" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert run(capsys)[1] == run(capsys, "-h")[1] == out
+    for command in COMMANDS:
+        code, out, _ = run(capsys, command, "--help")
+        assert (code, out.split()[:3]) == (0, ["usage:", "eigenoptions", command])
+        assert "(default: None)" not in out
+    assert "[MAZE]" in run(capsys, "studio", "--help")[1]
     assert "-n N, --n-options N" in run(capsys, "discover", "--help")[1]
     assert run(capsys, "--version") == (0, f"eigenoptions {eo.__version__}\n", "")
+
+
+def test_an_unknown_command_and_a_number_that_is_none(capsys):
+    assert refused(capsys, "discvoer") == "error: no command 'discvoer': did you mean 'discover'?\n"
+    assert "there are discover, show, mazes" in refused(capsys, "--x")
+    for args in (("-n", "abc"), ("--steps", "1.5"), ("--gamma", "high")):
+        err = " ".join(run(capsys, "discover", "i-maze", *args)[2].split())
+        assert re.search(rf"it takes a (whole )?number, got '{args[1]}'", err)
+        assert "NoneType" not in err
 
 
 def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom eigenoptions.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-        "heavy = ('numpy', 'scipy', 'numba', 'matplotlib', 'typeguard')\n"
+        "heavy = ('numpy', 'scipy', 'numba', 'matplotlib', 'typeguard', 'tyro', 'rich')\n"
         "sys.exit(' '.join(m for m in heavy if m in sys.modules) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -1,7 +1,7 @@
 """The command line: each command reads its arguments, calls one public function, and shows the result.
 
-Results go to standard output, notes and progress to standard error. An error is one line, with exit code 2. Heavy
-modules are imported inside the commands, so that ``--help`` is fast.
+Results go to standard output, notes and progress to standard error. An error is one line, with exit code 2. The module
+of a command is loaded when it is called, and heavy modules inside it, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, Union
+from importlib import import_module
 
-from tyro import cli
-from tyro.conf import subcommand
-
-from eigenoptions.cli.discover import Discover, Mazes, Show
-from eigenoptions.cli.measure import Diffusion, Learn
-from eigenoptions.cli.paper import Atari, Reproduce
-from eigenoptions.cli.studio import Studio
-from eigenoptions.cli.terminal import print_error, print_stop, print_warnings
-
-COMMANDS = (Discover, Show, Mazes, Diffusion, Learn, Atari, Reproduce, Studio)
+# Name of each command, the module of this folder that holds the class of that name, and one line about it.
+COMMANDS = {
+    "discover": ("discover", "options of a maze or an environment: show, draw and save them"),
+    "show": ("discover", "options of a file that discover wrote"),
+    "mazes": ("discover", "the built-in mazes, each with a small picture"),
+    "diffusion": ("measure", "the diffusion time of a maze as options are added one by one"),
+    "learn": ("measure", "Q-learning in a maze, with primitive actions alone and with options"),
+    "atari": ("paper", "eigenoptions of an Atari game from its memory, shown and judged"),
+    "reproduce": ("paper", "the paper's experiments and a report; an interrupted run can go on"),
+    "studio": ("studio", "draw a maze in the browser and see its options at once"),
+}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -41,20 +42,17 @@ def main(args: Sequence[str] | None = None) -> int:
 
         print(f"eigenoptions {__version__}")
         return 0
+    if not given or given[0] in ("-h", "--help"):
+        print(_help())
+        return 0
     # Before NumPy is loaded: for matrices of these sizes one thread is faster.
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
+    from eigenoptions.cli.terminal import print_error, print_stop, print_warnings
+
     print_warnings()
     try:
-        commands = tuple(Annotated[c, subcommand(c.__name__.lower(), prefix_name=False)] for c in COMMANDS)
-        any_of: Any = Union[commands]  # noqa: UP007
-        command: Any = cli(
-            any_of,
-            prog="eigenoptions",
-            description="Options discovered without a reward: eigenoptions (Machado et al., ICML 2017).",
-            args=given or ["--help"],
-        )
-        command()
+        _run(given[0], given[1:])
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has closed it.
@@ -67,3 +65,37 @@ def main(args: Sequence[str] | None = None) -> int:
         print_error(str(error) or type(error).__name__, getattr(error, "__notes__", []))
         return 2
     return 0
+
+
+def _run(name: str, args: list[str]) -> None:
+    """Read the arguments of a command and call it."""
+    if name not in COMMANDS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+        raise ValueError(f"no command {name!r}: {hint}")
+    from tyro import cli
+
+    module, _ = COMMANDS[name]
+    command = getattr(import_module(f"eigenoptions.cli.{module}"), name.capitalize())
+    cli(command, prog=f"eigenoptions {name}", args=args)()
+
+
+def _help() -> str:
+    """The list of commands, written without the argument parser, which takes longer to load than to use."""
+    width = max(map(len, COMMANDS))
+    return "\n".join(
+        [
+            "usage: eigenoptions COMMAND [...]",
+            "",
+            "Options discovered without a reward: eigenoptions (Machado et al., ICML 2017).",
+            "",
+            "commands:",
+            *(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()),
+            "",
+            "options:",
+            f"  {'--help':{width}}  show this list; after a command, its arguments",
+            f"  {'--version':{width}}  show the version",
+        ]
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.text import Text
 from tyro.conf import Positional, arg
 
 from eigenoptions.cli.terminal import (
     Bar,
+    Count,
+    Discount,
     Folder,
     Parallel,
     Printed,
@@ -67,8 +69,8 @@ class Maze:
     Attributes
     ----------
     maze
-        Name of a built-in maze (see: eigenoptions mazes), path to a map, or a map by rule: rooms:100x100 (rooms of
-        10 x 10 cells), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
+        Name of a built-in maze (see: eigenoptions mazes), path to a map, or a map by rule: rooms:100x100 (100 rows of
+        100 rooms), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
     method
         Method that discovers the options.
     operator
@@ -112,7 +114,7 @@ class Discover(Parallel, Maze):
     ----------
     maze
         Name of a built-in maze (see: eigenoptions mazes), path to a map, id of a Gymnasium environment (FrozenLake-v1,
-        minigrid:MiniGrid-FourRooms-v0, MountainCar-v0), or a map by rule: rooms:100x100 (rooms of 10 x 10 cells),
+        minigrid:MiniGrid-FourRooms-v0, MountainCar-v0), or a map by rule: rooms:100x100 (100 rows of 100 rooms),
         perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
     n_options
         Number of options; both signs of an eigenvector count.
@@ -127,18 +129,13 @@ class Discover(Parallel, Maze):
     """
 
     n_options: Annotated[
-        Optional[int],  # noqa: UP045
-        arg(aliases=("-n",), metavar="N", help_behavior_hint="(default: 8; all bottleneck options)"),
+        Count, arg(aliases=("-n",), help_behavior_hint="(default: 8; all bottleneck options)")
     ] = None
-    gamma: Annotated[
-        Optional[float],  # noqa: UP045
-        arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
-    ] = None
+    gamma: Annotated[Discount, arg(help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)")] = (
+        None
+    )
     features: Annotated[str, named(_feature_maps, "fourier")] = "default"
-    steps: Annotated[
-        Optional[int],  # noqa: UP045
-        arg(metavar="N", help_behavior_hint=f"(default: {DEFAULT_STEPS})"),
-    ] = None
+    steps: Annotated[Count, arg(help_behavior_hint=f"(default: {DEFAULT_STEPS})")] = None
 
     def __call__(self) -> None:
         """Run the command."""
@@ -240,7 +237,7 @@ class Show(Printed):
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    only: Annotated[Optional[int], arg(metavar="I")] = None  # noqa: UP045
+    only: Annotated[Count, arg(help_behavior_hint="(default: all)")] = None
 
     def __call__(self) -> None:
         """Run the command."""

@@ -11,6 +11,8 @@ from tyro.conf import arg
 
 from eigenoptions.cli.discover import Maze
 from eigenoptions.cli.terminal import (
+    Count,
+    Discount,
     Parallel,
     Printed,
     bar,
@@ -37,7 +39,7 @@ LAST_PART = 10
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 32
 
-Cell = Annotated[Optional[str], arg(metavar="ROW,COL")]  # noqa: UP045
+Cell = Annotated[Optional[str], arg(metavar="ROW,COL", help_behavior_hint="")]  # noqa: UP045
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,11 @@ class Diffusion(Parallel, Measured):
     """
 
     n_options: Annotated[
-        Optional[int],  # noqa: UP045
-        arg(aliases=("-n",), metavar="N", help_behavior_hint="(default: 32, or all there are)"),
+        Count, arg(aliases=("-n",), help_behavior_hint="(default: 32, or all there are)")
     ] = None
-    gamma: Annotated[
-        Optional[float],  # noqa: UP045
-        arg(metavar="G", help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)"),
-    ] = None
+    gamma: Annotated[Discount, arg(help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)")] = (
+        None
+    )
 
     def __call__(self) -> None:
         """Run the command."""
@@ -139,7 +139,8 @@ class Learn(Printed, Measured):
     Attributes
     ----------
     maze
-        Name of a built-in maze, path to a map with S and G, or a map by rule (rooms:3x3), with --start and --goal.
+        Name of a built-in maze, path to a map with S and G, or a map by rule (rooms:3x3) for which --start and --goal
+        are given.
     n_options
         Numbers of options to compare; primitive actions alone are always shown.
     runs

@@ -47,14 +47,14 @@ class Reproduce(Experiments):
     Attributes
     ----------
     only
-        Experiments to run (figure1, ...), all by default; others that have results stay in the report.
+        Experiments to run (figure1, ...); others that have results stay in the report.
     out
         Folder of the report, index.html; it is created if it does not exist.
     settings
         Settings of the paper, or quick ones to check that everything works.
     """
 
-    only: Annotated[Optional[str], arg(metavar="NAME,...")] = None  # noqa: UP045
+    only: Annotated[Optional[str], arg(metavar="NAME,...", help_behavior_hint="(default: all)")] = None  # noqa: UP045
     out: Annotated[Path, arg(metavar="DIR")] = Path("report")
     settings: Literal["paper", "quick"] = "paper"
 

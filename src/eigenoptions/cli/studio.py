@@ -29,7 +29,7 @@ class Studio:
         Folder with results of the command atari, which are shown if they exist.
     """
 
-    maze: Annotated[Positional[str], arg(metavar="MAZE")] = "four-rooms"
+    maze: Annotated[Positional[str], arg(metavar="[MAZE]")] = "four-rooms"
     port: int = 8017
     host: str = "127.0.0.1"
     no_browser: Flag = False

@@ -15,13 +15,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from tyro.conf import FlagCreatePairsOff, arg
+from tyro.constructors import PrimitiveConstructorSpec
 
 from eigenoptions._checks import printable
 
 # Commands are classes, and Optional is not written "| None": for functions and for such unions tyro loads a
 # type checker, which takes longer than all the rest of --help.
 Flag = FlagCreatePairsOff[bool]
-Folder = Annotated[Optional[Path], arg(metavar="DIR")]  # noqa: UP045
+Folder = Annotated[Optional[Path], arg(metavar="DIR", help_behavior_hint="")]  # noqa: UP045
+
+
+def _number(kind: type, word: str, metavar: str) -> PrimitiveConstructorSpec[Any]:
+    """How a flag reads a number that may be left out; tyro's own message would name Python types."""
+
+    def read(given: list[str]) -> Any:
+        try:
+            return kind(given[0])
+        except ValueError:
+            raise ValueError(f"it takes {word}, got {given[0]!r}") from None
+
+    return PrimitiveConstructorSpec(1, metavar, read, lambda x: True, lambda x: [str(x)])
+
+
+Count = Annotated[Optional[int], _number(int, "a whole number", "N")]  # noqa: UP045
+Discount = Annotated[Optional[float], _number(float, "a number", "G")]  # noqa: UP045
 
 
 def named(names: Callable[[], Iterable[str]], default: str | None = None) -> Any:
@@ -50,7 +67,7 @@ class Printed:
         Print one JSON object and nothing else.
     """
 
-    as_json: Annotated[Flag, arg(name="json")] = False
+    as_json: Annotated[Flag, arg(name="json", help_behavior_hint="")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +80,11 @@ class Parallel(Printed):
         Where long computations run: in this process, in one process per core, or on a Ray cluster (the one of
         RAY_ADDRESS, or a local one). The results are the same.
     workers
-        Number of processes or Ray tasks at the same time; by default one per core.
+        Number of processes or Ray tasks at the same time.
     """
 
     engine: Annotated[str, named(engines)] = "serial"
-    workers: Annotated[Optional[int], arg(metavar="N")] = None  # noqa: UP045
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one per core)")] = None
 
 
 def print_error(error: str, notes: list[str]) -> None:
