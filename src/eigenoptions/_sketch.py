@@ -1,13 +1,14 @@
-"""Sketches of states on a grid, as text for the terminal and as a small SVG for a notebook.
+"""Sketches of states on a grid and of curves, as text for the terminal and as a small SVG for a notebook.
 
-The records of the library use them for `__str__` and `_repr_html_`; figures for a paper are made in `plots`. The
-functions take coordinates, and one glyph, number or action per state.
+The records of the library use them for `__repr__`, `__str__` and `_repr_html_`; `plots` makes figures for a paper. The
+functions take plain arrays: coordinates, and one glyph, number or action per state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ STOP = "●"
 WALL = "█"
 # Most rows and columns of a map in the terminal; larger ones are drawn coarser.
 MAX_SIDE = 48
+SPARK = "▁▂▃▄▅▆▇█"
+# The package that draws figures lies above the records that it draws, so their method `plot` looks it up by name.
+PLOTS = "eigenoptions.plots"
 
 
 def layout(coords: NDArray[np.int_]) -> NDArray[np.int64]:
@@ -123,3 +127,66 @@ def _shade(level: float) -> str:
     end = (230, 97, 1) if level > 0 else (33, 102, 172)
     weight = min(abs(level), 1.0)
     return "#" + "".join(f"{round(255 + (c - 255) * weight):02x}" for c in end)
+
+
+def spark(
+    values: Sequence[float] | NDArray[Any], width: int = 32, *, low: float = 0.0, high: float = 1.0
+) -> str:
+    """A curve as one line of text: means over at most `width` parts, from `low` (lowest bar) to `high` (highest).
+
+    >>> spark([0.0, 0.25, 0.5, 1.0])
+    '▁▃▅█'
+    """
+    parts = np.array_split(np.asarray(values, dtype=float), min(width, len(values)))
+    levels = [len(SPARK) * (part.mean() - low) / ((high - low) or 1.0) for part in parts]
+    return "".join(SPARK[int(np.clip(level, 0, len(SPARK) - 1))] for level in levels)
+
+
+def curve_svg(mean: NDArray[Any], low: NDArray[Any], high: NDArray[Any], size: int = 360) -> str:
+    """A curve from 0 to 1 with its band as a small picture, `size` pixels wide.
+
+    >>> curve_svg(np.array([0.0, 1.0]), np.array([0.0, 0.8]), np.array([0.2, 1.0])).count("<polygon")
+    1
+    """
+    x = np.linspace(0, 100, len(mean)) if len(mean) > 1 else np.array([50.0])
+
+    def line(y: NDArray[Any], order: int = 1) -> str:
+        return " ".join(f"{a:.2f},{40 - 40 * b:.2f}" for a, b in zip(x[::order], y[::order], strict=True))
+
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" viewBox="-2 -3 104 46" role="img">'
+        '<rect x="-2" y="-3" width="104" height="46" fill="#fff"/>'
+        '<path d="M0 0H100M0 20H100M0 40H100" stroke="#ddd" stroke-width=".3"/>'
+        f'<polygon points="{line(high)} {line(low, -1)}" fill="#2166ac" opacity=".25"/>'
+        f'<polyline points="{line(mean)}" fill="none" stroke="#2166ac" stroke-width=".8"/></svg>'
+    )
+
+
+def describe(array: Any) -> str:
+    """Type, shape and range of an array in a few words.
+
+    >>> describe(np.array([[1, 5], [2, 3]]))
+    'int64 (2, 2), 1 to 5'
+    """
+    array = np.asarray(array)
+    what = f"{array.dtype} {array.shape}"
+    if not array.size or array.dtype.kind not in "buif":
+        return what
+    ends = f"{array.sum()} true" if array.dtype.kind == "b" else f"{array.min():.4g} to {array.max():.4g}"
+    return f"{what}, {ends}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for a notebook.
+
+    >>> table(["option"], [["e2+"]])
+    '<table><tr><th>option</th></tr><tr><td>e2+</td></tr></table>'
+    """
+    lines = [("th", heads), *(("td", row) for row in rows)]
+    cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in lines)
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def plot(record: Any, **settings: Any) -> Any:
+    """A figure of a record, drawn by `plots.plot`."""
+    return import_module(PLOTS).plot(record, **settings)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import logging
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -141,6 +142,24 @@ class LearningRecord(Frozen):
             raise ValueError(f"no table {of!r} in a learning record: there are {', '.join(_TABLES)}")
         table: NDArray[Any] = getattr(self, of)
         return table
+
+    def plot(self, **settings: Any) -> Any:
+        """A figure of the mean return per episode with its band; `settings` are those of `plots.learning`."""
+        from eigenoptions import _sketch as sketch
+
+        return sketch.plot(self, **settings)
+
+    def __str__(self) -> str:
+        from eigenoptions import _sketch as sketch
+
+        return f"{sketch.spark(self.mean())}\n{self!r}"
+
+    def _repr_html_(self) -> str:
+        from eigenoptions import _sketch as sketch
+
+        picture = sketch.curve_svg(self.mean(), *self.band())
+        caption = "mean return of the greedy evaluation by episode (0 to 1), and its 95% band"
+        return f"<div>{picture}<br>{caption}<br><code>{escape(repr(self))}</code></div>"
 
     def __repr__(self) -> str:
         runs, episodes = self.returns.shape

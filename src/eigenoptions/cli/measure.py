@@ -36,8 +36,6 @@ DIFFUSION_OPTIONS, LEARNING_OPTIONS = 32, (8, 64)
 RUNS_PER_STEP = 10
 # The mean return of the last tenth of the episodes is shown.
 LAST_PART = 10
-SPARK = "▁▂▃▄▅▆▇█"
-SPARK_WIDTH = 32
 
 Cell = Annotated[Optional[str], arg(metavar="ROW,COL", help_behavior_hint="")]  # noqa: UP045
 
@@ -231,20 +229,15 @@ class Learn(Printed, Measured):
                 {"options": n, "episode": i + 1, "return": float(m), "low": float(a), "high": float(b)}
                 for i, (m, a, b) in enumerate(zip(mean, low, high, strict=True))
             ]
-        figure = plots.curves(
-            range(1, self.episodes + 1),
-            {_agent(n): record.mean() for n, record in records.items()},
-            bands={_agent(n): record.band() for n, record in records.items()},
-            xlabel="episode",
-            ylabel="return",
-            limits=(-0.02, 1.02),
-        )
+        figure = plots.learning({_agent(n): record for n, record in records.items()})
         create(folder)
         return [save_csv(folder / "learning.csv", rows), *save_figures(folder, {"learning.svg": figure})]
 
     def _show(
         self, mdp: MDP, options: OptionSet | None, records: dict[int, LearningRecord], files: list[Path]
     ) -> None:
+        from eigenoptions._sketch import spark
+
         last = max(1, self.episodes // LAST_PART)
         agents: list[dict[str, Any]] = [
             {
@@ -263,7 +256,7 @@ class Learn(Printed, Measured):
         rows = []
         for agent in agents:
             returns = (f"{agent[name]:.3f}" for name in ("mean_return", "last_return"))
-            rows.append((_agent(agent["options"]), *returns, _spark(agent["curve"])))
+            rows.append((_agent(agent["options"]), *returns, spark(agent["curve"])))
         print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
         print_files(files)
 
@@ -297,11 +290,3 @@ def _state(mdp: MDP, given: str | None, what: str) -> int | None:
 
 def _agent(n: int) -> str:
     return f"{n} option{'s' * (n != 1)}" if n else "primitive actions"
-
-
-def _spark(values: list[float]) -> str:
-    """A curve from 0 to 1 as one line of text."""
-    import numpy as np
-
-    parts = np.array_split(values, min(SPARK_WIDTH, len(values)))
-    return "".join(SPARK[min(len(SPARK) - 1, int(len(SPARK) * part.mean()))] for part in parts)

@@ -149,7 +149,7 @@ class MDP(Frozen):
         return {s: letter for s, letter in ((self.start, "S"), (self.goal, "G")) if s is not None}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """A batch of experience: samples of an environment (Section 5.1).
 
@@ -164,8 +164,8 @@ class Transitions:
 
     Examples
     --------
-    >>> len(Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.array([False, True])))
-    2
+    >>> Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.array([False, True]))
+    Transitions(2 steps, 1 end; obs int64 (2,), 0 to 1; action int64 (2,), 1 to 1)
     """
 
     obs: NDArray[Any]
@@ -180,6 +180,19 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.obs)
+
+    def __repr__(self) -> str:
+        from eigenoptions._sketch import describe
+
+        n, ends = len(self), int(np.sum(self.terminated))
+        sizes = f"{n} step{'s' * (n != 1)}, {ends} end{'s' * (ends != 1)}"
+        return f"Transitions({sizes}; obs {describe(self.obs)}; action {describe(self.action)})"
+
+    def _repr_html_(self) -> str:
+        from eigenoptions._sketch import describe, table
+
+        rows = [(name, describe(getattr(self, name))) for name in ("obs", "action", "next_obs", "terminated")]
+        return f"<div>{table(('part', f'{len(self)} steps'), rows)}</div>"
 
 
 def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:

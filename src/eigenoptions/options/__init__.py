@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from itertools import count
+from operator import index
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -31,7 +32,7 @@ ORIGIN = {"index": "indices", "sign": "signs", "goal": "goals"}
 Origin = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Purpose(Frozen):
     """A potential whose differences are an intrinsic reward (Definition 3.1).
 
@@ -55,8 +56,8 @@ class Purpose(Frozen):
     --------
     >>> Purpose(np.array([0.0, 1.0]), goal=1).label
     'goal 1'
-    >>> Purpose(np.array([-0.7, 0.7]), index=2, sign=1).label
-    'e2+'
+    >>> Purpose(np.array([-0.7, 0.7]), index=2, sign=1)
+    Purpose(e2+: 2 numbers from -0.7 to 0.7)
     """
 
     direction: NDArray[np.float64]
@@ -78,6 +79,12 @@ class Purpose(Frozen):
             object.__setattr__(self, "label", f"e{self.index}{'+' if self.sign > 0 else '-'}")
         elif not self.label and self.goal is not None:
             object.__setattr__(self, "label", f"goal {self.goal}")
+
+    def __repr__(self) -> str:
+        e = self.direction
+        ends = f" from {e.min():.4g} to {e.max():.4g}" if e.size else ""
+        value = f", eigenvalue {self.eigenvalue:.4g}" if np.isfinite(self.eigenvalue) else ""
+        return f"Purpose({printable(self.label) or 'no label'}: {len(e)} numbers{ends}{value})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,9 +132,7 @@ class Option(Frozen):
 
     def act(self, obs: int) -> int:
         """The action in state `obs`, or TERMINATE."""
-        if obs < 0:
-            raise IndexError(f"a state is a number in 0..{len(self.policy) - 1}, got {obs}")
-        return int(self.policy[obs])
+        return int(self.policy[state(obs, len(self.policy))])
 
     @property
     def initiation(self) -> NDArray[np.bool_]:
@@ -245,9 +250,7 @@ class OptionSet(Frozen, Sequence[Option]):
 
     def choices(self, obs: int) -> NDArray[np.integer[Any]]:
         """``(n,)`` the action of every option in state `obs`, or TERMINATE."""
-        if obs < 0:
-            raise IndexError(f"a state is a number in 0..{self.n_states - 1}, got {obs}")
-        return self.policy[:, obs]
+        return self.policy[:, state(obs, self.n_states)]
 
     def __len__(self) -> int:
         return len(self.policy)
@@ -300,6 +303,12 @@ class OptionSet(Frozen, Sequence[Option]):
         header |= {"kind": "options", "format": FILE_FORMAT}
         coords = {} if self.coords is None else {"coords": self.coords}
         files.write(path, header, {"policy": self.policy, "value": self.value}, coords)
+
+    def plot(self, **settings: Any) -> Any:
+        """A figure of the options as arrows; `settings` are those of `plots.options`."""
+        from eigenoptions import _sketch as sketch
+
+        return sketch.plot(self, **settings)
 
     def __repr__(self) -> str:
         names = printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
@@ -395,18 +404,37 @@ def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def position(labels: tuple[str, ...], index: Any) -> int:
+def state(obs: Any, n: int) -> int:
+    """The number of a state of n, as an action is asked for it.
+
+    >>> state(1000, 104)
+    Traceback (most recent call last):
+    IndexError: a state is a number in 0..103, got 1000
+    """
+    try:
+        found = index(obs)
+    except TypeError:
+        raise TypeError(f"a state is a number in 0..{n - 1}, got {obs!r}") from None
+    if not 0 <= found < n:
+        raise IndexError(f"a state is a number in 0..{n - 1}, got {obs}")
+    return found
+
+
+def position(labels: tuple[str, ...], place: Any) -> int:
     """The place of an option, given by number or label.
 
     >>> position(("e2+", "e2-"), "e2-"), position(("e2+", "e2-"), -1)
     (1, 1)
     """
-    if not isinstance(index, str):
-        return range(len(labels))[int(index)]
-    if index not in labels:
-        near = difflib.get_close_matches(index, labels, n=3, cutoff=0.0)
-        raise KeyError(f"no option has the label {index!r}: there are {', '.join(near)} and others")
-    return labels.index(index)
+    n = len(labels)
+    if not isinstance(place, str):
+        if not -n <= place < n:
+            raise IndexError(f"the set has {n} options, numbered from 0, got {place}")
+        return range(n)[int(place)]
+    if place not in labels:
+        near = difflib.get_close_matches(place, labels, n=3, cutoff=0.0)
+        raise KeyError(f"no option has the label {place!r}: there are {', '.join(near)} and others")
+    return labels.index(place)
 
 
 def selected(options: Any, index: Any, arrays: Sequence[str]) -> dict[str, Any]:

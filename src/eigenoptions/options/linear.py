@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any, overload
 
@@ -33,6 +34,8 @@ from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
 
 Array = NDArray[np.float64]
+# Most options that a notebook lists.
+MAX_ROWS = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -317,6 +320,15 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         maps = {"features": self.features, "basis": self.basis}
         arrays = {f"{m}.{k}": a for m in maps for k, a in getattr(maps[m], "arrays", {}).items()}
         files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights}, arrays)
+
+    def _repr_html_(self) -> str:
+        from eigenoptions import _sketch as sketch
+
+        values = ["" if np.isnan(x) else f"{x:.5g}" for x in self.eigenvalues[:MAX_ROWS].tolist()]
+        rows = zip(self.labels, values, strict=False)
+        more = f"{len(self) - MAX_ROWS} more are not shown<br>" if len(self) > MAX_ROWS else ""
+        head = f"{self.kind}, {_features(self)}, {self.n_actions} actions"
+        return f"<div>{head}{sketch.table(('option', 'eigenvalue'), rows)}{more}<code>{escape(repr(self))}</code></div>"
 
     def __repr__(self) -> str:
         n = len(self)

@@ -12,7 +12,9 @@ from eigenoptions.plots.figures import domains as domains
 from eigenoptions.plots.figures import figure as figure
 from eigenoptions.plots.figures import heat as heat
 from eigenoptions.plots.figures import landscapes as landscapes
+from eigenoptions.plots.figures import learning as learning
 from eigenoptions.plots.figures import options as options
+from eigenoptions.plots.figures import plot as plot
 from eigenoptions.plots.figures import pvfs as pvfs
 from eigenoptions.plots.figures import save as save
 from eigenoptions.plots.figures import svg as svg

@@ -16,6 +16,7 @@ from matplotlib.gridspec import GridSpec
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.files import write_bytes
+from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
@@ -67,6 +68,13 @@ FORMATS: dict[str, dict[str, None]] = {
 }
 
 
+class Picture(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_svg_(self) -> str:
+        return svg(self)
+
+
 def figure(
     panels: Iterable[Panel],
     *,
@@ -116,10 +124,10 @@ def figure(
     with matplotlib.rc_context(STYLE):
         total = -(-len(drawn) // columns) * (height + title_height) + GAP
         if any(panel.kind == "graph" for panel in drawn):
-            fig = Figure(figsize=(width, total), layout="constrained")
+            fig: Figure = Picture(figsize=(width, total), layout="constrained")
             grid = fig.add_gridspec(-(-len(drawn) // columns), columns, width_ratios=shares)
         else:
-            fig = Figure(figsize=(width, total))
+            fig = Picture(figsize=(width, total))
             grid = _plain_grid(fig, shares, height, title_height)
         for i, panel in enumerate(drawn):
             place = grid[i // columns, i % columns]
@@ -304,6 +312,62 @@ def curves(
     'log'
     """
     return figure([curve_panel(x, series, **settings)], width=width)
+
+
+def learning(
+    records: LearningRecord | Mapping[str, LearningRecord], of: str = "returns", *, width: float | None = None
+) -> Figure:
+    """Mean over runs by episode, with 95% bands, of one record or of several by name, like Figure 7.
+
+    Parameters
+    ----------
+    records
+        What `q_learning` and the other learners return.
+    of
+        Table of the record: ``"returns"``, ``"learning_returns"``, ``"steps"`` or ``"evaluation_steps"``.
+    width
+        As in `figure`.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> corridor = eo.maze("S..G")
+    >>> drawn = learning({"4 actions": eo.q_learning(corridor, runs=3, episodes=5)})
+    >>> drawn.axes[0].get_xlabel()
+    'episode'
+    """
+    named = records if isinstance(records, Mapping) else {"": records}
+    if len({record.returns.shape[1] for record in named.values()}) != 1:
+        raise ValueError("the records must have the same number of episodes, and there must be at least one")
+    episodes = next(iter(named.values())).returns.shape[1]
+    returns = of.endswith("returns")
+    return curves(
+        range(1, episodes + 1),
+        {name: record.mean(of) for name, record in named.items()},
+        bands={name: record.band(of) for name, record in named.items()},
+        xlabel="episode",
+        ylabel="return" if returns else "steps",
+        limits=(-0.02, 1.02) if returns else None,
+        width=width,
+    )
+
+
+def plot(record: MDP | Spectrum | OptionSet | LearningRecord, **settings: Any) -> Figure:
+    """The usual figure of a record, which its method `plot` draws too; `settings` are those of the function used.
+
+    >>> import eigenoptions as eo
+    >>> len(plot(eo.discover(eo.maze("i-maze"), n_options=4)).axes)
+    4
+    """
+    if isinstance(record, MDP):
+        return domains([record], **settings)
+    if isinstance(record, OptionSet):
+        return options(record, **settings)
+    if isinstance(record, LearningRecord):
+        return learning(record, **settings)
+    if isinstance(record, Spectrum):
+        return pvfs(record, record.coords, **settings)
+    raise TypeError(f"plot takes an MDP, Spectrum, OptionSet or LearningRecord, got {type(record).__name__}")
 
 
 def caption(label: str, eigenvalue: float) -> str:

@@ -178,6 +178,12 @@ class Spectrum(Frozen):
         factor[: self.n_zero] = 0.0
         return self.vectors * factor
 
+    def plot(self, **settings: Any) -> Any:
+        """A figure of the eigenvectors as heat maps; `settings` are those of `plots.pvfs`. It needs `coords`."""
+        from eigenoptions import _sketch as sketch
+
+        return sketch.plot(self, **settings)
+
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
         return f"Spectrum({len(self.values)} of dimension {len(self.vectors)}, {self.operator}: {few})"
@@ -206,7 +212,8 @@ class Spectrum(Frozen):
             f"{self.values[i]:.4g}</figcaption>{sketch.svg(self.coords, values=self.vectors[:, i])}</figure>"
             for i in range(min(12, len(self.values)))
         )
-        return f"<div>{cells}<br><code>{escape(repr(self))}</code></div>"
+        more = f"{len(self.values) - 12} more are not shown<br>" if len(self.values) > 12 else ""
+        return f"<div>{cells}<br>{more}<code>{escape(repr(self))}</code></div>"
 
 
 def operators() -> list[str]:
