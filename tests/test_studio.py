@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
 from eigenoptions.cli import main
-from eigenoptions.evaluation import diffusion_curve, diffusion_time, hitting_times
+from eigenoptions.evaluation import best_option_chance, diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp.maps import RULES, open_map
 from eigenoptions.spectra import operators
@@ -159,6 +159,7 @@ def test_a_maze_in_pieces_counts_its_zeros(client: httpx.Client) -> None:
     found = post(client, "picture", map=PIECES, shown=3)
     assert (found["pieces"], found["labels"][0], len(found["eigenvalues"])) == (2, "e3+", 3)
     assert min(found["eigenvalues"]) > 0.1
+    assert unpacked(found["components"], "<i2").tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
 
 
 def test_a_small_maze_has_all_its_eigenvectors_and_no_more(client: httpx.Client) -> None:
@@ -211,14 +212,19 @@ def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
     options = eo.discover(mdp, n_options=8)
     assert (found["start"], found["goal"], found["labels"]) == (mdp.start, mdp.goal, list(options.labels))
     assert found == post(client, "race", map=ROOMS, n_options=8, seed=3)
-    for name, chosen in (("primitive", None), ("options", options)):
+    assert (found["option_chance"], found["ends_at_goal"], found["at_start"]) == (0.1, [], 8)
+    for name, chosen, chance in (
+        ("primitive", None, None),
+        ("uniform", options, None),
+        ("options", options, 0.1),
+    ):
         lane = found[name]
         path, by = lane["path"], lane["by"]
         assert path[0] == mdp.start
         assert len(path) == len(by) + 1
         assert mdp.goal not in path[:-1]
         assert lane["reached"] == (path[-1] == mdp.goal)
-        assert lane["expected"] == hitting_times(mdp, chosen)[mdp.start, mdp.goal]
+        assert lane["expected"] == hitting_times(mdp, chosen, option_chance=chance)[mdp.start, mdp.goal]
         for s, t, option in zip(path, path[1:], by, strict=False):
             if option >= 0:
                 assert t == mdp.successors[s, options.policy[option, s]]
@@ -226,12 +232,16 @@ def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
                 assert t in mdp.successors[s]
     assert max(found["primitive"]["by"]) == -1
     assert max(found["options"]["by"]) >= 0
+    # The default race is a lesson: under the uniform choice options lose, seldom chosen they win.
+    lanes = post(client, "race", map=ROOMS)
+    expected = [lanes[name]["expected"] for name in ("options", "primitive", "uniform")]
+    assert expected == pytest.approx([451.24, 1111.35, 1766.55], abs=0.01)
 
 
 def test_an_option_in_a_race_runs_to_its_end(client: httpx.Client) -> None:
     options = eo.discover(eo.maze("four-rooms"), n_options=8)
     for seed in range(4):
-        lane = post(client, "race", map=ROOMS, n_options=8, seed=seed)["options"]
+        lane = post(client, "race", map=ROOMS, n_options=8, seed=seed)["uniform"]
         path, by = lane["path"], lane["by"]
         for i in range(1, len(by)):
             if by[i - 1] >= 0 and options.policy[by[i - 1], path[i]] >= 0:
@@ -251,15 +261,35 @@ def test_diffusion_times_are_the_curve_of_the_library(client: httpx.Client) -> N
         assert [n for n, _ in found] == list(range(1, len(options) + 1))
         assert [t for _, t in found] == pytest.approx(diffusion_curve(mdp, options)[1:], rel=1e-8)
     assert events[0]["primitive"] == diffusion_time(mdp)
-    for text, chosen in ((events[0]["reach"], None), (events[-1]["reach_with"], eigen)):
+    with_options = next(e["reach_with"] for e in events if "reach_with" in e)
+    for text, chosen in ((events[0]["reach"], None), (with_options, eigen)):
         mean = hitting_times(mdp, chosen).sum(axis=0) / 103
         assert np.array_equal(unpacked(text, "<f4"), mean.astype("<f4"))
+    best = best_option_chance(mdp, eigen)
+    assert events[-1] == {"best": best.chance, "time": best.diffusion_time, "uniform": best.uniform}
+    shown = {e["chance"]: e["time"] for e in events if "chance" in e}
+    assert shown[0.1] == diffusion_time(mdp, eigen, option_chance=0.1)
+
+
+def test_methods_are_compared_by_the_curves_of_the_library(client: httpx.Client) -> None:
+    mdp = eo.maze("i-maze")
+    text = "\n".join(endpoints.drawn(mdp))
+    for method in ("eigen", "covering"):
+        chosen = {"n_options": 4, "method": method, "option_chance": 0.2}
+        head, *points = lines(client, "compare", map=text, **chosen)
+        options = eo.discover(mdp, 4, method)
+        assert (head["labels"], head["mean_length"]) == (list(options.labels), options.mean_length.tolist())
+        assert np.array_equal(unpacked(head["policies"], "i1").reshape(4, 19), options.policy)
+        assert [p["n"] for p in points] == [0, 1, 2, 3, 4]
+        assert [p["time"] for p in points] == pytest.approx(
+            diffusion_curve(mdp, options, option_chance=0.2), rel=1e-8
+        )
 
 
 def test_a_method_without_options_says_so_and_the_others_go_on(client: httpx.Client) -> None:
     events = lines(client, "measure", map=open_map(4, 4), n_options=2)
     assert "no doorway" in next(e["error"] for e in events if e.get("method") == "bottleneck")
-    assert "reach_with" in events[-1]
+    assert "best" in events[-1]
 
 
 def test_learning_curves_are_those_of_the_library(client: httpx.Client) -> None:
@@ -330,6 +360,7 @@ def test_the_options_file_is_what_save_writes(client: httpx.Client, tmp_path: Pa
         ("race", {"map": "S.."}, "no goal (G)"),
         ("race", {"map": "S.#G"}, "cannot be reached"),
         ("options", {"map": ROOMS, "n_options": 0}, "n_options must be a whole number in 1..128"),
+        ("race", {"map": ROOMS, "option_chance": 1}, "option_chance must be in [0, 0.999], got 1"),
         ("random", {"rows": 2}, "rows must be a whole number in 3..64, got 2"),
         ("random", {"kind": "cave"}, "kind must be one of rooms, perfect, open, got 'cave'"),
     ],
@@ -342,10 +373,11 @@ def test_bad_requests_get_one_line(client: httpx.Client, path: str, body: dict[s
     ("path", "text", "words"),
     [
         ("measure", open_map(30, 30), "for at most 700 states, got 900"),
-        ("measure", PIECES, "diffusion time is infinite"),
+        ("measure", PIECES, "2 components with no path between them, so the diffusion time is infinite"),
         ("learn", "..G", "no start (S)"),
         ("learn", "S.#.G", "no path leads from the start to the goal"),
-        ("sample", PIECES, "several components"),
+        ("sample", PIECES, "2 components with no path between them"),
+        ("compare", PIECES, "diffusion time is infinite"),
         ("sample", open_map(40, 40), "for at most 1000 states"),
     ],
 )
@@ -380,10 +412,25 @@ JSON = st.recursive(
     max_leaves=8,
 )
 NAMES = st.sampled_from(
-    ["map", "operator", "gamma", "shown", "n_options", "seed", "kind", "rows", "cols", "other"]
+    [
+        "map",
+        "operator",
+        "gamma",
+        "shown",
+        "n_options",
+        "seed",
+        "kind",
+        "rows",
+        "cols",
+        "option_chance",
+        "method",
+        "other",
+    ]
 )
 MAPS = st.text(alphabet="#X. SG\n,1é", max_size=60)
-PATHS = st.sampled_from(["maze", "random", "picture", "race", "measure", "learn", "sample", "options"])
+PATHS = st.sampled_from(
+    ["maze", "random", "picture", "race", "measure", "learn", "sample", "options", "compare"]
+)
 
 
 @given(path=PATHS, body=st.dictionaries(NAMES, JSON | MAPS, max_size=4))

@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
-from eigenoptions.evaluation import diffusion_time, hitting_times
+from eigenoptions.evaluation import best_option_chance, diffusion_time, hitting_times
 from eigenoptions.learning import LearningRecord, q_learning
 from eigenoptions.mdp import MDP, graph, maze, mazes
 from eigenoptions.mdp.maps import RULES, rooms_map
@@ -49,6 +49,10 @@ Answer = dict[str, Any]
 Alive = Callable[[], None]
 
 MAX_RACE_STEPS = 4000
+# Chance of an option in the third lane of a race where the request names none: about the best on the paper's mazes.
+RACE_CHANCE = 0.1
+# Chances of an option at which the diffusion time is shown.
+SHOWN_CHANCES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Learning curves: number of updates, runs per update, and episodes per run.
 LEARNING_UPDATES, RUNS_PER_UPDATE, EPISODES = 10, 4, 200
 # Eigenvectors whose convergence is shown, and transitions after which sampling ends in any case.
@@ -144,25 +148,40 @@ def picture(request: Request, alive: Alive) -> Answer:
             "policies": packed(options.policy, "i1"),
             "values": packed(options.value, "<f4"),
             "mean_length": options.mean_length.tolist(),
+            "components": packed(connected_components(graph(mdp), directed=False)[1], "<i2")
+            if first > 1
+            else None,
         }
     return answer | {"ms": ms}
 
 
 def race(request: Request, alive: Alive) -> Answer:
-    """Two random walks from start to goal, without and with options, and the expected numbers of steps."""
+    """Random walks from start to goal and the expected numbers of steps, without options and under two choices of them.
+
+    The lanes are "primitive" (actions only), "uniform" (the paper's choice) and "options" (the chance asked for).
+    """
     mdp = _task(request.map)
     options = _options(request)
-    children = np.random.SeedSequence(request.seed).spawn(2)
-    answer: Answer = {"start": mdp.start, "goal": mdp.goal, "labels": list(options.labels)}
-    for name, chosen, child in zip(("primitive", "options"), (None, options), children, strict=True):
-        generator = np.random.default_rng(child)
-        steps, by = walk(mdp, MAX_RACE_STEPS, chosen, rng=generator, record_options=True)
+    chance = RACE_CHANCE if request.option_chance is None else request.option_chance
+    lanes = {"primitive": (None, None), "uniform": (options, None), "options": (options, chance)}
+    children = np.random.SeedSequence(request.seed).spawn(len(lanes))
+    answer: Answer = {
+        "start": mdp.start,
+        "goal": mdp.goal,
+        "labels": list(options.labels),
+        "option_chance": chance,
+        "ends_at_goal": [o.label for o in options if o.termination[mdp.goal] and o.initiation.any()],
+        "at_start": int((options.policy[:, mdp.start] >= 0).sum()),
+    }
+    for (name, (chosen, c)), child in zip(lanes.items(), children, strict=True):
+        how: Any = {"option_chance": c, "rng": np.random.default_rng(child)}
+        steps, by = walk(mdp, MAX_RACE_STEPS, chosen, record_options=True, **how)
         reached = bool(steps.terminated.any())
         end = int(steps.terminated.argmax()) + 1 if reached else MAX_RACE_STEPS
         path = [mdp.start, *steps.next_obs[:end].tolist()]
         lane = {"path": path, "by": by[:end].tolist(), "reached": reached, "expected": None}
         if mdp.n_states <= MAX_MEASURED_STATES:
-            times = hitting_times(mdp, chosen, progress=lambda *_: alive())
+            times = hitting_times(mdp, chosen, option_chance=c, progress=lambda *_: alive())
             lane["expected"] = float(times[mdp.start, mdp.goal])
         answer[name] = lane
         alive()
@@ -183,32 +202,48 @@ def _offered() -> list[str]:
 
 
 def measure(request: Request, alive: Alive) -> Iterator[Answer]:
-    """Diffusion times as options are added, for each method and without options, and which states are hard to reach."""
+    """Diffusion times as options are added, for each method; which states are hard to reach; the best chance."""
     mdp = read_maze(request.map)
     _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
-
-    def time_of(options: OptionSet | None) -> float:
-        return diffusion_time(mdp, options, progress=lambda *_: alive())
-
-    yield {"primitive": time_of(None), "reach": _reach(mdp, None, alive)}
+    _connected(mdp, "so the diffusion time is infinite")
+    chance = request.option_chance
+    yield {"primitive": diffusion_time(mdp), "reach": _reach(mdp, None, None, alive)}
     eigen = _options(request)
     sets: dict[str, OptionSet] = {"eigen": eigen}
     for method in _offered():
         if method in sets:
             continue
-        many = None if declared(method).n_options is None else min(len(eigen), mdp.n_states)
         try:
-            sets[method] = discover(mdp, many, method, rng=request.seed)
+            sets[method] = _by_method(mdp, replace(request, method=method))
         except ValueError as error:
             yield {"method": method, "error": str(error)}
     plan = sorted((n, method) for method, options in sets.items() for n in _counts(len(options)))
     for n, method in plan:
-        try:
-            yield {"method": method, "n": n, "time": time_of(sets[method][:n])}
-        except OverflowError:
-            # Beyond 1e290, so off the chart.
-            yield {"method": method, "n": n, "time": None}
-    yield {"reach_with": _reach(mdp, eigen, alive), "n": len(eigen)}
+        yield {"method": method, "n": n, "time": _time(mdp, sets[method][:n], chance, alive)}
+    yield {"reach_with": _reach(mdp, eigen, chance, alive), "n": len(eigen)}
+    for c in SHOWN_CHANCES:
+        yield {"chance": c, "time": _time(mdp, eigen, c, alive)}
+    best = best_option_chance(mdp, eigen, progress=lambda *_: alive())
+    uniform = best.uniform if np.isfinite(best.uniform) else None
+    yield {"best": best.chance, "time": best.diffusion_time, "uniform": uniform}
+
+
+def compare(request: Request, alive: Alive) -> Iterator[Answer]:
+    """The options of one method, and its diffusion times as they are added."""
+    mdp = read_maze(request.map)
+    options = _by_method(mdp, request)
+    yield {
+        "summary": declared(request.method).summary,
+        "labels": list(options.labels),
+        "policies": packed(options.policy, "i1"),
+        "values": packed(options.value, "<f4"),
+        "mean_length": options.mean_length.tolist(),
+    }
+    _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
+    _connected(mdp, "so the diffusion time is infinite")
+    yield {"n": 0, "time": diffusion_time(mdp)}
+    for n in _counts(len(options)):
+        yield {"n": n, "time": _time(mdp, options[:n], request.option_chance, alive)}
 
 
 def learn(request: Request, alive: Alive) -> Iterator[Answer]:
@@ -225,7 +260,11 @@ def learn(request: Request, alive: Alive) -> Iterator[Answer]:
         runs = range(update * RUNS_PER_UPDATE, (update + 1) * RUNS_PER_UPDATE)
         for name, chosen in (("primitive", None), ("options", options)):
             alive()
-            part = q_learning(mdp, chosen, runs=runs, episodes=EPISODES, max_steps=limit, rng=request.seed)
+            how: Any = {
+                "option_chance": None if chosen is None else request.option_chance,
+                "rng": request.seed,
+            }
+            part = q_learning(mdp, chosen, runs=runs, episodes=EPISODES, max_steps=limit, **how)
             record = records[name] = records[name] + part if name in records else part
             low, high = record.band()
             curves = {"mean": record.mean(), "low": low, "high": high}
@@ -238,12 +277,9 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
     mdp = read_maze(request.map)
     _check_size(mdp, MAX_SAMPLED_STATES, "samples are shown")
     n, W = mdp.n_states, graph(mdp)
+    _connected(mdp, "and a walk sees only one")
     k = None if n <= FULL_SPECTRUM_STATES else min(n, SAMPLED_EIGENVECTORS + 40)
     exact = spectrum(W, k, "combinatorial", coords=mdp.coords)
-    if exact.n_zero > 1:
-        raise ValueError(
-            "the maze has several components, and a walk sees only one: erase a wall between them"
-        )
     shown = min(SAMPLED_EIGENVECTORS, len(exact.values) - 1)
     yield {
         "states": n,
@@ -273,7 +309,7 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
 
 
 # Path of each endpoint under /api, what computes it, and the fields of a request that it takes.
-_SKILLS = ("map", "operator", "gamma", "n_options", "seed")
+_SKILLS = ("map", "operator", "gamma", "n_options", "option_chance", "seed")
 ANSWERS = {
     "maze": (map_rows, ("map",)),
     "random": (random_map, ("kind", "rows", "cols", "seed")),
@@ -281,7 +317,12 @@ ANSWERS = {
     "race": (race, _SKILLS),
     "options": (options_file, _SKILLS),
 }
-STREAMS = {"measure": (measure, _SKILLS), "learn": (learn, _SKILLS), "sample": (sample, ("map", "seed"))}
+STREAMS = {
+    "measure": (measure, _SKILLS),
+    "compare": (compare, (*_SKILLS, "method")),
+    "learn": (learn, _SKILLS),
+    "sample": (sample, ("map", "seed")),
+}
 
 
 def packed(numbers: ArrayLike, kind: str) -> str:
@@ -328,6 +369,22 @@ def _options(request: Request) -> OptionSet:
     return _discovered(request.map, request.operator, request.gamma, request.n_options)
 
 
+def _by_method(mdp: MDP, request: Request) -> OptionSet:
+    """The options of the request's method: as many as eigenoptions, or all where the method decides on the number."""
+    if request.method == "eigen":
+        return _options(request)
+    many = None if declared(request.method).n_options is None else min(request.n_options, mdp.n_states)
+    return discover(mdp, many, request.method, rng=request.seed)
+
+
+def _time(mdp: MDP, options: OptionSet, chance: float | None, alive: Alive) -> float | None:
+    """The diffusion time; None beyond 1e290."""
+    try:
+        return diffusion_time(mdp, options, option_chance=chance, progress=lambda *_: alive())
+    except OverflowError:
+        return None
+
+
 def _task(text: str) -> MDP:
     """The MDP of a map that has a start and a goal."""
     mdp = read_maze(text)
@@ -335,6 +392,15 @@ def _task(text: str) -> MDP:
         if state is None:
             raise ValueError(f"this maze has no {what}: place one first")
     return mdp
+
+
+def _connected(mdp: MDP, consequence: str) -> None:
+    pieces = int(connected_components(graph(mdp), directed=False)[0])
+    if pieces > 1:
+        raise ValueError(
+            f"the maze has {pieces} components with no path between them, {consequence}: "
+            "erase a wall between them"
+        )
 
 
 def _check_size(mdp: MDP, most: int, what: str) -> None:
@@ -351,9 +417,9 @@ def _counts(most: int) -> list[int]:
     return sorted({m for m in steps if m < most} | {most})
 
 
-def _reach(mdp: MDP, options: OptionSet | None, alive: Alive) -> str:
+def _reach(mdp: MDP, options: OptionSet | None, chance: float | None, alive: Alive) -> str:
     """Mean steps to each state from the others, packed."""
-    times = hitting_times(mdp, options, progress=lambda *_: alive())
+    times = hitting_times(mdp, options, option_chance=chance, progress=lambda *_: alive())
     return packed(np.minimum(times.sum(axis=0) / (mdp.n_states - 1), 3e38), "<f4")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from eigenoptions._checks import number, one_of, whole
+from eigenoptions.discovery.methods import methods
 from eigenoptions.mdp.maps import RULES
 from eigenoptions.spectra import operators
 
@@ -39,7 +40,11 @@ class Request:
     shown
         Number of eigenvectors to show beyond those of eigenvalue zero, each with the options of both signs.
     n_options
-        Number of options to measure, race and learn with.
+        Number of options to measure, race, learn and compare with.
+    option_chance
+        Probability that a decision is for an option; None: a uniform choice over actions and options, the paper's.
+    method
+        Discovery method whose options are compared.
     seed
         Seed of everything random.
     kind, rows, cols
@@ -51,6 +56,8 @@ class Request:
     gamma: float = 0.9
     shown: int = 16
     n_options: int = 32
+    option_chance: float | None = None
+    method: str = "eigen"
     seed: int = 0
     kind: str = "rooms"
     rows: int = 15
@@ -117,6 +124,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "gamma": lambda name, value: number(name, value, "[0, 0.999]"),
     "shown": lambda name, value: whole(name, value, 1, MAX_EIGENVECTORS),
     "n_options": lambda name, value: whole(name, value, 1, MAX_OPTIONS),
+    "option_chance": lambda name, value: None if value is None else number(name, value, "[0, 0.999]"),
+    "method": lambda name, value: one_of(name, value, methods()),
     "seed": lambda name, value: whole(name, value, 0, 2**32 - 1),
     "kind": lambda name, value: one_of(name, value, RULES),
     "rows": lambda name, value: whole(name, value, 3, MAX_CELLS),

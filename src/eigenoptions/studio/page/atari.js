@@ -1,7 +1,7 @@
 // Results of the Atari part: heat maps of the player's positions, histograms, and clips.
 
 const $ = (id) => document.getElementById(id);
-const FIELDS = [["heatmap", "where the player spends its time"], ["histogram", "distance along the direction of the option"], ["clip", "the option running"]];
+const FIELDS = [["heatmap", "where the player spends its time"], ["histogram", "how often the player is at each height, against a random walk"], ["clip", "the option running"]];
 let games = null;
 
 export function setup() {

@@ -17,13 +17,14 @@ export function setup(given) {
   canvas.addEventListener("pointermove", move);
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => { if (!stroke && !run) read(cursor); });
+  canvas.addEventListener("pointerleave", () => { if (!stroke && !running()) read(cursor); });
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
   canvas.addEventListener("keydown", key);
   canvas.addEventListener("focus", () => { if (canvas.matches(":focus-visible")) { cursor ??= firstFree(); read(cursor); draw(); } });
   canvas.addEventListener("blur", () => { cursor = null; draw(); });
 }
 
+const running = () => Boolean(run && !run.ended);
 const firstFree = () => Math.max(studio.maze.cells.findIndex((_, i) => studio.maze.free(i)), 0);
 
 // State of a cell in the picture at hand, or -1: while a new picture is computed, the old one is shown.
@@ -43,7 +44,7 @@ function look() {
     value: (s) => sequential((0.85 * option.value[s]) / top),
     start: (s) => (option.policy[s] >= 0 ? sequential(0.3) : null),
   };
-  const of = (cell, f, none) => { const s = state(cell); return s < 0 ? none : f(s); };
+  const of = (cell, f, none) => { const s = state(cell); return s < 0 || option.elsewhere(s) ? none : f(s); };
   return {
     color: (cell) => of(cell, colors[layer], null),
     action: (cell) => of(cell, (s) => option.policy[s], undefined),
@@ -91,7 +92,7 @@ function press(event) {
 function move(event) {
   const cell = cellAt(event);
   if (!stroke) {
-    if (!run && cell !== null) read(cell);
+    if (!running() && cell !== null) read(cell);
     return;
   }
   if (cell === null || cell === stroke.last) return;
@@ -157,12 +158,16 @@ export function follow(cell) {
   return path;
 }
 
+// A cell as the library writes it: (row, column), from 0.
+const at = (cell) => `(${Math.floor(cell / studio.maze.cols)}, ${cell % studio.maze.cols})`;
+
 function words(cell) {
   const { maze, option } = studio;
-  const place = `row ${Math.floor(cell / maze.cols) + 1}, column ${(cell % maze.cols) + 1}`;
+  const place = at(cell);
   if (!maze.free(cell)) return `${place} · wall`;
   const s = state(cell);
   if (s < 0 || !option) return place;
+  if (option.elsewhere(s)) return `${place} · state ${s} · another component: ${option.label} does not lead here`;
   const does = option.policy[s] < 0 ? "stops here" : `goes ${WAY[option.policy[s]]}, stops in ${follow(cell).length - 1}`;
   const e = option.sign * option.vector[s];
   return `${place} · state ${s} · e = ${e < 0 ? "−" : ""}${Math.abs(e).toFixed(4)} · value ${option.value[s].toFixed(4)} · ${does}`;
@@ -192,11 +197,11 @@ function start(cell) {
   run = { path, step: 0, walker: cell, timer: 0 };
   canvas.dataset.run = "running";
   const end = () => {
-    Object.assign(run, { step: total, walker: path[total] });
+    Object.assign(run, { step: total, walker: path[total], ended: true });
     canvas.dataset.run = `stopped at ${path[total]} after ${total}`;
     $("readout").textContent = total
-      ? `${option.label} stopped after ${total} step${total > 1 ? "s" : ""} at row ${Math.floor(path[total] / maze.cols) + 1}, column ${(path[total] % maze.cols) + 1}`
-      : `${option.label} may not start here: nothing is left to climb`;
+      ? `${option.label} stopped after ${total} step${total > 1 ? "s" : ""} at ${at(path[total])}`
+      : `${option.label} may not start at ${at(cell)}: ${option.elsewhere(state(cell)) ? "it belongs to another component" : "nothing is left to climb"}`;
     draw();
   };
   if (!total || matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -205,12 +210,13 @@ function start(cell) {
   }
   const began = performance.now();
   const frame = (now) => {
-    const at = Math.max(0, now - began) / pace;
-    if (at >= total) {
+    // At most one step per frame, so that every step is shown even where frames are late.
+    const gone = Math.min(Math.max(0, now - began) / pace, run.step + 1);
+    if (gone >= total) {
       end();
       return;
     }
-    const [i, part] = [Math.floor(at), at % 1];
+    const [i, part] = [Math.floor(gone), gone % 1];
     if (i !== run.step || i === 0) $("readout").textContent = `step ${i} of ${total}`;
     const xy = (c) => [c % maze.cols, Math.floor(c / maze.cols)];
     const [[x0, y0], [x1, y1]] = [xy(path[i]), xy(path[i + 1])];

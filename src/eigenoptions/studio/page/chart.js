@@ -22,7 +22,7 @@ function ticks(low, high, log) {
     const out = [];
     for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++) {
       for (const m of high / low > 200 ? [1] : high / low > 20 ? [1, 3] : [1, 2, 5]) {
-        const v = m * 10 ** p;
+        const v = Number((m * 10 ** p).toPrecision(1));
         if (v >= low * 0.999 && v <= high * 1.001) out.push(v);
       }
     }
@@ -36,7 +36,7 @@ function ticks(low, high, log) {
   return out;
 }
 
-// series: [{name, color, dash, points: [[x, y]], band: [[x, low, high]]}]; rules: [{y, name}];
+// series: [{name, color, dash, faint, points: [[x, y]], band: [[x, low, high]]}]; rules: [{y, name}];
 // x, y: {low, high, log, label, format}. Points above y.high sit on the upper edge as open triangles.
 export function chart(svg, { series, rules = [], x, y }) {
   const [w, h] = [svg.clientWidth || 600, svg.clientHeight || 300];
@@ -62,15 +62,15 @@ export function chart(svg, { series, rules = [], x, y }) {
     if (narrow) node(svg, "text", { class: "name", x: w - right - 4, y: py(v) - 6, "text-anchor": "end" }, name);
   }
   const labels = narrow ? [] : rules.map(({ y: v, name }) => ({ name, color: "", x: w - right, y: py(v) }));
-  for (const { name, color, dash, points, band, dots } of named) {
+  for (const { name, color, dash, points, band, dots, faint } of named) {
     if (band?.length) {
       const edge = [...band.map(([a, , c]) => [a, c]), ...band.map(([a, b]) => [a, b]).reverse()];
       const area = node(svg, "path", { d: `M${edge.map(([a, b]) => `${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("L")}Z`, fill: color });
       area.style.opacity = 0.16;
     }
     const d = points.map(([a, b]) => `${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("L");
-    node(svg, "path", { d: `M${d}`, fill: "none", stroke: color, "stroke-width": 2.5, "stroke-linejoin": "round", ...(dash ? { "stroke-dasharray": dash } : {}) });
-    for (const [a, b] of dots === false ? [] : points) {
+    node(svg, "path", { d: `M${d}`, fill: "none", stroke: color, "stroke-width": faint ? 1.25 : 2.5, opacity: faint ? 0.6 : 1, "stroke-linejoin": "round", ...(dash ? { "stroke-dasharray": dash } : {}) });
+    for (const [a, b] of dots === false || faint ? [] : points) {
       if (b > y.high) node(svg, "path", { d: `M${px(a) - 4} ${top + 4}l4-8l4 8z`, fill: "none", stroke: color, "stroke-width": 1.5 });
       else if (points.length < 90) node(svg, "circle", { cx: px(a), cy: py(b), r: 3, fill: color });
     }

@@ -29,6 +29,12 @@ export function shown(visible) { if (visible) { if (found) draw(); else work(); 
 export function redraw(visible) { if (visible && found?.head) draw(); }
 
 async function work() {
+  $("learn-go").disabled = Boolean(studio.untasked);
+  if (studio.untasked) {
+    $("learn-note").textContent = studio.untasked;
+    $("learn").dataset.state = "failed";
+    return;
+  }
   found = { curves: {} };
   $("learn-note").textContent = "learning…";
   $("learn").dataset.state = "running";

@@ -1,10 +1,11 @@
 // State of the page: the maze and the settings, the views that are notified of changes, and the address that stores them.
 
-import { ask, floats, actions } from "./api.js";
+import { ask, floats, actions, shorts } from "./api.js";
 import { Maze, History } from "./maze.js";
 import { scaleBar, sequential } from "./paint.js";
 import * as board from "./board.js";
 import * as skills from "./skills.js";
+import * as compare from "./compare.js";
 import * as measure from "./measure.js";
 import * as race from "./race.js";
 import * as learn from "./learn.js";
@@ -15,17 +16,24 @@ import * as atari from "./atari.js";
 const $ = (id) => document.getElementById(id);
 // Names of the rules of random mazes that differ from those of the library.
 const KINDS = { perfect: "corridors", open: "open room" };
-const VIEWS = { skills, measure, race, learn, sample, take, atari };
+const MARKS = { S: "start", G: "goal" };
+const VIEWS = { skills, compare, measure, race, learn, sample, take, atari };
 
 const studio = {
   maze: null, name: null, picture: null, mazes: [], operators: [], methods: [], limits: { cells: 64, shown: 64, options: 128, measured: 700 },
-  operator: "normalized", gamma: 0.9, many: 32, shown: 18, seed: 0,
+  operator: "normalized", gamma: 0.9, many: 32, chance: null, shown: 18, seed: 0,
   number: 2, sign: "+", layer: "vector", tool: "run", tab: "skills",
   history: new History(),
 
   // Fields of requests.
   get map() { return { map: this.maze.text }; },
-  get skills() { return { ...this.map, operator: this.operator, gamma: this.gamma, n_options: this.many, seed: this.seed }; },
+  get skills() { return { ...this.map, operator: this.operator, gamma: this.gamma, n_options: this.many, option_chance: this.chance, seed: this.seed }; },
+
+  // Why there is no task to solve in this maze, or nothing.
+  get untasked() {
+    const none = Object.keys(MARKS).filter((letter) => !this.maze.cells.includes(letter));
+    return none.length ? `This maze has no ${none.map((letter) => `${MARKS[letter]} (${letter})`).join(" and no ")}: place ${none.length > 1 ? "them" : "it"} first.` : "";
+  },
 
   say(text) { $("message").textContent = text; },
 
@@ -36,9 +44,11 @@ const studio = {
     const index = Math.min(Math.max(this.number - 1 - p.pieces, 0), p.eigenvalues.length - 1);
     const which = 2 * index + (this.sign === "-" ? 1 : 0);
     const part = (array, i) => array.subarray(i * p.states, (i + 1) * p.states);
+    const elsewhere = (s) => p.components !== null && !p.leads[index].has(p.components[s]);
     return {
       index, sign: this.sign === "-" ? -1 : 1, label: p.labels[which].replace("-", "−"), eigenvalue: p.eigenvalues[index],
       vector: part(p.vectors, index), policy: part(p.policies, which), value: part(p.values, which), length: p.mean_length[which],
+      elsewhere, away: p.components === null ? 0 : p.components.reduce((n, c) => n + !p.leads[index].has(c), 0),
     };
   },
 
@@ -81,6 +91,20 @@ function throttled() {
   waiting ??= setTimeout(() => { waiting = null; picture(); }, 50);
 }
 
+// Components in which an eigenvector is not zero: only there its option leads anywhere.
+function led({ vectors, components, states }, index) {
+  const vector = vectors.subarray(index * states, (index + 1) * states);
+  const peak = vector.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-30);
+  return new Set(components.filter((_, s) => Math.abs(vector[s]) > 1e-6 * peak));
+}
+
+// What the last edit took away that some views need.
+function removed() {
+  const before = studio.history.past.at(-1)?.join("") ?? "";
+  const gone = Object.keys(MARKS).filter((letter) => before.includes(letter) && !studio.maze.cells.includes(letter));
+  return gone.length ? `The ${gone.map((letter) => MARKS[letter]).join(" and the ")} ${gone.length > 1 ? "are" : "is"} gone: place ${gone.length > 1 ? "others" : "another"} with ${gone.join(" and ")}.` : "";
+}
+
 async function picture() {
   clearTimeout(waiting);
   waiting = null;
@@ -95,7 +119,9 @@ async function picture() {
       ...found, numbers, rows: maze.rows, cols: maze.cols,
       vectors: floats(found.vectors), policies: actions(found.policies), values: floats(found.values),
     };
-    studio.say(trouble);
+    studio.picture.components = found.components ? shorts(found.components) : null;
+    studio.picture.leads = found.components ? found.eigenvalues.map((_, i) => led(studio.picture, i)) : [];
+    studio.say(trouble || removed());
     trouble = "";
     $("states").textContent = `${found.states} states${found.pieces > 1 ? `, ${found.pieces} components` : ""}`;
     $("timing").textContent = `computed in ${found.serverTime.toFixed(0)} ms`;
@@ -113,6 +139,7 @@ async function picture() {
     board.draw();
   }
 }
+studio.setChance = (chance) => { studio.chance = chance; controls(); notify("changed"); remember(); };
 studio.refresh = () => { notify("changed"); picture(); remember(); };
 
 function controls() {
@@ -127,6 +154,8 @@ function controls() {
   $("gamma-out").textContent = studio.gamma.toFixed(2);
   $("many").value = studio.many;
   $("many-out").textContent = studio.many;
+  $("chance").value = studio.chance ?? 0;
+  $("chance-out").textContent = studio.chance === null ? "uniform" : studio.chance.toFixed(2);
   for (const [group, key] of [["tools", "tool"], ["signs", "sign"], ["layers", "layer"]]) {
     for (const button of $(group).children) {
       const on = button.dataset[key] === studio[key];
@@ -144,6 +173,7 @@ function remember() {
   if (studio.operator !== "normalized") words.set("o", studio.operator);
   if (studio.gamma !== 0.9) words.set("g", studio.gamma);
   if (studio.many !== 32) words.set("n", studio.many);
+  if (studio.chance !== null) words.set("c", studio.chance);
   if (studio.number !== 2 || studio.sign !== "+") words.set("e", `${studio.number}${studio.sign === "-" ? "-" : ""}`);
   if (studio.tab !== "skills") words.set("t", studio.tab);
   history.replaceState(null, "", `#${words}`);
@@ -164,6 +194,7 @@ function recall() {
   const within = (word, low, high, old) => (words.has(word) && Number(words.get(word)) >= low && Number(words.get(word)) <= high ? Number(words.get(word)) : old);
   studio.gamma = within("g", 0, 0.999, studio.gamma);
   studio.many = Math.round(within("n", 1, studio.limits.options, studio.many));
+  studio.chance = within("c", 0.001, 0.999, null);
   const e = /^(\d{1,3})(-?)$/.exec(words.get("e") ?? "");
   if (e) [studio.number, studio.sign] = [Number(e[1]), e[2] || "+"];
   const tab = words.get("t") ?? "skills";
@@ -177,19 +208,22 @@ function open(tab, focus = false) {
     button.setAttribute("aria-selected", on);
     button.tabIndex = on ? 0 : -1;
     $(button.getAttribute("aria-controls")).hidden = !on;
-    if (on) button.parentElement.scrollLeft = button.offsetLeft - button.parentElement.clientWidth / 2;
+    if (on) button.parentElement.scrollLeft = button.offsetLeft - (button.parentElement.clientWidth - button.offsetWidth) / 2;
     if (on && focus) button.focus();
   }
   $("settings").hidden = ["sample", "atari"].includes(tab);
+  $("chance").parentElement.hidden = ["skills", "take"].includes(tab);
   for (const [name, view] of Object.entries(VIEWS)) view.shown?.(name === tab);
 }
 
+// Use the maze in a text; why it cannot be used, or nothing.
 async function readText(text) {
   try {
     const found = await ask("maze", "api/maze", { map: text });
     if (found) studio.replace(new Maze(found.map));
+    return "";
   } catch (error) {
-    studio.say(error.message);
+    return error.message;
   }
 }
 
@@ -276,11 +310,20 @@ function wire() {
     const seed = Math.floor(Math.random() * 2 ** 32);
     try {
       const found = await ask("maze", "api/random", { kind: $("kind").value, rows: Math.max(rows, 3), cols: Math.max(cols, 3), seed });
-      if (found) studio.replace(new Maze(found.map));
+      if (!found) return;
+      studio.replace(new Maze(found.map));
+      const { rows: r, cols: c } = studio.maze;
+      if (r !== rows || c !== cols) trouble = `${KINDS[$("kind").value] ?? $("kind").value}: ${r} × ${c} is the largest that fits into ${rows} × ${cols}.`;
     } catch (error) { studio.say(error.message); }
   });
-  $("paste").addEventListener("click", () => { $("paste-text").value = studio.maze.text; $("paste-dialog").showModal(); $("paste-text").select(); });
-  $("paste-dialog").addEventListener("close", () => { if ($("paste-dialog").returnValue === "ok") readText($("paste-text").value); });
+  $("paste").addEventListener("click", () => { $("paste-text").value = studio.maze.text; $("paste-error").textContent = ""; $("paste-dialog").showModal(); $("paste-text").select(); });
+  $("paste-dialog").addEventListener("submit", async (event) => {
+    if (event.submitter?.value !== "ok") return;
+    event.preventDefault();
+    const wrong = await readText($("paste-text").value);
+    $("paste-error").textContent = wrong;
+    if (!wrong) $("paste-dialog").close();
+  });
   $("help").addEventListener("click", () => $("help-dialog").showModal());
   for (const button of document.querySelectorAll("[data-download]")) {
     button.addEventListener("click", () => {
@@ -303,12 +346,20 @@ function wire() {
     studio.operator = $("operator").value;
     studio.gamma = Number($("gamma").value);
     studio.many = Number($("many").value);
+    studio.chance = Number($("chance").value) || null;
     controls();
     notify("changed");
     throttled();
     remember();
   });
   const tabs = document.querySelector("[role=tablist]");
+  // Tabs that are cut off fade out on that side.
+  const fade = () => {
+    tabs.classList.toggle("left", tabs.scrollLeft > 4);
+    tabs.classList.toggle("right", tabs.scrollLeft + tabs.clientWidth < tabs.scrollWidth - 4);
+  };
+  tabs.addEventListener("scroll", fade);
+  new ResizeObserver(fade).observe(tabs);
   tabs.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
     if (tab) { open(tab.getAttribute("aria-controls")); remember(); }
@@ -348,8 +399,8 @@ function wire() {
     over(false);
     const dropped = event.dataTransfer.files[0];
     if (dropped?.size > 200_000) studio.say(`${dropped.name} is too large for a maze (${Math.round(dropped.size / 1000)} kB).`);
-    else if (dropped) readText(await dropped.text());
-    else if (event.dataTransfer.getData("text")) readText(event.dataTransfer.getData("text"));
+    else if (dropped) studio.say(await readText(await dropped.text()));
+    else if (event.dataTransfer.getData("text")) studio.say(await readText(event.dataTransfer.getData("text")));
   });
   window.addEventListener("hashchange", () => {
     const before = studio.maze;

@@ -1,4 +1,4 @@
-// Two random walks side by side, one with moves only and one with options as well.
+// Three random walks side by side: moves only, options chosen uniformly, options chosen with a chance.
 
 import { ask } from "./api.js";
 import { human } from "./chart.js";
@@ -6,6 +6,7 @@ import { scene, theme } from "./paint.js";
 
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [4, 10, 25, 60, 200, 1000]; // steps per second
+const LANES = [0, 1, 2];
 let studio;
 let stale = true;
 let lanes = null;
@@ -48,16 +49,20 @@ async function ready() {
   $("race-note").textContent = "";
   $("race").dataset.state = "waiting";
   $("race-go").disabled = true;
-  for (const i of [0, 1]) $(`lane-${i}-note`).textContent = "";
+  $("race-why").textContent = "";
+  for (const i of LANES) $(`lane-${i}-note`).textContent = "";
   const maze = studio.maze.copy();
   try {
+    if (studio.untasked) throw new Error(studio.untasked);
     const found = await ask("race", "api/race", studio.skills);
     if (!found) return;
     const cells = maze.cells.flatMap((c, i) => (c === "#" ? [] : [i]));
-    lanes = [found.primitive, found.options].map((lane) => ({
+    lanes = [found.primitive, found.uniform, found.options].map((lane) => ({
       ...lane, path: lane.path.map((s) => cells[s]), visits: new Uint16Array(maze.cells.length), done: -1,
     }));
     race = { maze, labels: found.labels };
+    $("lane-2-what").textContent = `options, chance ${found.option_chance}`;
+    $("race-why").textContent = why(found);
     $("race-go").disabled = false;
     $("race").dataset.state = "ready";
   } catch (error) {
@@ -67,6 +72,21 @@ async function ready() {
     lanes = null;
   }
   draw(maze);
+}
+
+// Why options help on the way to this goal, or do not.
+function why({ primitive, uniform, options, option_chance: chance, ends_at_goal: ends, at_start: many, labels }) {
+  if (primitive.expected === null) return "";
+  const seldom = `one decision in ${human(Math.round(1 / chance))}`;
+  const stop = ends.length ? `${ends.slice(0, 3).map((label) => label.replace("-", "−")).join(", ")}${ends.length > 3 ? ` and ${ends.length - 3} more` : ""} of the ${labels.length} options stop${ends.length === 1 ? "s" : ""} at G` : `none of the ${labels.length} options stops at G`;
+  const parts = [];
+  if (uniform.expected > primitive.expected) {
+    parts.push(`Why is the uniform choice slower than moves alone? At S ${many} of ${many + 4} choices are options, and ${stop}: before the walk can search around G, the next option carries it away.`);
+  } else parts.push(`Options help here even under the uniform choice: ${stop}.`);
+  parts.push(options.expected < primitive.expected
+    ? `Taken in ${seldom}, options still carry the walk across the maze and leave it time to search where they end.`
+    : `Taken in ${seldom}, they do not help on the way to this goal either: try another chance, more options, or another goal.`);
+  return parts.join(" ");
 }
 
 function toggle() {
@@ -93,10 +113,12 @@ function frame(now) {
 
 function finish() {
   halt();
-  const [a, b] = lanes.map((lane) => (lane.reached ? lane.path.length - 1 : Infinity));
-  const steps = (n) => (Number.isFinite(n) ? `${human(n)} steps` : "goal not reached");
-  const winner = a === b ? "No winner" : b < a ? "Options win" : "Moves only win this time";
-  $("race-note").textContent = `${winner}: ${steps(a)} against ${steps(b)} with options. A single race is random: the expected number of steps for this start and goal is below each maze, and the mean over all pairs is under Measure.`;
+  const ends = lanes.map((lane) => (lane.reached ? lane.path.length - 1 : Infinity));
+  const names = ["Moves only", "Options, uniformly chosen,", "Options, seldom chosen,"];
+  const first = Math.min(...ends);
+  const steps = (n) => (Number.isFinite(n) ? human(n) : `more than ${human(lanes[0].path.length > 1 ? Math.max(...lanes.map((lane) => lane.path.length - 1)) : 0)}`);
+  const winner = Number.isFinite(first) ? `${names[ends.indexOf(first)]} won this race` : "No winner";
+  $("race-note").textContent = `${winner}: ${ends.map(steps).join(", ")} steps. A single race is random: the expected number of steps for this start and goal is below each maze, and the mean over all pairs is under Measure.`;
   $("race").dataset.state = "finished";
   $("race-go").textContent = "Again";
 }
@@ -104,7 +126,7 @@ function finish() {
 function draw(maze = race?.maze) {
   if (!maze) return;
   const t = theme();
-  for (const i of [0, 1]) {
+  for (const i of LANES) {
     const lane = lanes?.[i];
     const width = $(`lane-${i}`).parentElement.clientWidth;
     if (!width) continue;
@@ -123,7 +145,7 @@ function draw(maze = race?.maze) {
     const seen = lane.visits.reduce((n, v) => n + (v > 0), 0);
     $(`lane-${i}-steps`).textContent = `${human(step)} step${step === 1 ? "" : "s"}`;
     const by = lane.by[step];
-    const doing = at > 0 && step < lane.path.length - 1 && i === 1 ? (by >= 0 ? `follows ${race.labels[by].replace("-", "−")} · ` : "moves · ") : "";
+    const doing = at > 0 && step < lane.path.length - 1 && i ? (by >= 0 ? `follows ${race.labels[by].replace("-", "−")} · ` : "moves · ") : "";
     const expected = lane.expected === null ? "" : ` · expected ${human(lane.expected)}`;
     $(`lane-${i}-note`).textContent = `${doing}${seen} cells seen${expected}`;
   }

@@ -93,17 +93,19 @@ export function chosen() {
     button.tabIndex = i === option.index ? 0 : -1;
   });
   $("which").textContent = option.label;
-  const stops = option.policy.reduce((n, a) => n + (a < 0), 0);
-  const where = { vector: "from blue to orange", value: "until its value is zero", start: "from any shaded cell" }[studio.layer];
+  const here = p.states - option.away;
+  const stops = option.policy.reduce((n, a, s) => n + (a < 0 && !option.elsewhere(s)), 0);
+  const where = { vector: "from blue to orange", value: "until nothing is left to gain: the colour is its value, the discounted rise ahead", start: "from any shaded cell" }[studio.layer];
   const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   $("caption").replaceChildren(
-    strong(option.label), ` climbs ${where}. It may start in ${p.states - stops} of ${many(p.states, "cell")} and stops on `,
+    strong(option.label), ` climbs ${where}. It may start in ${here - stops} of ${many(p.states, "cell")} and stops on `,
     strong(many(stops, "red cell"), "stop"), `, after ${option.length.toFixed(1)} steps on average. `,
+    option.away ? `The other ${many(option.away, "cell")} belong to other components. ` : "",
     studio.tool === "run" ? "Click a cell to watch." : "",
   );
   const lines = [];
   for (let y = 0; y < p.rows; y++) {
-    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.policy[s] < 0 ? "●" : ARROWS[option.policy[s]])).join(""));
+    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.elsewhere(s) ? " " : option.policy[s] < 0 ? "●" : ARROWS[option.policy[s]])).join(""));
   }
   $("astext").textContent = lines.join("\n");
 }
