@@ -8,6 +8,7 @@ the lowest number counts, and entries are equal when they differ by less than th
 from __future__ import annotations
 
 from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,19 +116,21 @@ def _eigenspace(block: Array, error: float) -> tuple[Array, Array]:
     block = block @ (1.5 * np.eye(m) - 0.5 * (block.T @ block))
     # For each state, the squared peak that a unit vector of this space can have there.
     size = np.einsum("ij,ij->i", block, block)
-    top = float(np.sqrt(size.max()))
+    largest = float(size.max())
+    top = sqrt(largest)
     error += m * EPS * top
-    Q, inverse, accuracy = np.zeros((m, m)), np.zeros((m, m)), np.full(m, error)
+    Q, inverse, accuracy = np.zeros((m, m)), np.zeros((m, m)), [error]
     for t in range(m):
-        known = accuracy[max(t - 1, 0)] / np.sqrt(size.max())
-        c = block[np.argmax(size >= (1.0 - 2.0 * _tie(known)) * size.max())]
+        tie = min(max(4.0 * accuracy[-1] / sqrt(largest), TIE), LARGEST_TIE)
+        c = block[(size >= (1.0 - 2.0 * tie) * largest).argmax()]
         r = np.zeros(t)
-        for _ in range(2):
+        for _ in range(2 if t else 0):
             h = Q[:t] @ c
             c, r = c - h @ Q[:t], r + h
-        length = np.linalg.norm(c)
+        length = sqrt(c @ c)
         Q[t] = c / length
         size -= (block @ Q[t]) ** 2
+        largest = max(float(size.max()), 1e-300)
         inverse[:t, t], inverse[t, t] = -(inverse[:t, :t] @ r) / length, 1.0 / length
-        accuracy[t] = error * (1.0 + np.sqrt(2.0) * np.linalg.norm(inverse) * top)
-    return block @ Q.T, np.minimum(accuracy, 1.0)
+        accuracy.append(error * (1.0 + sqrt(2.0 * np.vdot(inverse, inverse)) * top))
+    return block @ Q.T, np.minimum(accuracy[1:], 1.0)

@@ -84,7 +84,10 @@ class Laplacian:
         return self.unit * np.bincount(self.part, self.unit * x, self.n_zero)[self.part]
 
     def project(self, X: Array) -> Array:
-        """Remove the null space from the columns of X ``(n, b)``, in place."""
+        """Remove the null space from a vector ``(n,)`` or the columns of X ``(n, b)``, in place."""
+        if X.ndim == 1:
+            X -= self.constant(X)
+            return X
         if self.n_zero == 1:
             X -= np.outer(self.unit, self.unit @ X)
             return X
@@ -201,9 +204,9 @@ class _Inverse:
             self.steps += 1
             if self.progress is not None:
                 self.progress(self.steps, max(self.expected, self.steps + 1))
-            X = x.reshape(n, 1)
             # ARPACK may start again from any vector.
-            return outside(self.factor.solve(outside(X.copy()) if locked.shape[1] else X)).ravel()
+            y: Array = self.factor.solve(outside(x.copy()) if locked.shape[1] else x)
+            return outside(y)
 
         most = n - self.problem.n_zero - locked.shape[1]
         width = max(count + 20, 3 * count // 2)
