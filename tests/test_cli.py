@@ -196,11 +196,26 @@ def test_diffusion_shows_the_curve(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, err = run(capsys, "diffusion", "four-rooms", "-n", "3")
     assert (code, err) == (0, "")
-    rows = [line.split() for line in out.splitlines()]
-    assert rows[0] == ["options", "added", "diffusion", "time", "of", "none"]
+    lines = out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert lines[0] == "four-rooms: 104 states; 3 eigen options, normalized Laplacian, gamma 0.9"
+    rows = [line.split() for line in lines[2:7]]
+    assert rows[0] == ["options", "added", "diffusion", "time", "of", "0", "options"]
     assert rows[1] == ["0", "620.8", "100%"]
     assert [row[:2] for row in rows[2:]] == [["1", "e2+"], ["2", "e2-"], ["3", "e3+"]]
-    assert len(run(capsys, "diffusion", "i-maze")[1].splitlines()) == 20  # 18 of 36 options, and none
+    assert re.fullmatch("[▁▂▃▄▅▆▇█]{4}  0 to 3 options, logarithmic", lines[8])
+    assert "A rise is expected" in lines[9]
+    assert lines[-1] == "next: eigenoptions learn four-rooms -n 3"
+    # 18 of 36 options, and none
+    table = run(capsys, "diffusion", "i-maze")[1].split("\n\n")[1]
+    assert len(table.splitlines()) == 20
+
+
+def test_a_narrow_terminal_cuts_nothing_off(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    out = run(capsys, "diffusion", "i-maze", "-n", "2")[1]
+    assert "…" not in out
+    assert "diffusion time  of 0 options" in out
 
 
 @pytest.mark.parametrize("method", [name for name in methods() if not declared(name).needs_rewards])
@@ -227,7 +242,7 @@ def test_diffusion_writes_table_and_pictures(capsys, tmp_path):
     mdp = eo.maze("i-maze")
     last = hitting_times(mdp, eo.discover(mdp, 4, skip_zero=False)).sum() / (19 * 18)
     assert float(lines[-1].split(",")[2]) == pytest.approx(last)
-    assert run(capsys, *args)[1].splitlines()[-1] == f"wrote {tmp_path / 'new' / 'reach.svg'}"
+    assert f"wrote {tmp_path / 'new' / 'reach.svg'}" in run(capsys, *args)[1].splitlines()
 
 
 def test_learn_compares_agents(capsys, monkeypatch):
@@ -236,9 +251,50 @@ def test_learn_compares_agents(capsys, monkeypatch):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line.split("  ")[0] for line in lines[1:]] == ["primitive actions", "8 options", "18 options"]
-    assert set(lines[1].split()[-1]) <= set("▁▂▃▄▅▆▇█")
-    assert len(lines[1].split()[-1]) == 32
+    assert lines[0] == "i-maze: 19 states; 18 eigen options, normalized Laplacian, gamma 0.9"
+    assert lines[1] == "3 runs of 40 episodes from (15, 1) to (1, 3)"
+    assert [line.split("  ")[0] for line in lines[4:7]] == ["primitive actions", "8 options", "18 options"]
+    assert set(lines[4].split()[-1]) <= set("▁▂▃▄▅▆▇█")
+    assert len(lines[4].split()[-1]) == 32
+    assert lines[-1] == "next: eigenoptions discover i-maze -n 18"
+
+
+def test_measures_take_mazes_only(capsys):
+    assert "this command takes a maze, got the environment FrozenLake-v1" in refused(
+        capsys, "diffusion", "FrozenLake-v1"
+    )
+    said = refused(capsys, "learn", "rooms:1x2")
+    assert "rooms:1x2 has no start and no goal: give --start ROW,COL and --goal ROW,COL" in said
+
+
+def test_the_demo_shows_a_run_and_what_options_are_worth(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("eigenoptions.cli.demo.SECONDS_PER_STEP", 0.0)
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r"4 actions +█+ 620\.8\n +and 64 eigenoptions █+▏? 218\.4\n", out)
+    assert "next: eigenoptions discover four-rooms" in out
+    found = json.loads(run(capsys, "demo", "--json")[1])
+    mdp, label, path = eo.maze("four-rooms"), found["option"], found["path"]
+    assert path[0] == mdp.start
+    option = eo.discover(mdp, 4)[label]
+    assert [int(mdp.successors[s, option.act(s)]) for s in path[:-1]] == path[1:]
+    assert option.act(path[-1]) == eo.TERMINATE
+    (shown,) = re.findall(rf"{re.escape(label)} runs from S for {len(path) - 1} steps: (\S+)", out)
+    assert shown == "".join("↑→↓←"[option.act(s)] for s in path[:-1]) + "●"
+    assert found["diffusion_time"]["without_options"] == pytest.approx(620.769, abs=1e-3)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    out = run(capsys, "demo")[1]
+    assert f"{len(path) - 1} of {len(path) - 1} steps from S" in out
+    # Yellow is the trail of the run, red where the option stops.
+    assert "48;2;255;221;51m" in out
+    assert "48;2;215;38;61m" in out
 
 
 def test_learn_is_what_the_library_says(capsys):
@@ -266,7 +322,7 @@ def test_learn_takes_cells_and_states_as_start_and_goal(capsys):
 
 def test_learn_writes_table_and_picture(capsys, tmp_path):
     args = ("learn", "i-maze", "-n", "2", "--runs", "2", "--episodes", "5", "--out", str(tmp_path / "new"))
-    assert run(capsys, *args)[1].splitlines()[-1] == f"wrote {tmp_path / 'new' / 'learning.svg'}"
+    assert f"wrote {tmp_path / 'new' / 'learning.svg'}" in run(capsys, *args)[1].splitlines()
     rows = [line.split(",") for line in (tmp_path / "new" / "learning.csv").read_text().splitlines()]
     assert rows[0] == ["options", "episode", "return", "low", "high"]
     assert [(r[0], r[1]) for r in rows[1:]] == [(n, str(e)) for n in "02" for e in range(1, 6)]
@@ -369,7 +425,7 @@ def test_goals_out_of_reach_are_one_line(capsys, tmp_path):
     path.write_text("S.#.G\n")
     assert "goal 3 cannot be reached from start 0" in refused(capsys, "learn", str(path))
     path.write_text("...\n")
-    assert "the MDP has no start" in refused(capsys, "learn", str(path))
+    assert "has no start and no goal: give --start ROW,COL and --goal" in refused(capsys, "learn", str(path))
     path.write_text("..#..\n")
     code, out, err = run(capsys, "diffusion", str(path), "-n", "1", "--out", str(tmp_path / "out"))
     assert (code, out) == (2, "")
@@ -429,7 +485,7 @@ def test_help_and_version(capsys):
 
 def test_an_unknown_command_and_a_number_that_is_none(capsys):
     assert refused(capsys, "discvoer") == "error: no command 'discvoer': did you mean 'discover'?\n"
-    assert "there are discover, show, mazes" in refused(capsys, "--x")
+    assert "there are demo, discover, show, mazes" in refused(capsys, "--x")
     for args in (("-n", "abc"), ("--steps", "1.5"), ("--gamma", "high")):
         err = " ".join(run(capsys, "discover", "i-maze", *args)[2].split())
         assert re.search(rf"it takes a (whole )?number, got '{args[1]}'", err)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 ARROWS = "↑→↓←"
 STOP = "●"
 WALL = "█"
+STOP_COLOR = "#d7263d"
 # Most rows and columns of a map in the terminal; larger ones are drawn coarser.
 MAX_SIDE = 48
 SPARK = "▁▂▃▄▅▆▇█"
@@ -110,9 +111,9 @@ def svg(
             continue
         fill = "#fff"
         if values is not None:
-            fill = _shade(float(values[s]) / top)
+            fill = shade(float(values[s]) / top)
         elif policy is not None and policy[s] < 0:
-            fill = "#d7263d"
+            fill = STOP_COLOR
         rows.append(f'<rect x="{x + 0.03}" y="{y + 0.03}" width=".94" height=".94" fill="{fill}"/>')
         label = (marks or {}).get(int(s), "")
         if not label and glyphs and glyphs[s] != STOP:
@@ -122,8 +123,12 @@ def svg(
     return "".join([*rows, "</svg>"])
 
 
-def _shade(level: float) -> str:
-    """A colour-blind safe diverging scale: blue (-1), white (0), orange (+1)."""
+def shade(level: float) -> str:
+    """A colour-blind safe diverging scale: blue (-1), white (0), orange (+1).
+
+    >>> shade(-1.0), shade(0.0), shade(2.0)
+    ('#2166ac', '#ffffff', '#e66101')
+    """
     end = (230, 97, 1) if level > 0 else (33, 102, 172)
     weight = min(abs(level), 1.0)
     return "#" + "".join(f"{round(255 + (c - 255) * weight):02x}" for c in end)

@@ -13,6 +13,7 @@ from importlib import import_module
 
 # Name of each command, the module of this folder that holds the class of that name, and one line about it.
 COMMANDS = {
+    "demo": ("demo", "start here: an eigenvector and an option of four rooms, in seconds"),
     "discover": ("discover", "options of a maze or an environment: show, draw and save them"),
     "show": ("discover", "options of a file that discover wrote"),
     "mazes": ("discover", "the built-in mazes, each with a small picture"),

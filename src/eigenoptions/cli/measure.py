@@ -18,14 +18,21 @@ from eigenoptions.cli.terminal import (
     bar,
     check_writable,
     create,
+    describe,
     print_files,
+    print_heading,
     print_json,
+    print_line,
+    print_next,
     print_table,
     save_csv,
     save_figures,
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from eigenoptions.learning import LearningRecord
     from eigenoptions.mdp import MDP
     from eigenoptions.options import OptionSet
@@ -43,6 +50,17 @@ Cell = Annotated[Optional[str], arg(metavar="ROW,COL", help_behavior_hint="")]  
 @dataclass(frozen=True)
 class Measured(Maze):
     """A maze on which options are measured."""
+
+    def _maze(self) -> MDP:
+        from eigenoptions.discovery import is_environment_id
+        from eigenoptions.mdp import maze
+
+        if is_environment_id(self.maze):
+            raise ValueError(
+                f"this command takes a maze, got the environment {self.maze}: discover shows its options, and "
+                f"diffusion_time(from_env({self.maze!r})) in Python measures them"
+            )
+        return maze(self.maze, rng=self.rng)
 
     def _discover(self, mdp: MDP, n_options: int | None, gamma: float | None = None) -> OptionSet:
         from eigenoptions.discovery import discover
@@ -92,9 +110,8 @@ class Diffusion(Parallel, Measured):
         with bar("reading the maze") as status:
             from eigenoptions import parallel
             from eigenoptions.evaluation import diffusion_curve
-            from eigenoptions.mdp import maze
 
-            mdp = maze(self.maze, rng=self.rng)
+            mdp = self._maze()
             status.begin(f"discovering options: {mdp.n_states} states")
             options = self._discover(mdp, self.n_options, self.gamma)
             status.begin("computing diffusion times")
@@ -109,9 +126,13 @@ class Diffusion(Parallel, Measured):
             head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": self._record(options)}
             print_json({**head, "curve": rows}, files)
             return
-        heads = (">options", "added", ">diffusion time", ">of none")
+        print_heading(describe(mdp.name or "map", mdp.n_states, self._record(options)))
+        heads = (">options", "added", ">diffusion time", ">of 0 options")
         print_table(heads, [_diffusion_row(row, curve[0]) for row in rows])
+        _print_curve(curve)
         print_files(files)
+        best = int(curve.argmin())
+        print_next(f"eigenoptions learn {self.maze} -n {best or len(options)}")
 
     def _save(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
         from eigenoptions import plots
@@ -176,11 +197,14 @@ class Learn(Printed, Measured):
         check_writable(self.out)
         with bar("reading the maze") as status:
             from eigenoptions.learning import check_size
-            from eigenoptions.mdp import maze
 
-            mdp = maze(self.maze, rng=self.rng)
+            mdp = self._maze()
             check_size(self.runs, self.episodes, mdp.n_states * mdp.n_actions)
             mdp = mdp.task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
+            missing = [word for word in ("start", "goal") if getattr(mdp, word) is None]
+            if missing:
+                flags = " and ".join(f"--{word} ROW,COL" for word in missing)
+                raise ValueError(f"{self.maze} has no {' and no '.join(missing)}: give {flags}")
             counts = self._counts(mdp)
             # A task that cannot be learned is refused before options are discovered.
             self._run(mdp, None, range(1), 1)
@@ -253,21 +277,47 @@ class Learn(Printed, Measured):
             settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
             print_json({**task, "settings": settings, "agents": agents}, files)
             return
+        if mdp.coords is not None:
+            ends = f"from {_cell(mdp, mdp.start)} to {_cell(mdp, mdp.goal)}"
+        else:
+            ends = f"from state {mdp.start} to state {mdp.goal}"
+        print_heading(
+            describe(mdp.name or "map", mdp.n_states, self._record(options)),
+            f"{self.runs} runs of {self.episodes} episodes {ends}",
+        )
         rows = []
         for agent in agents:
             returns = (f"{agent[name]:.3f}" for name in ("mean_return", "last_return"))
             rows.append((_agent(agent["options"]), *returns, spark(agent["curve"])))
-        print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
+        heads = ("agent", ">mean return", f">last {last}", "return by episode")
+        print_table(heads, rows)
+        print()
         print_files(files)
+        print_next(f"eigenoptions discover {self.maze} -n {max(records) or LEARNING_OPTIONS[0]}")
 
 
 def _diffusion_row(row: dict[str, Any], primitive: float) -> tuple[str | Text, ...]:
     """Cells of a table, green if the options help, red if they do not."""
     time, share = row["diffusion_time"], row["diffusion_time"] / primitive
     color = "" if row["options"] == 0 else "green" if share < 1 else "red"
-    shown = f"{share:.0%}" if share < 10 else f"{share:.3g} ×"
+    shown = f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e9 else f"{share:.3g} times"
     steps = f"{time:,.1f}" if time < 1e9 else f"{time:.4g}"
     return str(row["options"]), row["added"], steps, Text(shown, style=color)
+
+
+def _print_curve(curve: NDArray[np.float64]) -> None:
+    """Print the curve as one line, and what a rise in it means."""
+    import numpy as np
+
+    from eigenoptions._sketch import spark
+
+    heights = np.log(curve)
+    line = spark(heights, low=float(heights.min()), high=float(heights.max()))
+    print()
+    print_line(f"{line}  0 to {len(curve) - 1} options, logarithmic")
+    if curve.max() > 1.01 * curve[0]:
+        print_line("A rise is expected for few options: random decisions then repeat the same long options.")
+    print()
 
 
 def _state(mdp: MDP, given: str | None, what: str) -> int | None:
@@ -286,6 +336,12 @@ def _state(mdp: MDP, given: str | None, what: str) -> int | None:
     if not at:
         raise ValueError(f"{what} {given} is no free cell: rows and columns are counted from 0 in the map")
     return at[0]
+
+
+def _cell(mdp: MDP, state: int | None) -> tuple[int, ...]:
+    assert mdp.coords is not None
+    assert state is not None
+    return tuple(mdp.coords[state].tolist())
 
 
 def _agent(n: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from eigenoptions._checks import printable
 # Commands are classes, and Optional is not written "| None": for functions and for such unions tyro loads a
 # type checker, which takes longer than all the rest of --help.
 Flag = FlagCreatePairsOff[bool]
+MAX_TABLE_WIDTH = 1000
 Folder = Annotated[Optional[Path], arg(metavar="DIR", help_behavior_hint="")]  # noqa: UP045
 
 
@@ -184,7 +185,13 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> N
         table.add_column(head.removeprefix(">"), justify="right" if head[0] == ">" else "left")
     for row in rows:
         table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    # A narrow terminal wraps lines, instead of cells being cut off.
+    console.width = max(console.width, Console(width=MAX_TABLE_WIDTH).measure(table).maximum)
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        print(line.rstrip())
 
 
 def print_line(text: str) -> None:
@@ -252,31 +259,45 @@ def save_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def print_side_by_side(blocks: list[list[str]]) -> None:
+def print_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> None:
     """Print blocks of lines beside each other, as many per row as the terminal is wide."""
+    from eigenoptions.cli.drawing import side_by_side
+
     console = Console(highlight=False)
-    blocks = [[printable(line) for line in block] for block in blocks]
-    for row in _rows_that_fit(blocks, console.width):
-        for y in range(max(map(len, row))):
-            line = Text()
-            for block in row:
-                width = max(map(len, block))
-                for c in (block[y] if y < len(block) else "").ljust(width + 2):
-                    line.append(c, style={"●": "bold red", "█": "bright_black"}.get(c))
-            line.rstrip()
-            console.print(line, no_wrap=True, crop=True)
-        console.print()
+    for line in side_by_side(blocks, console.width):
+        console.print(line, no_wrap=True, crop=True)
 
 
-def _rows_that_fit(blocks: list[list[str]], width: int) -> Iterator[list[list[str]]]:
-    row: list[list[str]] = []
-    used = 0
-    for block in blocks:
-        wide = max(map(len, block)) + 2
-        if row and used + wide - 2 > width:
-            yield row
-            row, used = [], 0
-        row.append(block)
-        used += wide
-    if row:
-        yield row
+def describe(name: str, states: int, settings: Mapping[str, Any]) -> str:
+    """A heading: the maze, and the method, Laplacian and gamma of the options, as far as the settings hold them.
+
+    >>> describe("i-maze", 19, {"method": "eigen", "n_options": 4, "operator": "normalized", "gamma": 0.9})
+    'i-maze: 19 states; 4 eigen options, normalized Laplacian, gamma 0.9'
+    """
+    many = settings.get("n_options")
+    words = (str(many or "no" * (many == 0)), settings.get("method"), "options" if many != 1 else "option")
+    parts = [" ".join(filter(None, words))]
+    if operator := settings.get("operator"):
+        parts.append(f"{operator} Laplacian")
+    gamma = settings.get("option_gamma", settings.get("gamma"))
+    if isinstance(gamma, float):
+        parts.append(f"gamma {gamma:.6g}")
+    if steps := settings.get("steps"):
+        parts.append(f"{steps} sampled steps")
+    return f"{name or 'map'}: {states} states; {', '.join(parts)}"
+
+
+def print_heading(text: str, *more: str) -> None:
+    """Print a line that states what is shown, further lines about it, and an empty line."""
+    console = Console(highlight=False)
+    console.print(Text(printable(text), style="bold"), soft_wrap=True)
+    for line in (*more, ""):
+        print_line(line)
+
+
+def print_next(*commands: str) -> None:
+    """Print what to type next; scripts that read the output find it in its last lines."""
+    console = Console(highlight=False)
+    for i, command in enumerate(commands):
+        line = Text("next: " if i == 0 else "      ", style="dim").append(printable(command), style="bold")
+        console.print(line, soft_wrap=True)

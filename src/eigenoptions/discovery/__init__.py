@@ -166,7 +166,7 @@ def read_source(
     >>> read_source("i-maze")
     Source(kind='table', mdp=MDP(i-maze: 19 states, 4 actions, deterministic, start 16, goal 2), data='i-maze')
     """
-    is_map = isinstance(source, str | Path) and not _is_environment_id(source)
+    is_map = isinstance(source, str | Path) and not is_environment_id(source)
     if is_map or isinstance(source, MDP):
         mdp = maze(source, rng=rng) if is_map else source
         return Source("samples", None, mdp) if sample else Source("table", mdp, source)
@@ -182,7 +182,12 @@ def read_source(
     )
 
 
-def _is_environment_id(source: str | Path) -> bool:
+def is_environment_id(source: str | Path) -> bool:
+    """Whether a source is the id of a Gymnasium environment, and not a maze or a file.
+
+    >>> is_environment_id("FrozenLake-v1"), is_environment_id("four-rooms")
+    (True, False)
+    """
     return isinstance(source, str) and bool(ENVIRONMENT_ID.fullmatch(source)) and not Path(source).is_file()
 
 

@@ -317,8 +317,10 @@ def spectrum(
     n_zero, part = connected_components(W, directed=False)
     if n_zero > 1:
         log.warning(
-            "the graph has %d components; each has its own eigenvalue 0, and no option leads from one to another",
+            "the graph has %d components; each has its own eigenvalue 0, so that the first label is e%d, and no option "
+            "leads from one to another",
             n_zero,
+            n_zero + 1,
         )
     problem = Laplacian(W, degree, kind.power, part, n_zero)
     few = min(wanted, n_zero)
