@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test studio check docs bench fuzz clean
+.PHONY: help reproduce test studio check docs bench fuzz package clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -40,6 +40,9 @@ bench: .venv/.bench ## every benchmark in one run, against what else one would u
 
 fuzz: .venv/.dev ## random arrays, tables and files through the functions that take them, for ten minutes (ARGS="--seconds 60" for one)
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+package: .venv/.core ## build wheel and source distribution, install them with each extra into fresh environments, and try them
+	$(BIN)/python -m tests.package $(ARGS)
 
 clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
 	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

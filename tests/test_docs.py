@@ -129,9 +129,12 @@ def test_links_between_files_lead_somewhere(page: str) -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert whole["project"]["dynamic"] == ["version"]
+    # The one place: the build reads it there.
+    source = ROOT / whole["tool"]["hatch"]["version"]["path"]
+    assert f'\n__version__ = "{eigenoptions.__version__}"\n' in source.read_text(encoding="utf-8")
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert project["version"] == eigenoptions.__version__
     assert f"\nversion: {eigenoptions.__version__}\n" in citation
 
 
