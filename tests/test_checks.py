@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+import eigenoptions as eo
 from eigenoptions._checks import number, one_of, whole
 
 
@@ -48,3 +51,40 @@ def test_names_out_of_a_registry():
     for value in ("Eigen", None, ["eigen"]):
         with pytest.raises(ValueError, match="method must be one of eigen, random, got "):
             one_of("method", value, {"eigen": 1, "random": 2})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda m: eo.discover(m, 4, gama=0.9),
+            "method 'eigen' has no setting 'gama': did you mean 'gamma'?",
+        ),
+        (
+            lambda m: eo.discover(m, n_option=4),
+            "method 'eigen' has no setting 'n_option': did you mean 'n_options'?",
+        ),
+        (lambda m: eo.discover("MountainCar-v0", 2, steps=50, featurs="raw"), "did you mean 'features'?"),
+        (
+            lambda m: eo.q_learning(m, episods=3),
+            "q_learning has no setting 'episods': did you mean 'episodes'?",
+        ),
+        (
+            lambda m: eo.spectrum(eo.graph(m), cords=1),
+            "operator 'normalized' has no setting 'cords': did you mean",
+        ),
+        (
+            lambda m: eo.diffusion_time(m, optionchance=0.1),
+            "diffusion_time() got an unexpected keyword argument ",
+        ),
+        (lambda m: eo.diffusion_time(m, optionchance=0.1), "'optionchance': did you mean 'option_chance'?"),
+        (
+            lambda m: eo.solve(m, [], gama=0.9),
+            "solve() got an unexpected keyword argument 'gama': did you mean",
+        ),
+        (lambda m: eo.hitting_times(m, xyz=1), "hitting_times() got an unexpected keyword argument 'xyz'"),
+    ],
+)
+def test_an_unknown_keyword_names_the_nearest(call, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        call(eo.maze("i-maze"))

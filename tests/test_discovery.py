@@ -250,7 +250,7 @@ def test_state_spaces_without_such_options(open_room):
     for n_options in (None, 1):
         alone = lambda n_options=n_options: discover(eo.maze("."), n_options)  # noqa: E731
         refused(ValueError, alone, "no action leads from one state of MDP(1 state", "no eigenoptions")
-    with pytest.raises(TypeError, match="method 'eigen' has no setting 'speed': It has operator"):
+    with pytest.raises(TypeError, match="method 'eigen' has no setting 'speed': it has operator"):
         discover(open_room, 3, speed=9)
     with pytest.raises(TypeError, match="has no setting 'oprator': did you mean 'operator'"):
         discover(open_room, 3, oprator="normalized")

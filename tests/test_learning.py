@@ -441,5 +441,5 @@ def test_bad_joins_and_bands():
 def test_a_misspelt_setting_is_refused_by_name(four_rooms):
     with pytest.raises(TypeError, match="q_learning has no setting 'epsilom': did you mean 'epsilon'"):
         eo.q_learning(four_rooms, runs=1, episodes=1, epsilom=0.1)
-    with pytest.raises(TypeError, match="q_learning has no setting 'explore': there are alpha, gamma"):
+    with pytest.raises(TypeError, match="q_learning has no setting 'explore': it has alpha, gamma"):
         eo.q_learning(four_rooms, runs=1, episodes=1, explore=0.1)

@@ -129,7 +129,7 @@ def test_what_is_refused(four_rooms):
     )
     refused(ValueError, lambda: eo.spectrum(W, 3, "successor", gamma=1.0), "gamma must be in [0, 1), got 1.0")
     refused(
-        TypeError, lambda: eo.spectrum(W, 3, gamma=0.9), "'normalized' has no setting 'gamma'", "no settings"
+        TypeError, lambda: eo.spectrum(W, 3, gamma=0.9), "'normalized' has no setting 'gamma': it has none"
     )
     wrong = {"rewards": np.zeros(104)}
     refused(

@@ -62,6 +62,35 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
 
 
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """A hint at the known name that is most like this one; empty if there is none.
+
+    >>> nearest("gama", ["rng", "gamma"])
+    "did you mean 'gamma'?"
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def check_settings(what: str, given: Iterable[str], known: Iterable[str], also: Iterable[str] = ()) -> None:
+    """Raise TypeError that names the first of the given settings that is not known, and the nearest name.
+
+    `also` are parameters that the caller has beside the settings, which may be what was meant.
+
+    >>> check_settings("method 'eigen'", {"oprator": "normalized"}, ["operator", "weights"])
+    Traceback (most recent call last):
+    TypeError: method 'eigen' has no setting 'oprator': did you mean 'operator'? It has operator, weights
+    """
+    names = list(known)
+    for name in given:
+        if name not in names:
+            have = f"t has {', '.join(names) or 'none'}"
+            hint = nearest(name, [*names, *also])
+            raise TypeError(f"{what} has no setting {name!r}: {f'{hint} I{have}' if hint else f'i{have}'}")
+
+
 def printable(text: str) -> str:
     r"""`text` for a terminal: control characters, which could command it, as escape codes.
 

@@ -8,7 +8,6 @@ and 0 before. Each learning episode is followed by one greedy evaluation episode
 
 from __future__ import annotations
 
-import difflib
 import logging
 from dataclasses import dataclass, field
 from html import escape
@@ -17,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, lock, number, whole
+from eigenoptions._checks import Frozen, check_settings, frozen, lock, number, whole
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance
@@ -29,6 +28,8 @@ _MAX_COUNT = 2**31 - 1
 # Largest record that is allocated.
 MAX_RECORD_BYTES = 2**33
 _TABLES = ("returns", "learning_returns", "steps", "evaluation_steps")
+# Parameters of the learners beside their settings.
+PARAMETERS = ("runs", "episodes", "max_steps", "rng")
 _RATES = {"alpha": 0.1, "gamma": 0.9, "epsilon": 0.01, "explore": 1.0}
 
 Seed = int | np.random.Generator | np.random.SeedSequence
@@ -346,12 +347,7 @@ def _learn(
 
 def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
     """Rates of a learner, those given checked, the others at their defaults."""
-    known = [*names, "option_chance", "start", "goal"]
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise TypeError(f"{method} has no setting {name!r}: {hint}")
+    check_settings(method, given, [*names, "option_chance", "start", "goal"], PARAMETERS)
     # A step size of 0 would learn nothing.
     return {
         name: number(name, given.get(name, _RATES[name]), "(0, 1]" if name == "alpha" else "[0, 1]")

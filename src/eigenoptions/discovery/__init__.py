@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from eigenoptions._checks import whole
-from eigenoptions.discovery.methods import Method, check_settings
+from eigenoptions._checks import check_settings, whole
+from eigenoptions.discovery.methods import Method
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods as method_names
 from eigenoptions.mdp import MDP, Transitions, maze
@@ -35,6 +35,8 @@ Progress = Callable[[int, int], object]
 EXPLORED_PERCENT, PURPOSES_PERCENT = 30, 75
 # What a Gymnasium id looks like: an optional module, an optional namespace, a name and a version.
 ENVIRONMENT_ID = re.compile(r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+")
+# Parameters of `discover` beside the settings of a method.
+PARAMETERS = ("n_options", "method", "gamma", "rng", "progress", "engine", "workers", "steps", "features")
 # Settings that ask for samples where there is a table, too.
 ASK_FOR_SAMPLES = ("steps", "features")
 
@@ -139,7 +141,7 @@ def discover(
     found = source if isinstance(source, Source) else read_source(source, sample, rng=rng, progress=explored)
     if found.mdp is None:
         return _sampled(found, chosen, many, {"gamma": gamma, "rng": rng, "progress": progress, **settings})
-    check_settings(f"method {method!r}", settings, chosen.settings)
+    check_settings(f"method {method!r}", settings, chosen.settings, PARAMETERS)
     mdp, generator = found.mdp, np.random.default_rng(rng)
     begin = EXPLORED_PERCENT if found.kind == "explored" else 0
     gamma = chosen.default_gamma(mdp) if gamma is None else gamma

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
 from scipy.sparse.linalg import splu
 
-from eigenoptions.discovery.methods import check_settings
+from eigenoptions._checks import check_settings
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._checks import check_settings
 from eigenoptions.discovery.experience import (
     Experience,
     TableExperience,
     experience,
     experience_settings,
 )
-from eigenoptions.discovery.methods import check_settings
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -113,7 +113,8 @@ def begin(
     rest = {k: v for k, v in settings.items() if k not in names}
     method = rest.get("method")
     if method is None:
-        check_settings("discovery from samples", rest, (*past.option_settings, *names))
+        own = ("steps", "features", *COLLECTION_SETTINGS)
+        check_settings("discovery from samples", rest, (*past.option_settings, *names), own)
     elif isinstance(past, TableExperience):
         check_settings(f"method {method.name!r}", rest, (*method.settings, "method"))
     else:

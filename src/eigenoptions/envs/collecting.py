@@ -6,7 +6,6 @@ on those before it: a collection that was interrupted continues with the missing
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from eigenoptions import files
+from eigenoptions._checks import check_settings
 from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
 from eigenoptions.envs.tables import Progress
 from eigenoptions.mdp import Transitions
@@ -268,12 +268,7 @@ class _Run:
 def _run(env: Source, steps: int, settings: Settings, engine: Engine) -> _Run:
     """Check the settings and make the sampler; without a recipe it samples in this process."""
     given: dict[str, Any] = dict(settings)
-    known = list(Settings.__annotations__)
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise TypeError(f"collect has no setting {name!r}: {hint}")
+    check_settings("collect", given, Settings.__annotations__, ("steps", "engine", "workers"))
     progress = given.pop("progress", None)
     sampler = Sampler(env, steps, **given)
     recipe = {"env": env, "steps": steps, "settings": {**given, "rng": sampler.entropy}}

@@ -337,8 +337,9 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
     else:
         if key is None and not _finite(env.observation_space):
             raise ValueError(
-                f"{name} has no transition table and its observations are not finite ({env.observation_space}): "
-                "pass key=, or sample it with collect and use features"
+                f"{name} has no transition table and its observations are not finite "
+                f"({' '.join(str(env.observation_space).split())}): discover({name!r}) samples it, or give from_env a "
+                "function key(env, obs) that returns a state that can be hashed"
             )
         built_in = Probe(lambda _, obs: _frozen(obs), _copied, _put_back)
     return Probe(

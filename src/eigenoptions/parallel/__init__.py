@@ -22,9 +22,10 @@ from contextlib import closing, contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
+from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._checks import nearest, one_of, whole
 
 log = logging.getLogger("eigenoptions")
 
@@ -115,8 +116,16 @@ def on_engine(default: str = "serial") -> Callable[[Callable[P, R]], OnEngine[P,
     """
 
     def decorate(function: Callable[P, R]) -> OnEngine[P, R]:
+        known = signature(function).parameters
+        any_name = any(p.kind is p.VAR_KEYWORD for p in known.values())
+
         @wraps(function)
         def call(*args: Any, engine: str | None = None, workers: int | None = None, **kwargs: Any) -> R:
+            if not any_name and not kwargs.keys() <= known.keys():
+                name = next(name for name in kwargs if name not in known)
+                hint = nearest(name, [*known, "engine", "workers"])
+                said = f"{function.__name__}() got an unexpected keyword argument {name!r}"
+                raise TypeError(f"{said}{hint and f': {hint}'}")
             if engine is None and _current.get() is None:
                 engine = default
             with using(engine, workers):

@@ -22,7 +22,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import Frozen, frozen, lock, number, one_of, real, sparse_rows, whole
+from eigenoptions._checks import (
+    Frozen,
+    check_settings,
+    frozen,
+    lock,
+    number,
+    one_of,
+    real,
+    sparse_rows,
+    whole,
+)
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
@@ -399,10 +409,9 @@ def _operator(name: str) -> Operator:
 
 def _settings(name: str, kind: Operator, given: dict[str, Any]) -> dict[str, Any]:
     """All settings of the operator, those that are not given by default."""
-    for setting in given:
-        if setting not in kind.settings:
-            known = ", ".join(kind.settings) or "no settings"
-            raise TypeError(f"operator {name!r} has no setting {setting!r}: it has {known}")
+    check_settings(
+        f"operator {name!r}", given, kind.settings, ("k", "operator", "coords", "solver", "rng", "progress")
+    )
     chosen = {**kind.settings, **given}
     for setting, value in chosen.items():
         if value is None:

@@ -6,14 +6,14 @@ messages read the declaration; nothing else has to be edited. Its keyword-only p
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from eigenoptions._checks import nearest
 from eigenoptions.mdp import MDP
 
 Progress = Callable[[int, int], object]
@@ -120,27 +120,8 @@ def method(name: str) -> Method:
         declared = _load(candidate)
         if declared.name == name:
             return declared
-    raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{nearest(name, methods())}")
-
-
-def check_settings(what: str, given: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Raise TypeError that names the first of the given settings that is not known, and the nearest that is.
-
-    >>> check_settings("method 'eigen'", {"oprator": "normalized"}, ["operator", "weights"])
-    Traceback (most recent call last):
-    TypeError: method 'eigen' has no setting 'oprator': did you mean 'operator'? It has operator, weights
-    """
-    known = list(known)
-    for name in given:
-        if name not in known:
-            have = f"It has {', '.join(known)}" if known else "It has none"
-            raise TypeError(f"{what} has no setting {name!r}{nearest(name, known) or ':'} {have}")
-
-
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """A hint at the known name that is most like this one; empty if there is none."""
-    near = difflib.get_close_matches(str(name), list(known), n=1)
-    return f": did you mean {near[0]!r}?" if near else ""
+    hint = nearest(name, methods())
+    raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{hint and f': {hint}'}")
 
 
 def _files() -> list[str]:
