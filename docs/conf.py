@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
 import eigenoptions
+from eigenoptions.studio import write_static
 
 sys.path.insert(0, str(Path(__file__).parent / "ext"))
 
@@ -55,6 +56,13 @@ def colon_is_no_type(app: Sphinx, what: str, name: str, value: Any, options: Any
         lines[0] = lines[0].replace(": ", " – ")
 
 
+def studio_to_try(app: Sphinx, failure: Exception | None) -> None:
+    """Put the studio without a server beside the pages, where studio.md links to it."""
+    if failure is None and app.builder.name == "html":
+        write_static(Path(app.outdir) / "try")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("build-finished", studio_to_try)
     app.connect("autodoc-process-signature", annotations_as_written)
     app.connect("autodoc-process-docstring", colon_is_no_type, priority=400)  # before napoleon

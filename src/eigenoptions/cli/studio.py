@@ -27,6 +27,8 @@ class Studio:
         Only print the address.
     atari
         Folder with results of the command atari, which are shown if they exist.
+    static
+        Write the page into this folder instead, for any web host: it then computes small mazes in the browser.
     """
 
     maze: Annotated[Positional[str], arg(metavar="[MAZE]")] = "four-rooms"
@@ -34,9 +36,17 @@ class Studio:
     host: str = "127.0.0.1"
     no_browser: Flag = False
     atari: Annotated[Path, arg(metavar="DIR")] = Path("out/atari")
+    static: Annotated[Path | None, arg(metavar="DIR")] = None
 
     def __call__(self) -> None:
         """Run the command."""
+        if self.static is not None:
+            from eigenoptions.studio.static import write_static
+
+            files = write_static(self.static, self.maze)
+            size = sum(file.stat().st_size for file in files)
+            print(f"{self.static / 'index.html'}  ({len(files)} files, {size / 1000:.0f} kB)")
+            return
         from eigenoptions.studio import serve
 
         serve(self.maze, host=self.host, port=self.port, browser=not self.no_browser, atari=self.atari)

@@ -1,4 +1,8 @@
-// Requests to the server: one at a time per purpose; a newer one cancels the older.
+// Requests to the server, or to workers in the browser where there is none (local.js): one at a time per purpose; a
+// newer one cancels the older.
+
+const local = document.documentElement.dataset.engine === "browser" ? await import("./local.js") : null;
+export const serverless = Boolean(local);
 
 const running = new Map();
 
@@ -36,6 +40,11 @@ async function post(path, body, signal) {
 export async function ask(purpose, path, body) {
   const control = begin(purpose);
   try {
+    if (local) {
+      const began = performance.now();
+      const found = await local.answer(path.replace("api/", ""), body, control.signal);
+      return control.signal.aborted ? null : { ...found, serverTime: performance.now() - began };
+    }
     const response = await post(path, body, control.signal);
     const answer = await response.json();
     const total = /total;dur=([\d.]+)/.exec(response.headers.get("server-timing") ?? "");
@@ -47,6 +56,8 @@ export async function ask(purpose, path, body) {
   }
 }
 
+export const hello = async () => (local ? local.hello() : (await fetch("api/hello")).json());
+
 export async function file(path, body) {
   return (await post(path, body)).blob();
 }
@@ -55,6 +66,7 @@ export async function file(path, body) {
 export async function stream(purpose, path, body, event) {
   const control = begin(purpose);
   try {
+    if (local) return await local.events(path.replace("api/", ""), body, control.signal, event);
     const response = await post(path, body, control.signal);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
@@ -83,6 +95,8 @@ function bytes(text) {
   return out.buffer;
 }
 
-export const floats = (text) => new Float32Array(bytes(text));
-export const actions = (text) => new Int8Array(bytes(text));
-export const shorts = (text) => new Int16Array(bytes(text));
+// Arrays of the server are text; those of a worker are arrays.
+const reader = (Kind) => (given) => (typeof given === "string" ? new Kind(bytes(given)) : given);
+export const floats = reader(Float32Array);
+export const actions = reader(Int8Array);
+export const shorts = reader(Int16Array);

@@ -94,6 +94,17 @@ function part({ head }, index) {
   return { policy, shade: (s) => sequential(policy[s] < 0 ? 0 : 0.1 + (0.75 * (value[s] - low)) / span) };
 }
 
+// States in which an option stops.
+function endsOf(policy) {
+  const ends = new Set();
+  numbers.forEach((s, cell) => {
+    if (s < 0 || policy[s] < 0) return;
+    const to = numbers[maze.next(cell, policy[s])];
+    if (policy[to] < 0) ends.add(to);
+  });
+  return ends;
+}
+
 function drawSide(i, whole = false) {
   const side = sides[i];
   const list = $(`method-${i}-list`);
@@ -125,11 +136,14 @@ function drawSide(i, whole = false) {
   }
   [...list.children].forEach(({ firstChild: button }, index) => button.setAttribute("aria-pressed", index === side.chosen));
   const { policy, shade } = part(side, side.chosen);
-  const stops = policy.reduce((n, a) => n + (a < 0), 0);
+  const ends = endsOf(policy);
+  const starts = policy.reduce((n, a) => n + (a >= 0), 0);
+  // Where the option neither runs nor stops the cell stays blank.
+  const used = (cell) => policy[numbers[cell]] >= 0 || ends.has(numbers[cell]);
   scene(canvas, maze, width, {
-    room: 360, color: (cell) => shade(numbers[cell]), action: (cell) => policy[numbers[cell]],
+    room: 360, color: (cell) => (used(cell) ? shade(numbers[cell]) : null), action: (cell) => (used(cell) ? policy[numbers[cell]] : undefined),
   });
-  $(`method-${i}-note`).textContent = `${labels.length} option${labels.length > 1 ? "s" : ""}: ${summary}. ${labels[side.chosen].replace("-", "−")} stops on ${stops} cell${stops === 1 ? "" : "s"}, after ${lengths[side.chosen].toFixed(1)} steps on average.`;
+  $(`method-${i}-note`).textContent = `${labels.length} option${labels.length > 1 ? "s" : ""}: ${summary}. ${labels[side.chosen].replace("-", "−")} may start in ${starts} of ${policy.length} cells and stops on ${ends.size}, after ${lengths[side.chosen].toFixed(1)} steps on average.`;
 }
 
 function drawChart() {

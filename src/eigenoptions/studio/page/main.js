@@ -1,6 +1,6 @@
 // State of the page: the maze and the settings, the views that are notified of changes, and the address that stores them.
 
-import { ask, floats, actions, shorts } from "./api.js";
+import { ask, floats, actions, shorts, hello as greeting, serverless } from "./api.js";
 import { Maze, History } from "./maze.js";
 import { scaleBar, sequential } from "./paint.js";
 import * as board from "./board.js";
@@ -418,7 +418,7 @@ async function start() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dress(chosen ?? (dark.matches ? "dark" : "light"));
   dark.addEventListener("change", () => { if (!chosen) { dress(dark.matches ? "dark" : "light"); redraw(); } });
-  const hello = await (await fetch("api/hello")).json();
+  const hello = await greeting();
   studio.mazes = hello.mazes;
   Object.assign(studio, { limits: hello.limits, operators: hello.operators, methods: hello.methods });
   $("operator").replaceChildren(...hello.operators.map((name) => new Option(name)));
@@ -426,6 +426,9 @@ async function start() {
   $("builtin").replaceChildren(new Option("custom", ""), ...hello.mazes.map(({ name }) => new Option(name.replace("-", " "), name)));
   $("many").max = Math.min(64, studio.limits.options);
   $("tab-atari").hidden = !hello.atari;
+  $("save").parentElement.hidden = serverless;
+  $("where").textContent = serverless ? "Everything is computed in this page." : "Everything is computed on this machine.";
+  $("waiting").remove();
   studio.maze = new Maze(hello.maze ?? hello.mazes.find(({ name }) => name === "four-rooms").map);
   for (const view of [board, ...Object.values(VIEWS)]) view.setup?.(studio);
   wire();
