@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +29,22 @@ def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int
         return number
     limit = f"from {least}" if most is None else f"in {least}..{most}"
     raise ValueError(f"{name} must be a whole number {limit}, got {value!r}")
+
+
+def state(obs: Any, n: int) -> int:
+    """The number of a state of n, as an action is asked for it.
+
+    >>> state(1000, 104)
+    Traceback (most recent call last):
+    IndexError: a state is a number in 0..103, got 1000
+    """
+    try:
+        found = index(obs)
+    except TypeError:
+        raise TypeError(f"a state is a number in 0..{n - 1}, got {obs!r}") from None
+    if not 0 <= found < n:
+        raise IndexError(f"a state is a number in 0..{n - 1}, got {obs}")
+    return found
 
 
 def number(name: str, value: Any, interval: str = "[0, 1)") -> float:

@@ -6,7 +6,7 @@ functions take plain arrays: coordinates, and one glyph, number or action per st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -190,6 +190,25 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [("th", heads), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in lines)
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def arrays_html(title: str, arrays: Mapping[str, Any]) -> str:
+    """A table for a notebook that describes arrays by name.
+
+    >>> arrays_html("2 steps", {"action": np.array([0, 3])})[-46:]
+    '<td>int64 (2,), 0 to 3</td></tr></table></div>'
+    """
+    rows = [(name, describe(array)) for name, array in arrays.items()]
+    return f"<div>{table(('part', title), rows)}</div>"
+
+
+def count(n: int, word: str) -> str:
+    """A number with its noun.
+
+    >>> count(1, "step"), count(2, "step")
+    ('1 step', '2 steps')
+    """
+    return f"{n} {word}{'s' * (n != 1)}"
 
 
 def plot(record: Any, **settings: Any) -> Any:

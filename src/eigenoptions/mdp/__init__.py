@@ -182,17 +182,15 @@ class Transitions:
         return len(self.obs)
 
     def __repr__(self) -> str:
-        from eigenoptions._sketch import describe
+        from eigenoptions._sketch import count, describe
 
-        n, ends = len(self), int(np.sum(self.terminated))
-        sizes = f"{n} step{'s' * (n != 1)}, {ends} end{'s' * (ends != 1)}"
+        sizes = f"{count(len(self), 'step')}, {count(int(np.sum(self.terminated)), 'end')}"
         return f"Transitions({sizes}; obs {describe(self.obs)}; action {describe(self.action)})"
 
     def _repr_html_(self) -> str:
-        from eigenoptions._sketch import describe, table
+        from eigenoptions._sketch import arrays_html
 
-        rows = [(name, describe(getattr(self, name))) for name in ("obs", "action", "next_obs", "terminated")]
-        return f"<div>{table(('part', f'{len(self)} steps'), rows)}</div>"
+        return arrays_html(f"{len(self)} steps", vars(self))
 
 
 def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from itertools import count
-from operator import index
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, lock, printable, whole
+from eigenoptions._checks import Frozen, frozen, lock, printable, state, whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -401,22 +400,6 @@ def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
     for name, values in found.items():
         if len(values) != n:
             raise ValueError(f"{name} must have one entry for each of {n} options, got {len(values)}")
-    return found
-
-
-def state(obs: Any, n: int) -> int:
-    """The number of a state of n, as an action is asked for it.
-
-    >>> state(1000, 104)
-    Traceback (most recent call last):
-    IndexError: a state is a number in 0..103, got 1000
-    """
-    try:
-        found = index(obs)
-    except TypeError:
-        raise TypeError(f"a state is a number in 0..{n - 1}, got {obs!r}") from None
-    if not 0 <= found < n:
-        raise IndexError(f"a state is a number in 0..{n - 1}, got {obs}")
     return found
 
 
