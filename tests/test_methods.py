@@ -405,9 +405,11 @@ def test_samples_that_are_refused(four_rooms):
     )
     refused(
         ValueError,
-        lambda: discover(walk(four_rooms, 99), 2, "random"),
-        "from samples only these methods work",
+        lambda: discover(walk(four_rooms, 99), 2, "covering-eigen"),
+        "method 'covering-eigen' does not work from samples",
+        "make an MDP first, or choose one of betweenness",
     )
+    refused(ValueError, lambda: discover(walk(eo.maze("open-room"), 20_000), 1, "bottleneck"), "no doorway")
     with pytest.raises(TypeError, match="method 'diffusion' has no setting 'speed'"):
         discover(walk(four_rooms, 99), 2, "diffusion", speed=3)
 

@@ -57,7 +57,9 @@ def corners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop("eigenoptions.discovery.methods.corners", None)
 
 
-def test_a_planted_method_is_used_everywhere(corners: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_planted_method_is_used_everywhere(
+    corners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert corners in eo.methods()
     options = eo.discover("i-maze", method=corners)
     assert options.labels == ("corner 0", "corner 18")
@@ -72,6 +74,11 @@ def test_a_planted_method_is_used_everywhere(corners: str, capsys: pytest.Captur
     request = Request(map="\n".join(endpoints.drawn(eo.maze("i-maze"))), n_options=4)
     measured = [e for e in endpoints.measure(request, lambda: None) if e.get("method") == corners]
     assert [e["n"] for e in measured] == [1, 2]
+    flags = ("--quick", "--methods", corners, "--domains", "i-maze", "--engine", "serial")
+    arena = run(capsys, "arena", *flags, "--out", str(tmp_path / "arena"))
+    assert arena["methods"] == [corners]
+    assert corners in [row["method"] for row in arena["ranking"]["diffusion time, 8 options"]]
+    assert "shortest paths to two corners" in (tmp_path / "arena" / "index.html").read_text()
 
 
 def test_a_planted_feature_map_is_used_everywhere(

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from eigenoptions._checks import check_settings, whole
-from eigenoptions.discovery.methods import Method
+from eigenoptions.discovery.methods import Method, from_samples_only
 from eigenoptions.discovery.methods import method as declared
-from eigenoptions.discovery.methods import methods as method_names
 from eigenoptions.mdp import MDP, Transitions, maze
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import solve
@@ -223,20 +222,17 @@ def _sampled(
     """Options of samples, or of an environment that is sampled."""
     from eigenoptions.discovery.samples import from_samples, from_transitions
 
-    if not method.samples:
-        names = ", ".join(name for name in method_names() if declared(name).samples)
-        raise ValueError(
-            f"from samples only these methods work: {names}, not {method.name!r}; make an MDP first"
-        )
+    from_samples_only(method)
     if method.name != "eigen":
         settings["method"] = method
     source = found.data
     if isinstance(source, str | MDP) or callable(source) or hasattr(source, "step"):
         settings["progress"] = _share(settings["progress"], 0, 100)
         return from_samples(source, n_options, **settings)
-    for name in ("rng", "progress"):
-        # These concern the collection of samples, which are there already.
-        settings.pop(name)
+    # Samples are there already, so there is no progress, and only a method can draw.
+    settings.pop("progress")
+    if method.name == "eigen":
+        settings.pop("rng")
     return from_transitions(source, n_options, **settings)
 
 

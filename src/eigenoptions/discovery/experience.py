@@ -123,12 +123,15 @@ class TableExperience:
         n_options: int | None = None,
         *,
         gamma: float | None = None,
+        at_most: bool = False,
+        rng: int | np.random.Generator = 0,
         provenance: dict[str, Any] | None = None,
         **settings: Any,
     ) -> OptionSet:
         """Options of the sampled MDP by another method, which knows only the states that were seen.
 
-        A method with a setting `visits` is given the number of visits of each state.
+        A method with a setting `visits` is given the number of visits of each state. With `at_most`, there are fewer
+        options where the method has not so many.
 
         >>> from eigenoptions.discovery.methods import method
         >>> past = TableExperience(9, 2)
@@ -146,7 +149,13 @@ class TableExperience:
             per_row = np.asarray(self.counts.sum(axis=1)).ravel()
             settings["visits"] = per_row.reshape(self.n_states, -1).sum(axis=1)
         inside = {name: self._restricted(value, states) for name, value in settings.items()}
-        found = method.purposes(known, n_options, np.random.default_rng(0), **inside)
+        generator = np.random.default_rng(rng)
+        try:
+            found = method.purposes(known, n_options, generator, **inside)
+        except ValueError:
+            if not at_most:
+                raise
+            found = method.purposes(known, None, generator, **inside)[:n_options]
         gamma = method.default_gamma(known) if gamma is None else gamma
         about = {"method": method.name, "source": "samples", "transitions": self.n_transitions}
         purposes = [self._lifted(p, states) for p in found]

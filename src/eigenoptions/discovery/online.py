@@ -7,6 +7,7 @@ graphs." `cycle` does it on any environment.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 
 from eigenoptions._checks import whole
 from eigenoptions.discovery.experience import Experience, TableExperience
+from eigenoptions.discovery.methods import from_samples_only
+from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.samples import begin, opened
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
@@ -61,6 +64,7 @@ def cycle(
     n_options: int = 16,
     steps: int = 1000,
     rounds: int | None = None,
+    method: str = "eigen",
     features: str | Map | None = None,
     option_chance: float | None = 0.05,
     rng: int | np.random.Generator = 0,
@@ -78,6 +82,8 @@ def cycle(
         Primitive steps per round. In a table the walk continues where it was; other environments are reset each round.
     rounds
         Number of rounds; None: no limit.
+    method
+        One of `methods` that work from samples; others than ``"eigen"`` need states that are numbered.
     features, rng
         As in `discover`.
     option_chance
@@ -85,7 +91,8 @@ def cycle(
         the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
         between ends of the known part, and less is seen than without options (see ``examples/exploration.py``).
     settings
-        `n_envs` and `max_episode_steps` as in `envs.collect`; the others as in `from_transitions`.
+        `n_envs` and `max_episode_steps` as in `envs.collect`; the others as in `from_transitions`, or those of the
+        method.
 
     Examples
     --------
@@ -102,6 +109,8 @@ def cycle(
     whole("steps", steps)
     if rounds is not None:
         whole("rounds", rounds)
+    if method != "eigen":
+        settings["method"] = from_samples_only(declared(method))
     generator, limit = np.random.default_rng(rng), settings.pop("max_episode_steps", None)
     past: Experience | None = None
     options: Any = None
@@ -123,5 +132,19 @@ def cycle(
                     past.coords = about.coords
             past.add(batch)
             if len(past.gram):
-                options = replace(past.options(n_options, at_most=True, **settings), **stored)
+                options = _options(past, n_options, generator, settings)
+                options = options if options is None else replace(options, **stored)
             yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
+
+
+def _options(
+    past: Experience, n_options: int, rng: np.random.Generator, settings: dict[str, Any]
+) -> OptionSet | LinearOptionSet | None:
+    """Options of what was seen so far; None where the method finds none in it, such as a doorway."""
+    if "method" not in settings:
+        return past.options(n_options, at_most=True, **settings)
+    assert isinstance(past, TableExperience)
+    rest = {k: v for k, v in settings.items() if k != "method"}
+    with suppress(ValueError):
+        return past.options_by(settings["method"], n_options, at_most=True, rng=rng, **rest)
+    return None

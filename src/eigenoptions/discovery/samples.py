@@ -71,7 +71,7 @@ def from_transitions(
         Entries to record in the set beside the settings.
     settings
         `both_signs` (True) and `skip_zero` (True); or `method`, a `Method` other than eigenoptions where states are
-        numbered, and its settings. With features also `policy` (``"learned"`` or ``"look-ahead"``),
+        numbered, its settings, and `rng`, its seed. With features also `policy` (``"learned"`` or ``"look-ahead"``),
         `basis` and the settings of `options.fitted.FitSettings`, `whiten`, `cells` and `each` of `FeatureExperience`,
         and those of a map that is given by name: `order`, `tiles` and so on.
 
@@ -116,7 +116,7 @@ def begin(
         own = ("steps", "features", *COLLECTION_SETTINGS)
         check_settings("discovery from samples", rest, (*past.option_settings, *names), own)
     elif isinstance(past, TableExperience):
-        check_settings(f"method {method.name!r}", rest, (*method.settings, "method"))
+        check_settings(f"method {method.name!r}", rest, (*method.settings, "method", "rng"))
     else:
         raise ValueError(
             f"from samples, method {method.name!r} needs states that are numbered, but these have features: "
@@ -159,6 +159,9 @@ def from_samples(
     from eigenoptions.envs import stream
 
     how: dict[str, Any] = {name: settings.pop(name, None) for name in COLLECTION_SETTINGS}
+    if "method" in settings:
+        # A child of a generator, so that the samples do not depend on it.
+        settings["rng"] = rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else rng
     with opened(env, **how) as about:
         stored = about.stored(features)
         # Workers create their own copies, so they are given the source.

@@ -19,6 +19,7 @@ from eigenoptions.plots.figures import pvfs as pvfs
 from eigenoptions.plots.figures import save as save
 from eigenoptions.plots.figures import svg as svg
 from eigenoptions.plots.lines import curve_panel as curve_panel
+from eigenoptions.plots.lines import line_style as line_style
 from eigenoptions.plots.lines import point_panel as point_panel
 from eigenoptions.plots.panels import Panel as Panel
 from eigenoptions.plots.panels import maze_panel as maze_panel

@@ -147,7 +147,8 @@ def line_style(i: int) -> dict[str, Any]:
     >>> line_style(1)
     {'color': '#d55e00', 'linestyle': '--'}
     """
-    return {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[i % len(DASHES)]}
+    # From the eighth on, colours come with other dashes.
+    return {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[(i + i // len(CYCLE)) % len(DASHES)]}
 
 
 def _lines(name: str, y: ArrayLike, at: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eigenoptions._checks import nearest
 from eigenoptions.mdp import MDP
@@ -40,6 +43,10 @@ class Method:
         Whether `discover` also accepts samples with this method.
     needs_rewards
         Whether it works on an MDP with rewards only.
+    max_states
+        Most states for which it is practical, if it holds dense arrays of states by states; the arena tries no more.
+    explore
+        For methods that explore on their own: ``explore(mdp, rng)`` yields the states entered, one array per round.
     summary
         One line for help texts.
 
@@ -60,6 +67,8 @@ class Method:
     n_options: int | None = 8
     samples: bool = False
     needs_rewards: bool = False
+    max_states: int | None = None
+    explore: Callable[..., Iterator[NDArray[np.int64]]] | None = None
     summary: str = ""
 
     def __post_init__(self) -> None:
@@ -122,6 +131,20 @@ def method(name: str) -> Method:
             return declared
     hint = nearest(name, methods())
     raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{hint and f': {hint}'}")
+
+
+def from_samples_only(chosen: Method) -> Method:
+    """The method itself; ValueError where it does not work from samples.
+
+    >>> from_samples_only(method("covering")).name
+    'covering'
+    """
+    if not chosen.samples:
+        names = ", ".join(name for name in methods() if method(name).samples)
+        raise ValueError(
+            f"method {chosen.name!r} does not work from samples: make an MDP first, or choose one of {names}"
+        )
+    return chosen
 
 
 def _files() -> list[str]:

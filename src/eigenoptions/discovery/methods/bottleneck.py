@@ -109,5 +109,6 @@ METHOD = Method(
     purposes=purposes,
     gamma=far_sighted,
     n_options=None,
+    samples=True,
     summary="shortest paths to the doorways of each room",
 )

@@ -31,11 +31,15 @@ SR_GAMMA, STEP_SIZE, SWEEPS = 0.99, 0.1, 10
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """State of a `rod_cycle` after a round: primitive steps so far, ``(S,)`` states seen, and the options so far."""
+    """State of a `rod_cycle` after a round.
+
+    Primitive steps so far, ``(S,)`` states seen, the options so far, and ``(round_steps,)`` states entered now.
+    """
 
     steps: int
     seen: NDArray[np.bool_]
     options: OptionSet
+    entered: NDArray[np.int64]
 
 
 def options(
@@ -116,12 +120,19 @@ def rod_cycle(
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         new = replace(solve(past.mdp(), purpose, gamma), state_space="")
         made = new if made is None else made + new
-        yield Round(i * round_steps, past.seen.copy(), made)
+        yield Round(i * round_steps, past.seen.copy(), made, batch.next_obs)
+
+
+def entered(mdp: MDP, rng: int | np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """The states that the cycle enters, round by round."""
+    return (found.entered for found in rod_cycle(mdp, rng=rng))
 
 
 METHOD = Method(
     "covering-eigen",
     options=options,
     gamma=0.99,
+    max_states=1_000,
+    explore=entered,
     summary="found while exploring: each option leads away from what was visited so far",
 )

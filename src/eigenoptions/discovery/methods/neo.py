@@ -106,5 +106,6 @@ METHOD = Method(
     "neo",
     purposes=purposes,
     samples=True,
+    max_states=4_000,
     summary="eigenvectors of the directed graph that point to seldom visited states",
 )

@@ -18,4 +18,10 @@ def purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[
     return [Purpose((np.arange(n) == s).astype(np.float64), goal=s) for s in drawn]
 
 
-METHOD = Method("random", purposes=purposes, gamma=far_sighted, summary="shortest paths to random states")
+METHOD = Method(
+    "random",
+    purposes=purposes,
+    gamma=far_sighted,
+    samples=True,
+    summary="shortest paths to random states",
+)

@@ -95,6 +95,7 @@ METHOD = Method(
     "reward-aware",
     purposes=purposes,
     samples=True,
+    max_states=4_000,
     needs_rewards=True,
     summary="paths to distant states that avoid costly states; needs rewards",
 )

@@ -76,5 +76,6 @@ METHOD = Method(
     "successor-goals",
     purposes=purposes,
     samples=True,
+    max_states=4_000,
     summary="paths to landmarks, the centres of clusters of successor representations",
 )

@@ -1,0 +1,190 @@
+"""The page of the contest of methods: rankings, tables, curves, maps, and what each method is good and bad at."""
+
+from __future__ import annotations
+
+from html import escape
+from math import inf, isfinite
+from typing import Any
+
+from eigenoptions import plots
+from eigenoptions.discovery.methods import method as declared
+from eigenoptions.experiments.arena.domains import DOMAINS, build
+from eigenoptions.experiments.arena.jobs import NONE
+from eigenoptions.experiments.arena.pictures import curves, option_map
+from eigenoptions.experiments.arena.ranking import MEASURES, Measure, Value, character, ranking, ranks
+from eigenoptions.experiments.experiment import Results, Settings
+from eigenoptions.experiments.page import duration, inline, sheet
+
+TITLE = "Arena: methods of option discovery"
+
+
+def page(results: Results, settings: Settings, seconds: float, origin: dict[str, Any]) -> str:
+    """HTML of the whole page."""
+    n = len(results["methods"]) - 1
+    cores = f"{origin['cores']} core{'s' * (origin['cores'] != 1)}"
+    shown = [m for m in MEASURES if ranking(results, m)]
+    body = f"""<header>
+<h1>{TITLE}</h1>
+<p>{n} ways to discover options on the same {len(results["domains"])} domains, by <code>eigenoptions arena</code>.
+Every method is one file in <code>discovery/methods</code>; a new one takes part without another line.</p>
+<p class="facts">Computed in <b>{duration(seconds)}</b> by {escape(origin["engine"])} on {cores}, {origin["date"]}.
+Data: <a href="data/rows.csv">rows.csv</a>, <a href="data/learning.csv">learning.csv</a>,
+<a href="data/online.csv">online.csv</a>, <a href="data/discovery.csv">discovery.csv</a>,
+<a href="data/ranking.csv">ranking.csv</a>.</p>
+</header>
+<main>
+<section id="ranking"><h2>Ranking</h2>
+<p>Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as
+<i>{NONE}</i>, primitive actions alone, which is ranked too.</p>
+{_ranking(results, shown)}
+</section>
+<section id="words"><h2>What each method is good and bad at</h2>
+<p>Sentences and numbers are computed from the results; maps show the first options.</p>
+{"".join(_card(results, name) for name in results["methods"] if name != NONE)}
+</section>
+<section id="measures"><h2>Every measure, every domain</h2>
+<p>The darker, the better on that domain. Where randomness enters, the interval stands below the value.</p>
+{"".join(_table(results, m) for m in shown)}
+</section>
+<section id="curves"><h2>Diffusion time over the number of options</h2>
+<h3>At the best chance of an option</h3>{_figure(results, "best")}
+<h3>Uniform choice over actions and options, as in the paper</h3>{_figure(results, "uniform")}
+</section>
+<section id="domains"><h2>Domains</h2>{_domains(results)}</section>
+<section id="protocol"><h2>Protocol</h2>{_protocol(settings)}</section>
+</main>"""
+    return sheet(TITLE, body)
+
+
+def number(x: float) -> str:
+    """A value of a table in three digits.
+
+    >>> number(267.7), number(1.1e6), number(0.0123), number(float("inf"))
+    ('268', '1.1e6', '0.0123', 'never')
+    """
+    if x == inf:
+        return "never"
+    if abs(x) >= 1e5:
+        return f"{x:.1e}".replace("e+0", "e").replace("e+", "e")
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
+
+
+def _ranking(results: Results, shown: list[Measure]) -> str:
+    """One table of mean ranks, methods in the order of the first measure."""
+    orders = [ranking(results, m) for m in shown]
+    first = [name for name, _, _ in orders[0]]
+    names = first + [n for n in results["methods"] if n not in first]
+    heads = "".join(f"<th>{escape(m.name)}</th>" for m in shown)
+    rows = ""
+    for name in names:
+        cells = ""
+        for order in orders:
+            by = {other: rank for other, rank, _ in order}
+            places = [other for other, _, _ in order]
+            cells += _cell(f"{by[name]:.1f}", places.index(name), len(places)) if name in by else "<td></td>"
+        rows += f"<tr><th>{_name(name)}</th>{cells}</tr>\n"
+    return _heat(f"<th>method</th>{heads}", rows)
+
+
+def _table(results: Results, measure: Measure) -> str:
+    """Values of one measure by method and domain."""
+    values, places = measure.values(results), ranks(results, measure)
+    domains = [d for d in results["domains"] if any(key[1] == d for key in values)]
+    rows = ""
+    for name, _, ratio in ranking(results, measure):
+        cells = ""
+        for j, domain in enumerate(domains):
+            value = values.get((name, domain))
+            known = sum(row[j] == row[j] for row in places.values())
+            text = "" if value is None else _value(value)
+            cells += _cell(text, places[name][j] - 1, known) if text else '<td class="none">no options</td>'
+        mean = "" if ratio != ratio else f"{ratio:.2g}"
+        rows += f"<tr><th>{_name(name)}</th>{cells}<td>{mean}</td></tr>\n"
+    heads = "".join(f"<th>{escape(d)}</th>" for d in domains)
+    unit = f" ({measure.unit})" if measure.unit else ""
+    last = "<th>of none</th>" if measure.against_none else "<th></th>"
+    return (
+        f"<h3>{escape(measure.name[0].upper() + measure.name[1:] + unit)}</h3><p>{escape(measure.about)}</p>"
+        f"{_heat(f'<th>method</th>{heads}{last}', rows)}\n"
+    )
+
+
+def _heat(heads: str, rows: str) -> str:
+    return f'<div class="wide"><table class="heat"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _value(value: Value) -> str:
+    spread = isfinite(value.low) and value.low != value.high
+    return number(value.mean) + (
+        f"<small>{number(value.low)} to {number(value.high)}</small>" if spread else ""
+    )
+
+
+def _cell(text: str, place: float, among: int) -> str:
+    """A cell whose shade is its place: full for the best, none for the second half."""
+    shade = max(0.0, 1.0 - 2.0 * place / max(among - 1, 1)) if place == place else 0.0
+    best = ' class="best"' if place == 0 else ""
+    return f'<td{best} style="--h:{shade:.2f}">{text}</td>'
+
+
+def _name(name: str) -> str:
+    return f"<i>{NONE}</i>" if name == NONE else f'<a href="#{escape(name)}">{escape(name)}</a>'
+
+
+def _card(results: Results, name: str) -> str:
+    """Summary, maps and sentences of one method."""
+    summary = declared(name).summary
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in character(results, name))
+    return (
+        f'<article id="{escape(name)}"><h3>{escape(name)}</h3><p class="facts">{escape(summary)}</p>'
+        f"{_maps(results, name)}{sentences}</article>\n"
+    )
+
+
+def _maps(results: Results, name: str) -> str:
+    """The first options on the domain that shows the method best, of those with a map."""
+    drawn = {d: p for d, p in results["pictures"].get(name, {}).items() if build(d).coords is not None}
+    wanted = ("costly",) if declared(name).needs_rewards else ("four-rooms",)
+    domain = next((d for d in (*wanted, *results["domains"]) if d in drawn), None)
+    if domain is None:
+        return ""
+    coords, found = build(domain).coords, drawn[domain]
+    assert coords is not None
+    maps = "".join(
+        f"<figure>{option_map(coords, row, stops, f'{name} {label} on {domain}')}"
+        f"<figcaption>{escape(label)}</figcaption></figure>"
+        for row, stops, label in zip(found["policy"], found["stops"], found["labels"], strict=True)
+    )
+    return f'<div class="maps">{maps}</div>'
+
+
+def _figure(results: Results, how: str) -> str:
+    drawn = inline(plots.svg(curves(results, how)), how, f"diffusion time, {how}")
+    return f'<figure><div class="sheet">{drawn}</div></figure>'
+
+
+def _domains(results: Results) -> str:
+    rows = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(DOMAINS[name].about)}; {build(name).n_states:,} states</dd></div>"
+        for name in results["domains"]
+    )
+    return f"<dl>{rows}</dl>"
+
+
+def _protocol(settings: Settings) -> str:
+    m, e, c = settings["measure"], settings["estimate"], settings["cover"]
+    lines = (
+        f"Diffusion times are exact up to {m['exact_states']} states. Beyond, they are means of {e['walks']} walks "
+        f"that touch every state, at the best of the chances {', '.join(map(str, e['chances']))}; the chance is chosen "
+        "on other walks.",
+        f"Methods that draw random numbers are run with {len(settings['seeds'])} seeds: the table shows the median, "
+        "the lowest and the highest. Whether a method draws is found by comparing the options of two seeds.",
+        f"Q-learning follows the paper: {m['episodes']} episodes from the domain's start, each of at most as many "
+        f"steps as there are states, {m['runs']} runs for each of {m['goals']} goals, the same for all methods.",
+        f"Online: one walk from the start that never restarts, at most {c['longest']} steps per state; each round has "
+        f"twice as many steps as there are states (at least 100), and is followed by a new discovery of at most "
+        f"{c['online']} options from all transitions so far; chance of an option {c['chance']}. covering-eigen runs "
+        "its own cycle instead: rounds of 100 steps, each from the start, and one more option per round.",
+        "Every method has its default settings, which were not tuned on these domains.",
+    )
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
