@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eigenoptions.discovery.methods import methods as methods
     from eigenoptions.discovery.online import cycle as cycle
     from eigenoptions.discovery.samples import gather as gather
+    from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
@@ -62,7 +63,7 @@ _NAMES = {
     "options.reader": ("load_options", "load_linear_options"),
     "discovery": ("discover",),
     "discovery.methods": ("methods",),
-    "envs": ("from_env", "collect", "OptionsWrapper", "run_options"),
+    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "run_options"),
     "spectra.gram": ("Gram",),
     "discovery.samples": ("gather",),
     "options.linear": ("LinearOption", "LinearOptionSet"),

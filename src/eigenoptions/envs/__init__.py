@@ -12,8 +12,9 @@ from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
 from eigenoptions.envs.running import run_options
-from eigenoptions.envs.spaces import OptionsSpace
+from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
 from eigenoptions.envs.tables import Numbered, StateLimitReached, from_env
+from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper, PrimitiveStep
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "load_transitions",
     "CollectionStopped",
     "OptionsWrapper",
+    "OptionsVectorWrapper",
     "OptionsSpace",
+    "OptionsVectorSpace",
     "PrimitiveStep",
     "run_options",
 ]

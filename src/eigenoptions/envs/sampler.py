@@ -14,6 +14,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, whole
+from eigenoptions.envs.batch import one
 from eigenoptions.envs.mazes import MazeVectorEnv
 from eigenoptions.envs.tables import count_actions, known_mdp
 from eigenoptions.envs.wrapper import check_options
@@ -196,7 +197,7 @@ class OptionWalk:
         if self.table is not None:
             actions[on] = self.table[self.running[on], obs[on]]
         else:
-            actions[on] = [self.begun[j].act(_one(obs, j)) for j in on]
+            actions[on] = [self.begun[j].act(one(obs, j)) for j in on]
         idle = np.flatnonzero(actions < 0)
         if len(idle):
             moves = self._moves(obs, idle)
@@ -204,7 +205,7 @@ class OptionWalk:
             self.running[idle] = np.maximum(chosen, -1)
             if self.table is None:
                 for j, o in zip(idle[chosen >= 0], chosen[chosen >= 0], strict=True):
-                    self.begun[j] = begun(self.each[o], rng, _one(obs, j))
+                    self.begun[j] = begun(self.each[o], rng, one(obs, j))
             actions[idle] = np.where(
                 chosen < 0, chosen + self.n_actions, moves[np.arange(len(idle)), np.maximum(chosen, 0)]
             )
@@ -214,7 +215,7 @@ class OptionWalk:
         """Action of every option in the idle copies ``(copies, n)``, negative where it may not start."""
         if self.table is not None:
             return np.asarray(self.table[:, obs[idle]].T)
-        batch = (_one(obs, j) for j in idle)
+        batch = (one(obs, j) for j in idle)
         if hasattr(self.options, "choices"):
             # Sets compute the features, or the look ahead, of an observation once for all options.
             return np.array([self.options.choices(here) for here in batch], dtype=np.int64)
@@ -324,13 +325,6 @@ def _empty(count: int, like: NDArray[Any]) -> Transitions:
     shape = (count, *like.shape[1:])
     obs, next_obs = np.empty(shape, like.dtype), np.empty(shape, like.dtype)
     return Transitions(obs, np.empty(count, np.int64), next_obs, np.empty(count, np.bool_))
-
-
-def _one(obs: Any, j: Any) -> Any:
-    """Observation j of a batch."""
-    if isinstance(obs, dict):
-        return {k: _one(v, j) for k, v in obs.items()}
-    return tuple(_one(v, j) for v in obs) if isinstance(obs, tuple) else obs[j]
 
 
 def _identity(part: Any) -> str | None:

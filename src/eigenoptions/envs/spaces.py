@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from eigenoptions.options.walks import checked_chance
@@ -80,3 +80,73 @@ class OptionsSpace(Discrete[np.int64]):
     def __repr__(self) -> str:
         first = self.n_primitive
         return f"OptionsSpace({first}, {int(self.n) - first}, option_chance={self.option_chance})"
+
+
+class OptionsVectorSpace(MultiDiscrete):
+    """Actions of the copies of a vector environment, ``(n_envs,)``: each is sampled as by `OptionsSpace`.
+
+    Equal to the `MultiDiscrete` of the same sizes.
+
+    Parameters
+    ----------
+    n_primitive, n_options, n_envs
+        Number of primitive actions, of options, and of copies.
+    option_chance, seed
+        As in `OptionsSpace`.
+
+    Attributes
+    ----------
+    source
+        Function that gives the masks ``(n_envs, n)`` of the choices possible now, or None for all; the environment
+        sets it.
+
+    Examples
+    --------
+    >>> space = OptionsVectorSpace(4, 8, n_envs=1000, option_chance=0.05, seed=0)
+    >>> bool(30 < (space.sample() >= 4).sum() < 70)
+    True
+    >>> space == MultiDiscrete([12] * 1000)
+    True
+    """
+
+    def __init__(
+        self,
+        n_primitive: int,
+        n_options: int,
+        n_envs: int,
+        option_chance: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.n_primitive, self.n = n_primitive, n_primitive + n_options
+        self.option_chance = checked_chance(option_chance)
+        self.source: Callable[[], NDArray[np.int8] | None] | None = None
+        super().__init__([self.n] * n_envs, seed=seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
+        """Draw an action or an option per copy, among those that the masks ``(n_envs, n)`` allow.
+
+        With a `probability` this is `MultiDiscrete.sample`.
+        """
+        if probability is not None:
+            return super().sample(mask, probability)
+        n_envs, first = len(self.nvec), self.n_primitive
+        if mask is None and self.source is not None:
+            mask = self.source()
+        allowed = np.ones((n_envs, self.n), np.int8) if mask is None else np.asarray(mask)
+        if allowed.shape != (n_envs, self.n):
+            raise ValueError(f"masks must have shape {(n_envs, self.n)}, got {allowed.shape}")
+        # The largest of the random numbers of the allowed choices; the kind that is drawn, if allowed, gets 1 more.
+        keys = self.np_random.random((n_envs, self.n)) * allowed
+        if self.option_chance is not None:
+            use = self.np_random.random(n_envs) < self.option_chance
+            keys[:, :first] += ~use[:, None] * allowed[:, :first]
+            keys[:, first:] += use[:, None] * allowed[:, first:]
+        return np.asarray(keys.argmax(axis=1), dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def __repr__(self) -> str:
+        n_options = self.n - self.n_primitive
+        chance = f"option_chance={self.option_chance}"
+        return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={len(self.nvec)}, {chance})"

@@ -143,7 +143,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.mode = one_of("mode", mode, MODES)
         self.max_duration = whole("max_duration", max_duration)
         self.n_primitive = count_actions(env)
-        _check_fit(env, options, self.n_primitive, mapped=state is not None)
+        mdp = known_mdp(env) if isinstance(options, OptionSet) and options.state_space else None
+        check_fit(options, self.n_primitive, None if state else env.observation_space, mdp)
         self.options = options
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
         self._space.source = self._known_mask
@@ -391,10 +392,7 @@ def _rows(options: OptionSet | Sequence[Any], stop: int, state: Callable[[Any], 
         # Bytes are read as fast as a list and take an eighth of its memory.
         rows = [row.astype(np.uint8).tobytes() for row in table] if stop < 256 else table.tolist()
         return rows if state is None else [_Mapped(row, state) for row in rows]
-    each = list(options)
-    if not all(callable(getattr(option, "act", None)) for option in each):
-        raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
-    return [_Acting(option, state, stop) for option in each]
+    return [_Acting(option, state, stop) for option in options]
 
 
 def _masks(options: OptionSet | Sequence[Any], n_primitive: int) -> list[NDArray[np.int8]] | None:
@@ -414,28 +412,29 @@ def _unchecked(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     return env
 
 
-def _check_fit(
-    env: gym.Env[Any, Any], options: OptionSet | Sequence[Any], n_actions: int, mapped: bool
+def check_fit(
+    options: OptionSet | Sequence[Any], n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None
 ) -> None:
-    """Raise ValueError where options were made for another environment; `mapped`: they do not see observations."""
+    """Raise ValueError where options of any kind were made for another environment; see `check_options`."""
     if not hasattr(options, "__len__"):
         raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
     if len(options) == 0:
         raise ValueError("there are no options: discover at least one")
     if isinstance(options, OptionSet):
-        space = None if mapped else env.observation_space
-        check_options(options, n_actions, space, known_mdp(env) if options.state_space else None)
+        check_options(options, n_actions, space, mdp)
         return
+    if not all(callable(getattr(option, "act", None)) for option in options):
+        raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
     theirs = getattr(options, "n_actions", n_actions)
     if theirs != n_actions:
         raise ValueError(
             f"options of another environment: they choose among {theirs} actions, this one has {n_actions}; "
             "discover options here"
         )
-    if hasattr(options, "potential") and not mapped:
+    if hasattr(options, "potential") and space is not None:
         # Their features must accept an observation.
         try:
-            options.potential(np.asarray(env.observation_space.sample())[None], 1)
+            options.potential(np.asarray(space.sample())[None], 1)
         except (ValueError, TypeError) as error:
             raise ValueError(f"options of another environment: {error}; discover options here") from None
 

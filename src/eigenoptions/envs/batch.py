@@ -1,0 +1,115 @@
+"""Options in the copies of a vector environment: the action of each at a batch of observations, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.stopping import Running, begun
+
+Ints = NDArray[np.integer[Any]]
+
+
+class OptionBatch:
+    """Options that act in B copies of an environment, at most one per copy at a time.
+
+    Parameters
+    ----------
+    options
+        An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``.
+    n_envs
+        Number of copies B.
+    state
+        Function from a batch of observations to the options' inputs; None: they act on the observations.
+
+    Examples
+    --------
+    >>> batch = OptionBatch(OptionSet(np.array([[1, 1, -1], [-1, 3, 3]]), 4), n_envs=2)
+    >>> batch.offers(np.array([0, 2])).tolist()
+    [[1, -1], [-1, 3]]
+    """
+
+    def __init__(
+        self,
+        options: OptionSet | Sequence[Any],
+        n_envs: int,
+        state: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.options, self.n_envs, self.state = options, n_envs, state
+        self.table: Ints | None = None
+        if isinstance(options, OptionSet):
+            # Small numbers: the rows of a batch are gathered in every step.
+            kind = np.int8 if options.n_actions < 128 else np.int32
+            self.table = np.ascontiguousarray(options.policy.T.astype(kind))
+        self.at_once = isinstance(options, LinearOptionSet)
+        self.each = [] if self.table is not None or self.at_once else list(options)
+        self.patience = getattr(options, "patience", None) if self.at_once else None
+        self.stop_chance = float(getattr(options, "stop_chance", 0.0)) if self.at_once else 0.0
+        self.guarded = bool(self.each) or self.patience is not None or self.stop_chance > 0
+        # What runs in each copy: for objects the execution, for a set its highest potential and the steps since.
+        self.begun: list[Any] = [None] * n_envs
+        self.best = np.full(n_envs, -np.inf)
+        self.since = np.zeros(n_envs, dtype=np.int64)
+
+    def offers(self, obs: Any) -> Ints:
+        """``(B, n)`` the action of every option in every copy, negative where it stops and may not start."""
+        seen = obs if self.state is None else self.state(obs)
+        if self.table is not None:
+            return self._rows(seen)
+        if self.at_once:
+            return np.ascontiguousarray(self.options.actions(seen, self.n_envs).T)  # type: ignore[union-attr]
+        return np.array([[option.act(one(seen, b)) for option in self.each] for b in range(self.n_envs)])
+
+    def _rows(self, states: Any) -> Ints:
+        assert self.table is not None
+        if self.state is not None:
+            # A wrong number must not read another entry.
+            states = np.asarray(states)
+            low, high = int(states.min()), int(states.max())
+            if states.shape != (self.n_envs,) or low < 0 or high >= len(self.table):
+                raise ValueError(
+                    f"state= must give {self.n_envs} numbers in 0..{len(self.table) - 1}, "
+                    f"got {states.shape} in {low}..{high}"
+                )
+        rows: Ints = self.table.take(states, axis=0)
+        return rows
+
+    def begin(self, chosen: Ints, obs: Any, rng: np.random.Generator) -> None:
+        """Note that the options `chosen (B,)` begin at these observations (-1: none begins in this copy)."""
+        copies = np.flatnonzero(chosen >= 0)
+        if not len(copies):
+            return
+        seen = obs if self.state is None else self.state(obs)
+        for b in copies.tolist() if self.each else ():
+            self.begun[b] = begun(self.each[chosen[b]], rng, one(seen, b))
+        if self.patience is not None:
+            heights = self.options.potential(seen, self.n_envs)  # type: ignore[union-attr]
+            self.best[copies], self.since[copies] = heights[chosen[copies], copies], 0
+
+    def halted(self, running: Ints, obs: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """``(B,)`` where a guard ends the option that runs (-1: none) after a step to these observations."""
+        seen = obs if self.state is None else self.state(obs)
+        halted = np.zeros(self.n_envs, dtype=np.bool_)
+        for b in np.flatnonzero(running >= 0).tolist() if self.each else ():
+            halted[b] = isinstance(self.begun[b], Running) and not self.begun[b].goes_on(one(seen, b))
+        if self.patience is not None:
+            heights = self.options.potential(seen, self.n_envs)  # type: ignore[union-attr]
+            height = heights[running, np.arange(self.n_envs)]
+            self.since = np.where(height > self.best, 0, self.since + 1)
+            self.best = np.maximum(self.best, height)
+            halted |= self.since >= self.patience
+        if self.stop_chance:
+            halted |= rng.random(self.n_envs) < self.stop_chance
+        return halted & (running >= 0)
+
+
+def one(obs: Any, j: Any) -> Any:
+    """Observation j of a batch."""
+    if isinstance(obs, dict):
+        return {k: one(v, j) for k, v in obs.items()}
+    return tuple(one(v, j) for v in obs) if isinstance(obs, tuple) else obs[j]

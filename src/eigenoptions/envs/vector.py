@@ -1,0 +1,249 @@
+"""`OptionsVectorWrapper`: options as extra actions in every copy of a vector environment (paper, Section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Dict, Discrete
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from eigenoptions._checks import number, one_of, whole
+from eigenoptions.envs.batch import OptionBatch
+from eigenoptions.envs.sampler import mdp_of
+from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
+from eigenoptions.envs.tables import count_actions
+from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE, check_fit
+from eigenoptions.options import OptionSet
+
+# Steps for which random actions are drawn at a time: one draw costs as much as a step.
+DRAWS = 64
+
+
+class OptionsVectorWrapper(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
+    """Options as extra actions in every copy of a `gymnasium.vector` environment, in one batch call per step.
+
+    Every call of `step` takes one primitive step in each copy. Options have different lengths, so decisions end at
+    different steps: ``infos["complete"]`` marks the copies where one has just ended. While an option runs in a copy,
+    its mask allows nothing else, and whatever action is given, the option continues. The result of a complete decision
+    is the one of `OptionsWrapper`.
+
+    * ``"call-and-return"``: the reward is 0 while an option runs; with its last step come the discounted reward,
+      duration and discount of the whole decision.
+    * ``"step"``: rewards and discounts are those of primitive steps, and the observation is
+      ``{"observation": obs, "option": j}`` with j = 0, or i + 1 while option i runs.
+
+    All three autoreset modes of Gymnasium work. Under ``NEXT_STEP`` the row after an end is a reset: its duration is 0
+    and ``complete`` is False. Under ``SAME_STEP`` the last observation of an episode is in ``infos["final_obs"]``.
+
+    Parameters
+    ----------
+    env
+        The vector environment, with a time limit of its own if there shall be one: it counts primitive steps.
+    options
+        An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``, which act one copy at a time.
+    gamma, mode, max_duration, option_chance
+        As in `OptionsWrapper`.
+    state
+        Function from a *batch* of observations to the options' inputs; None: options act on the observations.
+
+    Notes
+    -----
+    Entries of the infos, one per copy: ``complete``, ``choice`` and ``begin_obs`` (the action of the decision and the
+    observation it was made at; ``begin_obs`` only where observations are arrays), ``option`` (-1 for a primitive
+    action), ``duration``, ``discount``, ``primitive_return``, ``unavailable``, ``cut`` and ``action_mask``. A replay
+    buffer takes the rows ``infos["complete"]`` of ``begin_obs, choice, reward, obs, discount``.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> import gymnasium as gym
+    >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
+    >>> envs = OptionsVectorWrapper(gym.make_vec("eigenoptions/FourRooms-v0", num_envs=3), options)
+    >>> obs, infos = envs.reset(seed=0)
+    >>> infos["action_mask"].shape
+    (3, 8)
+    >>> obs, reward, terminated, truncated, infos = envs.step(np.array([0, 1, 4]))
+    >>> infos["complete"].tolist(), infos["option"].tolist(), infos["duration"].tolist()
+    ([True, True, False], [-1, -1, 0], [1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        env: gym.vector.VectorEnv[Any, Any, Any],
+        options: OptionSet | Sequence[Any],
+        gamma: float = 0.99,
+        mode: str = "call-and-return",
+        *,
+        state: Callable[[Any], Any] | None = None,
+        max_duration: int = 10_000,
+        option_chance: float | None = OPTION_CHANCE,
+    ) -> None:
+        from eigenoptions._kernels.decisions import begin, finish
+
+        super().__init__(env)
+        self.gamma = number("gamma", gamma, "(0, 1]")
+        self.mode = one_of("mode", mode, MODES)
+        self.max_duration = whole("max_duration", max_duration)
+        self.n_primitive = count_actions(env)
+        reset_mode = env.metadata.get("autoreset_mode")
+        if not isinstance(reset_mode, AutoresetMode):
+            raise ValueError(
+                f"the vector environment must name its autoreset mode in metadata, got {reset_mode!r}"
+            )
+        if getattr(options, "model", None) is not None:
+            raise ValueError(
+                "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
+            )
+        mdp = mdp_of(env) if isinstance(options, OptionSet) and options.state_space else None
+        check_fit(options, self.n_primitive, None if state else env.single_observation_space, mdp)
+        self.options = options
+        n = self.num_envs
+        self._batch = OptionBatch(options, n, state)
+        self._single = mode == "step"
+        self._spaces(option_chance)
+        resets = reset_mode == AutoresetMode.NEXT_STEP
+        self._rules: tuple[Any, ...] = (self.gamma, self.max_duration, self._single, resets)
+        # The state of the copies; see `_kernels.decisions`.
+        self._counts, self._sums = np.zeros((3, n), dtype=np.int64), np.zeros((2, n))
+        self._flags = np.zeros((2, n), dtype=np.bool_)
+        self._choice, self._next = self._counts[0], self._counts[1]
+        self._over, self._unavailable = self._flags
+        self._begin: Any = begin
+        self._finish: Any = finish
+        # No option of a table has a guard.
+        self._unhalted = np.zeros(n, dtype=np.bool_)
+        self._rng = np.random.default_rng()
+        self._draws: NDArray[np.int64] = np.empty((0, n), dtype=np.int64)
+        self._drawn = 0
+        self._obs: Any = None
+        self._begin_obs: Any = None
+        self._offers: Any = None
+        self._mask: Any = None
+
+    def _spaces(self, option_chance: float | None) -> None:
+        n, m = self.num_envs, len(self.options)
+        self.single_action_space = OptionsSpace(self.n_primitive, m, option_chance)
+        self.action_space = OptionsVectorSpace(self.n_primitive, m, n, option_chance)
+        self.action_space.source = self._known_mask
+        if self._single:
+            seen = {"observation": self.env.single_observation_space, "option": Discrete(m + 1)}
+            self.single_observation_space = Dict(seen)
+            self.observation_space = batch_space(self.single_observation_space, n)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every copy, or in those of ``options["reset_mask"]`` (bool, ``(B,)``)."""
+        some = None if options is None else options.get("reset_mask")
+        if seed is not None:
+            given = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
+            # A generator of its own: the environment draws the same numbers as without options.
+            self._rng = np.random.default_rng(given or None)
+            self._drawn = len(self._draws)
+        obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        fresh = np.ones(self.num_envs, dtype=np.bool_) if some is None else np.asarray(some, dtype=np.bool_)
+        self._next[fresh] = -1
+        self._over[fresh] = False
+        self._obs = obs
+        self._offers = self._batch.offers(obs)
+        if self._begin_obs is None and isinstance(obs, np.ndarray):
+            self._begin_obs = obs.copy()
+        going = np.flatnonzero(self._next >= 0)
+        mask = np.ones((self.num_envs, self.n_primitive + len(self.options)), dtype=np.int8)
+        mask[:, self.n_primitive :] = self._offers >= 0
+        mask[going] = 0
+        mask[going, self._choice[going]] = 1
+        infos["action_mask"] = self._kept(mask, infos)
+        return self._seen(obs), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Take one primitive step in each copy: that of the option that runs, or of the action given."""
+        n = self.num_envs
+        state = self._counts, self._sums, self._flags
+        if self._obs is None:
+            raise gym.error.ResetNeeded("call reset before step")
+        actions = np.asarray(actions)
+        if actions.shape != (n,) or actions.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions must be {n} whole numbers, got {actions.dtype} of shape {actions.shape}"
+            )
+        self._hold(actions)
+        moves = np.empty(n, dtype=np.int64)
+        wrong = self._begin(*state, self.n_primitive, self._offers, actions, self._random(), moves)
+        if wrong >= 0:
+            last = self.n_primitive + len(self.options) - 1
+            raise ValueError(f"actions must be in 0..{last}, got {actions[wrong]} for copy {wrong}")
+        obs, rewards, terminated, truncated, infos = self.env.step(moves)
+        ended = terminated | truncated
+        self._obs, self._offers = obs, self._batch.offers(obs)
+        halted = self._halted(obs, ended)
+        reals, wholes = np.empty((3, n)), np.empty((2, n), dtype=np.int64)
+        marks = np.empty((2, n), dtype=np.bool_)
+        masks = np.empty((n, self.n_primitive + len(self.options)), dtype=np.int8)
+        found = reals, wholes, marks, masks
+        self._finish(*state, *self._rules, self._offers, rewards, ended, halted, *found)
+        infos["complete"], infos["cut"] = marks
+        infos["option"], infos["duration"] = wholes
+        reward, infos["discount"], infos["primitive_return"] = reals
+        infos["choice"] = self._choice.copy()
+        infos["unavailable"] = self._unavailable.copy()
+        infos["action_mask"] = self._kept(masks, infos)
+        if self._begin_obs is not None:
+            infos["begin_obs"] = self._begin_obs.copy()
+        return self._seen(obs), reward, terminated, truncated, infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """``(B, n_primitive + n_options)`` which actions may be chosen now."""
+        return np.asarray(self._mask, dtype=np.bool_)
+
+    def _hold(self, actions: NDArray[Any]) -> None:
+        """Keep the observations of the decisions that begin now, and begin the executions of options with a guard."""
+        begins = self._next < 0
+        if self._begin_obs is not None:
+            where = begins.reshape((-1,) + (1,) * (self._obs.ndim - 1))
+            np.copyto(self._begin_obs, self._obs, where=where)
+        if self._batch.guarded:
+            option = np.clip(actions - self.n_primitive, -1, len(self.options) - 1)
+            offered = self._offers[np.arange(self.num_envs), option] >= 0
+            self._batch.begin(np.where(begins & offered & (option >= 0), option, -1), self._obs, self._rng)
+
+    def _halted(self, obs: Any, ended: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where a guard ends an option; `finish` has not noted the step yet."""
+        if not self._batch.guarded:
+            return self._unhalted
+        runs = (self._choice >= self.n_primitive) & ~self._unavailable & ~ended
+        return self._batch.halted(np.where(runs, self._choice - self.n_primitive, -1), obs, self._rng)
+
+    def _random(self) -> NDArray[np.int64]:
+        """``(B,)`` random actions, in place of options that may not start."""
+        if self._drawn >= len(self._draws):
+            self._draws = self._rng.integers(self.n_primitive, size=(DRAWS, self.num_envs))
+            self._drawn = 0
+        self._drawn += 1
+        drawn: NDArray[np.int64] = self._draws[self._drawn - 1]
+        return drawn
+
+    def _kept(self, mask: NDArray[np.int8], infos: dict[str, Any]) -> NDArray[np.int8]:
+        """A copy for the caller of the mask, in which the environment's mask of its own actions is the first part."""
+        own = infos.get("action_mask")
+        if own is not None and np.shape(own) == (self.num_envs, self.n_primitive):
+            known = infos.get("_action_mask", True) & (self._next < 0)
+            mask[known, : self.n_primitive] = own[known]
+        self._mask = mask
+        return mask.copy()
+
+    def _known_mask(self) -> Any:
+        """The current masks; None before the first reset."""
+        return self._mask
+
+    def _seen(self, obs: Any) -> Any:
+        """Observations as the agent gets them."""
+        if not self._single:
+            return obs
+        option = np.where(self._next >= 0, self._choice - self.n_primitive + 1, 0)
+        return {"observation": obs, "option": option}
