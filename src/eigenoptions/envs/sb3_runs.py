@@ -1,0 +1,87 @@
+"""Agents of Stable-Baselines3 for `envs.training`: schedules by primitive steps, with and without options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.wrappers import ActionMasker
+from stable_baselines3 import DQN, PPO
+
+from eigenoptions.envs.exploration import Run
+from eigenoptions.envs.sb3 import (
+    OptionsDQN,
+    SMDPDiscounts,
+    SMDPMaskableRolloutBuffer,
+    SMDPRolloutBuffer,
+    prefer_actions,
+)
+
+# A small network for few steps; the same for every way of exploring.
+DQN_SETTINGS = {
+    "learning_rate": 3e-3,
+    "buffer_size": 20_000,
+    "learning_starts": 64,
+    "batch_size": 128,
+    "train_freq": 4,
+    "target_update_interval": 100,
+    "policy_kwargs": {"net_arch": [64]},
+}
+PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
+
+
+class _Paced:
+    """Exploration by the run: its chance by primitive steps, and its repeated actions."""
+
+    run: Run
+
+    def _on_step(self: Any) -> None:
+        super()._on_step()  # type: ignore[misc]
+        self.exploration_rate = self.run.epsilon()
+
+    def predict(self: Any, observation: Any, *args: Any, deterministic: bool = False, **more: Any) -> Any:
+        """The action of the highest value, or one of the run's repeated actions while exploring."""
+        if deterministic or self.run.explore is None:
+            return super().predict(observation, *args, deterministic=deterministic, **more)  # type: ignore[misc]
+        action = self.run.explore(self.exploration_rate)
+        if action is None:
+            return super().predict(observation, *args, deterministic=True, **more)  # type: ignore[misc]
+        return np.array([action]), None
+
+
+class PacedDQN(_Paced, DQN):
+    """DQN whose exploration follows a `Run`."""
+
+
+class PacedOptionsDQN(_Paced, OptionsDQN):
+    """`OptionsDQN` whose exploration follows a `Run`."""
+
+
+def dqn(run: Run) -> Any:
+    """A DQN for a run."""
+    settings = {k: v for k, v in run.settings.items() if k != "explore_share"}
+    kind = PacedDQN if run.option_chance is None else PacedOptionsDQN
+    run.env.action_space.seed(run.seed)
+    agent = kind(
+        "MlpPolicy", run.env, gamma=run.gamma, seed=run.seed, device="cpu", **{**DQN_SETTINGS, **settings}
+    )
+    agent.run = run
+    return agent
+
+
+def ppo(run: Run, maskable: bool = False) -> tuple[Any, Any]:
+    """A PPO for a run, and its callback."""
+    kind: Any = MaskablePPO if maskable else PPO
+    settings = {**PPO_SETTINGS, **run.settings}
+    env = run.env
+    if maskable and run.option_chance is None:
+        n = int(env.action_space.n)  # type: ignore[attr-defined]
+        env = ActionMasker(env, lambda _: np.ones(n, dtype=np.bool_))
+    if run.option_chance is not None:
+        settings["rollout_buffer_class"] = SMDPMaskableRolloutBuffer if maskable else SMDPRolloutBuffer
+    agent = kind("MlpPolicy", env, gamma=run.gamma, seed=run.seed, device="cpu", **settings)
+    if run.option_chance is None:
+        return agent, None
+    prefer_actions(agent, run.option_chance)
+    return agent, SMDPDiscounts()

@@ -1,0 +1,201 @@
+"""The arena of agents as a command: runs, tables, pictures of learning curves and one page."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from eigenoptions import plots
+from eigenoptions._checks import one_of
+from eigenoptions.experiments.arena import Contest, Report
+from eigenoptions.experiments.arena.agents import EXPLORATIONS, SETTINGS, TASKS, claims, left_out, run
+from eigenoptions.experiments.experiment import Claim, Results, Settings
+from eigenoptions.experiments.page import duration, inline, sheet, versions
+from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import Row, column, distinct, tables, where
+from eigenoptions.files import write_bytes
+from eigenoptions.parallel import on_engine
+
+CHIPS = {"holds": "yes", "partly": "part", "does not hold": "no"}
+
+log = logging.getLogger("eigenoptions")
+
+
+@on_engine("processes")
+def run_agents(
+    folder: str | Path,
+    size: str = "quick",
+    methods: Sequence[str] = (),
+    domains: Sequence[str] = (),
+    *,
+    fresh: bool = False,
+    tell: Callable[[str], object] = lambda news: None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Report:
+    """Train agents with and without options and write ``index.html`` and ``data/``; a killed run can be continued.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist. Finished runs are stored in ``jobs/``.
+    size
+        ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
+    methods, domains
+        Names of agents and of tasks; all by default.
+    fresh, tell, progress
+        As in `reproduce`.
+    """
+    settings = chosen(size, methods, domains)
+    for agent, why in left_out(settings).items():
+        log.warning("%s is left out: it %s", agent, why)
+    settings = {**settings, "agents": [a for a in settings["agents"] if a not in left_out(settings)]}
+    out, start = Path(folder), time.perf_counter()
+    with Store(out / "jobs", fresh=fresh) as store:
+        tell("training agents")
+        results = run(settings, partial(store.pmap, progress=progress))
+        seconds = time.perf_counter() - start + store.seconds_saved
+    (out / "data").mkdir(parents=True, exist_ok=True)
+    for name, text in tables(results).items():
+        write_bytes(out / "data" / f"{name}.csv", text.encode())
+    judged = claims(results)
+    write_bytes(out / "index.html", page(results, judged, settings, seconds).encode())
+    for task in distinct(results["summary"], "task"):
+        plots.save(figure(results, task), out / "data" / f"{task}.svg")
+    heads = ("task", "agent", "exploration", ">first goal", ">greedy success")
+    rows = [
+        (r["task"], r["agent"], r["exploration"], _first(r), f"{r['greedy']}/{r['runs']}")
+        for r in results["summary"]
+    ]
+    data = {"summary": results["summary"], "claims": [vars(claim) for claim in judged], "seconds": seconds}
+    return Report(heads, rows, data, [out / "index.html"])
+
+
+def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> Settings:
+    """Settings of a size, for some agents and tasks.
+
+    >>> chosen("quick", tasks=["four-rooms"])["tasks"]
+    ['four-rooms']
+    """
+    settings = SETTINGS[one_of("size", size, tuple(SETTINGS))]
+    for task in tasks:
+        one_of("domains", task, tuple(TASKS))
+    for agent in agents:
+        one_of("methods", agent, tuple(SETTINGS["default"]["agents"]))
+    return {
+        **settings,
+        "agents": list(agents) or settings["agents"],
+        "tasks": list(tasks) or settings["tasks"],
+    }
+
+
+def figure(results: Results, task: str) -> Any:
+    """Learning curves of a task: one panel per agent, one line per way to explore."""
+    rows = where(results["curves"], task=task)
+    panels: list[plots.Panel] = []
+    for agent in distinct(rows, "agent"):
+        lines = {way: where(rows, agent=agent, exploration=way) for way in EXPLORATIONS}
+        lines = {way: points for way, points in lines.items() if points}
+        panels.append(
+            plots.curve_panel(
+                column(next(iter(lines.values())), "steps"),
+                {way: column(points, "mean") for way, points in lines.items()},
+                agent,
+                bands={
+                    way: (column(points, "low"), column(points, "high"))
+                    for way, points in lines.items()
+                    if way in ("plain", "options")
+                },
+                xlabel="primitive steps",
+                ylabel="" if panels else "greedy success",
+                limits=(-0.02, 1.02),
+                legend=not panels,
+            )
+        )
+    return plots.figure(panels, columns=min(3, len(panels)), width=plots.PAGE)
+
+
+def page(results: Results, judged: list[Claim], settings: Settings, seconds: float) -> str:
+    """HTML of all tasks, from results."""
+    ways = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in EXPLORATIONS.items())
+    n = settings["seeds"][1] - settings["seeds"][0]
+    tasks = distinct(results["summary"], "task")
+    title = "Agents with and without options"
+    body = f"""<header><h1>{title}</h1>
+<p>By <code>eigenoptions arena agents</code>: every agent learns each task for the same number of primitive steps, and
+the steps in which options are discovered count. Settings were chosen on other seeds than the {n} of this page.</p>
+<p class="facts">{len(results["runs"])} runs in <b>{duration(seconds)}</b>; {escape(versions())}.</p></header>
+<main><section><h2>Ways to explore</h2><dl>{ways}</dl></section>
+<section id="claims"><h2>Do options help?</h2>{_verdicts(judged)}</section>
+{"".join(_section(results, task, judged) for task in tasks)}
+<details><summary>Settings and data</summary><dl>{_settings(settings)}</dl>
+<p>{", ".join(f'<a href="data/{name}.csv">{name}.csv</a>' for name in tables(results))}</p></details>
+</main>"""
+    return sheet(title, body)
+
+
+def _verdicts(judged: list[Claim]) -> str:
+    """Numbers of claims per verdict; the claims themselves stand with their tasks."""
+    chips = " ".join(
+        f'<span class="chip {kind}">{sum(c.verdict == v for c in judged)} {v}</span>'
+        for v, kind in CHIPS.items()
+    )
+    return (
+        f"<p>{chips}</p><p>One question per task and agent: is the median first goal at most a third of the plain "
+        "agent's, and are at least as many runs successful in the end?</p>"
+    )
+
+
+def _section(results: Results, task: str, judged: list[Claim]) -> str:
+    """Table, learning curves and claims of a task."""
+    rows = where(results["summary"], task=task)
+    ways = [way for way in EXPLORATIONS if where(rows, exploration=way)]
+    lines = "".join(
+        f"<tr><td>{escape(agent)}</td>{''.join(_cell(rows, agent, way) for way in ways)}</tr>"
+        for agent in distinct(rows, "agent")
+    )
+    about = TASKS[task]
+    drawn = inline(plots.svg(figure(results, task)), task, f"Learning curves of {task}")
+    evidence = "".join(
+        f'<li><span class="chip {CHIPS[c.verdict]}">{c.verdict}</span> {escape(c.sentence)} {escape(c.measured)}.</li>'
+        for c in judged
+        if c.section == task
+    )
+    place = about["env"].removeprefix("minigrid:") if "env" in about else f"start to goal in a maze, {task}"
+    return f"""<section id="{task}"><h2>{escape(task)}</h2>
+<p>{escape(place)}; {rows[0]["budget"]:,} primitive steps per run, discount {about["gamma"]}, {about["n_options"]}
+options (found in {about["discovery"]:,} steps at full length). In each cell: median steps to the first goal with its
+95% interval, and the number of runs whose greedy policy reaches the goal at the end.</p>
+<table><thead><tr><th>agent</th>{"".join(f"<th>{way}</th>" for way in ways)}</tr></thead><tbody>{lines}</tbody></table>
+<figure><div class="sheet">{drawn}</div><figcaption>Share of seeds whose greedy policy reaches the goal. Bands: 95%
+(Wilson).</figcaption></figure><ul class="evidence">{evidence}</ul></section>
+"""
+
+
+def _cell(rows: list[Row], agent: str, way: str) -> str:
+    mine = where(rows, agent=agent, exploration=way)
+    if not mine:
+        return "<td>–</td>"
+    r = mine[0]
+    return f"<td>{_first(r)}<br>{r['greedy']} of {r['runs']}</td>"
+
+
+def _first(row: Row) -> str:
+    """Median first goal and its interval; a median at the budget means that most runs found no goal."""
+    if row["first_goal"] >= row["budget"]:
+        return f"none in {row['budget']:,}"
+    return f"{row['first_goal']:,.0f} ({row['first_goal_low']:,.0f} to {row['first_goal_high']:,.0f})"
+
+
+def _settings(settings: Settings) -> str:
+    return "".join(
+        f"<div><dt>{escape(k)}</dt><dd>{escape(json.dumps(v))}</dd></div>" for k, v in settings.items()
+    )
+
+
+CONTEST = Contest("agents", "agents with and without options, at equal primitive steps", run_agents)
