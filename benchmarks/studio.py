@@ -2,7 +2,8 @@
 
 A maze is opened, walls are drawn by mouse, and for each edit two times are read: the server's own (its Server-Timing
 header, which the page shows too) and the whole way in the browser, from sending the maze to the last pixel drawn. Also
-the size of the first page load. Without starlette, playwright or chromium nothing is measured, which is reported.
+the size of the first page load. The same for the page without a server, which computes in the browser. Without
+starlette, playwright or chromium nothing is measured, which is reported.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,7 @@ from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
 
 LIMITS = {"15 x 15": 100, "50 x 50": 1000}  # milliseconds of server time
 MOST_LOADED = 300  # kB
+MOST_STATIC = 1000  # kB
 EDITS = 12
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 LOADED = "performance.getEntries().reduce((n, e) => n + (e.transferSize || 0), 0)"
@@ -68,6 +74,34 @@ def edits(page: Any, address: str, text: str) -> tuple[list[float], list[float],
     return server, whole, len(free)
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """A file server that prints nothing."""
+
+    def log_message(self, *args: Any) -> None:
+        """Print nothing."""
+
+
+def without_server(page: Any) -> None:
+    """Size of the static page, and the time from an edit to the picture in the browser."""
+    from eigenoptions.studio import write_static
+
+    with TemporaryDirectory() as folder:
+        size = sum(file.stat().st_size for file in write_static(folder)) / 1000
+        record.aim("studio without a server, all files", size, most=MOST_STATIC, unit="kB")
+        with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as files:
+            threading.Thread(target=files.serve_forever, daemon=True).start()
+            worst = 0.0
+            for text in mazes()["15 x 15"]:
+                _, whole, states = edits(page, f"http://127.0.0.1:{files.server_port}/", text)
+                worst = max(worst, median(whole))
+                print(
+                    f"{'static':>8} {states:>7} {'':>18} {'':>6} {LIMITS['15 x 15']:>6} {median(whole):>15.1f}"
+                )
+            limit = LIMITS["15 x 15"]
+            record.aim("studio without a server, edit to picture, 15 x 15", worst, most=limit, unit="ms")
+            files.shutdown()
+
+
 def main() -> int:
     try:
         import starlette  # noqa: F401
@@ -109,6 +143,7 @@ def main() -> int:
                     record.aim(
                         f"studio, edit to picture, {size}, server", worst, most=LIMITS[size], unit="ms"
                     )
+                without_server(page)
                 chromium.close()
         finally:
             server.send_signal(signal.SIGINT)

@@ -20,6 +20,7 @@ import eigenoptions as eo
 from eigenoptions._sketch import arrows
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.mdp.maps import open_map, rooms_map
+from eigenoptions.options.solver import lengths
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if BROWSER is None:
@@ -510,6 +511,27 @@ def test_the_maze_can_be_downloaded(opened: Opens, tmp_path: Path) -> None:
         assert file.name == f"i-maze.{kind}"
         assert file.read_bytes().startswith(start)
     assert eo.maze(tmp_path / "i-maze.txt").n_states == 19
+
+
+def test_an_option_can_be_downloaded_as_a_film(opened: Opens, tmp_path: Path) -> None:
+    from PIL import Image
+
+    page = opened("#m=i-maze")
+    page.click("summary:has-text('Download')")
+    with page.expect_download() as waiting:
+        page.click("[data-download=gif]")
+    file = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    assert file.name == "i-maze-e2+.gif"
+    mdp = eo.maze("i-maze")
+    longest = int(lengths(mdp, eo.discover(mdp, 2)[0].policy).max())
+    with Image.open(file) as film:
+        assert (film.n_frames, film.info["loop"]) == (longest + 1, 0)
+        film.seek(longest)
+        shown = film.convert("RGB")
+        assert max(film.size) == 480
+        wall = shown.getpixel((5, 5))
+        assert max(abs(a - b) for a, b in zip(wall, (74, 77, 84), strict=True)) < 8
 
 
 def test_atari_results_can_be_browsed(opened: Opens) -> None:

@@ -65,6 +65,29 @@ export function draw() {
   bar.hidden = studio.layer === "start";
 }
 
+// Largest side of the film of an option, in pixels, and most frames.
+const [FILM_PIXELS, FILM_FRAMES] = [480, 160];
+
+// The chosen option as an animated GIF, from the cell it was last watched from, else from the one it runs longest from.
+export async function film() {
+  const { maze, option } = studio;
+  if (!option) throw new Error("there is no option to film: draw a maze first");
+  const { gif } = await import("./gif.js");
+  const cells = maze.cells.flatMap((_, cell) => (state(cell) < 0 ? [] : [cell]));
+  const path = run?.path ?? cells.map(follow).reduce((a, b) => (b.length > a.length ? b : a), [cells[0]]);
+  const each = Math.ceil(path.length / FILM_FRAMES);
+  const at = path.map((_, i) => i).filter((i) => i % each === 0 || i === path.length - 1);
+  const paper = document.createElement("canvas");
+  const pixels = paper.getContext("2d", { willReadFrequently: true });
+  const side = FILM_PIXELS / (window.devicePixelRatio || 1);
+  const frames = at.map((i) => {
+    scene(paper, maze, side, { ...look(), room: side, path: path.slice(0, i + 1), walker: path[i] });
+    return pixels.getImageData(0, 0, paper.width, paper.height);
+  });
+  // Hundredths of a second: longer at both ends.
+  return gif(frames, at.map((i) => (i === 0 ? 60 : i === path.length - 1 ? 180 : 12)));
+}
+
 export const svg = () => svgOf(studio.maze, look());
 
 function cellAt(event) {

@@ -331,7 +331,10 @@ function wire() {
       const name = studio.name ?? "maze";
       if (button.dataset.download === "txt") download(`${name}.txt`, `${studio.maze.text}\n`, "text/plain");
       else if (button.dataset.download === "svg") download(`${name}.svg`, board.svg(), "image/svg+xml");
-      else $("board").toBlob((blob) => download(`${name}.png`, blob));
+      else if (button.dataset.download === "gif") {
+        const label = studio.option?.label.replace("−", "-") ?? "";
+        board.film().then((film) => download(`${name}-${label}.gif`, film), (error) => studio.say(error.message));
+      } else $("board").toBlob((blob) => download(`${name}.png`, blob));
     });
   }
   $("share").addEventListener("click", () => copy(location.href, $("share")));

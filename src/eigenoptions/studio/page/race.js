@@ -77,7 +77,7 @@ async function ready() {
 // Why options help on the way to this goal, or do not.
 function why({ primitive, uniform, options, option_chance: chance, ends_at_goal: ends, at_start: many, labels }) {
   if (primitive.expected === null) return "";
-  const seldom = `one decision in ${human(Math.round(1 / chance))}`;
+  const seldom = `one decision in ${Math.round(1 / chance)}`;
   const stop = ends.length ? `${ends.slice(0, 3).map((label) => label.replace("-", "−")).join(", ")}${ends.length > 3 ? ` and ${ends.length - 3} more` : ""} of the ${labels.length} options stop${ends.length === 1 ? "s" : ""} at G` : `none of the ${labels.length} options stops at G`;
   const parts = [];
   if (uniform.expected > primitive.expected) {
