@@ -396,12 +396,41 @@ def test_engines_give_the_same_bytes(capsys, tmp_path):
         ),
         (("learn", "i-maze", "--goal", "here"), "goal must be a cell like 1,11 or the number of a state"),
         (("learn", "i-maze", "--goal", "19"), "goal must be a state in 0..18, got 19"),
+        (("discover", "i-maze", "--method", "diffusion", "--set", "t"), "--set takes NAME=VALUE, got 't'"),
+        (
+            ("discover", "i-maze", "--method", "diffusion", "--set", "t=few"),
+            "t must be a whole number, got 'few'",
+        ),
+        (
+            ("discover", "i-maze", "--method", "diffusion", "--set", "speed=2"),
+            "method 'diffusion' has no setting 'speed': it has t",
+        ),
+        (("discover", "i-maze", "--set", "both_signs=no"), "both_signs must be true or false, got 'no'"),
+        (("discover", "i-maze", "--method", "reward-aware", "--set", "rewards=no.txt"), "no file no.txt"),
+        (("discover", "i-maze", "--method", "reward-aware"), "needs rewards"),
     ],
 )
 def test_bad_input_is_one_line(args, line, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert line in refused(capsys, *args)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_of_methods_are_flags(capsys, tmp_path):
+    """``--set`` takes values of the type of the default, and files of numbers; only eigenoptions have PVFs."""
+
+    def run(*args):
+        assert main(["discover", "i-maze", *args, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    (tmp_path / "cost.txt").write_text("\n".join(["-1"] * 19))
+    flags = ("--set", f"rewards={tmp_path / 'cost.txt'}", "temperature=2")
+    found = run("--method", "reward-aware", "-n", "2", *flags, "--out", str(tmp_path / "out"))
+    assert found["settings"]["rewards"] == "array (19,)"
+    assert found["settings"]["temperature"] == 2.0
+    assert [Path(file).name for file in found["files"]] == ["options.safetensors", "options.svg"]
+    assert len(run("--set", "both_signs=false", "-n", "3")["options"]) == 3
+    assert len(run("--method", "covering", "--steps", "2000", "-n", "2")["options"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,55 @@ def _feature_maps() -> Iterable[str]:
     return MAPS
 
 
+def _settings_hint(shown: str) -> str:
+    from eigenoptions.discovery.methods import method
+
+    lists = {name: method(name).defaults for name in _methods()}
+    parts = [
+        f"{name}: {', '.join(k if v is None else f'{k}={v}' for k, v in given.items())}"
+        for name, given in lists.items()
+        if given
+    ]
+    return f"(default: {'; '.join(parts)}; a name without a value takes a file of numbers)"
+
+
+def _setting(text: str, method: Method) -> tuple[str, Any]:
+    """Name and value of a setting of a method."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+    known = method.defaults
+    if name not in known:
+        have = f"it has {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"method {method.name!r} has no setting {name!r}: {have}")
+    default = known[name]
+    if default is None:
+        return name, _numbers(Path(value))
+    if isinstance(default, bool):
+        if value.lower() not in ("true", "false"):
+            raise ValueError(f"{name} must be true or false, got {value!r}")
+        return name, value.lower() == "true"
+    try:
+        return name, type(default)(value)
+    except ValueError:
+        kind = "a whole number" if isinstance(default, int) else "a number"
+        raise ValueError(f"{name} must be {kind}, got {value!r}") from None
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings for JSON: of an array only its shape."""
+    return {k: f"array {v.shape}" if hasattr(v, "shape") else v for k, v in settings.items()}
+
+
+def _numbers(path: Path) -> Any:
+    """Numbers of a text file or of an .npy file."""
+    import numpy as np
+
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}: this setting takes a file of numbers, text or .npy")
+    return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
+
+
 @dataclass(frozen=True)
 class Maze:
     """Flags of commands about the options of a maze.
@@ -73,6 +122,8 @@ class Maze:
         100 rooms), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
     method
         Method that discovers the options.
+    set
+        Settings of the method.
     operator
         Laplacian whose eigenvectors are used; the paper's is normalized.
     skip_zero
@@ -85,6 +136,7 @@ class Maze:
 
     maze: Annotated[Positional[str], arg(metavar="MAZE")]
     method: Annotated[str, named(_methods)] = "eigen"
+    set: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE", help_behavior_hint=_settings_hint)] = ()
     operator: Annotated[str, named(_operators)] = "normalized"
     skip_zero: bool = True
     rng: int = 0
@@ -100,7 +152,14 @@ class Maze:
     @property
     def method_settings(self) -> dict[str, Any]:
         """Those of the flags that are settings of the method."""
-        return {k: getattr(self, k) for k in ("operator", "skip_zero") if k in self.declared.settings}
+        flags: dict[str, Any] = {"operator": self.operator, "skip_zero": self.skip_zero}
+        flags = {name: value for name, value in flags.items() if name in self.declared.settings}
+        return {**flags, **self.own_settings}
+
+    @property
+    def own_settings(self) -> dict[str, Any]:
+        """The settings of --set, each of the type of its default."""
+        return dict(_setting(text, self.declared) for text in self.set)
 
 
 @dataclass(frozen=True)
@@ -125,7 +184,7 @@ class Discover(Parallel, Maze):
     steps
         Number of transitions to sample.
     out
-        Folder for options.safetensors, options.svg and pvfs.svg; it is created if it does not exist.
+        Folder for options.safetensors, options.svg and, of eigenoptions, pvfs.svg; it is created if it does not exist.
     """
 
     n_options: Annotated[
@@ -162,9 +221,9 @@ class Discover(Parallel, Maze):
             )
             record: dict[str, Any] = {"n_options": len(options), "rng": self.rng}
             if source.mdp is None:
-                record |= {name: value for name, value in settings.items() if name != "skip_zero"}
+                record |= {name: value for name, value in plain(settings).items() if name != "skip_zero"}
             else:
-                record |= {"gamma": options.provenance["gamma"], "method": self.method, **settings}
+                record |= {"gamma": options.provenance["gamma"], "method": self.method, **plain(settings)}
             if not isinstance(options, OptionSet):
                 self._run_and_show(options, record, status)
                 return
@@ -178,7 +237,8 @@ class Discover(Parallel, Maze):
         """Settings of discovery from samples."""
         features = {} if self.features == "default" else {"features": self.features}
         steps = DEFAULT_STEPS if self.steps is None else self.steps
-        return {"steps": steps, **features, "skip_zero": self.skip_zero}
+        flags = {"skip_zero": self.skip_zero} if self.method == "eigen" else {}
+        return {"steps": steps, **features, **flags, **self.own_settings}
 
     def _save(self, folder: Path, mdp: MDP | None, options: OptionSet, status: Bar) -> list[Path]:
         """Write the options file and figures; everything is computed before the first file is written."""
@@ -190,7 +250,13 @@ class Discover(Parallel, Maze):
         if options.coords is not None:
             figures["options.svg"] = plots.options(options[:MAX_PANELS])
         numbers = [o.index for o in options if o.index is not None]
-        if numbers and mdp is not None and options.coords is not None:
+        # Other methods have purposes of their own, which are no eigenvectors of this operator.
+        if (
+            numbers
+            and mdp is not None
+            and options.coords is not None
+            and "operator" in self.declared.settings
+        ):
             # As many as are drawn: a smaller k gives the first columns of a larger one.
             k = max(numbers)
             if min(numbers) > 1:

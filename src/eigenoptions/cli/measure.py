@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 from rich.text import Text
 from tyro.conf import arg
 
-from eigenoptions.cli.discover import Maze
+from eigenoptions.cli.discover import Maze, plain
 from eigenoptions.cli.terminal import (
     Count,
     Discount,
@@ -80,7 +80,7 @@ class Measured(Maze):
             "n_options": len(options),
             "option_gamma": options.provenance["gamma"],
         }
-        return {**record, "rng": self.rng, **self.method_settings}
+        return {**record, "rng": self.rng, **plain(self.method_settings)}
 
 
 @dataclass(frozen=True)

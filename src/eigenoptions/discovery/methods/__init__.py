@@ -85,7 +85,12 @@ class Method:
     @property
     def settings(self) -> tuple[str, ...]:
         """Names of the settings that `discover` accepts with this method."""
-        return tuple(name for name in self._keywords if name not in ("progress", "gamma"))
+        return tuple(self.defaults)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The settings and their defaults; None where an array is expected."""
+        return {name: value for name, value in self._keywords.items() if name not in ("progress", "gamma")}
 
     @property
     def reports_progress(self) -> bool:
@@ -97,9 +102,9 @@ class Method:
         return self.gamma(mdp) if callable(self.gamma) else self.gamma
 
     @property
-    def _keywords(self) -> list[str]:
+    def _keywords(self) -> dict[str, Any]:
         found = inspect.signature(self.function).parameters.values()
-        return [p.name for p in found if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        return {p.name: p.default for p in found if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def far_sighted(mdp: MDP) -> float:

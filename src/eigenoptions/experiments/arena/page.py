@@ -181,7 +181,9 @@ def _protocol(settings: Settings) -> str:
         "the lowest and the highest. Whether a method draws is found by comparing the options of two seeds.",
         f"Q-learning follows the paper: {m['episodes']} episodes from the domain's start, each of at most as many "
         f"steps as there are states, {m['runs']} runs for each of {m['goals']} goals, the same for all methods.",
-        f"Online: one walk from the start that never restarts, at most {c['longest']} steps per state; each round has "
+        f"Online, on domains of at most {c['most_states']} states: one walk from the start that never restarts, at "
+        f"most {c['longest']} steps per state ({len(c['seeds'])} seeds; a walk that has not seen every state by then "
+        f"counts as never). Each round has "
         f"twice as many steps as there are states (at least 100), and is followed by a new discovery of at most "
         f"{c['online']} options from all transitions so far; chance of an option {c['chance']}. covering-eigen runs "
         "its own cycle instead: rounds of 100 steps, each from the start, and one more option per round.",
