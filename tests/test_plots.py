@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import gymnasium as gym
 import matplotlib
 import numpy as np
 import pytest
@@ -74,10 +75,40 @@ def test_a_panel_has_one_arrow_per_state_and_red_where_it_stops():
     )
 
 
-def test_other_actions_are_dots():
+def test_other_actions_are_digits_and_rings():
     ax = plots.figure([plots.policy_panel(CORRIDOR, [5, 1, -1])]).axes[0]
-    dots = [c for c in ax.collections if not isinstance(c, PolyCollection)]
-    assert dots[0].get_offsets().tolist() == [[0.0, 0.0]]
+    marks = [c for c in ax.collections if not isinstance(c, PolyCollection)]
+    assert [mark.get_offsets().tolist() for mark in marks] == [[[0.0, 0.0]]]
+    ax = plots.figure([plots.policy_panel(CORRIDOR, [5, 1, 12], moves=[[0, 0], [0, 1], [3, 3]])]).axes[0]
+    marks = [c for c in ax.collections if not isinstance(c, PolyCollection)]
+    # The ring of an action that stays is the last one.
+    assert [mark.get_offsets().tolist() for mark in marks] == [[[2.0, 0.0]], [[0.0, 0.0]]]
+
+
+def test_figures_of_options_draw_the_moves_of_the_table():
+    """FrozenLake's actions are 0 left, 1 down, 2 right, 3 up; version 0.1 drew the arrows of a maze."""
+    lake = eo.from_env(gym.make("FrozenLake-v1", is_slippery=False))
+    found = eo.discover(lake, 2)
+    arrows = [p for p in plots.options(found).axes[0].get_children() if isinstance(p, PathPatch)][-1]
+    shapes = polygons(arrows, len(panels.ARROW))
+    tips, tails = shapes[:, 3], shapes[:, [0, -1]].mean(axis=1)
+    going = np.flatnonzero(found.policy[0] >= 0)
+    to = lake.successors[going, found.policy[0][going]]
+    np.testing.assert_allclose((tips + tails) / 2, lake.coords[going, ::-1], atol=1e-12)
+    np.testing.assert_allclose(
+        tips - tails, 0.72 * (lake.coords[to] - lake.coords[going])[:, ::-1], atol=1e-12
+    )
+
+
+def test_figures_say_what_a_ring_is_and_leave_room_for_it():
+    found = eo.discover(eo.from_env("minigrid:MiniGrid-Empty-5x5-v0"), 4)
+    made = plots.options(found)
+    assert "heading" in made.texts[0].get_text().replace("\n", " ")
+    below = made.texts[0].get_window_extent().y1
+    assert all(ax.get_window_extent().y0 >= below for ax in made.axes)
+    assert not plots.options(eo.discover(MDP, 2)).texts
+    with pytest.raises(ValueError, match=r"moves must have shape \(3, 2\)"):
+        plots.policy_panel(CORRIDOR, [0, 1, -1], moves=[[0, 1]])
 
 
 def test_domains_have_their_letters_in_place():
@@ -233,7 +264,9 @@ def test_blocks_average_their_states():
 
 def test_mean_moves_of_a_large_room_agree_with_its_policy():
     cells = np.argwhere(np.ones((100, 100)))
-    at, moves, step = panels._mean_moves(cells, np.where(cells[:, 1] < 52, 1, 0))
+    at, moves, step = panels._mean_moves(
+        cells, np.array(eo.mdp.MOVES, float)[np.where(cells[:, 1] < 52, 1, 0)]
+    )
     assert step == 4
     left = at[:, 1] < 50
     np.testing.assert_allclose(moves[left], np.tile([0, 1], (left.sum(), 1)))

@@ -142,6 +142,8 @@ def test_the_picture_is_what_the_library_computes(client: httpx.Client, operator
     assert found["labels"] == list(options.labels)
     assert found["mean_length"] == options.mean_length.tolist()
     assert np.array_equal(unpacked(found["policies"], "i1").reshape(12, 104), options.policy)
+    # Actions of a maze are its moves: up, right, down, left.
+    assert np.array_equal(unpacked(found["moves"], "i1").reshape(12, 104), options.policy)
     assert np.array_equal(
         unpacked(found["vectors"], "<f4").reshape(6, 104), sp.vectors[:, 1:].T.astype("<f4")
     )

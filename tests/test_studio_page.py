@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions._sketch import arrows
+from eigenoptions._sketch import arrows, moves
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.mdp.maps import open_map, rooms_map
 from eigenoptions.options.solver import lengths
@@ -140,7 +140,8 @@ def text_of(mdp: eo.MDP, policy: np.ndarray, shape: tuple[int, int]) -> str:
     """An option as the page writes it."""
     grid = np.full(shape, "█")
     assert mdp.coords is not None
-    grid[tuple(mdp.coords.T)] = arrows(policy)
+    assert mdp.successors is not None
+    grid[tuple(mdp.coords.T)] = arrows(policy, moves(mdp.coords, policy, mdp.successors))
     return "\n".join("".join(row) for row in grid)
 
 

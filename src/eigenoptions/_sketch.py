@@ -14,8 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ARROWS = "↑→↓←"
-STOP = "●"
+# Row and column of a move to a neighbouring cell.
+ARROWS = {
+    (-1, 0): "↑",
+    (0, 1): "→",
+    (1, 0): "↓",
+    (0, -1): "←",
+    (-1, 1): "↗",
+    (1, 1): "↘",
+    (1, -1): "↙",
+    (-1, -1): "↖",
+}
+STOP, STAY = "●", "○"
 WALL = "█"
 STOP_COLOR = "#d7263d"
 # Most rows and columns of a map in the terminal; larger ones are drawn coarser.
@@ -73,28 +83,88 @@ def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     return "\n".join("".join(WALL if s < 0 else glyphs[s] for s in row) for row in grid.tolist())
 
 
-def arrows(policy: NDArray[np.integer[Any]]) -> list[str]:
-    """One glyph per state for a policy row: an arrow for actions 0 to 3, a digit or ``+`` beyond, a dot for TERMINATE.
+def moves(
+    coords: NDArray[np.int_], policy: NDArray[np.integer[Any]], successors: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """``(S, 2)`` rows and columns that the action of each state moves by, 0 where it stops or stays.
 
-    >>> arrows(np.array([0, 1, -1, 5]))
-    ['↑', '→', '●', '5']
+    Parameters
+    ----------
+    coords
+        ``(S, 2)`` row and column of each state.
+    policy
+        ``(S,)`` action of each state, negative where it stops.
+    successors
+        ``(S, A)`` next state of each action.
+
+    Examples
+    --------
+    >>> moves(np.array([[0, 0], [0, 1]]), np.array([1, -1]), np.array([[0, 1], [0, 1]])).tolist()
+    [[0, 1], [0, 0]]
     """
-    return [STOP if a < 0 else ARROWS[a] if a < 4 else str(a) if a < 10 else "+" for a in policy.tolist()]
+    here = np.arange(len(policy))
+    cells = np.asarray(coords, dtype=np.int64)
+    return cells[np.where(policy >= 0, successors[here, policy], here)] - cells
+
+
+def arrows(policy: NDArray[np.integer[Any]], moves: NDArray[np.int64] | None) -> list[str]:
+    """One glyph per state: an arrow to a neighbouring cell, a ring where an action stays, a dot where an option stops.
+
+    Where an action leads elsewhere, or `moves` is None (not known), its number stands, or ``+`` above 9.
+
+    >>> arrows(np.array([7, 7, -1, 5]), np.array([[0, -1], [0, 0], [0, 0], [3, 0]]))
+    ['←', '○', '●', '5']
+    """
+    known: Any = [None] * len(policy) if moves is None else map(tuple, moves.tolist())
+    glyphs = {**ARROWS, (0, 0): STAY}
+    return [
+        STOP if a < 0 else glyphs.get(move, str(a) if a < 10 else "+")
+        for a, move in zip(policy.tolist(), known, strict=True)
+    ]
+
+
+def directions(policy: NDArray[np.integer[Any]], moves: NDArray[np.int64]) -> NDArray[np.int8]:
+    """``(S,)`` numbers in place of glyphs: 0 up, 1 right, 2 down, 3 left, 4 any other move, -1 where the option stops.
+
+    >>> directions(np.array([7, 0, -1]), np.array([[0, -1], [3, 0], [0, 0]])).tolist()
+    [3, 4, -1]
+    """
+    found = np.full(len(policy), 4, dtype=np.int8)
+    for number, move in enumerate(list(ARROWS)[:4]):
+        found[(moves == move).all(axis=1)] = number
+    found[policy < 0] = -1
+    return found
+
+
+def key(glyphs: Iterable[str], legend: str = "") -> str:
+    """Explanation of glyphs that are neither arrows nor stops, and the legend of the states; empty where not needed.
+
+    >>> key("↑1")
+    'a digit: number of an action whose move leads to no neighbouring cell or is not known'
+    """
+    used = set(glyphs)
+    parts = [f"{STAY} the action most likely changes nothing"] if STAY in used else []
+    if used & set("0123456789+"):
+        above = " (+ above 9)" if "+" in used else ""
+        parts.append(
+            f"a digit{above}: number of an action whose move leads to no neighbouring cell or is not known"
+        )
+    return "; ".join([*parts, *filter(None, [legend])])
 
 
 def svg(
     coords: NDArray[np.int_],
     *,
     values: NDArray[np.float64] | None = None,
-    policy: NDArray[np.integer[Any]] | None = None,
+    glyphs: Sequence[str] | None = None,
     marks: dict[int, str] | None = None,
     size: int = 180,
 ) -> str:
-    """A small picture: cells shaded by `values` (blue to orange) or marked by `policy` (red where it stops).
+    """A small picture: cells shaded by `values` (blue to orange) or marked by `glyphs` (red where an option stops).
 
     Returns an ``<svg>`` element, `size` pixels wide, that needs nothing from outside.
 
-    >>> svg(np.array([[0, 0], [0, 1]]), policy=np.array([1, -1])).count("<rect")
+    >>> svg(np.array([[0, 0], [0, 1]]), glyphs="→●").count("<rect")
     3
     """
     grid = coarse(layout(coords), 100)
@@ -105,17 +175,17 @@ def svg(
         f'<rect x="-0.2" y="-0.2" width="{wide + 0.4}" height="{high + 0.4}" fill="#777"/>',
     ]
     top = float(np.max(np.abs(values))) or 1.0 if values is not None else 1.0
-    glyphs = arrows(policy) if policy is not None else None
-    for (y, x), s in np.ndenumerate(grid):
+    for (y, x), state in np.ndenumerate(grid):
+        s = int(state)
         if s < 0:
             continue
         fill = "#fff"
         if values is not None:
             fill = shade(float(values[s]) / top)
-        elif policy is not None and policy[s] < 0:
+        elif glyphs is not None and glyphs[s] == STOP:
             fill = STOP_COLOR
         rows.append(f'<rect x="{x + 0.03}" y="{y + 0.03}" width=".94" height=".94" fill="{fill}"/>')
-        label = (marks or {}).get(int(s), "")
+        label = (marks or {}).get(s, "")
         if not label and glyphs and glyphs[s] != STOP:
             label = glyphs[s]
         if label:

@@ -86,7 +86,7 @@ def show_run(mdp: MDP, options: OptionSet, chosen: int, vector: Any, path: list[
     assert mdp.coords is not None
     coords, colour, level = mdp.coords, drawing.has_colour(), drawing.levels(vector)
     console = Console(highlight=False)
-    arrows = sketch.arrows(options.policy[chosen])
+    arrows = sketch.arrows(options.policy[chosen], options.moves(chosen))
     label = options.labels[chosen]
     settings: Any = {"colour": colour, "wide": colour}
     shades = [" " if colour else drawing.SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]

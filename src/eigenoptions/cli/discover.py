@@ -366,20 +366,25 @@ def show(head: dict[str, Any], options: OptionSet, files: list[Path], as_json: b
 def _print_maps(options: OptionSet) -> None:
     """Print the first options as maps of arrows; of a large maze only some rows and columns."""
     from eigenoptions import _sketch as sketch
+    from eigenoptions._checks import printable
 
     assert options.coords is not None
     low, high = options.coords.min(axis=0), options.coords.max(axis=0)
     step = -(-int((high - low).max() + 1) // sketch.MAX_SIDE)
     shown = ((options.coords - low) % step == 0).all(axis=1)
     cells, most = (options.coords[shown] - low) // step, MAX_MAPS if step == 1 else MAX_COARSE_MAPS
-    blocks = []
-    for o in options[:most]:
-        arrows = sketch.text(cells, sketch.arrows(o.policy[shown].astype(int))).split("\n")
-        blocks.append([o.label, f"{o.mean_length:.1f} steps", *arrows])
+    blocks, used = [], set()
+    for i, o in enumerate(options[:most]):
+        moves = options.moves(i)
+        glyphs = sketch.arrows(o.policy[shown].astype(int), None if moves is None else moves[shown])
+        used.update(glyphs)
+        blocks.append([o.label, f"{o.mean_length:.1f} steps", *sketch.text(cells, glyphs).split("\n")])
     if shown.any():
         print_side_by_side(blocks)
         if len(options) > most:
             print_line(f"({len(options) - most} more maps are not shown)")
+    if key := printable(sketch.key(used, options.legend)):
+        print_line(f"({key})")
     if step > 1:
         print_line(f"(maps show one row and column in {step})")
 

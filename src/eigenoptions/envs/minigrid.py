@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+LEGEND = (
+    "four maps, one per heading of the agent: right and down above, left and up below; "
+    "0 turn left, 1 turn right, 3 pick up, 4 drop, 5 toggle"
+)
+
 
 class MiniGrid:
     """Key, save and restore for MiniGrid: the grid with its doors, what is carried, position and direction.
@@ -70,8 +75,8 @@ class MiniGrid:
             door.is_open, door.is_locked = state
         env.step_count = 0
 
-    def coords(self, keys: list[Any]) -> NDArray[np.int_] | None:
-        """Four maps, one per direction (right, down, left, up), if that gives every state its own place."""
+    def places(self, keys: list[Any]) -> tuple[NDArray[np.int_] | None, str]:
+        """Four maps, one per heading (right, down, left, up), if every state then has its own place; and a legend."""
         high, wide = self.size
         places = [(y + (high + 1) * (d // 2), x + (wide + 1) * (d % 2)) for *_, x, y, d in keys]
-        return np.array(places) if len(set(places)) == len(places) else None
+        return (np.array(places), LEGEND) if len(set(places)) == len(places) else (None, "")

@@ -39,6 +39,9 @@ Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
 
 
+TAXI_STATES = 500
+
+
 class StateLimitReached(ValueError):  # noqa: N818 (a public name)
     """Exploration found more than `max_states` states; `mdp` holds the states found.
 
@@ -282,9 +285,11 @@ def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
     np.maximum.at(best, to[done & live[at]], reward[done & live[at]])
     best[~ends] = -np.inf
     goals = np.flatnonzero((best == best.max()) & ends)
+    coords, legend = _places(base, n)
     return MDP(
         table,
-        coords=_coords(base, n),
+        coords=coords,
+        legend=legend,
         start=int(np.argmax(first)),
         goal=int(goals[0]) if len(goals) == 1 else None,
         name=name,
@@ -306,23 +311,30 @@ def _links(n: int, at: NDArray[np.int_], to: NDArray[np.int_]) -> csr_array:
     return csr_array((np.ones(len(at)), (at, to)), shape=(n, n))
 
 
-def _coords(base: Any, n: int) -> NDArray[np.int_] | None:
-    """Row and column, for environments that number the cells of a rectangle row by row."""
+def _places(base: Any, n: int) -> tuple[NDArray[np.int_] | None, str]:
+    """Row and column of each state and a legend: cells of a rectangle row by row, or Taxi's maps."""
     desc = getattr(base, "desc", None)
     shape = np.shape(desc) if desc is not None else getattr(base, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2 and int(np.prod(shape)) == n:
-        return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(np.int64)
-    return None
+        return np.stack(np.unravel_index(np.arange(n), shape), axis=1).astype(np.int64), ""
+    if n == TAXI_STATES and all(hasattr(base, part) for part in ("decode", "locs", "max_row", "max_col")):
+        row, col, passenger, to = np.array([list(base.decode(s)) for s in range(n)]).T
+        high, wide = base.max_row + 2, base.max_col + 2
+        legend = (
+            "one map per place of the passenger (columns R, G, Y, B, taxi) and destination (rows R, G, Y, B)"
+        )
+        return np.stack([row + high * to, col + wide * passenger], axis=1), f"{legend}; 4 pick up, 5 drop off"
+    return None, ""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """How states are identified, saved and restored; `coords` places them in a picture, where possible."""
+    """How states are identified, saved and restored; `places` gives coordinates and a legend, where possible."""
 
     key: Key
     save: Save
     restore: Restore
-    coords: Callable[[list[Any]], NDArray[np.int_] | None] = lambda keys: None
+    places: Callable[[list[Any]], tuple[NDArray[np.int_] | None, str]] = lambda keys: (None, "")
 
 
 def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Probe:
@@ -333,7 +345,7 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
     base = env.unwrapped
     if MiniGrid.fits(base):
         grid = MiniGrid()
-        built_in = Probe(grid.key, grid.save, grid.restore, grid.coords)
+        built_in = Probe(grid.key, grid.save, grid.restore, grid.places)
     else:
         if key is None and not _finite(env.observation_space):
             raise ValueError(
@@ -346,7 +358,7 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
         key or built_in.key,
         save or built_in.save,
         restore or built_in.restore,
-        built_in.coords if key is None else lambda keys: None,
+        built_in.places if key is None else lambda keys: (None, ""),
     )
 
 
@@ -389,7 +401,8 @@ def explore(
                 rows[number] = row
             if progress is not None and (len(rows) % 64 == 0 or not queue or full):
                 progress(len(rows), len(numbers))
-    mdp = MDP(_table(rows, len(numbers), n_actions), coords=probe.coords(list(numbers)), start=0, name=name)
+    coords, legend = probe.places(list(numbers))
+    mdp = MDP(_table(rows, len(numbers), n_actions), coords=coords, start=0, name=name, legend=legend)
     if full:
         raise StateLimitReached(
             f"{name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found were "

@@ -51,6 +51,8 @@ class MDP(Frozen):
     reward
         ``(S,)`` the mean reward of leaving each state, or ``(S * A,)`` of each action, or None. Only methods that
         need rewards use it, and it is not part of the fingerprint.
+    legend
+        What a picture of the states does not show by itself, for example the names of actions; printed below it.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class MDP(Frozen):
     goal: int | None = None
     name: str = ""
     reward: NDArray[np.float64] | None = None
+    legend: str = ""
 
     def __post_init__(self) -> None:
         table = _table(self.transition)
@@ -104,6 +107,29 @@ class MDP(Frozen):
         return successors.reshape(self.n_states, self.n_actions)
 
     @cached_property
+    def likely(self) -> NDArray[np.int32]:
+        """``(S, A)`` most likely next state of each action, for pictures.
+
+        Of equally likely ones the one nearest to the mean move, so that a slippery action points where it aims at.
+        """
+        if self.successors is not None:
+            return self.successors
+        table, first = self.transition, self.transition.indptr[:-1]
+        row = np.repeat(np.arange(len(first)), np.diff(table.indptr))
+        off = np.zeros(table.nnz)
+        if self.coords is not None:
+            move = (self.coords[table.indices] - self.coords[row // self.n_actions]).astype(np.float64)
+            mean = np.add.reduceat(table.data[:, None] * move, first)
+            off = ((move - mean[row]) ** 2).sum(axis=1).round(9)
+        unlikely = table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
+        best = np.lexsort((table.indices, off, unlikely, row))[first]
+        likely: NDArray[np.int32] = (
+            table.indices[best].astype(np.int32).reshape(self.n_states, self.n_actions)
+        )
+        likely.setflags(write=False)
+        return likely
+
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the state space and its dynamics, by which options files are checked."""
         digest = hashlib.blake2b(digest_size=16)
@@ -137,13 +163,14 @@ class MDP(Frozen):
 
         marks = self._marks()
         glyphs = [marks.get(state, " ") for state in range(self.n_states)]
-        return f"{sketch.text(self.coords, glyphs)}\n{self!r}"
+        return "\n".join([sketch.text(self.coords, glyphs), *filter(None, [self.legend]), repr(self)])
 
     def _repr_html_(self) -> str:
         from eigenoptions import _sketch as sketch
 
         picture = "" if self.coords is None else sketch.svg(self.coords, marks=self._marks()) + "<br>"
-        return f"<div>{picture}<code>{escape(repr(self))}</code></div>"
+        legend = f"{escape(self.legend)}<br>" if picture and self.legend else ""
+        return f"<div>{picture}{legend}<code>{escape(repr(self))}</code></div>"
 
     def _marks(self) -> dict[int, str]:
         return {s: letter for s, letter in ((self.start, "S"), (self.goal, "G")) if s is not None}
@@ -224,21 +251,31 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     if not free.any():
         raise ValueError("the map has no free cell: write . or a space where a state should be")
     coords = np.argwhere(free)
-    here = np.arange(len(coords), dtype=np.int32)
-    number = np.full((grid.shape[0] + 2, grid.shape[1] + 2), -1, dtype=np.int32)
-    number[1:-1, 1:-1][free] = here
-    moves = np.stack([number[tuple((coords + 1 + move).T)] for move in MOVES], axis=1)
-    moves = np.where(moves >= 0, moves, here[:, None]).ravel()
-    indptr = np.arange(len(moves) + 1, dtype=np.int32)
-    table = csr_array((np.ones(len(moves)), moves, indptr), shape=(len(moves), len(coords)))
+    table = moves_on(coords)
     ends: dict[str, Any] = {}
     for letter, word in (("S", "start"), ("G", "goal")):
         found = np.argwhere(grid == letter)
         if len(found) > 1:
             where = " and ".join(f"line {y + 1 + above} column {x + 1}" for y, x in found[:2])
             raise ValueError(f"the map has {len(found)} {word}s ({letter}), at {where}: keep one")
-        ends[word] = number[tuple(found[0] + 1)] if len(found) else None
+        ends[word] = np.flatnonzero((coords == found[0]).all(axis=1))[0] if len(found) else None
     return MDP(table, coords=coords, name=name, **ends)
+
+
+def moves_on(coords: NDArray[np.int_]) -> csr_array:
+    """``(4 S, S)`` table of a maze whose states are these cells: up, right, down, left, or stay where there is no cell.
+
+    >>> moves_on(np.array([[0, 0], [0, 1]])).indices.tolist()
+    [0, 1, 0, 0, 1, 1, 1, 0]
+    """
+    cells = coords - coords.min(axis=0) + 1
+    here = np.arange(len(cells), dtype=np.int32)
+    number = np.full(tuple(cells.max(axis=0) + 2), -1, dtype=np.int32)
+    number[tuple(cells.T)] = here
+    moves = np.stack([number[tuple((cells + move).T)] for move in MOVES], axis=1)
+    moves = np.where(moves >= 0, moves, here[:, None]).ravel()
+    indptr = np.arange(len(moves) + 1, dtype=np.int32)
+    return csr_array((np.ones(len(moves)), moves, indptr), shape=(len(moves), len(cells)))
 
 
 def mazes() -> list[str]:

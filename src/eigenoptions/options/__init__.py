@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import Frozen, frozen, lock, printable, state, whole
-from eigenoptions.mdp import MDP
+from eigenoptions.mdp import MDP, MOVES, moves_on
 from eigenoptions.spectra import OPERATORS, Spectrum
 
 TERMINATE = -1
@@ -27,6 +27,9 @@ TERMINATE = -1
 FILE_FORMAT = 1
 # Fields of a purpose and of an option that state its origin, and the fields of a set that hold them, one per option.
 ORIGIN = {"index": "indices", "sign": "signs", "goal": "goals"}
+
+# Cells of the smallest rectangle around a maze, per state, up to which its moves are derived from the coordinates.
+MAX_CELLS_PER_STATE = 100
 
 Origin = tuple[int | None, ...]
 
@@ -172,6 +175,10 @@ class OptionSet(Frozen, Sequence[Option]):
         ``(S, 2)`` for pictures, or None.
     provenance
         Method and settings, as they go into the file.
+    successors
+        ``(S, A)`` most likely next state of each action (`MDP.likely`), by which pictures draw moves; None: not known.
+    legend
+        As in `MDP`.
 
     Examples
     --------
@@ -195,6 +202,8 @@ class OptionSet(Frozen, Sequence[Option]):
     indices: Origin = ()
     signs: Origin = ()
     goals: Origin = ()
+    successors: NDArray[np.int32] | None = None
+    legend: str = ""
     arrays: ClassVar = ("policy", "value", "eigenvalues", "mean_length")
 
     def __post_init__(self) -> None:
@@ -223,6 +232,13 @@ class OptionSet(Frozen, Sequence[Option]):
                     f"coords must be whole numbers of shape ({policy.shape[1]}, 2), "
                     f"got {checked['coords'].dtype} {checked['coords'].shape}"
                 )
+        if self.successors is not None:
+            to, size = frozen(self.successors), policy.shape[1]
+            inside = to.dtype.kind in "iu" and (not to.size or 0 <= to.min() <= to.max() < size)
+            if to.shape != (size, self.n_actions) or not inside:
+                what = f"states 0..{size - 1} of shape {(size, self.n_actions)}"
+                raise ValueError(f"successors must be {what}, got {to.dtype} {to.shape}")
+            checked["successors"] = to
         checked |= entries(self, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -246,6 +262,28 @@ class OptionSet(Frozen, Sequence[Option]):
     def stops(self) -> tuple[NDArray[np.intp], ...]:
         """For each option, the states where it stops."""
         return tuple(np.flatnonzero(row < 0) for row in self.policy)
+
+    def moves(self, i: int) -> NDArray[np.int64] | None:
+        """``(S, 2)`` rows and columns by which option i most likely moves from each state; None: not known.
+
+        >>> import eigenoptions as eo
+        >>> eo.discover(eo.maze("..."), 1).moves(0).tolist()
+        [[0, 0], [0, -1], [0, -1]]
+        """
+        from eigenoptions import _sketch as sketch
+
+        to = self._successors
+        return None if self.coords is None or to is None else sketch.moves(self.coords, self.policy[i], to)
+
+    @cached_property
+    def _successors(self) -> NDArray[np.int32] | None:
+        """Next states; those of a maze for files of version 0.1, which hold none, where the fingerprint proves it."""
+        if self.successors is not None or self.coords is None or self.n_actions != len(MOVES):
+            return self.successors
+        if np.prod(np.ptp(self.coords, axis=0).astype(float) + 1) > MAX_CELLS_PER_STATE * self.n_states:
+            return None
+        maze = MDP(moves_on(self.coords))
+        return maze.successors if maze.fingerprint == self.state_space else None
 
     def choices(self, obs: int) -> NDArray[np.integer[Any]]:
         """``(n,)`` the action of every option in state `obs`, or TERMINATE."""
@@ -294,14 +332,15 @@ class OptionSet(Frozen, Sequence[Option]):
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
         from eigenoptions import files
 
-        plain = ("state_space", "n_actions", "provenance", "labels", *ORIGIN.values())
+        plain = ("state_space", "n_actions", "provenance", "legend", "labels", *ORIGIN.values())
         header: dict[str, Any] = {name: getattr(self, name) for name in plain}
         for name in ("eigenvalues", "mean_length"):
             # JSON holds finite numbers only; the others are written by name.
             header[name] = [float(x) if np.isfinite(x) else str(x) for x in getattr(self, name)]
         header |= {"kind": "options", "format": FILE_FORMAT}
-        coords = {} if self.coords is None else {"coords": self.coords}
-        files.write(path, header, {"policy": self.policy, "value": self.value}, coords)
+        whole = {name: getattr(self, name) for name in ("coords", "successors")}
+        whole = {name: array for name, array in whole.items() if array is not None}
+        files.write(path, header, {"policy": self.policy, "value": self.value}, whole)
 
     def plot(self, **settings: Any) -> Any:
         """A figure of the options as arrows; `settings` are those of `plots.options`."""
@@ -318,22 +357,27 @@ class OptionSet(Frozen, Sequence[Option]):
             return repr(self)
         from eigenoptions import _sketch as sketch
 
+        drawn = [sketch.arrows(self.policy[i], self.moves(i)) for i in range(min(6, len(self)))]
         maps = [
-            f"{printable(o.label)}\n{sketch.text(self.coords, sketch.arrows(o.policy))}" for o in self[:6]
+            f"{printable(label)}\n{sketch.text(self.coords, glyphs)}"
+            for label, glyphs in zip(self.labels, drawn, strict=False)
         ]
-        return "\n\n".join([*maps, repr(self)])
+        key = printable(sketch.key(chain.from_iterable(drawn), self.legend))
+        return "\n\n".join([*maps, *filter(None, [key]), repr(self)])
 
     def _repr_html_(self) -> str:
         if self.coords is None:
             return f"<code>{escape(repr(self))}</code>"
         from eigenoptions import _sketch as sketch
 
+        drawn = [sketch.arrows(self.policy[i], self.moves(i)) for i in range(min(12, len(self)))]
         cells = "".join(
             f'<figure style="display:inline-block;margin:6px"><figcaption><code>{escape(o.label)}</code> '
-            f"mean length {o.mean_length:.1f}</figcaption>{sketch.svg(self.coords, policy=o.policy)}</figure>"
-            for o in self[:12]
+            f"mean length {o.mean_length:.1f}</figcaption>{sketch.svg(self.coords, glyphs=glyphs)}</figure>"
+            for o, glyphs in zip(self, drawn, strict=False)
         )
-        return f"<div>{cells}<br><code>{escape(repr(self))}</code></div>"
+        key = escape(sketch.key(chain.from_iterable(drawn), self.legend))
+        return f"<div>{cells}<br>{key and key + '<br>'}<code>{escape(repr(self))}</code></div>"
 
 
 def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True) -> list[Purpose]:

@@ -64,7 +64,9 @@ def load_options(
     header, arrays = files.read(path, "options", FILE_FORMAT, only)
     with files.understood(path):
         fields: dict[str, Any] = {**arrays, **_fields(header, "n_actions", "state_space", "provenance")}
-        options = OptionSet(mean_length=_floats(header, "mean_length"), **fields)
+        # Version 0.1 wrote no legend.
+        legend = header.get("legend", "")
+        options = OptionSet(mean_length=_floats(header, "mean_length"), legend=legend, **fields)
     if mdp is not None:
         options.check(mdp)
     return options

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions import _sketch
 from eigenoptions.files import write_bytes
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
@@ -22,6 +23,7 @@ from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.plots.lines import curve_panel
 from eigenoptions.plots.panels import (
+    DETAIL,
     INK,
     SIGNED,
     STOP,
@@ -228,12 +230,39 @@ def pvfs(
 def options(options: OptionSet, *, columns: int | None = None, width: float | None = None) -> Figure:
     """Every option of a set as arrows, with its label and eigenvalue, like Figures 3 to 5.
 
+    Arrows are the most likely moves of the dynamics the options were found on. Text below the maps explains rings and
+    digits, which stand for other actions, and what the maps are where there are several (MiniGrid's headings).
+
     >>> import eigenoptions as eo
     >>> len(options(eo.discover(eo.maze("i-maze"), n_options=4)).axes)
     4
     """
-    panels = [policy_panel(options.coords, o.policy, caption(o.label, o.eigenvalue)) for o in options]
-    return figure(panels, columns=columns, width=width)
+    # A move that is not known is drawn as one that leads to no neighbouring cell.
+    far = np.full((options.n_states, 2), 2)
+    known = [far if (moves := options.moves(i)) is None else moves for i in range(len(options))]
+    drawn = list(zip(options, known, strict=True))
+    panels = [
+        policy_panel(options.coords, o.policy, caption(o.label, o.eigenvalue), moves) for o, moves in drawn
+    ]
+    made = figure(panels, columns=columns, width=width)
+    if options.n_states <= DETAIL:
+        glyphs = {glyph for o, moves in drawn for glyph in _sketch.arrows(o.policy, moves)}
+        if key := _sketch.key(glyphs, options.legend):
+            _note(made, key)
+    return made
+
+
+def _note(fig: Figure, text: str) -> None:
+    """Add text below a figure of maps, and room for it."""
+    width, height = fig.get_size_inches()
+    lines = fill(text, int(18 * width)).split("\n")
+    room = 0.13 * len(lines) + 0.05
+    for ax in fig.axes:
+        x, y, w, h = ax.get_position(original=True).bounds
+        ax.set_position((x, (y * height + room) / (height + room), w, h * height / (height + room)))
+    fig.set_figheight(height + room)
+    with matplotlib.rc_context(STYLE):
+        fig.text(0.01, 0.03 / (height + room), "\n".join(lines), va="bottom", size=6.5)
 
 
 def landscapes(

@@ -31,6 +31,8 @@ SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff",
 # Not cividis: its middle is the grey of the walls.
 SEQUENTIAL = matplotlib.colormaps["viridis"]
 ARROW = np.array([(-36, -5), (8, -5), (8, -18), (36, 0), (8, 18), (8, 5), (-36, 5)]) / 100
+# Number that stands for an action that stays where it is, above all numbers of actions.
+STAYS = 1 << 30
 # Up to this many states cells are drawn as vector graphics, beyond as pixels.
 DETAIL = 2500
 # Longest side in blocks of a coarse image, of the arrows on it, and of a surface.
@@ -166,40 +168,76 @@ def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") 
     return Panel(draw, title, 0.85, "solid")
 
 
-def policy_panel(coords: ArrayLike | None, policy: ArrayLike, title: str = "") -> Panel:
+def policy_panel(
+    coords: ArrayLike | None, policy: ArrayLike, title: str = "", moves: ArrayLike | None = None
+) -> Panel:
     """Option as arrows, with the states where it stops in red, like Figures 2 to 5.
 
     On a large maze each arrow is the mean move of a block of states (none where moves cancel), and the shade of red
-    grows with the share of states in a block where the option stops. Actions beyond the four moves are dots.
+    grows with the share of states in a block where the option stops. A ring is an action that most likely stays, a
+    digit the number of one that leads to no neighbouring cell (``+`` above 9).
 
+    Parameters
+    ----------
+    coords, policy
+        ``(S, 2)`` row and column of each state, and ``(S,)`` its action, -1 where the option stops.
+    title
+        Text above the panel.
+    moves
+        ``(S, 2)`` rows and columns that each action moves by, as `OptionSet.moves` gives them. None: the actions are
+        those of a maze, 0 up, 1 right, 2 down, 3 left, and others lead nowhere.
+
+    Examples
+    --------
     >>> policy_panel([[0, 0], [0, 1]], [1, -1], "e2+").title
     'e2+'
     """
     cells = _cells(coords)
-    actions = np.asarray(policy)
+    actions = np.asarray(policy, dtype=np.int64)
     if actions.shape != (len(cells),):
         raise ValueError(
             f"policy must have one action for each of {len(cells)} states, got shape {actions.shape}"
         )
 
+    stops = actions < 0
+    if moves is None:
+        towards = np.array([*MOVES, (0, 0)], dtype=float)[np.where(stops, 4, np.minimum(actions, 4))]
+    else:
+        towards = np.array(moves, dtype=float)
+        if towards.shape != cells.shape:
+            raise ValueError(f"moves must have shape {cells.shape} for these states, got {towards.shape}")
+    stays = ~stops & ~towards.any(axis=1) & (moves is not None)
+    towards[stops | (np.abs(towards).max(axis=1) > 1)] = 0.0
+    length = np.hypot(*towards.T)
+    towards[length > 0] /= length[length > 0, None]
+
     def draw(ax: Axes) -> None:
-        stops = actions < 0
         _ground(ax, cells, stops)
         if len(cells) <= DETAIL:
-            at, step = cells.astype(np.float64), 1
-            moves = np.zeros((len(cells), 2))
-            moves[~stops & (actions < 4)] = np.array(MOVES, dtype=float)[actions[~stops & (actions < 4)]]
-            other = cells[actions >= 4]
-            ax.scatter(other[:, 1], other[:, 0], s=2, c=WALL, linewidths=0)
+            at, step, turns = cells.astype(np.float64), 1, towards
+            _other_actions(ax, cells, np.where(stops | (length > 0), -1, np.where(stays, STAYS, actions)))
         else:
-            at, moves, step = _mean_moves(cells, actions)
+            at, turns, step = _mean_moves(cells, towards)
             _stops(ax, cells, stops)
-        going = np.hypot(*moves.T) > 0.1
+        going = np.hypot(*turns.T) > 0.1
         # Not by add_patch, which loops over all corners in Python to widen limits that are already set.
-        shapes = at[going, None, ::-1] + step * _turned(ARROW, moves[going])
+        shapes = at[going, None, ::-1] + step * _turned(ARROW, turns[going])
         ax.add_artist(PathPatch(_joined(shapes), facecolor=INK, linewidth=0))
 
     return Panel(draw, title, _aspect(cells))
+
+
+def _other_actions(ax: Axes, cells: NDArray[np.int64], actions: NDArray[Any]) -> None:
+    """Rings and digits for actions that lead to no neighbouring cell; none where `actions` is negative."""
+    for action in np.unique(actions[actions >= 0]).tolist():
+        marker = "o" if action == STAYS else f"${action}$" if action < 10 else "$+$"
+        at = cells[actions == action]
+        color: Any = (
+            {"facecolors": "none", "edgecolors": INK, "linewidths": 0.4}
+            if action == STAYS
+            else {"c": INK, "linewidths": 0}
+        )
+        ax.scatter(at[:, 1], at[:, 0], s=(0.4 * _side(ax, cells)) ** 2, marker=marker, **color)
 
 
 def _cells(coords: ArrayLike | None) -> NDArray[np.int64]:
@@ -262,9 +300,14 @@ def _frame(ax: Axes, cells: NDArray[np.int64]) -> None:
 
 def _letter(ax: Axes, cells: NDArray[np.int64]) -> float:
     """Font size in points of a letter that fits a cell and can be read."""
+    return float(np.clip(0.75 * _side(ax, cells), 5.5, 9.0))
+
+
+def _side(ax: Axes, cells: NDArray[np.int64]) -> float:
+    """Side of a cell in points."""
     left, right, bottom, top = _extent(cells)
     box = np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi
-    return float(np.clip(0.75 * min(box[0] / (right - left), box[1] / (bottom - top)), 5.5, 9.0))
+    return float(min(box[0] / (right - left), box[1] / (bottom - top)))
 
 
 def _squares(cells: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -341,12 +384,12 @@ def _blocks(cells: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], tup
 
 
 def _mean_moves(
-    cells: NDArray[np.int64], actions: NDArray[Any]
+    cells: NDArray[np.int64], moves: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Centres of coarse blocks, direction of their mean move (0 where moves cancel), and side of a block."""
     where, shape, step = _blocks(cells, ARROWS)
-    moving = (actions >= 0) & (actions < 4)
-    move = np.array(MOVES, dtype=float)[actions[moving]]
+    moving = moves.any(axis=1)
+    move = moves[moving]
     n = shape[0] * shape[1]
     total = np.stack([np.bincount(where[moving], weights=move[:, i], minlength=n) for i in (0, 1)], axis=1)
     count = np.bincount(where[moving], minlength=n)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from eigenoptions._sketch import directions
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
@@ -146,6 +147,7 @@ def picture(request: Request, alive: Alive) -> Answer:
             "labels": list(options.labels),
             "vectors": packed(sp.vectors[:, first:].T, "<f4"),
             "policies": packed(options.policy, "i1"),
+            "moves": packed(_moves(options), "i1"),
             "values": packed(options.value, "<f4"),
             "mean_length": options.mean_length.tolist(),
             "components": packed(connected_components(graph(mdp), directed=False)[1], "<i2")
@@ -153,6 +155,16 @@ def picture(request: Request, alive: Alive) -> Answer:
             else None,
         }
     return answer | {"ms": ms}
+
+
+def _moves(options: OptionSet) -> NDArray[np.int8]:
+    """``(n, S)`` what to draw in each state: see `_sketch.directions`."""
+    found = np.zeros(options.policy.shape, dtype=np.int8)
+    for i, policy in enumerate(options.policy):
+        moves = options.moves(i)
+        assert moves is not None
+        found[i] = directions(policy, moves)
+    return found
 
 
 def race(request: Request, alive: Alive) -> Answer:

@@ -47,7 +47,7 @@ function look() {
   const of = (cell, f, none) => { const s = state(cell); return s < 0 || option.elsewhere(s) ? none : f(s); };
   return {
     color: (cell) => of(cell, colors[layer], null),
-    action: (cell) => of(cell, (s) => option.policy[s], undefined),
+    action: (cell) => of(cell, (s) => option.moves[s], undefined),
   };
 }
 
@@ -191,7 +191,7 @@ function words(cell) {
   const s = state(cell);
   if (s < 0 || !option) return place;
   if (option.elsewhere(s)) return `${place} · state ${s} · another component: ${option.label} does not lead here`;
-  const does = option.policy[s] < 0 ? "stops here" : `goes ${WAY[option.policy[s]]}, stops in ${follow(cell).length - 1}`;
+  const does = option.policy[s] < 0 ? "stops here" : `${WAY[option.moves[s]] ? `goes ${WAY[option.moves[s]]}` : `takes action ${option.policy[s]}`}, stops in ${follow(cell).length - 1}`;
   const e = option.sign * option.vector[s];
   return `${place} · state ${s} · e = ${e < 0 ? "−" : ""}${Math.abs(e).toFixed(4)} · value ${option.value[s].toFixed(4)} · ${does}`;
 }

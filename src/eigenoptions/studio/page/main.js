@@ -47,7 +47,7 @@ const studio = {
     const elsewhere = (s) => p.components !== null && !p.leads[index].has(p.components[s]);
     return {
       index, sign: this.sign === "-" ? -1 : 1, label: p.labels[which].replace("-", "−"), eigenvalue: p.eigenvalues[index],
-      vector: part(p.vectors, index), policy: part(p.policies, which), value: part(p.values, which), length: p.mean_length[which],
+      vector: part(p.vectors, index), policy: part(p.policies, which), moves: part(p.moves, which), value: part(p.values, which), length: p.mean_length[which],
       elsewhere, away: p.components === null ? 0 : p.components.reduce((n, c) => n + !p.leads[index].has(c), 0),
     };
   },
@@ -117,7 +117,7 @@ async function picture() {
     if (!found) return;
     studio.picture = {
       ...found, numbers, rows: maze.rows, cols: maze.cols,
-      vectors: floats(found.vectors), policies: actions(found.policies), values: floats(found.values),
+      vectors: floats(found.vectors), policies: actions(found.policies), moves: actions(found.moves), values: floats(found.values),
     };
     studio.picture.components = found.components ? shorts(found.components) : null;
     studio.picture.leads = found.components ? found.eigenvalues.map((_, i) => led(studio.picture, i)) : [];

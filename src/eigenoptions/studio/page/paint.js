@@ -64,7 +64,7 @@ export function thumb(canvas, maze, numbers, color) {
 }
 
 // The whole maze: walls, coloured cells, arrows and stops, marks, path, walker and cursor.
-// scene: {color(cell) -> rgb or null, action(cell) -> 0..3, -1 or undefined, path, walker, cursor, marks}
+// scene: {color(cell) -> rgb or null, action(cell) -> 0..3 (up, right, down, left), 4 (no such move), -1 (stops) or undefined, path, walker, cursor, marks}
 export function scene(canvas, maze, width, { color, action, path, walker, cursor, marks = true, room = Infinity } = {}) {
   const t = theme();
   const size = Math.min(width / maze.cols, room / maze.rows);
@@ -135,10 +135,17 @@ export function scene(canvas, maze, width, { color, action, path, walker, cursor
   }
 }
 
-function arrow(context, x, y, size, action) {
-  const [dy, dx] = [[-1, 0], [0, 1], [1, 0], [0, -1]][action];
+// An arrow in a direction 0..3; a ring for a move to no neighbouring cell.
+function arrow(context, x, y, size, direction) {
   const r = size * 0.26;
   context.lineWidth = Math.max(1, size * 0.055);
+  if (direction > 3) {
+    context.beginPath();
+    context.arc(x, y, r / 2, 0, 7);
+    context.stroke();
+    return;
+  }
+  const [dy, dx] = [[-1, 0], [0, 1], [1, 0], [0, -1]][direction];
   context.lineCap = "round";
   if (size > 18) {
     context.beginPath();
@@ -194,6 +201,7 @@ export function svgOf(maze, { color, action } = {}) {
     const rgb = color?.(cell);
     parts.push(`<rect x="${x + 0.02}" y="${y + 0.02}" width=".96" height=".96" fill="${act === -1 ? t.stop : rgb ? css(rgb) : t.free}"/>`);
     if (act === -1) parts.push(`<circle cx="${x + 0.5}" cy="${y + 0.5}" r=".17" fill="#fff"/>`);
+    else if (act > 3) parts.push(`<circle cx="${x + 0.5}" cy="${y + 0.5}" r=".13" fill="none" stroke="#22252a" stroke-width=".055"/>`);
     else if (act !== undefined) parts.push(`<path d="M-.26 0H.1M.3 0L.05-.16V.16Z" transform="translate(${x + 0.5} ${y + 0.5}) rotate(${act * 90 - 90})" fill="${rgb && isDark(rgb) ? "#fff" : "#22252a"}" stroke="${rgb && isDark(rgb) ? "#fff" : "#22252a"}" stroke-width=".055"/>`);
     if ("SG".includes(maze.cells[cell])) parts.push(`<circle cx="${x + 0.23}" cy="${y + 0.23}" r=".21" fill="${maze.cells[cell] === "G" ? "#0a7f64" : "#22252a"}"/><text x="${x + 0.23}" y="${y + 0.33}" font-size=".28" font-weight="700" font-family="sans-serif" text-anchor="middle" fill="#fff">${maze.cells[cell]}</text>`);
   }

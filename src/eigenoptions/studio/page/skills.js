@@ -105,7 +105,7 @@ export function chosen() {
   );
   const lines = [];
   for (let y = 0; y < p.rows; y++) {
-    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.elsewhere(s) ? " " : option.policy[s] < 0 ? "●" : ARROWS[option.policy[s]])).join(""));
+    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.elsewhere(s) ? " " : option.policy[s] < 0 ? "●" : ARROWS[option.moves[s]] ?? "○")).join(""));
   }
   $("astext").textContent = lines.join("\n");
 }
