@@ -17,7 +17,7 @@ import numpy as np
 from eigenoptions import files
 from eigenoptions._checks import check_settings
 from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
-from eigenoptions.envs.tables import Progress
+from eigenoptions.envs.search import Progress
 from eigenoptions.mdp import Transitions
 from eigenoptions.parallel import Engine, current, on_engine, pmap
 

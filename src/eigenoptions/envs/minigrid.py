@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Attributes in which BabyAI's instructions remember what has been done.
+MEMORY = ("a_done", "b_done", "preCarrying", "lastStepMatch")
 LEGEND = (
     "four maps, one per heading of the agent: right and down above, left and up below; "
     "0 turn left, 1 turn right, 3 pick up, 4 drop, 5 toggle"
@@ -17,6 +19,7 @@ LEGEND = (
 class MiniGrid:
     """Key, save and restore for MiniGrid: the grid with its doors, what is carried, position and direction.
 
+    BabyAI's instructions remember what has been done ("open the red door, then the blue one"): part of the state.
     Equal objects have equal codes: if two balls of one colour swap places, the state is the same.
     """
 
@@ -58,18 +61,26 @@ class MiniGrid:
         doors = tuple([(door.is_open, door.is_locked) for door in self.doors])
         x, y = env.agent_pos
         carried = 0 if env.carrying is None else self.code(env.carrying)
-        return cells, doors, carried, int(x), int(y), int(env.agent_dir)
+        done = tuple([self.done(value) for part in _instructions(env) for value in _memory(part).values()])
+        return cells, doors, carried, done, int(x), int(y), int(env.agent_dir)
+
+    def done(self, value: Any) -> int:
+        """What an instruction remembers, as a number: an object by its code, else whether it was a success."""
+        return self.code(value) if hasattr(value, "color") else int(value in (True, "success"))
 
     def save(self, env: Any) -> Any:
         """The present state, for `restore`."""
         if env.grid is not self.grid:
             self.see(env)
         doors = [(door.is_open, door.is_locked) for door in self.doors]
-        return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir
+        memory = [_memory(part) for part in _instructions(env)]
+        return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
 
     def restore(self, env: Any, saved: Any) -> None:
         """Return to a saved state."""
-        cells, doors, env.carrying, env.agent_pos, env.agent_dir = saved
+        cells, doors, env.carrying, env.agent_pos, env.agent_dir, memory = saved
+        for part, values in zip(_instructions(env), memory, strict=True):
+            vars(part).update(values)
         env.grid.grid = cells.copy()
         for door, state in zip(self.doors, doors, strict=True):
             door.is_open, door.is_locked = state
@@ -80,3 +91,16 @@ class MiniGrid:
         high, wide = self.size
         places = [(y + (high + 1) * (d // 2), x + (wide + 1) * (d % 2)) for *_, x, y, d in keys]
         return (np.array(places), LEGEND) if len(set(places)) == len(places) else (None, "")
+
+
+def _instructions(env: Any) -> list[Any]:
+    """BabyAI's instruction and the parts it consists of; none in other environments."""
+    found = [env.instrs] if hasattr(env, "instrs") else []
+    for part in found:
+        found += [getattr(part, name) for name in ("instr_a", "instr_b") if hasattr(part, name)]
+    return found
+
+
+def _memory(instruction: Any) -> dict[str, Any]:
+    """Attributes of an instruction that change while it is carried out."""
+    return {name: value for name, value in vars(instruction).items() if name in MEMORY}

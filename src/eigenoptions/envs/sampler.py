@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, whole
 from eigenoptions.envs.batch import one
+from eigenoptions.envs.fit import check_options, table_of
 from eigenoptions.envs.mazes import MazeVectorEnv
-from eigenoptions.envs.tables import count_actions, known_mdp
-from eigenoptions.envs.wrapper import check_options
+from eigenoptions.envs.tables import count_actions
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import batch_of_one
@@ -317,7 +317,7 @@ def mdp_of(envs: VectorEnv[Any, Any, Any]) -> MDP | None:
     """The MDP that the copies of a vector environment show without being explored, if they do."""
     if isinstance(envs, MazeVectorEnv):
         return envs.mdp
-    return known_mdp(envs.envs[0]) if isinstance(envs, SyncVectorEnv) else None
+    return table_of(envs.envs[0]) if isinstance(envs, SyncVectorEnv) else None
 
 
 def _empty(count: int, like: NDArray[Any]) -> Transitions:

@@ -1,7 +1,6 @@
-"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by breadth-first exploration.
+"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploration (`search`).
 
-A `Probe` identifies a state of a deterministic environment (`key`), saves it and restores it. MiniGrid's is built in;
-other environments are copied, and their states identified by the observation.
+A table is that of the environment inside; what wrappers make of actions and observations is found by trying them.
 
 `Numbered` wraps an explored environment so that its observation is the number of the state, and options found on the
 MDP can act in it.
@@ -11,60 +10,35 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs, seeding
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._checks import whole
-from eigenoptions.envs.minigrid import MiniGrid
+from eigenoptions.envs.search import (
+    Key,
+    Progress,
+    Restore,
+    Save,
+    acts,
+    explore,
+    layers,
+    probe_of,
+)
+from eigenoptions.envs.search import StateLimitReached as StateLimitReached
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options.lookahead import name_of
 
 log = logging.getLogger("eigenoptions")
 
-Progress = Callable[[int, int], object]
-# Of the unwrapped environment and its observation.
-Key = Callable[[Any, Any], Hashable]
-Save = Callable[[Any], Any]
-Restore = Callable[[Any, Any], object]
-
-
 TAXI_STATES = 500
-
-
-class StateLimitReached(ValueError):  # noqa: N818 (a public name)
-    """Exploration found more than `max_states` states; `mdp` holds the states found.
-
-    Attributes
-    ----------
-    mdp
-        The explored part. States that were found but not expanded stay put under every action.
-    expanded
-        Number of its states that have their true successors.
-
-    Examples
-    --------
-    >>> try:
-    ...     from_env("minigrid:MiniGrid-Empty-5x5-v0", max_states=10)
-    ... except StateLimitReached as reached:
-    ...     print(reached.mdp.n_states, reached.expanded)
-    10 5
-    """
-
-    def __init__(self, message: str, mdp: MDP, expanded: int) -> None:
-        super().__init__(message)
-        self.mdp = mdp
-        self.expanded = expanded
+# Most pairs of a state and an action in which wrappers are tried.
+MAX_TRIED = 100_000
 
 
 def from_env(
@@ -81,7 +55,9 @@ def from_env(
 
     A transition table (``env.unwrapped.P``: FrozenLake, Taxi, CliffWalking, our mazes) is read as it is. A
     deterministic environment without a table is explored breadth first from ``reset(seed=seed)``: MiniGrid, and every
-    other that can be copied and observes its state in whole numbers, or comes with `key`, `save` and `restore`.
+    other that can be copied and observes its state in whole numbers, or comes with `key`, `save` and `restore`. Live
+    walks are compared with what was found, so that an environment which is random or remembers more than it observes
+    is refused. Wrappers count as they act: a table is that of the environment as it was given.
 
     Parameters
     ----------
@@ -102,11 +78,12 @@ def from_env(
     Returns
     -------
     MDP
-        States keep the environment's numbers. Where an episode has ended, every action stays put. It does so too in
-        states that no sequence of moves reaches (CliffWalking's cliff): the moves that a table lists there never
-        happen, and would be edges of the graph. `start` is the most likely first state; `goal` the end of an episode
-        with the highest reward, if there is only one; `coords` is set where the states lie on a grid. Our own mazes
-        return their `MDP` as it is: there the goal is a task, not a wall.
+        States keep the environment's numbers where it observes ``Discrete(n)`` with n up to `max_states`. Where an
+        episode has ended, every action stays put. It does so too in states that no sequence of moves reaches
+        (CliffWalking's cliff): the moves that a table lists there never happen, and would be edges of the graph.
+        `start` is the most likely first state; `goal` the end of an episode with the highest reward, if there is only
+        one; `coords` is set where the states lie on a grid. Our own mazes return their `MDP` as it is: there the goal
+        is a task, not a wall.
 
     Examples
     --------
@@ -116,11 +93,6 @@ def from_env(
     made = made_env(env)
     try:
         n_actions = count_actions(made)
-        if count_actions(made.unwrapped) != n_actions:
-            raise ValueError(
-                f"a wrapper gives {name_of(made)} {n_actions} actions in place of {count_actions(made.unwrapped)}: "
-                "give the environment inside"
-            )
         whole("max_states", max_states)
         if key is None and save is None and restore is None:
             mdp = known_mdp(made)
@@ -230,20 +202,116 @@ def count_actions(env: Any) -> int:
 
 
 def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
-    """MDP that an environment has without being explored, or None."""
-    n_actions = count_actions(env)
-    # A wrapper's actions are not those of the table.
-    if count_actions(env.unwrapped) != n_actions:
-        return None
-    if env.has_wrapper_attr("mdp") and isinstance(mdp := env.get_wrapper_attr("mdp"), MDP):
+    """MDP that an environment has without being explored, or None; wrappers count as they act."""
+    count_actions(env)
+    owner: Any = env
+    while isinstance(owner, gym.Wrapper) and not isinstance(vars(owner).get("mdp"), MDP):
+        owner = owner.env
+    mdp = getattr(owner, "mdp", None)
+    if not isinstance(mdp, MDP):
+        table = getattr(owner, "P", None)
+        if table is None:
+            return None
+        mdp = _from_table(owner, table, count_actions(owner), name_of(env))
+    # Layers outside of the environment that has the table.
+    around = layers(env)[: -len(inside)] if (inside := layers(owner)) else layers(env)
+    if not any(acts(layer) or isinstance(layer, gym.ObservationWrapper) for layer in around):
         return mdp
-    table = getattr(env.unwrapped, "P", None)
-    return None if table is None else _from_table(env, table, n_actions)
+    return _through(env, owner, mdp)
 
 
-def _from_table(env: gym.Env[Any, Any], P: Any, n_actions: int) -> MDP:
+def _through(env: gym.Env[Any, Any], owner: Any, mdp: MDP) -> MDP:
+    """MDP of an environment seen through its wrappers, from the table of `owner`, the environment inside.
+
+    A copy of the wrappers is stepped in every state, with a function in place of the owner's step that notes the action
+    that arrives. So the table has the wrappers' actions, and their numbers of states where they observe numbers.
+    """
+    name, n, n_actions = name_of(env), mdp.n_states, count_actions(env)
+    if n * n_actions > MAX_TRIED:
+        raise ValueError(
+            f"{name} has wrappers and {n} states, too many to try them: give the environment inside"
+        )
+    trial = copy.deepcopy(env)
+    inside: Any = trial
+    for _ in range(_depth(env, owner)):
+        inside = inside.env
+    trial.reset(seed=0)
+    arrived: list[int] = []
+    state = 0
+
+    def step(action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        arrived.append(int(action))
+        mask = np.ones(mdp.n_actions, dtype=np.int8)
+        return state, 0.0, False, False, {"prob": 1.0, "action_mask": mask}
+
+    inside.step = step
+    tries = np.empty((2, n, n_actions), dtype=np.int64)
+    seen: list[Any] = []
+    for attempt in tries:
+        seen = []
+        for state in range(n):
+            for action in range(n_actions):
+                # The attribute by which Gymnasium's tables and our mazes know where they are.
+                setattr(inside.unwrapped, "state" if hasattr(inside.unwrapped, "state") else "s", state)
+                arrived.clear()
+                obs = trial.step(action)[0]
+                if len(arrived) != 1 or not 0 <= arrived[0] < mdp.n_actions:
+                    raise ValueError(
+                        f"a wrapper of {name} takes {len(arrived)} steps for one: give the environment inside, or "
+                        "sample this one (discover(env, steps=...))"
+                    )
+                attempt[state, action] = arrived[0]
+            seen.append(obs)
+    if (tries[0] != tries[1]).any():
+        raise ValueError(
+            f"a wrapper of {name} changes actions at random or by what went before: its table is not known; sample it "
+            "(discover(env, steps=...), or collect)"
+        )
+    return _renumbered(env, mdp, tries[0], seen)
+
+
+def _renumbered(env: gym.Env[Any, Any], mdp: MDP, taken: NDArray[np.int64], seen: list[Any]) -> MDP:
+    """MDP whose action a in state s is ``taken[s, a]`` of `mdp`, with the numbers ``seen[s]`` for states."""
+    n, space = mdp.n_states, env.observation_space
+    number = np.arange(n)
+    if isinstance(space, Discrete):
+        number = np.array(seen, dtype=np.int64) - int(space.start)
+        if sorted(number.tolist()) != list(range(n)):
+            raise ValueError(
+                f"{name_of(env)} observes {len(set(seen))} numbers in {n} states: give the environment inside its "
+                "observation wrapper"
+            )
+    own = np.tile(np.arange(mdp.n_actions), (n, 1))
+    if (number == np.arange(n)).all() and np.array_equal(taken, own):
+        return mdp
+    old = np.argsort(number)
+    rows = (old[:, None] * mdp.n_actions + taken[old]).ravel()
+    table = csr_array(mdp.transition[rows])
+    table.indices = number[table.indices]
+    gain = mdp.reward
+    if gain is not None:
+        gain = gain[old] if len(gain) == n else gain[rows]
+    return MDP(
+        table,
+        coords=None if mdp.coords is None else mdp.coords[old],
+        start=None if mdp.start is None else int(number[mdp.start]),
+        goal=None if mdp.goal is None else int(number[mdp.goal]),
+        name=mdp.name,
+        reward=gain,
+    )
+
+
+def _depth(env: Any, owner: Any) -> int:
+    """Number of wrappers around `owner`."""
+    depth = 0
+    while env is not owner:
+        env, depth = env.env, depth + 1
+    return depth
+
+
+def _from_table(base: Any, P: Any, n_actions: int, name: str) -> MDP:
     """MDP of ``P[s][a] = [(p, s', reward, done)]``; ends of episodes and states never reached stay put."""
-    base, name, space = env.unwrapped, name_of(env), env.unwrapped.observation_space
+    space = base.observation_space
     n = int(space.n) if isinstance(space, Discrete) else len(P)
     outcomes = [
         (int(s) * n_actions + a, int(s2), float(p), float(r), bool(done))
@@ -325,186 +393,3 @@ def _places(base: Any, n: int) -> tuple[NDArray[np.int_] | None, str]:
         )
         return np.stack([row + high * to, col + wide * passenger], axis=1), f"{legend}; 4 pick up, 5 drop off"
     return None, ""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """How states are identified, saved and restored; `places` gives coordinates and a legend, where possible."""
-
-    key: Key
-    save: Save
-    restore: Restore
-    places: Callable[[list[Any]], tuple[NDArray[np.int_] | None, str]] = lambda keys: (None, "")
-
-
-def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Probe:
-    """Probe for an environment: the functions that were given, and built-in ones for the others."""
-    name = name_of(env)
-    if (save is None) != (restore is None):
-        raise ValueError(f"save and restore go together, got only {'save' if restore is None else 'restore'}")
-    base = env.unwrapped
-    if MiniGrid.fits(base):
-        grid = MiniGrid()
-        built_in = Probe(grid.key, grid.save, grid.restore, grid.places)
-    else:
-        if key is None and not _finite(env.observation_space):
-            raise ValueError(
-                f"{name} has no transition table and its observations are not finite "
-                f"({' '.join(str(env.observation_space).split())}): discover({name!r}) samples it, or give from_env a "
-                "function key(env, obs) that returns a state that can be hashed"
-            )
-        built_in = Probe(lambda _, obs: _frozen(obs), _copied, _put_back)
-    return Probe(
-        key or built_in.key,
-        save or built_in.save,
-        restore or built_in.restore,
-        built_in.places if key is None else lambda keys: (None, ""),
-    )
-
-
-def explore(
-    env: Any, probe: Probe, n_actions: int, max_states: int, progress: Progress | None, seed: int | None
-) -> tuple[MDP, dict[Hashable, int]]:
-    """MDP of the states that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
-
-    Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied or draws
-    random numbers in a step.
-    """
-    base, name = env.unwrapped, name_of(env)
-    obs, _ = env.reset(seed=seed)
-    with _silent(base):
-        numbers: dict[Hashable, int] = {probe.key(base, obs): 0}
-        first = _guarded(name, probe.save, base)
-        _rehearse(name, base, probe, first, n_actions)
-        queued = {0}
-        queue: deque[tuple[int, Any]] = deque([(0, first)])
-        rows: dict[int, list[int]] = {}
-        full = False
-        while queue and not full:
-            number, saved = queue.popleft()
-            row = []
-            for action in range(n_actions):
-                probe.restore(base, saved)
-                obs, terminated = _taken(name, base, action)
-                key = probe.key(base, obs)
-                found = numbers.get(key, len(numbers))
-                if found == max_states:
-                    full = True
-                    break
-                numbers[key] = found
-                row.append(found)
-                # An ended episode has no successors.
-                if not terminated and found not in queued:
-                    queued.add(found)
-                    queue.append((found, probe.save(base)))
-            else:
-                rows[number] = row
-            if progress is not None and (len(rows) % 64 == 0 or not queue or full):
-                progress(len(rows), len(numbers))
-    coords, legend = probe.places(list(numbers))
-    mdp = MDP(_table(rows, len(numbers), n_actions), coords=coords, start=0, name=name, legend=legend)
-    if full:
-        raise StateLimitReached(
-            f"{name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found were "
-            "expanded; raise max_states, or take the part that was found from .mdp of this error",
-            mdp,
-            len(rows),
-        )
-    log.info("%s: %d states found by exploration", name, len(numbers))
-    return mdp, numbers
-
-
-def _table(rows: dict[int, list[int]], n: int, n_actions: int) -> csr_array:
-    """Transitions of a deterministic table; states without a row stay put under every action."""
-    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
-    for number, row in rows.items():
-        successors[number] = row
-    size = successors.size
-    return csr_array((np.ones(size), successors.ravel(), np.arange(size + 1)), shape=(size, n))
-
-
-def _rehearse(name: str, base: Any, probe: Probe, saved: Any, n_actions: int) -> None:
-    """Take each action twice from the first state, to detect a copy that does not hold the whole state."""
-    for action in range(n_actions):
-        seen = []
-        for _ in range(2):
-            _guarded(name, probe.restore, base, saved)
-            obs, _ = _taken(name, base, action)
-            seen.append(probe.key(base, obs))
-        if seen[0] != seen[1]:
-            raise ValueError(
-                f"{name} cannot be put back: action {action} of the first state led to two different states; "
-                "pass save= and restore= that keep its whole state"
-            )
-
-
-def _taken(name: str, base: Any, action: int) -> tuple[Any, bool]:
-    """Take an action that must not draw random numbers: the observation, and whether the episode ended."""
-    before = _generator_state(base)
-    obs, _, terminated, _, _ = base.step(action)
-    if _generator_state(base) != before:
-        raise ValueError(
-            f"{name} draws random numbers in a step: only a deterministic environment can be explored; "
-            "sample this one with collect"
-        )
-    return obs, terminated
-
-
-def _guarded(name: str, part: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return part(*arguments)
-    except Exception as error:
-        raise ValueError(
-            f"{name} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
-            "or sample it with collect"
-        ) from error
-
-
-def _generator_state(base: Any) -> Any:
-    """State of the environment's random generator; None before it has one."""
-    generator = getattr(base, "_np_random", None)
-    return None if generator is None else generator.bit_generator.state
-
-
-def _finite(space: Any) -> bool:
-    """Whether observations of a space are whole numbers, so that equal states have equal observations."""
-    if isinstance(space, spaces.Tuple | spaces.Dict):
-        return all(map(_finite, space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces))
-    if isinstance(space, spaces.Box):
-        return space.dtype is not None and space.dtype.kind in "iub"
-    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text)
-
-
-def _frozen(obs: Any) -> Hashable:
-    """An observation as a key of a dictionary."""
-    if isinstance(obs, dict):
-        return tuple((k, _frozen(obs[k])) for k in sorted(obs))
-    if isinstance(obs, tuple | list):
-        return tuple(map(_frozen, obs))
-    if isinstance(obs, np.ndarray):
-        return obs.item() if obs.ndim == 0 else obs.tobytes()
-    return obs.item() if isinstance(obs, np.generic) else obs  # type: ignore[no-any-return]
-
-
-def _copied(base: Any) -> dict[str, Any]:
-    return copy.deepcopy(vars(base))
-
-
-def _put_back(base: Any, saved: dict[str, Any]) -> None:
-    vars(base).clear()
-    vars(base).update(copy.deepcopy(saved))
-
-
-@contextmanager
-def _silent(base: Any) -> Iterator[None]:
-    """Switch rendering off, and MiniGrid's observations, which take most of its time and are not needed."""
-    mode, draws = base.render_mode, hasattr(base, "gen_obs")
-    base.render_mode = None
-    if draws:
-        base.gen_obs = dict
-    try:
-        yield
-    finally:
-        base.render_mode = mode
-        if draws:
-            del base.gen_obs

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.envs.batch import OptionBatch
+from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.sampler import mdp_of
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
 from eigenoptions.envs.tables import count_actions
-from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE, check_fit
+from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE
 from eigenoptions.options import OptionSet
 
 # Steps for which random actions are drawn at a time: one draw costs as much as a step.

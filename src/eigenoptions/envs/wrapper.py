@@ -18,9 +18,9 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
+from eigenoptions.envs.fit import check_fit, check_moves, table_of
 from eigenoptions.envs.spaces import OptionsSpace
-from eigenoptions.envs.tables import count_actions, known_mdp
-from eigenoptions.mdp import MDP
+from eigenoptions.envs.tables import count_actions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.stopping import begun
 
@@ -143,8 +143,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.mode = one_of("mode", mode, MODES)
         self.max_duration = whole("max_duration", max_duration)
         self.n_primitive = count_actions(env)
-        mdp = known_mdp(env) if isinstance(options, OptionSet) and options.state_space else None
+        mdp = table_of(env) if isinstance(options, OptionSet) and options.state_space else None
         check_fit(options, self.n_primitive, None if state else env.observation_space, mdp)
+        if isinstance(options, OptionSet) and state is None and mdp is None:
+            check_moves(env, options)
         self.options = options
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
         self._space.source = self._known_mask
@@ -410,57 +412,3 @@ def _unchecked(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     while type(env) is OrderEnforcing or type(env) is PassiveEnvChecker:
         env = env.env
     return env
-
-
-def check_fit(
-    options: OptionSet | Sequence[Any], n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None
-) -> None:
-    """Raise ValueError where options of any kind were made for another environment; see `check_options`."""
-    if not hasattr(options, "__len__"):
-        raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
-    if len(options) == 0:
-        raise ValueError("there are no options: discover at least one")
-    if isinstance(options, OptionSet):
-        check_options(options, n_actions, space, mdp)
-        return
-    if not all(callable(getattr(option, "act", None)) for option in options):
-        raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
-    theirs = getattr(options, "n_actions", n_actions)
-    if theirs != n_actions:
-        raise ValueError(
-            f"options of another environment: they choose among {theirs} actions, this one has {n_actions}; "
-            "discover options here"
-        )
-    if hasattr(options, "potential") and space is not None:
-        # Their features must accept an observation.
-        try:
-            options.potential(np.asarray(space.sample())[None], 1)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"options of another environment: {error}; discover options here") from None
-
-
-def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
-    """Raise ValueError where options were evidently made for another environment.
-
-    `space` holds the observations they act on (None: they act on something else); `mdp` is the environment's, if
-    known.
-    """
-    if options.n_actions != n_actions:
-        raise ValueError(
-            f"options of another environment: they choose among {options.n_actions} actions, this one has "
-            f"{n_actions}; discover options on it (from_env)"
-        )
-    if space is None:
-        return
-    if not isinstance(space, Discrete) or space.start != 0:
-        raise ValueError(
-            f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
-            "state=, a function from an observation to its state's number (or wrap the environment in Numbered)"
-        )
-    if space.n != options.n_states:
-        raise ValueError(
-            f"options of another environment: they have {options.n_states} states, this one has {space.n}; "
-            "discover options on it (from_env)"
-        )
-    if mdp is not None:
-        options.check(mdp)

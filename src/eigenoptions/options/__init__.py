@@ -176,7 +176,7 @@ class OptionSet(Frozen, Sequence[Option]):
     provenance
         Method and settings, as they go into the file.
     successors
-        ``(S, A)`` most likely next state of each action (`MDP.likely`), by which pictures draw moves; None: not known.
+        ``(S, A)`` most likely next state of each action (`MDP.likely`), for pictures and checks; None: not known.
     legend
         As in `MDP`.
 
@@ -234,10 +234,9 @@ class OptionSet(Frozen, Sequence[Option]):
                 )
         if self.successors is not None:
             to, size = frozen(self.successors), policy.shape[1]
-            inside = to.dtype.kind in "iu" and (not to.size or 0 <= to.min() <= to.max() < size)
-            if to.shape != (size, self.n_actions) or not inside:
-                what = f"states 0..{size - 1} of shape {(size, self.n_actions)}"
-                raise ValueError(f"successors must be {what}, got {to.dtype} {to.shape}")
+            shape = (size, self.n_actions)
+            if to.shape != shape or to.dtype.kind not in "iu" or not 0 <= to.min() <= to.max() < size:
+                raise ValueError(f"successors must be states 0..{size - 1} of shape {shape}, got {to.shape}")
             checked["successors"] = to
         checked |= entries(self, n)
         for name, value in checked.items():

@@ -139,8 +139,7 @@ def solve(
         mean_length=mean_length,
         state_space=mdp.fingerprint,
         coords=mdp.coords,
-        # For pictures only.
-        successors=None if mdp.coords is None else mdp.likely,
+        successors=mdp.successors if mdp.coords is None else mdp.likely,
         legend=mdp.legend,
         provenance={"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
         **origins(wanted),
