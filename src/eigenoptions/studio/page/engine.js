@@ -38,7 +38,7 @@ function picture({ map, operator, gamma, shown }) {
   return {
     states: t.n, pieces: t.pieces, more: k < values.length, eigenvalues: Array.from(values.subarray(0, k)),
     labels: rows.flatMap((_, i) => ["+", "-"].map((sign) => `e${i + 1 + t.pieces}${sign}`)),
-    vectors: single(vectors.subarray(0, k * t.n)), policies: found.policies, values: single(found.values),
+    vectors: single(vectors.subarray(0, k * t.n)), policies: found.policies, moves: found.policies, values: single(found.values),
     mean_length: Array.from(found.lengths), components: t.pieces > 1 ? t.component : null,
   };
 }
