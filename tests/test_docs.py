@@ -5,15 +5,19 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import tyro
 
 import eigenoptions
+from eigenoptions.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -104,10 +108,50 @@ def test_python_on_the_page_is_true(page: str, tmp_path: Path, monkeypatch: pyte
             exec(compile(block, page, "exec"), names)
 
 
+# Commands that run for minutes or until they are stopped, with tests of their own; here their arguments are read.
+LONG = ("arena", "atari", "reproduce", "studio")
+
+
+def typed(page: str, program: str) -> list[list[str]]:
+    """Words that the page says to type after a program, without comments."""
+    found = re.findall(rf"^\$ {program}\b(.*)$", "".join(fences(page, "console")), flags=re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in found]
+
+
 def commands(page: str) -> list[str]:
-    """What the page says to type, after ``eigenoptions``; `reproduce`, `atari` and `studio` have tests of their own."""
-    found = re.findall(r"^\$ eigenoptions (.*)$", "".join(fences(page, "console")), flags=re.MULTILINE)
-    return [command for command in found if command.split()[0] not in ("reproduce", "atari", "studio")]
+    """What the page says to type, after ``eigenoptions``."""
+    return [shlex.join(words) for words in typed(page, "eigenoptions") if words[0] not in LONG]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if typed(page, "eigenoptions")])
+def test_long_commands_on_the_page_have_the_right_arguments(page: str) -> None:
+    for name, *args in typed(page, "eigenoptions"):
+        if name in LONG:
+            command = getattr(import_module(f"eigenoptions.cli.{COMMANDS[name][0]}"), name.capitalize())
+            assert isinstance(tyro.cli(command, args=args), command)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if typed(page, "make")])
+def test_targets_on_the_page_exist(page: str) -> None:
+    targets = re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [words[0] for words in typed(page, "make") if words and words[0] not in targets] == []
+
+
+def test_the_readme_is_short_and_its_numbers_are_true() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+    rooms = eigenoptions.maze("four-rooms")
+    options = eigenoptions.discover(rooms, n_options=64)
+    learned = [
+        eigenoptions.q_learning(rooms, chosen, runs=100, episodes=500, rng=0).returns.mean()
+        for chosen in (None, options[:4])
+    ]
+    few = eigenoptions.diffusion_time(rooms, options[:4], option_chance=0.05)
+    primitive = eigenoptions.diffusion_time(rooms)
+    assert f"4 eigenoptions to explore | {learned[0]:.2f} | {learned[1]:.2f} |" in text
+    assert f"with probability 0.05 | {primitive:.0f} | {few:.0f} |" in text
+    assert f"# {primitive:.1f} and {eigenoptions.diffusion_time(rooms, options):.1f} steps" in text
+    assert f"a diffusion time of {eigenoptions.diffusion_time(rooms, options[:4]):,.0f} under uniform" in text
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])

@@ -91,7 +91,8 @@ def show_run(mdp: MDP, options: OptionSet, chosen: int, vector: Any, path: list[
     settings: Any = {"colour": colour, "wide": colour}
     shades = [" " if colour else drawing.SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]
     key = "blue low, orange high" if colour else f"{drawing.SHADES[0]} low, {drawing.SHADES[-1]} high"
-    head = [f"eigenvector e{options.indices[chosen]}", key]
+    negated = " times -1" if options.signs[chosen] == -1 else ""
+    head = [f"eigenvector e{options.indices[chosen]}{negated}", key]
     left: list[str | Text] = [*head, *drawing.cell_map(coords, shades, level, **settings)]
 
     def frame(trail: list[int]) -> Group:
