@@ -11,17 +11,20 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test studio check docs bench fuzz package clean
+.PHONY: help reproduce test test-oldest studio check docs bench fuzz mutants package clean
 .NOTPARALLEL:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, into report/index.html
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
 test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows, in .venv-oldest
+	EIGENOPTIONS_OLDEST=1 .venv-oldest/bin/python -m pytest -o addopts= --import-mode=importlib -q $(ARGS) tests/smoke.py
 
 studio: .venv/.studio ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)
@@ -44,8 +47,12 @@ fuzz: .venv/.dev ## random arrays, tables and files through the functions that t
 package: .venv/.core ## build wheel and source distribution, install them with each extra into fresh environments, and try them
 	$(BIN)/python -m tests.package $(ARGS)
 
+mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice, into out/mutants.jsonl (about an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 clean: ## remove .venv, built documents and caches (results in report/ and out/ stay)
-	rm -rf .venv docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps. The core with the Atari games is enough to reproduce; the dev extra contains the others, so it sets all stamps.
@@ -68,6 +75,11 @@ clean: ## remove .venv, built documents and caches (results in report/ and out/ 
 	$(venv)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch .venv/.core .venv/.studio $@
+
+.venv-oldest/.done: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3,studio]' minigrid pytest hypothesis httpx
+	@touch $@
 
 define venv
 @command -v $(PYTHON) >/dev/null || \

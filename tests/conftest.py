@@ -11,13 +11,17 @@ for variable, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1"),
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 import eigenoptions as eo
 
 # Kernels compile on first use, so a deadline would time the compiler. CI draws the same examples each time.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# For mutants: fewer examples, and a failure is not made smaller.
+settings.register_profile(
+    "mutants", deadline=None, derandomize=True, max_examples=30, phases=[Phase.explicit, Phase.generate]
+)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # A shell that starts the tests in the background lets them ignore SIGINT; programs under test must not inherit that.

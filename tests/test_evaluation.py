@@ -242,6 +242,53 @@ def test_the_bound_holds(seed, noise):
     assert bound[1] == np.inf
 
 
+def solved_at_once(walk, m, room):
+    """Steps by the linear solver alone: refinement and elimination, which could hide a mistake, are not needed."""
+    from eigenoptions._kernels import diffusion
+
+    passes = []
+
+    def counted(*given):
+        passes.append(residuals(*given))
+
+    M, K, shares = walk.equations(walk.mdp.successors, m)
+    residuals = diffusion.residuals
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diffusion, "residuals", counted)
+        H, unproved = diffusion.hitting(walk.mdp.successors, walk.ways, shares, M, K, 1e-9, room)
+    assert (len(unproved), len(passes)) == (0, 1)
+    return H
+
+
+@given(st.integers(0, 10**6), CHANCES, st.sampled_from([1, 20, 30_000_000]))
+@settings(max_examples=40)
+def test_the_fast_path_is_right_at_once(seed, option_chance, room):
+    mdp, options = random_walk(seed)
+    slow = reference.hitting_times(mdp, options.policy, option_chance)
+    fast = solved_at_once(Walk(mdp, options, option_chance), len(options), room)
+    np.testing.assert_allclose(fast, slow, rtol=1e-8)
+
+
+@pytest.mark.parametrize("room", [2_000, 30_000_000])
+def test_the_fast_path_serves_the_paper_s_domains(domain, room):
+    options = eo.discover(domain, min(64, 2 * domain.n_states - 2))
+    fast = solved_at_once(Walk(domain, options), len(options), room)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("eigenoptions.evaluation.exact.MAX_ERROR", -1.0)
+        np.testing.assert_allclose(fast, hitting_times(domain, options), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_small_systems_are_solved(n, rng):
+    """Odd and even sizes: rows are taken two at a time."""
+    from eigenoptions._kernels.diffusion import _solve
+
+    G, b = np.eye(n) + rng.random((n, n)) / n, rng.random(n)
+    exact = np.linalg.solve(G.T, b)
+    _solve(G, b)
+    np.testing.assert_allclose(b, exact, rtol=1e-12)
+
+
 @pytest.mark.parametrize("option_chance", [None, 0.0, 0.4])
 @pytest.mark.parametrize("chance", [0.0, 0.3])
 def test_walk_that_covers_everything(chance, option_chance):

@@ -115,7 +115,8 @@ def _records():
     rows = eo.LinearOptionSet([[1.0], [-1.0]], eo.features.Raw(), 2, weights=np.ones((2, 2, 1)))
     assert mdp.successors is not None
     learned = eo.q_learning(mdp, options, runs=2, episodes=2)
-    return [mdp, options, options[0], found, eo.eigenpurposes(found)[0], learned, rows]
+    seen = eo.collect(mdp, 20, rng=0)
+    return [mdp, options, options[0], found, eo.eigenpurposes(found)[0], learned, rows, seen]
 
 
 def _arrays(value):
@@ -145,8 +146,16 @@ def test_records_do_not_change_with_the_arrays_they_were_made_from():
     one, spectrum = np.zeros(2), np.eye(2)
     options, mdp, purpose = eo.OptionSet(policy, 4, value), eo.MDP(table, coords=coords), eo.Purpose(f)
     option, found = eo.Option(policy[0], value[0]), eo.Spectrum(one, spectrum)
-    for array in (policy, value, coords, table, f, one, spectrum):
+    obs, action, after, ended = (
+        np.zeros((2, 3)),
+        np.zeros(2, dtype=int),
+        np.zeros((2, 3)),
+        np.zeros(2, dtype=bool),
+    )
+    seen = eo.Transitions(obs, action, after, ended)
+    for array in (policy, value, coords, table, f, one, spectrum, obs, action, after, ended):
         array[:] = 10**6
+    assert not any(part.any() for part in (seen.obs, seen.action, seen.next_obs, seen.terminated))
     assert options.policy.max() == option.policy.max() == -1
     zeros = (options.value, option.value, mdp.coords, purpose.direction, found.values)
     assert not any(array.any() for array in zeros)

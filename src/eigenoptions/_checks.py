@@ -199,6 +199,17 @@ class Frozen:
         self.__dict__.update(state)
 
 
+def locked(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """The same arrays, read-only: of new arrays that nobody else holds, so that a record need not copy them.
+
+    >>> import numpy as np
+    >>> locked(np.zeros(2))[0].flags.writeable
+    False
+    """
+    lock(*arrays)
+    return arrays
+
+
 def lock(*values: Any) -> None:
     """Make arrays, and those in tuples and sparse arrays, read-only without a copy; other values stay as they are."""
     for value in values:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._checks import locked
 from eigenoptions.mdp import Transitions
 
 # Rows up to this many bytes are compared as they are, longer ones by a digest.
@@ -187,7 +188,8 @@ class Collector:
         parts = self.parts()
         obs, some = parts["observations"], slice(None, None, -(-len(self) // most))
         before, action, after, ended = (parts[n][some] for n in ("before", "action", "after", "terminated"))
-        return Transitions(obs[before], action, obs[after], ended)
+        here, there = locked(obs[before], obs[after])
+        return Transitions(here, action, there, ended)
 
     def _numbers(self, obs: NDArray[Any]) -> Index:
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:

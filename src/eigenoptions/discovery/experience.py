@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._checks import locked, one_of, whole
 from eigenoptions.discovery.methods import Method
 from eigenoptions.discovery.trained import ORIGIN, POLICIES, TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
@@ -247,7 +247,8 @@ class FeatureExperience:
         """The transitions that were kept."""
         parts = ("obs", "action", "next_obs", "terminated")
         if len(self._kept) != 1:
-            self._kept = [Transitions(*(np.concatenate([getattr(t, p) for t in self._kept]) for p in parts))]
+            joined = locked(*(np.concatenate([getattr(t, p) for t in self._kept]) for p in parts))
+            self._kept = [Transitions(*joined)]
         return self._kept[0]
 
     def add(self, batch: Transitions) -> None:

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, whole
+from eigenoptions._checks import locked, number, whole
 from eigenoptions.envs.batch import one
 from eigenoptions.envs.fit import check_options, table_of
 from eigenoptions.envs.mazes import MazeVectorEnv
@@ -110,11 +110,11 @@ class Sampler:
         """Chunk number i, from a reset; `report` is called with the number of transitions so far."""
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(i,)))
         count, filled = self.counts[i], 0
-        kept = _empty(count, np.empty((1, 0)))
+        kept = obs, action, next_obs, last = _empty(count, np.empty((1, 0)))
         try:
             raw, _ = self.envs.reset(seed=int(rng.integers(2**31 - 1 - self.envs.num_envs)))
             seen = self._stored(raw)
-            kept = _empty(count, seen)
+            kept = obs, action, next_obs, last = _empty(count, seen)
             fresh = np.ones(self.envs.num_envs, dtype=np.bool_)
             over = ~fresh
             while filled < count:
@@ -126,8 +126,8 @@ class Sampler:
                 # Under NEXT_STEP the row after an end is the reset of that copy: no transition.
                 rows = np.flatnonzero(~over)[: count - filled]
                 place = slice(filled, filled + len(rows))
-                kept.obs[place], kept.action[place] = seen[rows], actions[rows]
-                kept.next_obs[place], kept.terminated[place] = final[rows], terminated[rows]
+                obs[place], action[place] = seen[rows], actions[rows]
+                next_obs[place], last[place] = final[rows], terminated[rows]
                 filled += len(rows)
                 seen = after
                 fresh, over = (ended, over) if self.same_step else (over, ended)
@@ -135,8 +135,8 @@ class Sampler:
         except Exception as error:
             known = isinstance(error, InvalidObservationError)
             reason = str(error) if known else f"{type(error).__name__}: {error}"
-            raise ChunkError(reason, head(kept, filled)) from error
-        return kept
+            raise ChunkError(reason, head(Transitions(*locked(*kept)), filled)) from error
+        return Transitions(*locked(*kept))
 
     def _stored(self, obs: Any) -> NDArray[Any]:
         """Observations as they are stored: an array of finite numbers with one row per copy."""
@@ -235,7 +235,7 @@ class OptionWalk:
 def head(batch: Transitions, n: int) -> Transitions:
     """Copy of the first n transitions."""
     parts: list[Any] = [batch.obs, batch.action, batch.next_obs, batch.terminated]
-    return Transitions(*(part[:n].copy() for part in parts))
+    return Transitions(*locked(*(part[:n].copy() for part in parts)))
 
 
 def _entropy(rng: Any) -> int:
@@ -320,11 +320,11 @@ def mdp_of(envs: VectorEnv[Any, Any, Any]) -> MDP | None:
     return table_of(envs.envs[0]) if isinstance(envs, SyncVectorEnv) else None
 
 
-def _empty(count: int, like: NDArray[Any]) -> Transitions:
-    """Uninitialised transitions whose observations look like these."""
+def _empty(count: int, like: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Uninitialised parts of transitions whose observations look like these."""
     shape = (count, *like.shape[1:])
     obs, next_obs = np.empty(shape, like.dtype), np.empty(shape, like.dtype)
-    return Transitions(obs, np.empty(count, np.int64), next_obs, np.empty(count, np.bool_))
+    return obs, np.empty(count, np.int64), next_obs, np.empty(count, np.bool_)
 
 
 def _identity(part: Any) -> str | None:

@@ -177,8 +177,8 @@ class MDP(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transitions:
-    """A batch of experience: samples of an environment (Section 5.1).
+class Transitions(Frozen):
+    """A batch of experience: samples of an environment (Section 5.1). Its arrays are read-only copies.
 
     Attributes
     ----------
@@ -201,7 +201,10 @@ class Transitions:
     terminated: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        sizes = {name: len(getattr(self, name)) for name in ("obs", "action", "next_obs", "terminated")}
+        names = ("obs", "action", "next_obs", "terminated")
+        for name in names:
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        sizes = {name: len(getattr(self, name)) for name in names}
         if len(set(sizes.values())) != 1:
             raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import number, whole
+from eigenoptions._checks import locked, number, whole
 from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet
 
@@ -93,7 +93,7 @@ def walk(
     state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
     option = np.empty(int(steps), dtype=np.int32)
     wander(moves, menu, episodes, seed, state, action, after, option)
-    transitions = Transitions(state, action, after, after == goal)
+    transitions = Transitions(*locked(state, action, after, after == goal))
     return (transitions, option) if record_options else transitions
 
 
