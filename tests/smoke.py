@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import gymnasium as gym
 import httpx
@@ -52,14 +53,14 @@ def test_the_pipeline(tmp_path):
     assert options.labels[0] == "e2+"
     options.save(tmp_path / "skills.safetensors")
     np.testing.assert_array_equal(eo.load_options(tmp_path / "skills.safetensors").policy, options.policy)
-    sparse = eo.discover(eo.maze("rooms:4x4"), 6, solver="sparse")
-    dense = eo.discover(eo.maze("rooms:4x4"), 6, solver="dense")
-    np.testing.assert_array_equal(sparse.policy, dense.policy)
+    W = eo.graph(eo.maze("rooms:3x3"))
+    sparse, dense = (eo.spectrum(W, 6, solver=solver) for solver in ("sparse", "dense"))
+    np.testing.assert_allclose(sparse.vectors, dense.vectors, atol=1e-9)
     assert eo.q_learning(mdp, options, runs=4, episodes=20, rng=0).returns.shape == (4, 20)
-    assert eo.diffusion_estimate(mdp, options, steps=200_000, rng=0).low > 0
+    assert eo.diffusion_estimate(mdp, options, walks=10, rng=0).low > 0
 
 
-@pytest.mark.parametrize("method", [m for m in eo.methods() if m != "bottleneck"])
+@pytest.mark.parametrize("method", [m for m in eo.methods() if m != "reward-aware"])
 def test_every_method(method):
     assert len(eo.discover("four-rooms", 2, method)) >= 1
 
@@ -77,8 +78,7 @@ def test_environments_and_agents():
 
 
 def test_pictures(tmp_path):
-    mdp = eo.maze("four-rooms")
-    eo.plots.options(mdp, eo.discover(mdp, 4)).savefig(tmp_path / "options.svg")
+    eo.plots.save(eo.plots.options(eo.discover("four-rooms", 4)), tmp_path / "options.svg")
     assert (tmp_path / "options.svg").stat().st_size > 1000
 
 
@@ -111,8 +111,8 @@ def test_the_studio():
 
 @pytest.mark.parametrize("engine", ["processes", "ray"])
 def test_engines(engine):
-    if engine == "ray":
-        pytest.importorskip("ray")
+    if engine == "ray" and find_spec("ray") is None:
+        pytest.skip("ray is not installed")
     assert eo.parallel.pmap(abs, [-1, 2, -3], engine=engine, workers=2) == [1, 2, 3]
 
 

@@ -326,7 +326,8 @@ def _spans(parts: Any) -> list[Any]:
     if not isinstance(parts, str | Path):
         if _is_pair(parts):
             return [parts]
-        if isinstance(parts, np.ndarray) or not hasattr(parts, "__iter__"):
+        # A sparse array would be iterated row by row, unchecked.
+        if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
             kind = type(parts).__name__
             raise TypeError(
                 f"a part is a path, Transitions, a pair (before, after) or a function, got {kind}"

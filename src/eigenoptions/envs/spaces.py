@@ -7,7 +7,7 @@ the search between them (see `eigenoptions.best_option_chance`); so a sample is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from eigenoptions.options.walks import checked_chance
 
 
-class OptionsSpace(Discrete[np.int64]):
+# Generic from Gymnasium 1.2.2 on.
+if TYPE_CHECKING:
+    _Discrete = Discrete[np.int64]
+else:
+    _Discrete = Discrete
+
+
+class OptionsSpace(_Discrete):
     """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
 
     Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options may

@@ -163,7 +163,8 @@ def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") 
         ax.set(xticks=[], yticks=[], zticks=[])
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.pane.set(facecolor="#f4f4f4", edgecolor="#d0d0d0")
-            axis.line.set_visible(False)
+            # Not invisible: some versions of Matplotlib cannot measure an axis without any visible part.
+            axis.line.set_linewidth(0)
 
     return Panel(draw, title, 0.85, "solid")
 

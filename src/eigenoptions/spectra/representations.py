@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, diags_array, eye_array
+from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 
-from eigenoptions._checks import number
+from eigenoptions._checks import number, real, sparse_rows, whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 
@@ -41,9 +41,8 @@ def successor_representation(P: csr_array, gamma: float) -> Array:
     >>> successor_representation(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    gamma = number("gamma", gamma)
-    n = _small_enough(P)
-    return _inverse(eye_array(n) - gamma * P)
+    gamma, moves = number("gamma", gamma), _walk(P)
+    return _inverse(eye_array(moves.shape[0]) - gamma * moves)
 
 
 def learned_successor(
@@ -65,9 +64,17 @@ def learned_successor(
     [[1.333, 0.667], [0.667, 1.333]]
     """
     gamma, alpha = number("gamma", gamma), number("alpha", alpha, "(0, 1]")
-    first, then = (np.asarray(states, dtype=np.int64).ravel() for states in (before, after))
-    psi = np.zeros((n_states, n_states)) if begin is None else np.array(begin, dtype=np.float64)
-    for _ in range(sweeps):
+    n = whole("n_states", n_states, most=MAX_DENSE_STATES)
+    first, then = (np.asarray(states).ravel() for states in (before, after))
+    for states in (first, then):
+        if len(states) and not (states.dtype.kind in "iu" and 0 <= states.min() <= states.max() < n):
+            raise ValueError(f"before and after must be states in 0..{n - 1}, got {states[:5]}")
+    if len(first) != len(then):
+        raise ValueError(f"before and after must have one length, got {len(first)} and {len(then)}")
+    psi = np.zeros((n, n)) if begin is None else np.array(real("begin", begin), dtype=np.float64)
+    if psi.shape != (n, n):
+        raise ValueError(f"begin must have shape ({n}, {n}), got {psi.shape}")
+    for _ in range(whole("sweeps", sweeps)):
         for s, s_next in zip(first.tolist(), then.tolist(), strict=True):
             psi[s] += alpha * (gamma * psi[s_next] - psi[s])
             psi[s, s] += alpha
@@ -81,8 +88,8 @@ def default_representation(P: csr_array, rewards: ArrayLike, temperature: float)
     >>> default_representation(walk, [-1.0, -1.0], 1.0).round(3).tolist()
     [[0.475, 0.107], [0.107, 0.475]]
     """
-    n = _small_enough(P)
-    return _inverse(diags_array(weights_of(rewards, temperature, n)) - P)
+    moves = _walk(P)
+    return _inverse(diags_array(weights_of(rewards, temperature, moves.shape[0])) - moves)
 
 
 def weights_of(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
@@ -131,6 +138,18 @@ def leading(A: csr_array, k: int) -> tuple[Array, Array, Array]:
     basis, accuracy = canonical_basis(values, vectors[:, :count], norm)
     assert len(basis) == n
     return values[:k], basis[:, :k], accuracy[:k]
+
+
+def _walk(P: Any) -> csr_array:
+    """A random walk as csr: probabilities, at most 1 per row."""
+    moves = csr_array(sparse_rows("P", P) if issparse(P) else real("P", P), dtype=np.float64)
+    if moves.ndim != 2 or moves.shape[0] != moves.shape[1] or moves.shape[0] == 0:
+        raise ValueError(f"P must have shape (S, S) with at least one state, got {moves.shape}")
+    _small_enough(moves)
+    most = float(moves.sum(axis=1).max())
+    if not (np.isfinite(moves.data).all() and (moves.data >= 0).all() and most <= 1.0 + 1e-9):
+        raise ValueError(f"P must be probabilities, at most 1 per row, got a row that sums to {most:.6g}")
+    return moves
 
 
 def _small_enough(P: Any) -> int:
