@@ -25,7 +25,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,31 +201,52 @@ def unread(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in spans if n is not None]  # type: ignore
 
 
-def places(module: Path) -> dict[tuple[int, int], list[tuple[str, int]]]:
+def places(module: Path, operators: dict[str, Any]) -> dict[tuple[int, int], list[tuple[str, int]]]:
     """Places of a module that can be changed: the changes of each, as operator and occurrence."""
     source = module.read_text()
-    tree, skipped = get_ast(source), unread(source)
+    nodes, skipped = list(ast_nodes(get_ast(source))), unread(source)
     found: dict[tuple[int, int], list[tuple[str, int]]] = collections.defaultdict(list)
-    for name in filter(wanted, operator_names()):
-        operator = get_operator(name)()
-        spots = (spot for node in ast_nodes(tree) for spot in operator.mutation_positions(node))
+    for name, operator in operators.items():
+        spots = (spot for node in nodes for spot in operator.mutation_positions(node))
         for occurrence, (start, _) in enumerate(spots):
             if not any(low <= start < high for low, high in skipped):
                 found[start].append((name, occurrence))
     return found
 
 
-def sample(count: int, seed: int, only: str) -> list[tuple[str, int, str, int]]:
-    """`count` places drawn without replacement, each with one change: path, line, operator and occurrence."""
+def mutant_of(source: str, operator: str, occurrence: int) -> str | None:
+    """The changed source, or None if it means the same or is no Python: Cosmic Ray takes any star for a product."""
+    mutant = mutate_code(source, get_operator(operator)(), occurrence)
+    try:
+        same = mutant is None or ast.dump(ast.parse(mutant)) == ast.dump(ast.parse(source))
+    except SyntaxError:
+        return None
+    return None if same else mutant
+
+
+def sample(count: int, seed: int, only: str, kept: Path) -> list[tuple[str, int, str, int]]:
+    """`count` places drawn without replacement, each with one change: path, line, operator and occurrence.
+
+    The search takes half a minute, so the sample is kept in a file.
+    """
+    name = json.dumps([count, seed, only])
+    if kept.exists() and (found := json.loads(kept.read_text())).get(name):
+        return [tuple(mutant) for mutant in found[name]]
     every = []
+    operators = {name: get_operator(name)() for name in operator_names() if wanted(name)}
     for module in sorted((ROOT / PACKAGE).rglob("*.py")):
         path = module.relative_to(ROOT / PACKAGE).as_posix()
         if re.search(only, path) and not path.startswith(DRAWN):
-            every += [(path, place[0], changes) for place, changes in sorted(places(module).items())]
+            every += [
+                (path, place[0], changes) for place, changes in sorted(places(module, operators).items())
+            ]
     rng = random.Random(seed)
-    drawn = rng.sample(every, min(count, len(every)))
-    print(f"{len(drawn)} of {len(every):,} places", flush=True)
-    return [(path, line, *rng.choice(changes)) for path, line, changes in drawn]
+    rng.shuffle(every)
+    print(f"{len(every):,} places", flush=True)
+    drawn = ((path, line, *rng.choice(changes)) for path, line, changes in every)
+    chosen = list(islice((m for m in drawn if mutant_of((ROOT / PACKAGE / m[0]).read_text(), *m[2:])), count))
+    kept.write_text(json.dumps({name: chosen}))
+    return chosen
 
 
 def tests_of(path: str) -> list[str]:
@@ -289,16 +312,13 @@ def run(root: Path, tests: list[str], times: Path, budget: float) -> tuple[str, 
     return ("time" if done.returncode < 0 and seconds > MAX_SECONDS - 5 else "killed"), by, seconds
 
 
-def attempt(
-    pristine: Path, mutant_of: tuple[str, str, int], times: Path, budget: float
-) -> dict[str, object] | None:
-    """Run the tests of one mutant in a copy of the repository made of hard links; None if it changes nothing."""
-    path, operator, occurrence = mutant_of
+def attempt(pristine: Path, chosen: tuple[str, str, int], times: Path, budget: float) -> dict[str, object]:
+    """Run the tests of one mutant in a copy of the repository made of hard links."""
+    path, operator, occurrence = chosen
     module = pristine / PACKAGE / path
     source = module.read_text()
-    mutant = mutate_code(source, get_operator(operator)(), occurrence)
-    if mutant is None or ast.dump(ast.parse(mutant)) == ast.dump(ast.parse(source)):
-        return None
+    mutant = mutant_of(source, operator, occurrence)
+    assert mutant is not None
     with tempfile.TemporaryDirectory() as made:
         root = Path(made) / "mutant"
         shutil.copytree(pristine, root, copy_function=os.link)
@@ -336,14 +356,14 @@ def main() -> None:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, pristine / name)
-        for path, line, operator, occurrence in sample(given.count, given.seed, given.only):
+        drawn = sample(given.count, given.seed, given.only, given.out.with_suffix(".sample"))
+        for path, line, operator, occurrence in drawn:
             old = done.get((path, operator, occurrence))
-            if (old and not (given.again and old["outcome"] == "survived")) or time.monotonic() > end:
+            if time.monotonic() > end:
+                break
+            if old and not (given.again and old["outcome"] == "survived"):
                 continue
-            result = attempt(pristine, (path, operator, occurrence), times, given.budget) or {
-                "outcome": "nothing",
-                "change": [],
-            }
+            result = attempt(pristine, (path, operator, occurrence), times, given.budget)
             row = {"mutant": (path, operator, occurrence), "line": line, **result}
             done[path, operator, occurrence] = row
             with given.out.open("a") as file:
