@@ -66,9 +66,9 @@ def sparse(draw):
     return made
 
 
-def calls(x):
+def calls(x, rarely):
     """Every public name that is fast with odd arguments; now and then the slow ones; and results of twins."""
-    for name, each in [*CALLS.items(), *(SLOW.items() if x.seed % RARELY == 0 else ())]:
+    for name, each in [*CALLS.items(), *(SLOW.items() if x.seed % rarely == 0 else ())]:
         for call in each:
             yield name, partial(call, x)
     yield "reachable", lambda: reachable(x.bad, [x.a])
@@ -120,7 +120,8 @@ def attempt(name, call, counts, foreign):
         call()
         counts["answers"] += 1
     except Exception as error:
-        clear = isinstance(error, ValueError | TypeError) and str(error).strip()
+        # A path that does not exist is an OSError, as in Python.
+        clear = isinstance(error, ValueError | TypeError | FileNotFoundError) and str(error).strip()
         counts["refused" if clear else "foreign"] += 1
         if not clear:
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -134,6 +135,9 @@ def main():
     reader.add_argument("--seconds", type=float, default=600.0)
     reader.add_argument("--examples", type=int, default=100)
     reader.add_argument("--rounds", type=int, default=10**9)
+    reader.add_argument(
+        "--rarely", type=int, default=RARELY, help="slow calls are made in one of so many examples"
+    )
     reader.add_argument("--only", default="", help="regular expression of the names to call")
     given_arguments = reader.parse_args()
     only = re.compile(given_arguments.only)
@@ -147,7 +151,13 @@ def main():
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as made:
         while rounds < given_arguments.rounds and time.monotonic() < end:
-            _round(Path(made), (counts, foreign, only), rounds, given_arguments.examples, end)
+            _round(
+                Path(made),
+                (counts, foreign, only, given_arguments.rarely),
+                rounds,
+                given_arguments.examples,
+                end,
+            )
             rounds += 1
     calls_made = counts["answers"] + counts["refused"] + counts["foreign"]
     print(json.dumps({"rounds": rounds, "calls": calls_made, "errors": foreign, "foreign": 0, **counts}))
@@ -155,7 +165,7 @@ def main():
 
 
 def _round(folder, found, number, examples, end):
-    counts, foreign, only = found
+    counts, foreign, only, rarely = found
     quiet = settings(
         max_examples=examples,
         deadline=None,
@@ -171,7 +181,7 @@ def _round(folder, found, number, examples, end):
         if time.monotonic() > end:
             return
         x = Given(bad, a, b, at, folder)
-        for label, call in calls(x):
+        for label, call in calls(x, rarely):
             if only.search(label):
                 attempt(label, call, counts, foreign)
         for check in RIGHT:

@@ -64,6 +64,8 @@ class Given:
             while len(lost := endless(self.mdp, row)):
                 row[lost[0]] = -1
         self.skills = eo.OptionSet(policy, actions)
+        if not (self.folder / "options.safetensors").exists():
+            self.options.save(self.folder / "options.safetensors")
 
     def count(self, most: int = 3) -> Any:
         """The first argument, unless it would take long."""
@@ -269,7 +271,10 @@ SLOW: dict[str, list[Callable[[Given], object]]] = {
     "atari.Emulator": [lambda x: eo.atari.Emulator(x.a), lambda x: emulator().replay([x.a])],
     "atari.discover": [
         lambda x: eo.atari.discover(x.a, transitions=x.b),
-        lambda x: eo.atari.discover("Freeway", x.a),
+        lambda x: eo.atari.discover("Freeway", x.a or "x"),
+        lambda x: eo.atari.discover(
+            "Freeway", [start()], transitions=-1 if isinstance(x.b, int) else x.b or 0
+        ),
     ],
     "atari.find_starts": [
         lambda x: eo.atari.find_starts("Freeway", n=x.count(1), bursts=x.b if x.b != 10**9 else 2)

@@ -135,5 +135,5 @@ def test_stable_baselines():
 
 def test_learned_features():
     pytest.importorskip("torch")
-    seen = eo.collect("MountainCar-v0", 400, rng=0)
+    seen = eo.collect("MountainCar-v0", 600, rng=0)
     assert eo.deep.learn(seen, k=2, steps=5, rng=0).vectors.shape[1] == 2

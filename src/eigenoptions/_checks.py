@@ -108,6 +108,17 @@ def check_settings(what: str, given: Iterable[str], known: Iterable[str], also: 
             raise TypeError(f"{what} has no setting {name!r}: {f'{hint} I{have}' if hint else f'i{have}'}")
 
 
+def kind_of(name: str, value: Any, kind: type, remedy: str) -> None:
+    """Raise TypeError with a remedy unless `value` is of this kind.
+
+    >>> kind_of("options", 3, list, "make them with discover")
+    Traceback (most recent call last):
+    TypeError: options must be of type list, got int: make them with discover
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}: {remedy}")
+
+
 def printable(text: str) -> str:
     r"""`text` for a terminal: control characters, which could command it, as escape codes.
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._checks import kind_of, one_of, whole
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import on_a_grid
@@ -264,6 +264,7 @@ def plan(
     >>> plan(heights, [[1.0], [-1.0]], Ram("bytes", addresses=(14,))).policy.tolist()
     [[1, 1, 1, 1, 1, 1, 1, -1], [-1, 2, 2, 2, 2, 2, 2, 2]]
     """
+    kind_of("chart", chart, Chart, "make one with chart(game, starts)")
     phi = Ram() if coding is None else coding
     e = on_a_grid(directions, phi)
     if labels is not None and len(labels) != len(e):
@@ -311,6 +312,8 @@ def follow(
     >>> follow(emulator, emulator.save(), heights, up, 80, watch=(14,)).watched[0, ::20, 0].tolist()
     [7, 27, 47, 62]
     """
+    kind_of("chart", chart, Chart, "make one with chart(game, starts)")
+    kind_of("options", options, OptionSet, "make them with plan")
     if emulator.game != chart.game:
         raise ValueError(f"a chart of {chart.game} cannot be followed in {emulator.game}")
     if len(options):

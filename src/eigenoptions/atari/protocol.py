@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._checks import kind_of, number, one_of, whole
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
@@ -80,6 +80,8 @@ def collect(
     """
     name = game_name(game)
     n, longest, rounds = whole("n", n), whole("longest", longest), whole("rounds", rounds)
+    for start in starts:
+        kind_of("a start state", start, Start, "find some (find_starts)")
     others = {start.game for start in starts} - {name}
     if others or not starts:
         wrong = f"start states of {', '.join(sorted(others))} do not fit {name}"

@@ -127,7 +127,16 @@ def bits(ram: ArrayLike) -> NDArray[np.bool_]:
     >>> np.flatnonzero(bits(ram)).tolist()
     [113, 114]
     """
-    memory = np.asarray(ram, dtype=np.uint8)
+    memory = np.asarray(ram)
+    if not (
+        memory.ndim
+        and memory.dtype.kind in "iu"
+        and 0 <= memory.min(initial=0) <= memory.max(initial=0) < 256
+    ):
+        raise ValueError(
+            f"memory must be bytes, 0..255, of shape (..., 128), got {memory.dtype} of shape {memory.shape}"
+        )
+    memory = memory.astype(np.uint8)
     return Bits()(memory.reshape(-1, memory.shape[-1])).reshape(*memory.shape[:-1], -1)
 
 

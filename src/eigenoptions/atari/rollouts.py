@@ -349,8 +349,13 @@ def play(
     >>> play(emulator, emulator.save(), [[1] * 30, [0] * 30], watch=(14,)).watched[:, -1, 0].tolist()
     [36, 6]
     """
-    given = np.asarray(actions, dtype=np.intp)
-    if given.ndim != 2 or not ((given >= 0) & (given < emulator.n_actions)).all():
+    given = np.asarray(actions)
+    # Also floats are refused: they would be cut off.
+    if (
+        given.dtype.kind not in "iu"
+        or given.ndim != 2
+        or not ((given >= 0) & (given < emulator.n_actions)).all()
+    ):
         raise ValueError(f"actions must be numbers in 0..{emulator.n_actions - 1} of shape (n, frames)")
     rules = Rules(until=until, watch=watch)
     with Rolling(emulator, state, len(given), given.shape[1], rules) as rolling:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
 from scipy.sparse.linalg import splu
 
-from eigenoptions._checks import check_settings
+from eigenoptions._checks import check_settings, kind_of
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -37,6 +37,8 @@ def spanned(mdp: MDP, options: OptionSet) -> MDP:
     >>> spanned(corridor, ends).successors[2].tolist()
     [2, 3, 2, 1, 0, 4]
     """
+    kind_of("mdp", mdp, MDP, "make one with maze or from_env")
+    kind_of("options", options, OptionSet, "make them with discover")
     options.check(mdp)
     n, A = mdp.n_states, mdp.n_actions
     parts = [mdp.transition, *(_ends(mdp, row) for row in options.policy)]

@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
+from eigenoptions._checks import whole
 from eigenoptions.options.walks import checked_chance
-
 
 # Generic from Gymnasium 1.2.2 on.
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class OptionsSpace(_Discrete):
     def __init__(
         self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: int | None = None
     ) -> None:
+        most = 2**31 - 1
+        n_primitive = whole("n_primitive", n_primitive, most=most)
+        n_options = whole("n_options", n_options, least=0, most=most)
         self.n_primitive = n_primitive
         self.option_chance = checked_chance(option_chance)
         self.source: Callable[[], NDArray[np.int8] | None] | None = None
