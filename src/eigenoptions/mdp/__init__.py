@@ -201,10 +201,9 @@ class Transitions(Frozen):
     terminated: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        names = ("obs", "action", "next_obs", "terminated")
-        for name in names:
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        sizes = {name: len(getattr(self, name)) for name in names}
+        for name, part in list(vars(self).items()):
+            object.__setattr__(self, name, frozen(part))
+        sizes = {name: len(part) for name, part in vars(self).items()}
         if len(set(sizes.values())) != 1:
             raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
 
