@@ -56,9 +56,12 @@ def test_discover_shows_maps_and_a_table(capsys, monkeypatch):
     assert "\x1b" not in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].split() == ["e2+", "e2-", "e3+", "e3-"]
-    assert lines[2] == "  ".join(["█" * 13] * 4)
-    assert out.count("●") == 4
+    assert lines[0] == "four-rooms: 104 states; 4 eigen options, normalized Laplacian, gamma 0.9"
+    assert lines[2].split() == ["e2+", "e2-", "e3+", "e3-"]
+    assert lines[4] == "  ".join(["█" * 13] * 4)
+    assert lines[18] == "it stops at ●"
+    assert out.count("●") == 5
+    assert lines[-1] == "next: eigenoptions diffusion four-rooms -n 4"
     assert "(2, 10)" in out
     assert "(10, 2)" in out
     assert any(line.split() == ["e3+", "0.0084952", "+", "(2,", "2)", "8.72", "99%"] for line in lines)
@@ -67,7 +70,7 @@ def test_discover_shows_maps_and_a_table(capsys, monkeypatch):
 def test_as_many_maps_per_row_as_the_terminal_is_wide(capsys, monkeypatch):
     for width, many in ((30, 2), (70, 4)):
         monkeypatch.setenv("COLUMNS", str(width))
-        assert run(capsys, "discover", "four-rooms", "-n", "4")[1].splitlines()[0].count("e") == many
+        assert run(capsys, "discover", "four-rooms", "-n", "4")[1].splitlines()[2].count("e") == many
 
 
 def test_discover_prints_one_json_object(capsys):
@@ -127,7 +130,7 @@ def test_out_holds_the_options_and_the_figures(capsys, tmp_path):
 def test_show_gives_back_what_discover_showed(capsys, tmp_path):
     first = run(capsys, "discover", "four-rooms", "-n", "4", "--out", str(tmp_path))[1]
     again = run(capsys, "show", str(tmp_path / "options.safetensors"))[1]
-    assert again == first[: first.index("wrote ")]
+    assert again[: again.index("in Python: ")] == first[: first.index("wrote ")]
     code, out, _ = run(capsys, "show", str(tmp_path / "options.safetensors"), "--only", "2", "--json")
     assert code == 0
     assert [o["label"] for o in json.loads(out)["options"]] == ["e3+"]
@@ -139,7 +142,8 @@ def test_options_without_coordinates_are_shown_as_a_table(capsys, tmp_path):
     eo.solve(ring, eo.Purpose(np.arange(6.0), "up")).save(tmp_path / "ring.safetensors")
     code, out, _ = run(capsys, "show", str(tmp_path / "ring.safetensors"))
     assert code == 0
-    assert [line.split() for line in out.splitlines()][-1][:2] == ["up", "5"]
+    assert out.splitlines()[0] == "map: 6 states; 1 option, gamma 0.9"
+    assert any(line.split()[:2] == ["up", "5"] for line in out.splitlines())
     found = json.loads(run(capsys, "show", str(tmp_path / "ring.safetensors"), "--json")[1])["options"][0]
     assert (found["stops"], found["stop_states"], found["eigenvalue"], found["sign"]) == (
         None,
@@ -158,13 +162,30 @@ def test_a_maze_file_is_as_good_as_a_name(capsys, tmp_path):
     assert sorted(o["stops"] for o in json.loads(out)["options"]) == [[[0, 0]], [[0, 4]]]
 
 
-def test_large_mazes_are_shown_coarser(capsys, tmp_path, monkeypatch):
+def test_large_mazes_are_shown_as_maps_of_the_eigenvector(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     path = tmp_path / "hall.txt"
     path.write_text("\n".join(["." * 100] * 2))
+    code, out, _ = run(capsys, "discover", str(path), "-n", "2", "--operator", "combinatorial")
+    assert code == 0
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+    # The hall is one line of 34 blocks; e2 rises along it, and the option stops at its higher end.
+    (row,) = re.findall(r"^[●·+#-]+  [●·+#-]+$", out, flags=re.MULTILINE)
+    first, second = row.split("  ")
+    if first[0] == "●":
+        first, second = second, first
+    for half in (first, second[::-1]):
+        assert re.fullmatch("·{9,13}-{4,7}[+]{4,7}#{9,12}●", half)
+    assert "it climbs from · to #; it stops at ●" in out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     out = run(capsys, "discover", str(path), "-n", "2")[1]
-    assert "(maps show one row and column in 3)" in out
-    assert max(map(len, out.splitlines())) <= 80
+    assert "▀" in out
+    assert "it climbs from blue to orange; it stops at red" in out
+    run(capsys, "discover", str(path), "-n", "2", "--out", str(tmp_path))
+    assert "it climbs from blue to white" in run(capsys, "show", str(tmp_path / "options.safetensors"))[1]
 
 
 def test_several_components_are_noted(capsys, tmp_path):

@@ -330,7 +330,7 @@ def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp
     assert main(["discover", "perfect:40x40", "-n", "6", "--engine", "processes"]) == 0
     out = capsys.readouterr().out
     assert "(2 more maps are not shown)" in out
-    assert "(maps show one row and column in 2)" in out
+    assert "it climbs from · to #; it stops at ●" in out
     assert main(["diffusion", "open:2x2", "-n", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["states"] == 4
 
@@ -338,7 +338,7 @@ def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp
 def test_many_stops_are_counted_and_the_first_listed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eigenoptions.cli.discover.MAX_STOPS", 3)
+    monkeypatch.setattr("eigenoptions.cli.options.MAX_STOPS", 3)
     main(["discover", "open:20x20", "-n", "1", "--gamma", "0", "--json"])
     row = json.loads(capsys.readouterr().out)["options"][0]
     options = eo.discover(eo.maze(maps.open_map(20, 20)), 1, gamma=0.0)

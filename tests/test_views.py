@@ -54,7 +54,7 @@ def test_a_repr_is_one_short_line(kind, records):
     assert "array(" not in said
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("Purpose", "Option")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "Purpose"])
 def test_a_notebook_gets_a_view(kind, records):
     page = records[kind]._repr_html_()
     # Well formed, but for the line breaks of HTML.
@@ -65,6 +65,9 @@ def test_a_notebook_gets_a_view(kind, records):
 
 def test_views_state_what_they_leave_out(records):
     assert "2 more are not shown" in records["Spectrum"]._repr_html_()
+    assert "4 more are not shown" in records["OptionSet"]._repr_html_()
+    assert records["OptionSet"]._repr_html_().count("<svg") == 12
+    assert records["Option"]._repr_html_().count("<svg") == 1
     assert "8 more are not shown" in records["LinearOptionSet"]._repr_html_()
     assert records["Spectrum"]._repr_html_().count("<svg") == 12
 

@@ -30,6 +30,8 @@ WALL = "█"
 STOP_COLOR = "#d7263d"
 # Most rows and columns of a map in the terminal; larger ones are drawn coarser.
 MAX_SIDE = 48
+# Most maps of a set of options in a notebook.
+MAX_PICTURES = 12
 SPARK = "▁▂▃▄▅▆▇█"
 # The package that draws figures lies above the records that it draws, so their method `plot` looks it up by name.
 PLOTS = "eigenoptions.plots"
@@ -260,6 +262,23 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [("th", heads), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in lines)
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def options_html(options: Sequence[Any], text: str, total: int = 1, legend: str = "") -> str:
+    """Options as maps of arrows for a notebook, with a text below; `total` is their number with those not shown."""
+    pictures, used = [], set()
+    for o in options:
+        if o.coords is not None:
+            way = None if o.successors is None else moves(o.coords, o.policy, o.successors)
+            glyphs = arrows(o.policy, way)
+            used.update(glyphs)
+            length = f" mean length {o.mean_length:.1f}" if np.isfinite(o.mean_length) else ""
+            caption = f"<figcaption><code>{escape(o.label)}</code>{length}</figcaption>"
+            picture = svg(o.coords, glyphs=glyphs)
+            pictures.append(f'<figure style="display:inline-block;margin:6px">{caption}{picture}</figure>')
+    lines = ["".join(pictures), "red: it stops" if pictures else "", escape(key(used, legend))]
+    lines += [f"{total - len(options)} more are not shown" if pictures and total > len(options) else ""]
+    return "<div>" + "<br>".join([*filter(None, lines), f"<code>{escape(text)}</code>"]) + "</div>"
 
 
 def arrays_html(title: str, arrays: Mapping[str, Any]) -> str:

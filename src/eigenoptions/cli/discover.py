@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.text import Text
 from tyro.conf import Positional, arg
 
+from eigenoptions.cli.options import linear_cells, linear_row, n_maps, row, runs, show
 from eigenoptions.cli.terminal import (
     Bar,
     Count,
@@ -22,8 +22,10 @@ from eigenoptions.cli.terminal import (
     create,
     named,
     print_files,
+    print_heading,
     print_json,
     print_line,
+    print_next,
     print_side_by_side,
     print_table,
     save_figures,
@@ -34,13 +36,10 @@ if TYPE_CHECKING:
     from eigenoptions.mdp import MDP
     from eigenoptions.options import OptionSet
     from eigenoptions.options.linear import LinearOptionSet
+    from eigenoptions.spectra import Spectrum
 
-# Most maps in the terminal, most maps there of a maze that is larger than they are, and most panels of a figure.
-MAX_MAPS, MAX_COARSE_MAPS, MAX_PANELS = 32, 4, 64
-# Most states per option that are listed where it stops.
-MAX_STOPS = 1000
-# Most eigenvectors in a figure, and most numbers of an observation in a table.
-MAX_EIGENVECTORS, MAX_NUMBERS = 8, 6
+# Most panels and most eigenvectors of a figure.
+MAX_PANELS, MAX_EIGENVECTORS = 64, 8
 DEFAULT_STEPS = 50_000
 
 
@@ -228,9 +227,24 @@ class Discover(Parallel, Maze):
                 self._run_and_show(options, record, status)
                 return
             status.begin("drawing")
-            files = [] if self.out is None else self._save(self.out, source.mdp, options, status)
+            eigenvectors = self._eigenvectors(source.mdp, options, status)
+            files = [] if self.out is None else self._save(self.out, options, eigenvectors)
         name = self.maze if source.mdp is None else source.mdp.name or "map"
-        show({"maze": name, "states": options.n_states, "settings": record}, options, files, self.as_json)
+        head = {"maze": name, "states": options.n_states, "settings": record}
+        if self.as_json:
+            print_json({**head, "options": [row(options, i) for i in range(len(options))]}, files)
+            return
+        show(head, options, eigenvectors)
+        print_files(files)
+        print_next(self._next(source.kind, files))
+
+    def _next(self, kind: str, files: list[Path]) -> str:
+        """A command that goes on from here."""
+        from eigenoptions.discovery import is_environment_id
+
+        if kind == "table" and not is_environment_id(self.maze):
+            return f"eigenoptions diffusion {self.maze} -n {self.n_options or 8}"
+        return f"eigenoptions show {files[0]}" if files else f"eigenoptions discover {self.maze} --out out/"
 
     @property
     def _sampling(self) -> dict[str, Any]:
@@ -240,29 +254,31 @@ class Discover(Parallel, Maze):
         flags = {"skip_zero": self.skip_zero} if self.method == "eigen" else {}
         return {"steps": steps, **features, **flags, **self.own_settings}
 
-    def _save(self, folder: Path, mdp: MDP | None, options: OptionSet, status: Bar) -> list[Path]:
-        """Write the options file and figures; everything is computed before the first file is written."""
-        from eigenoptions import plots
+    def _eigenvectors(self, mdp: MDP | None, options: OptionSet, status: Bar) -> Spectrum | None:
+        """Those that are drawn, if anything is; a smaller k gives the first columns of a larger one."""
         from eigenoptions.mdp import graph
         from eigenoptions.spectra import spectrum
+
+        numbers = [o for o in options.indices if o is not None]
+        # Other methods have purposes of their own, which are no eigenvectors of this operator.
+        if "operator" not in self.declared.settings:
+            return None
+        if not numbers or mdp is None or mdp.coords is None or (self.as_json and self.out is None):
+            return None
+        shown = [o for o in options.indices[: n_maps(options)] if o is not None]
+        figure = min(max(numbers), min(numbers) + MAX_EIGENVECTORS - 1) if min(numbers) > 1 else max(numbers)
+        k = max([figure] * (self.out is not None) + shown * (not self.as_json))
+        return spectrum(graph(mdp), k=k, operator=self.operator, coords=mdp.coords, progress=status.step)
+
+    def _save(self, folder: Path, options: OptionSet, eigenvectors: Spectrum | None) -> list[Path]:
+        """Write the options file and figures; everything is computed before the first file is written."""
+        from eigenoptions import plots
 
         figures = {}
         if options.coords is not None:
             figures["options.svg"] = plots.options(options[:MAX_PANELS])
-        numbers = [o.index for o in options if o.index is not None]
-        # Other methods have purposes of their own, which are no eigenvectors of this operator.
-        if (
-            numbers
-            and mdp is not None
-            and options.coords is not None
-            and "operator" in self.declared.settings
-        ):
-            # As many as are drawn: a smaller k gives the first columns of a larger one.
-            k = max(numbers)
-            if min(numbers) > 1:
-                k = min(k, min(numbers) + MAX_EIGENVECTORS - 1)
-            sp = spectrum(graph(mdp), k=k, operator=self.operator, coords=mdp.coords, progress=status.step)
-            figures["pvfs.svg"] = plots.pvfs(sp, options.coords)
+        if eigenvectors is not None:
+            figures["pvfs.svg"] = plots.pvfs(eigenvectors, options.coords)
         create(folder)
         options.save(folder / "options.safetensors")
         return [folder / "options.safetensors", *save_figures(folder, figures)]
@@ -280,14 +296,19 @@ class Discover(Parallel, Maze):
             create(self.out)
             options.save(self.out / "options.safetensors")
             files = [self.out / "options.safetensors", *save_figures(self.out, figures)]
-        rows = [_linear_row(options, i) | _runs(paths[i]) for i in range(len(options))]
+        rows = [linear_row(options, i) | runs(paths[i]) for i in range(len(options))]
         if self.as_json:
             print_json({"environment": self.maze, "settings": record, "options": rows}, files)
             return
-        print_line(f"{options!r}")
+        steps, maps = record["steps"], options.features
+        print_heading(
+            f"{self.maze}: {steps} sampled steps; {len(options)} options on {type(maps).__name__} features"
+        )
         heads = ("option", ">eigenvalue", "sign", ">mean length", ">started", "ends at (mean observation)")
-        print_table(heads, map(_linear_cells, rows))
+        print_table(heads, map(linear_cells, rows))
+        print()
         print_files(files)
+        print_next(self._next("samples", files))
 
 
 @dataclass(frozen=True)
@@ -315,9 +336,13 @@ class Show(Printed):
         if isinstance(options, OptionSet):
             record = dict(options.provenance)
             head = {"maze": record.pop("mdp", ""), "states": options.n_states, "settings": record}
-            show(head, options, [], self.as_json)
+            if self.as_json:
+                print_json({**head, "options": [row(options, i) for i in range(len(options))]}, [])
+                return
+            show(head, options)
+            print_line(f"in Python: options = eo.load_options({str(self.file)!r})")
             return
-        rows = [_linear_row(options, i) for i in range(len(options))]
+        rows = [linear_row(options, i) for i in range(len(options))]
         if self.as_json:
             print_json({"settings": options.provenance, "options": rows}, [])
             return
@@ -348,108 +373,7 @@ class Mazes(Printed):
                 for m, lines in zip(found, maps, strict=True)
             ]
         )
-
-
-def show(head: dict[str, Any], options: OptionSet, files: list[Path], as_json: bool) -> None:
-    """Print options as maps and a table, or as one JSON object."""
-    rows = [_row(options, i) for i in range(len(options))]
-    if as_json:
-        print_json({**head, "options": rows}, files)
-        return
-    if options.coords is not None:
-        _print_maps(options)
-    heads = ("option", ">eigenvalue", "sign", "stops at (row, col)", ">mean length", ">may start in")
-    print_table(heads, map(_cells, rows))
-    print_files(files)
-
-
-def _print_maps(options: OptionSet) -> None:
-    """Print the first options as maps of arrows; of a large maze only some rows and columns."""
-    from eigenoptions import _sketch as sketch
-    from eigenoptions._checks import printable
-
-    assert options.coords is not None
-    low, high = options.coords.min(axis=0), options.coords.max(axis=0)
-    step = -(-int((high - low).max() + 1) // sketch.MAX_SIDE)
-    shown = ((options.coords - low) % step == 0).all(axis=1)
-    cells, most = (options.coords[shown] - low) // step, MAX_MAPS if step == 1 else MAX_COARSE_MAPS
-    blocks, used = [], set()
-    for i, o in enumerate(options[:most]):
-        moves = options.moves(i)
-        glyphs = sketch.arrows(o.policy[shown].astype(int), None if moves is None else moves[shown])
-        used.update(glyphs)
-        blocks.append([o.label, f"{o.mean_length:.1f} steps", *sketch.text(cells, glyphs).split("\n")])
-    if shown.any():
-        print_side_by_side(blocks)
-        if len(options) > most:
-            print_line(f"({len(options) - most} more maps are not shown)")
-    if key := printable(sketch.key(used, options.legend)):
-        print_line(f"({key})")
-    if step > 1:
-        print_line(f"(maps show one row and column in {step})")
-
-
-def _row(options: OptionSet, i: int) -> dict[str, Any]:
-    """Describe an option in plain JSON values; of many stops only the first are listed."""
-    o = options[i]
-    states = options.stops[i][:MAX_STOPS].tolist()
-    return {
-        "label": o.label,
-        "eigenvalue": _finite(o.eigenvalue),
-        "sign": _sign(o.sign),
-        "stops": None if options.coords is None else options.coords[states].tolist(),
-        "stop_states": states,
-        "n_stops": len(options.stops[i]),
-        "mean_length": _finite(o.mean_length),
-        "start_share": float(o.initiation.mean()),
-    }
-
-
-def _cells(row: dict[str, Any]) -> tuple[str | Text, ...]:
-    """Cells of a table."""
-    places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
-    few, more = (places, "") if row["n_stops"] <= 3 else (places[:2], f" +{row['n_stops'] - 2} more")
-    return (
-        row["label"],
-        "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}",
-        row["sign"] or "",
-        " ".join(map(str, few)) + more,
-        "for ever" if row["mean_length"] is None else f"{row['mean_length']:.2f}",
-        f"{row['start_share']:.0%}",
-    )
-
-
-def _linear_row(options: LinearOptionSet, i: int) -> dict[str, Any]:
-    """Describe an option of a feature space in plain JSON values."""
-    o = options[i]
-    return {"label": o.label, "eigenvalue": float(o.eigenvalue), "sign": _sign(o.sign)}
-
-
-def _linear_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """Cells of a table."""
-    return (
-        row["label"],
-        f"{row['eigenvalue']:.5g}",
-        row["sign"] or "",
-        f"{row['mean_length']:.1f}",
-        f"{row['started']} of {row['runs']}",
-        " ".join(f"{x:.3g}" for x in row["ends"][:MAX_NUMBERS])
-        + (" ..." if len(row["ends"]) > MAX_NUMBERS else ""),
-    )
-
-
-def _runs(paths: list[Any]) -> dict[str, Any]:
-    """Describe the runs of an option in plain JSON values."""
-    import numpy as np
-
-    begun = [path for path in paths if len(path) > 1]
-    ends = np.mean([np.ravel(path[-1]) for path in begun or paths], axis=0)
-    return {
-        "runs": len(paths),
-        "started": len(begun),
-        "mean_length": float(np.mean([len(path) - 1 for path in begun])) if begun else 0.0,
-        "ends": ends.astype(float).round(6).tolist(),
-    }
+        print_next(f"eigenoptions discover {found[0].name} -n 8")
 
 
 def _landscapes(name: str, options: LinearOptionSet, paths: list[Any]) -> dict[str, Any]:
@@ -467,14 +391,6 @@ def _landscapes(name: str, options: LinearOptionSet, paths: list[Any]) -> dict[s
         return {}
     names = ("position", "velocity") if "MountainCar" in name else ("observation 1", "observation 2")
     return {"options.svg": plots.landscapes(options, low, high, paths, names=names)}
-
-
-def _sign(sign: int | None) -> str | None:
-    return None if sign is None else "+" if sign > 0 else "-"
-
-
-def _finite(x: float) -> float | None:
-    return x if abs(x) < float("inf") else None
 
 
 def _size(mdp: MDP) -> dict[str, int]:

@@ -10,7 +10,6 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar, overload
@@ -103,6 +102,8 @@ class Option(Frozen):
         As in `Purpose`.
     mean_length
         Expected steps until it stops, averaged over the states where it may start.
+    coords, successors
+        As in `OptionSet`, for pictures, or None.
 
     Examples
     --------
@@ -123,6 +124,8 @@ class Option(Frozen):
     index: int | None = None
     sign: int | None = None
     goal: int | None = None
+    coords: NDArray[np.int_] | None = None
+    successors: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("policy", None), ("value", np.float64)):
@@ -150,6 +153,11 @@ class Option(Frozen):
         starts = f"may start in {int(self.initiation.sum())} of {len(self.policy)} states"
         length = f", mean length {self.mean_length:.3g}" if np.isfinite(self.mean_length) else ""
         return f"Option({printable(self.label)}: {starts}{length})"
+
+    def _repr_html_(self) -> str:
+        from eigenoptions import _sketch as sketch
+
+        return sketch.options_html([self], repr(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,7 +312,8 @@ class OptionSet(Frozen, Sequence[Option]):
             i = position(self.labels, index)
             origin = (getattr(self, name)[i] for name in ORIGIN.values())
             numbers = float(self.eigenvalues[i]), float(self.mean_length[i])
-            return Option(self.policy[i], self.value[i], self.labels[i], *numbers, *origin)
+            about: Any = (self.labels[i], *numbers, *origin, self.coords, self.successors)
+            return Option(self.policy[i], self.value[i], *about)
         return replace(self, **selected(self, index, OptionSet.arrays))
 
     def __add__(self, other: OptionSet) -> OptionSet:
@@ -365,18 +374,10 @@ class OptionSet(Frozen, Sequence[Option]):
         return "\n\n".join([*maps, *filter(None, [key]), repr(self)])
 
     def _repr_html_(self) -> str:
-        if self.coords is None:
-            return f"<code>{escape(repr(self))}</code>"
         from eigenoptions import _sketch as sketch
 
-        drawn = [sketch.arrows(self.policy[i], self.moves(i)) for i in range(min(12, len(self)))]
-        cells = "".join(
-            f'<figure style="display:inline-block;margin:6px"><figcaption><code>{escape(o.label)}</code> '
-            f"mean length {o.mean_length:.1f}</figcaption>{sketch.svg(self.coords, glyphs=glyphs)}</figure>"
-            for o, glyphs in zip(self, drawn, strict=False)
-        )
-        key = escape(sketch.key(chain.from_iterable(drawn), self.legend))
-        return f"<div>{cells}<br>{key and key + '<br>'}<code>{escape(repr(self))}</code></div>"
+        shown = [replace(o, successors=self._successors) for o in self[: sketch.MAX_PICTURES]]
+        return sketch.options_html(shown, repr(self), len(self), self.legend)
 
 
 def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True) -> list[Purpose]:
