@@ -92,10 +92,10 @@ def file_calls(folder, name, value, at, byte):
     gram.save(folder / "gram.safetensors")
     for kind, load in (("options", eo.load_options), ("gram", lambda path: load_gram(path).spectrum())):
         header, arrays = files.read(folder / f"{kind}.safetensors", kind, 1)
-        header.pop("rows")
+        n_rows = len(header.pop("rows"))
         keys = sorted(header)
         entry = {**header, keys[name % len(keys)]: value}
-        whole = {"coords": arrays.pop("coords")} if "coords" in arrays else {}
+        whole = {name: arrays.pop(name) for name in list(arrays) if len(arrays[name]) != n_rows}
         part = sorted(arrays)[name % len(arrays)]
         edited = arrays[part].copy()
         if edited.size:

@@ -185,6 +185,15 @@ CALLS: dict[str, list[Callable[[Given], object]]] = {
     ],
     "envs.PrimitiveStep": [lambda x: eo.envs.PrimitiveStep(0, x.a, 0.0, 1, x.b, np.ones(2, np.int8))],
     "OptionsWrapper": [wrapped, lambda x: eo.OptionsWrapper(eo.envs.MazeEnv(x.line), x.a, mode=x.b)],
+    "OptionsVectorWrapper": [
+        lambda x: eo.OptionsVectorWrapper(
+            eo.envs.MazeVectorEnv(x.line, 2), x.options, gamma=x.a, option_chance=x.b
+        ),
+        lambda x: eo.OptionsVectorWrapper(eo.envs.MazeVectorEnv(x.line, 2), x.a, mode=x.b),
+    ],
+    "envs.OptionsVectorSpace": [
+        lambda x: eo.envs.OptionsVectorSpace(x.count(9), x.count(9), 2, x.b).sample()
+    ],
     "run_options": [
         lambda x: eo.run_options(eo.envs.MazeEnv(x.line), x.options, runs=x.count(2), max_steps=9, rng=x.b),
         lambda x: eo.run_options(x.a, x.b),

@@ -268,3 +268,13 @@ def test_public_names_are_in_the_reference(name: str) -> None:
 def test_every_module_has_a_docstring() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
     assert [path.name for path, tree in trees.items() if not ast.get_docstring(tree)] == []
+
+
+def test_the_fuzzer_calls_every_public_name_and_no_other() -> None:
+    """Also those of the reference page and of the subpackages that list theirs."""
+    from tests.fuzz_calls import CALLS, PLAIN, SLOW, public
+
+    called = CALLS.keys() | SLOW.keys() | PLAIN
+    missing = set(public()) - called
+    assert not missing, f"add calls of {sorted(missing)} to CALLS in tests/fuzz_calls.py"
+    assert called <= set(public())
