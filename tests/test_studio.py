@@ -268,7 +268,7 @@ def test_diffusion_times_are_the_curve_of_the_library(client: httpx.Client) -> N
         mean = hitting_times(mdp, chosen).sum(axis=0) / 103
         assert np.array_equal(unpacked(text, "<f4"), mean.astype("<f4"))
     best = best_option_chance(mdp, eigen)
-    assert events[-1] == {"best": best.chance, "time": best.diffusion_time, "uniform": best.uniform}
+    assert {"best": best.chance, "time": best.diffusion_time, "uniform": best.uniform} in events
     shown = {e["chance"]: e["time"] for e in events if "chance" in e}
     assert shown[0.1] == diffusion_time(mdp, eigen, option_chance=0.1)
 
@@ -291,7 +291,7 @@ def test_methods_are_compared_by_the_curves_of_the_library(client: httpx.Client)
 def test_a_method_without_options_says_so_and_the_others_go_on(client: httpx.Client) -> None:
     events = lines(client, "measure", map=open_map(4, 4), n_options=2)
     assert "no doorway" in next(e["error"] for e in events if e.get("method") == "bottleneck")
-    assert "best" in events[-1]
+    assert any("best" in e for e in events)
 
 
 def test_learning_curves_are_those_of_the_library(client: httpx.Client) -> None:

@@ -52,6 +52,8 @@ Alive = Callable[[], None]
 MAX_RACE_STEPS = 4000
 # Chance of an option in the third lane of a race where the request names none: about the best on the paper's mazes.
 RACE_CHANCE = 0.1
+# Methods that are measured before the others.
+PAPER_METHODS = ("eigen", "bottleneck", "random")
 # Chances of an option at which the diffusion time is shown.
 SHOWN_CHANCES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Learning curves: number of updates, runs per update, and episodes per run.
@@ -220,24 +222,31 @@ def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     _connected(mdp, "so the diffusion time is infinite")
     chance = request.option_chance
     yield {"primitive": diffusion_time(mdp), "reach": _reach(mdp, None, None, alive)}
+    yield from _curves(mdp, request, [m for m in _offered() if m in PAPER_METHODS], alive)
     eigen = _options(request)
-    sets: dict[str, OptionSet] = {"eigen": eigen}
-    for method in _offered():
-        if method in sets:
-            continue
-        try:
-            sets[method] = _by_method(mdp, replace(request, method=method))
-        except ValueError as error:
-            yield {"method": method, "error": str(error)}
-    plan = sorted((n, method) for method, options in sets.items() for n in _counts(len(options)))
-    for n, method in plan:
-        yield {"method": method, "n": n, "time": _time(mdp, sets[method][:n], chance, alive)}
     yield {"reach_with": _reach(mdp, eigen, chance, alive), "n": len(eigen)}
     for c in SHOWN_CHANCES:
         yield {"chance": c, "time": _time(mdp, eigen, c, alive)}
     best = best_option_chance(mdp, eigen, progress=lambda *_: alive())
     uniform = best.uniform if np.isfinite(best.uniform) else None
     yield {"best": best.chance, "time": best.diffusion_time, "uniform": uniform}
+    yield from _curves(mdp, request, [m for m in _offered() if m not in PAPER_METHODS], alive)
+
+
+def _curves(mdp: MDP, request: Request, names: list[str], alive: Alive) -> Iterator[Answer]:
+    """Diffusion times of some methods, few options first, and where each method is."""
+    sets: dict[str, OptionSet] = {}
+    for method in names:
+        yield {"discovering": method}
+        try:
+            sets[method] = _by_method(mdp, replace(request, method=method))
+        except ValueError as error:
+            yield {"method": method, "error": str(error)}
+    plan = sorted((n, method) for method, options in sets.items() for n in _counts(len(options)))
+    yield {"total": len(plan)}
+    for n, method in plan:
+        time = _time(mdp, sets[method][:n], request.option_chance, alive)
+        yield {"method": method, "n": n, "time": time}
 
 
 def compare(request: Request, alive: Alive) -> Iterator[Answer]:

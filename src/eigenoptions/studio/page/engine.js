@@ -93,6 +93,7 @@ function* measure(body) {
   const chance = body.option_chance;
   const sets = {};
   for (const method of Object.keys(METHODS)) {
+    yield { discovering: method };
     try {
       sets[method] = new Walk(t, discover(t, method, skills(body)).policies);
     } catch (error) {
@@ -104,6 +105,7 @@ function* measure(body) {
     }
   }
   const plan = Object.entries(sets).flatMap(([method, walks]) => counts(walks.ways.length).map((n) => [n, method]));
+  yield { total: plan.length };
   for (const [n, method] of plan.sort(([a], [b]) => a - b)) yield { method, n, time: sets[method].time(n, chance) };
   const { eigen } = sets;
   const all = eigen.ways.length;

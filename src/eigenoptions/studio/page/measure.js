@@ -40,7 +40,7 @@ export function shown(visible) {
 
 async function work() {
   stale = false;
-  found = { maze: studio.maze.copy(), primitive: null, curves: Object.fromEntries(methods().map((name) => [name, []])), reach: [null, null], without: [], chances: [], best: null };
+  found = { maze: studio.maze.copy(), primitive: null, curves: Object.fromEntries(methods().map((name) => [name, []])), reach: [null, null], without: [], chances: [], best: null, done: 0, total: 0 };
   found.numbers = found.maze.numbers();
   $("curve-note").textContent = "measuring…";
   $("measure").dataset.state = "running";
@@ -59,6 +59,10 @@ async function work() {
 
 function take(event) {
   if (!found) return;
+  if (event.total) Object.assign(found, { total: event.total, done: 0 });
+  if (event.discovering) note(`discovering: ${named(event.discovering)}…`);
+  else if (event.chance) note(`measuring chances: ${found.chances.length + 1}…`);
+  else if (event.n) note(`measuring: ${Math.min(++found.done, found.total)} of ${found.total}…`);
   if (event.primitive) found.primitive = event.primitive;
   if (event.reach) found.reach[0] = floats(event.reach);
   if (event.reach_with) { found.reach[1] = floats(event.reach_with); found.many = event.n; }
@@ -127,14 +131,19 @@ function drawChances() {
   $("use-best").textContent = `Use ${$("use-best").dataset.chance}`;
 }
 
-function note() {
+// What has been found, and what is being done.
+function note(doing = "") {
   const { primitive, curves, without } = found;
+  if (doing && !found.best) {
+    $("curve-note").textContent = doing;
+    return;
+  }
   const [n, last] = curves.eigen.at(-1) ?? [0, primitive];
   const better = last < primitive;
   const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
   const off = Math.max(...Object.values(curves).flat().map(([, t]) => t));
   if (off > primitive * 30) parts.push(`△ marks values beyond the chart, up to ${human(off)}.`);
   for (const reason of without) parts.push(`No options by ${reason}.`);
-  $("curve-note").textContent = parts.join(" ");
+  $("curve-note").textContent = [...parts, doing].join(" ");
   $("curve").setAttribute("aria-label", `Diffusion time as options are added. ${parts[0]}`);
 }
