@@ -19,7 +19,7 @@ export function setup(given) {
 }
 
 export function changed() {
-  const { name, maze, operator, gamma, many } = studio;
+  const { name, maze, operator, gamma, many, chance } = studio;
   const source = name ? `"${name}"` : `"""\n${maze.text}\n"""`;
   const how = operator === "normalized" ? "" : `, operator="${operator}"`;
   $("python").textContent = [
@@ -27,6 +27,7 @@ export function changed() {
     `mdp = eo.maze(${source})`,
     `options = eo.discover(mdp, n_options=${many}, gamma=${gamma}${how})`,
     'print(options[:2])',
+    ...(chance === null ? [] : [`print(eo.diffusion_time(mdp, options, option_chance=${chance}))`]),
     'options.save("options.safetensors")',
   ].join("\n");
   $("command-note").textContent = name ? "" : "First download the maze as text (button below the maze); the file is named maze.txt.";
