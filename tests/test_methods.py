@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -347,6 +348,23 @@ def test_the_cycle_adds_one_option_per_round_and_sees_more_than_a_random_walk(fo
     assert np.median(needed) < np.median(alone)
 
 
+def test_a_round_of_the_cycle_by_hand(four_rooms):
+    """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
+    first = next(rod_cycle(four_rooms, rng=3))
+    batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.entered, batch.next_obs)
+    psi = np.zeros((104, 104))
+    for _ in range(10):
+        for s, t in zip(batch.obs, batch.next_obs, strict=True):
+            psi[s] += 0.1 * ((np.arange(104) == s) + 0.99 * psi[t] - psi[s])
+    e = np.linalg.eigh((psi + psi.T) / 2)[1][:, -1]
+    e = -np.sign(e.sum()) * e
+    nxt = np.tile(np.arange(104)[:, None], (1, 4))
+    nxt[batch.obs, batch.action] = batch.next_obs
+    known = eo.MDP(np.eye(104)[nxt])
+    assert_allclose(first.options.value, eo.solve(known, eo.Purpose(e), 0.99).value, atol=1e-8)
+
+
 def test_options_of_the_cycle_stay_within_what_was_seen(four_rooms):
     first = next(rod_cycle(four_rooms, rng=3))
     row = first.options.policy[0]
@@ -451,6 +469,15 @@ def test_directed_and_stochastic_dynamics(name):
         options = discover(mdp, 2, name)
         assert same(options, discover(mdp, 2, name))
         assert np.isfinite(options.mean_length).all() or name == "covering-eigen"
+
+
+def test_every_method_has_a_section_with_a_picture():
+    docs = Path(__file__).parents[1] / "docs"
+    text = (docs / "methods.md").read_text(encoding="utf-8")
+    for name in eo.methods():
+        assert f"({name})=\n## `{name}`" in text
+        assert f"images/methods/{name}.svg" in text
+        assert (docs / "images" / "methods" / f"{name}.svg").read_text(encoding="utf-8").count("<svg") == 5
 
 
 # Options over options ---------------------------------------------------------------------------------------

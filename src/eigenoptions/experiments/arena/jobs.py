@@ -51,7 +51,7 @@ def measure(job: Job) -> dict[str, Any]:
     """
     mdp = build(job["domain"])
     found: dict[str, Any] = {"same": False, "refused": "", "rows": [], "learning": [], "seconds": nan}
-    found |= {"policy": None, "stops": None, "labels": []}
+    found |= {"policy": None, "labels": []}
     if job["method"] == NONE:
         return found | {"rows": [_row(mdp, None, job)], "learning": _learning(mdp, {0: None}, [], job)}
     most = declared(job["method"]).max_states
@@ -69,7 +69,6 @@ def measure(job: Job) -> dict[str, Any]:
         "learning": _learning(mdp, sets, rows, job),
         "seconds": _seconds(mdp, job, 8 if 8 in sets else max(sets)),
         "policy": np.asarray(first.policy, dtype=np.int8),
-        "stops": np.array([np.isin(np.arange(mdp.n_states), stops) for stops in first.stops]),
         "labels": list(first.labels),
     }
 
@@ -87,6 +86,19 @@ def cover(job: Job) -> list[float]:
     if job["method"] != NONE and not (declared(job["method"]).samples or declared(job["method"]).explore):
         return []
     return [_cover(build(job["domain"]), job, seed) for seed in job["seeds"]]
+
+
+def ends(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.int64]:
+    """States where an option ends that has begun elsewhere: those where it stops and that its moves enter.
+
+    >>> from eigenoptions.mdp import maze
+    >>> ends(maze("S...."), np.array([1, 1, -1, -1, -1])).tolist()
+    [2]
+    """
+    acting = np.flatnonzero(policy >= 0)
+    entered = np.unique(mdp.transition[acting * mdp.n_actions + policy[acting]].indices)
+    found: NDArray[np.int64] = entered[policy[entered] < 0]
+    return found
 
 
 def _discover(mdp: MDP, job: Job, n: int | None) -> OptionSet:
@@ -140,7 +152,7 @@ def _row(mdp: MDP, options: OptionSet | None, job: Job) -> Row:
     row |= {"low": nan, "high": nan, "length": nan, "stops": nan, "ends": nan, "starts": nan}
     row |= {"cost": nan, "note": ""}
     if options is not None:
-        stops = np.concatenate(list(options.stops))
+        stops = np.concatenate([ends(mdp, policy) for policy in options.policy])
         row["length"] = float(options.mean_length.mean())
         row["stops"] = len(stops) / len(options)
         row["ends"] = len(np.unique(stops))

@@ -144,16 +144,15 @@ def _card(results: Results, name: str) -> str:
 def _maps(results: Results, name: str) -> str:
     """The first options on the domain that shows the method best, of those with a map."""
     drawn = {d: p for d, p in results["pictures"].get(name, {}).items() if build(d).coords is not None}
-    wanted = ("costly",) if declared(name).needs_rewards else ("four-rooms",)
-    domain = next((d for d in (*wanted, *results["domains"]) if d in drawn), None)
+    wanted = "costly" if declared(name).needs_rewards else "four-rooms"
+    domain = next((d for d in (wanted, *results["domains"]) if d in drawn), None)
     if domain is None:
         return ""
-    coords, found = build(domain).coords, drawn[domain]
-    assert coords is not None
+    mdp, found = build(domain), drawn[domain]
     maps = "".join(
-        f"<figure>{option_map(coords, row, stops, f'{name} {label} on {domain}')}"
+        f"<figure>{option_map(mdp, row, f'{name} {label} on {domain}')}"
         f"<figcaption>{escape(label)}</figcaption></figure>"
-        for row, stops, label in zip(found["policy"], found["stops"], found["labels"], strict=True)
+        for row, label in zip(found["policy"], found["labels"], strict=True)
     )
     return f'<div class="maps">{maps}</div>'
 

@@ -7,12 +7,14 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments.arena.jobs import NONE
+from eigenoptions.experiments.arena.jobs import NONE, ends
 from eigenoptions.experiments.experiment import Results
 from eigenoptions.experiments.tables import distinct, where
+from eigenoptions.mdp import MDP
+from eigenoptions.options import OptionSet
 
 # Corners of an arrow that points up, right, down and left, from the middle of a cell, in tenths of a cell.
 ARROWS = ((0, -3, 3, 3, -3, 3), (3, 0, -3, 3, -3, -3), (0, 3, -3, -3, 3, -3), (-3, 0, 3, -3, 3, 3))
@@ -20,29 +22,57 @@ ARROWS = ((0, -3, 3, 3, -3, 3), (3, 0, -3, 3, -3, -3), (0, 3, -3, -3, 3, -3), (-
 COLUMNS = 3
 
 
-def option_map(coords: ArrayLike, policy: NDArray[Any], stops: NDArray[Any], label: str) -> str:
-    """An ``<svg>`` of one option: an arrow per state where it acts, and a square where it stops.
+def option_map(mdp: MDP, policy: NDArray[Any], label: str, place: str = "") -> str:
+    """An ``<svg>`` of one option: an arrow per state where it acts, a red square where it ends, costly states shaded.
 
-    Three paths in whole numbers take a tenth of the bytes of a figure. Colours are classes of the page's style: `wall`,
-    `floor`, `move` and `stop`; a map outside of a page has its own.
+    Few paths in whole numbers take a tenth of the bytes of a figure. Colours are classes of the page's style: `wall`,
+    `floor`, `cost`, `move` and `stop`; a map outside of a page has its own. `place` are further
+    attributes of the element.
 
-    >>> option_map([[0, 0], [0, 1]], np.array([1, -1]), np.array([False, True]), "right").count("<path")
-    3
+    >>> from eigenoptions.mdp import maze
+    >>> option_map(maze("S."), np.array([1, -1]), "right").count("<path")
+    4
     """
-    cells = np.asarray(coords) - np.min(coords, axis=0)
+    assert mdp.coords is not None
+    cells = np.asarray(mdp.coords) - np.min(mdp.coords, axis=0)
+    costly = np.zeros(len(cells), dtype=np.bool_) if mdp.reward is None else mdp.reward < mdp.reward.max()
     high, wide = (10 * (cells.max(axis=0) + 3)).tolist()
     at = 10 * (cells[:, ::-1] + 1)
-    floor = "".join(f"M{x} {y}h10v10h-10z" for x, y in at.tolist())
-    ends = "".join(f"M{x} {y}h10v10h-10z" for x, y in at[stops].tolist())
     moves = "".join(
         _arrow(x + 5, y + 5, int(a)) for (x, y), a in zip(at.tolist(), policy, strict=True) if a >= 0
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" aria-label="{escape(label)}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" '
+        f'aria-label="{escape(label)}"{place}>'
         f'<rect class="wall" width="{wide}" height="{high}" fill="#8a8a8a"/>'
-        f'<path class="floor" fill="#fff" d="{floor}"/>'
-        f'<path class="stop" fill="#d7263d" d="{ends}"/><path class="move" fill="#20508f" d="{moves}"/></svg>'
+        f'<path class="floor" fill="#fff" d="{_squares(at)}"/>'
+        f'<path class="cost" fill="#f3cf9b" d="{_squares(at[costly])}"/>'
+        f'<path class="stop" fill="#d7263d" d="{_squares(at[ends(mdp, policy)])}"/>'
+        f'<path class="move" fill="#20508f" d="{moves}"/></svg>'
     )
+
+
+def option_strip(mdp: MDP, options: OptionSet, n: int = 4, size: int = 150) -> str:
+    """The first maps of a set side by side, with their labels, as one SVG file.
+
+    >>> import eigenoptions as eo
+    >>> option_strip(eo.maze("i-maze"), eo.discover("i-maze", 2)).count("<svg")
+    3
+    """
+    shown, gap, line = options[:n], 10, 18
+    assert mdp.coords is not None
+    rows, cols = (np.ptp(mdp.coords, axis=0) + 3).tolist()
+    high, wide = round(size * rows / cols), len(shown) * (size + gap) - gap
+    parts = []
+    for i, (row, label) in enumerate(zip(shown.policy, shown.labels, strict=True)):
+        x = i * (size + gap)
+        place = f' x="{x}" width="{size}" height="{high}"'
+        parts.append(option_map(mdp, row, label, place))
+        parts.append(
+            f'<text x="{x}" y="{high + 14}" font-family="sans-serif" font-size="12" fill="#777">{escape(label)}</text>'
+        )
+    size_of = f'viewBox="0 0 {wide} {high + line}" width="{wide}" height="{high + line}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size_of}>{"".join(parts)}</svg>\n'
 
 
 def curves(results: Results, how: str) -> Any:
@@ -71,6 +101,10 @@ def curves(results: Results, how: str) -> Any:
         )
     panels.append(_legend(results))
     return plots.figure(panels, columns=min(COLUMNS, len(panels)), width=plots.PAGE)
+
+
+def _squares(at: NDArray[np.int64]) -> str:
+    return "".join(f"M{x} {y}h10v10h-10z" for x, y in at.tolist())
 
 
 def _arrow(x: int, y: int, action: int) -> str:

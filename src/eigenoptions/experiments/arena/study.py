@@ -118,7 +118,7 @@ def _tables(jobs: Sequence[Mapping[str, Any]], done: Sequence[dict[str, Any]]) -
                 {**key, "refused": found["refused"], "seconds": found["seconds"], "states": _size(job)}
             )
             if found["policy"] is not None:
-                drawn = {part: found[part] for part in ("policy", "stops", "labels")}
+                drawn = {part: found[part] for part in ("policy", "labels")}
                 tables["pictures"].setdefault(job["method"], {})[job["domain"]] = drawn
     return tables
 
