@@ -32,9 +32,9 @@ class Arena(Experiments):
     contest
         What is compared.
     methods
-        Methods that take part, all by default.
+        Methods that take part.
     domains
-        Domains they are measured on, all by default.
+        Domains they are measured on.
     out
         Folder of the page, index.html; it is created if it does not exist.
     quick
@@ -42,8 +42,8 @@ class Arena(Experiments):
     """
 
     contest: Annotated[Positional[str], named(_contests)] = "methods"
-    methods: Annotated[Optional[str], arg(metavar="NAME,...")] = None  # noqa: UP045
-    domains: Annotated[Optional[str], arg(metavar="NAME,...")] = None  # noqa: UP045
+    methods: Annotated[Optional[str], arg(metavar="NAME,...", help_behavior_hint="(default: all)")] = None  # noqa: UP045
+    domains: Annotated[Optional[str], arg(metavar="NAME,...", help_behavior_hint="(default: all)")] = None  # noqa: UP045
     out: Annotated[
         Optional[Path],  # noqa: UP045
         arg(metavar="DIR", help_behavior_hint="(default: arena, or arena-CONTEST)"),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from eigenoptions.cli.terminal import Flag
+from eigenoptions.cli.terminal import Flag, Folder
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Studio:
     host: str = "127.0.0.1"
     no_browser: Flag = False
     atari: Annotated[Path, arg(metavar="DIR")] = Path("out/atari")
-    static: Annotated[Path | None, arg(metavar="DIR")] = None
+    static: Folder = None
 
     def __call__(self) -> None:
         """Run the command."""
