@@ -112,11 +112,14 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
 def layers(env: Any) -> list[Any]:
     """Wrappers of an environment that may change what an action does or what is observed, outermost first.
 
-    Gymnasium's wrappers that count, check or render are left out, and those that do not define `step`.
+    `Record` and Gymnasium's wrappers that count, check or render are left out, and those that do not define `step`.
     """
     from gymnasium import wrappers
 
+    from eigenoptions.envs.exploration import Record
+
     passive = (
+        Record,
         wrappers.TimeLimit,
         wrappers.OrderEnforcing,
         wrappers.PassiveEnvChecker,

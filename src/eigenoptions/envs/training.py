@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -173,10 +174,15 @@ def make_task(task: Mapping[str, Any]) -> Any:
 
     if "maze" in task:
         return TimeLimit(MazeEnv(task["maze"], start=task.get("start"), goal=task.get("goal")), task["limit"])
-    env: Any = made_env(task["env"])
     if task["env"].startswith("minigrid:"):
-        return TimeLimit(Numbered(env.unwrapped), task["limit"])
-    return env
+        return TimeLimit(copy.deepcopy(_numbered(task["env"])), task["limit"])
+    return made_env(task["env"])
+
+
+@lru_cache(maxsize=4)
+def _numbered(name: str) -> Numbered:
+    """An environment of MiniGrid without its own time limit, whose states have been numbered."""
+    return Numbered(made_env(name).unwrapped)
 
 
 def train(

@@ -27,7 +27,7 @@ EXPLORATIONS = {
     "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
     "counts": "a bonus beta / sqrt(n) for entering a state n times",
     "options": "eigenoptions of the known table, seldom",
-    "found": "eigenoptions found by `cycle` in the task without its reward; their steps count",
+    "found": "eigenoptions found by exploring the task without its reward (cycle); these steps count",
 }
 # Number of evaluations of the greedy policy in a run.
 CHECKPOINTS = 10
@@ -54,7 +54,7 @@ TASKS: dict[str, dict[str, Any]] = {
         **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 20_000,
     },
     "MultiRoom": {
-        "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
+        "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
         "discovery": 4000,
     },
     "KeyCorridor": {
@@ -276,9 +276,13 @@ def _compared(task: str, agent: str, way: str, ours: Row, plain: Row) -> Claim:
         f"{agent} with options {source} finds the goal of {task} in at most a third of the "
         "steps, and is no less successful.",
         task,
-        f"first goal after {ours['first_goal']:,.0f} steps against {plain['first_goal']:,.0f} (medians); greedy "
+        f"First goal after {ours['first_goal']:,.0f} steps against {plain['first_goal']:,.0f} (medians); greedy "
         f"success {ours['greedy']} of {ours['runs']} against {plain['greedy']} of {plain['runs']}",
-        verdict(ours["first_goal"] <= plain["first_goal"] / 3, ours["greedy"] >= plain["greedy"]),
+        verdict(
+            ours["first_goal"] <= plain["first_goal"] / 3,
+            # That neither learns the task is no success.
+            ours["greedy"] > 0 and ours["greedy"] / ours["runs"] >= plain["greedy"] / plain["runs"],
+        ),
         f"{ours['budget']:,} primitive steps per run, with those of discovery; a run without a goal counts "
         "with its budget.",
     )
