@@ -11,8 +11,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
+from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions import spectra
+from eigenoptions.discovery.samples import from_transitions
 from eigenoptions.envs import Numbered, OptionsWrapper, from_env
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
@@ -303,3 +306,127 @@ def test_ends_by_some_moves_only_are_reported(caplog):
     mdp = from_env(Door())
     assert np.array_equal(mdp.successors, truth())
     assert "1 actions end the episode in a state where it goes on" in caplog.text
+
+
+# Spectra
+
+
+def wide(decades, seed):
+    """A random graph of weights of a wide range."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 30))
+    W = np.triu(10.0 ** rng.uniform(-decades, decades, (n, n)) * (rng.random((n, n)) < 0.5), 1)
+    return W + W.T
+
+
+@pytest.mark.parametrize("operator", ["normalized", "combinatorial", "random-walk", "successor"])
+@pytest.mark.parametrize("decades", [2, 9, 18, 30, 100])
+def test_eigenvectors_are_verified_or_refused(operator, decades):
+    """Version 0.1: residuals of 0.012 to 1 for "random-walk" and no error."""
+    attack = np.array([[0.0, 0.0, 1e14], [0.0, 0.0, 1e-14], [1e14, 1e-14, 0.0]])
+    refused = 0
+    graphs = [attack, *(wide(decades, seed) for seed in range(8))]
+    for W, k, solver in ((W, k, s) for W in graphs for k in (None, 2) for s in ("dense", "sparse")):
+        try:
+            found = eo.spectrum(csr_array(W), k, operator, solver=solver)
+        except ValueError as error:
+            refused += "the weights range too widely for eigenvectors of this operator" in str(error)
+            continue
+        assert found.accuracy.max() <= 1.0
+        np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=0), 1.0, atol=1e-12)
+        values = found.values
+        if operator == "successor":
+            values = 1.0 - (1.0 - 1.0 / values) / 0.99
+        L = eo.laplacian(csr_array(W), "random-walk" if operator == "successor" else operator).toarray()
+        assert np.abs(L @ found.vectors - found.vectors * values).max() <= 2e-8 * np.abs(L).max()
+    assert refused == 0 if decades <= 9 or operator in ("normalized", "combinatorial") else refused > 0
+
+
+def test_the_default_representation_is_verified_too():
+    rewards = -np.ones(3)
+    plain = eo.spectrum(csr_array(np.ones((3, 3)) - np.eye(3)), 2, "default", rewards=rewards)
+    assert plain.accuracy.max() < 1e-12
+    W = np.array([[0.0, 1e60, 0.0], [1e60, 0.0, 1e-60], [0.0, 1e-60, 0.0]])
+    with pytest.raises(ValueError, match="the weights range too widely"):
+        eo.spectrum(csr_array(W), operator="default", rewards=rewards)
+
+
+def test_a_wrong_eigenvector_does_not_pass(monkeypatch):
+    W = eo.graph(eo.maze("i-maze"))
+    basis = spectra.canonical_basis
+
+    def broken(values, vectors, *rest):
+        vectors, accuracy = basis(values, vectors, *rest)
+        return np.roll(vectors, 1, axis=0), accuracy
+
+    monkeypatch.setattr(spectra, "canonical_basis", broken)
+    for operator in ("normalized", "combinatorial", "random-walk", "successor"):
+        with pytest.raises(ValueError, match="a residual is"):
+            eo.spectrum(W, 5, operator)
+
+
+# Samples
+
+
+def sampled(**changes):
+    """A walk through four rooms as arrays."""
+    walk = eo.collect(eo.maze("four-rooms"), 4000, rng=0)
+    parts = {name: getattr(walk, name) for name in ("obs", "action", "next_obs", "terminated")}
+    return eo.Transitions(**{name: changes.get(name, lambda x: x)(part) for name, part in parts.items()})
+
+
+def column(x):
+    return x[:, None]
+
+
+def test_columns_of_replay_buffers_are_what_they_hold(caplog):
+    """Version 0.1: columns of states became four Fourier features, columns of actions were refused."""
+    expected = eo.discover(sampled(), 4)
+    for changes in (
+        {"action": column},
+        {"terminated": column},
+        {"obs": column, "next_obs": column},
+        dict.fromkeys(("obs", "action", "next_obs", "terminated"), column),
+    ):
+        found = eo.discover(sampled(**changes), 4)
+        assert isinstance(found, eo.OptionSet)
+        assert np.array_equal(found.policy, expected.policy)
+    floats = {name: lambda x: x[:, None].astype(float) for name in ("obs", "next_obs")}
+    found = eo.discover(sampled(**floats), 4, space=Discrete(104), n_actions=4)
+    assert np.array_equal(found.policy, eo.discover(sampled(), 4, space=Discrete(104), n_actions=4).policy)
+
+
+def test_numbers_stored_as_floats_are_not_guessed():
+    """Version 0.1: Fourier features of the state's number."""
+    as_float = {name: lambda x: x.astype(np.float32) for name in ("obs", "next_obs")}
+    for shape in (lambda x: x, column):
+        both = {name: lambda x, f=f, s=shape: s(f(x)) for name, f in as_float.items()}
+        with pytest.raises(ValueError, match=r"whole numbers stored as float32.*astype\(int\).*fourier"):
+            eo.discover(sampled(**both), 4)
+    assert len(eo.discover(sampled(**both), 2, features="fourier")) == 2
+    with pytest.raises(ValueError, match=r"states must be whole numbers \(N,\), got float64"):
+        eo.discover(sampled(obs=lambda x: x + 0.5), 4, space=Discrete(104))
+
+
+def test_sizes_that_are_taken_from_samples_are_reported(caplog):
+    """Version 0.1: 97 states of 104 without a word."""
+    few = {name: lambda x: x[:60] for name in ("obs", "action", "next_obs", "terminated")}
+    walk = sampled(**few)
+    found = eo.discover(walk, 2)
+    assert found.n_states == max(walk.obs.max(), walk.next_obs.max()) + 1
+    assert f"n_actions (4) and space ({found.n_states} states); pass them" in caplog.text
+    caplog.clear()
+    assert eo.discover(walk, 2, space=Discrete(104), n_actions=4).n_states == 104
+    assert caplog.text == ""
+    eo.discover(eo.collect("MountainCar-v0", 500, rng=0), 2, n_actions=3)
+    assert "space (the bounds of features); pass them" in caplog.text
+    with pytest.raises(ValueError, match=r"states must be in 0\.\.3, got .*space=Discrete\(n\)"):
+        eo.discover(walk, 2, space=Discrete(4), n_actions=4)
+
+
+def test_bare_arrays_are_refused_in_plain_words():
+    walk = sampled()
+    with pytest.raises(
+        ValueError, match=r"got ndarray: make Transitions\(obs, action, next_obs, terminated\)"
+    ):
+        from_transitions((walk.obs, walk.action, walk.next_obs, walk.terminated), 4)

@@ -74,8 +74,8 @@ class TableExperience:
     def add(self, batch: Transitions) -> None:
         """Add a batch of transitions."""
         action, _ = checked_actions(batch, self.n_actions)
-        self.gram.add(batch.obs, batch.next_obs)
-        obs, after = np.asarray(batch.obs), np.asarray(batch.next_obs)
+        obs, after = (state_numbers(part, self.n_states) for part in (batch.obs, batch.next_obs))
+        self.gram.add(obs, after)
         rows = obs.astype(np.int64) * self.n_actions + action
         new = csr_array((np.ones(len(rows)), (rows, after)), shape=self.counts.shape)
         self.counts = csr_array(self.counts + new)
@@ -351,6 +351,15 @@ def experience(
     if features == TRAINED:
         return TrainedExperience(n_actions, **settings)
     obs = None if first is None else np.asarray(first.obs)
+    if first is not None and obs is not None and space is None and features is None and _one_number(obs):
+        if obs.dtype.kind == "f" and (obs == np.floor(obs)).all():
+            raise ValueError(
+                f"observations are whole numbers stored as {obs.dtype}: give states as integers (obs.astype(int)) or "
+                'with space=Discrete(n), and measurements with features="fourier"'
+            )
+        if obs.dtype.kind in "iu":
+            # The last states of an episode are in next_obs only.
+            obs = np.concatenate([obs.ravel(), np.ravel(np.asarray(first.next_obs))])
     own = {name: settings.pop(name) for name in FeatureExperience.settings if name in settings}
     if features is None:
         if space is not None:
@@ -362,6 +371,28 @@ def experience(
     if isinstance(phi, OneHot):
         return TableExperience(phi.n_states, n_actions, **own)
     return FeatureExperience(phi, n_actions, **own)
+
+
+def _one_number(obs: Any) -> bool:
+    """Whether each observation is a single number, in an array ``(N,)`` or a column ``(N, 1)``."""
+    return obs is not None and (obs.ndim == 1 or (obs.ndim == 2 and obs.shape[1] == 1))
+
+
+def state_numbers(obs: Any, n_states: int) -> NDArray[np.int64]:
+    """``(N,)`` numbers of states, from an array or a column of whole numbers.
+
+    >>> state_numbers(np.array([[2.0], [0.0]]), 3).tolist()
+    [2, 0]
+    """
+    given = np.asarray(obs)
+    flat = given.ravel() if _one_number(given) else given
+    if flat.ndim != 1 or flat.dtype.kind not in "iuf" or not (flat == np.floor(flat)).all():
+        raise ValueError(f"states must be whole numbers (N,), got {given.dtype} of shape {given.shape}")
+    if len(flat) and not 0 <= flat.min() <= flat.max() < n_states:
+        raise ValueError(
+            f"states must be in 0..{n_states - 1}, got {flat.min()}..{flat.max()}: pass their number, space=Discrete(n)"
+        )
+    return flat.astype(np.int64)
 
 
 def experience_settings(features: str | Map | None) -> tuple[str, ...]:

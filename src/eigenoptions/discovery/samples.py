@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.parallel import current, on_engine, pmap
 from eigenoptions.spectra.gram import Gram
+
+log = logging.getLogger("eigenoptions")
 
 # Default number of copies of an environment that are sampled together.
 DEFAULT_COPIES = 8
@@ -66,7 +69,8 @@ def from_transitions(
         ``"tiles"``, ...). None: one-hot where observations are state numbers, else ``"fourier"``.
     space, n_actions
         Space of the observations, for the number of states and the bounds of features, and number of actions. None:
-        they are taken from the first batch.
+        they are taken from the first batch, with a warning, since the samples need not have reached all. Without a
+        space, whole numbers ``(N,)`` or ``(N, 1)`` are numbers of states.
     provenance
         Entries to record in the set beside the settings.
     settings
@@ -90,10 +94,24 @@ def from_transitions(
     batches = iter([transitions] if isinstance(transitions, Transitions) else transitions)
     first = next(batches, None)
     if not isinstance(first, Transitions):
-        kind = type(first if first else transitions).__name__
-        raise ValueError(f"give Transitions or batches of them, got {kind}")
-    _, n_actions = checked_actions(first, n_actions)
+        kind = type(transitions if first is None else first).__name__
+        raise ValueError(
+            f"give Transitions or batches of them, got {kind}: make Transitions(obs, action, next_obs, terminated)"
+        )
+    given, n_actions = n_actions, checked_actions(first, n_actions)[1]
     past, rest = begin(first, space, n_actions, features, settings)
+    table = isinstance(past, TableExperience)
+    # What the samples decide by themselves is reported.
+    missing = [] if given is not None else [f"n_actions ({n_actions})"]
+    bounded = getattr(getattr(past, "features", None), "low", None) is not None
+    if space is None and not callable(features) and (table or bounded):
+        what = f"{past.n_states} states" if isinstance(past, TableExperience) else "the bounds of features"
+        missing.append(f"space ({what})")
+    if missing:
+        log.warning(
+            "taken from the samples, which need not have reached all of them: %s; pass them",
+            " and ".join(missing),
+        )
     for batch in chain([first], batches):
         past.add(batch)
     if gamma is not None:

@@ -124,7 +124,7 @@ def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | No
     if space.n != options.n_states:
         raise ValueError(
             f"options of another environment: they have {options.n_states} states, this one has {space.n}; "
-            "discover options on it (from_env)"
+            "discover options on it (from_env, or samples with space=)"
         )
     if mdp is not None:
         options.check(mdp)

@@ -184,10 +184,8 @@ class Transitions(Frozen):
     ----------
     obs, next_obs
         ``(N, ...)`` observations before and after.
-    action
-        ``(N,)`` actions taken.
-    terminated
-        ``(N,)`` whether the episode ended there.
+    action, terminated
+        ``(N,)`` actions taken, and whether the episode ended there; columns ``(N, 1)`` are flattened.
 
     Examples
     --------
@@ -206,6 +204,10 @@ class Transitions(Frozen):
         sizes = {name: len(part) for name, part in vars(self).items()}
         if len(set(sizes.values())) != 1:
             raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
+        for name in ("action", "terminated"):
+            # Replay buffers hold columns.
+            if getattr(part := getattr(self, name), "shape", ()) == (len(self), 1):
+                object.__setattr__(self, name, part.reshape(len(self)))
 
     def __len__(self) -> int:
         return len(self.obs)

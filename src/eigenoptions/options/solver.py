@@ -139,7 +139,7 @@ def solve(
         mean_length=mean_length,
         state_space=mdp.fingerprint,
         coords=mdp.coords,
-        successors=mdp.successors if mdp.coords is None else mdp.likely,
+        successors=mdp.likely,
         legend=mdp.legend,
         provenance={"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
         **origins(wanted),

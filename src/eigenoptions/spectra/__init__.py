@@ -4,9 +4,9 @@
 (random-walk); and two representations of the random walk on the graph, the successor and the default representation
 (`representations`). Small graphs are diagonalised densely, large ones by Lanczos iteration on a sparse factor
 (`solvers`).
-Either way the result is complete (an inertia count proves it), as accurate as double precision allows, and canonical:
-signs and the bases of repeated eigenvalues follow one rule that depends on the eigenspaces alone, not on solver, seed
-or machine (`canonical`).
+Either way the result is complete (an inertia count proves it), verified (by the residuals of what is returned), as
+accurate as double precision allows, and canonical: signs and the bases of repeated eigenvalues follow one rule that
+depends on the eigenspaces alone, not on solver, seed or machine (`canonical`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
     DENSE_UP_TO_STATES,
     MAX_DENSE_STATES,
-    MAX_RESIDUAL,
     Laplacian,
     dense,
     refine,
     scaled,
     sparse,
+    tilted,
+    verify,
 )
 
 __all__ = [
@@ -346,13 +347,10 @@ def spectrum(
         accuracy = np.concatenate([accuracy, found[2][:more]])
     if progress is not None:
         progress(1, 1)
-    if kind.tilt:
-        scale = np.where(degree > 0, degree, 1.0) ** -kind.tilt
-        vectors *= scale[:, None]
-        length = np.linalg.norm(vectors, axis=0)
-        vectors /= length
-        accuracy *= scale.max() / length
-        _verify(problem, kind.tilt, values, vectors)
+    scale = np.where(degree > 0, degree, 1.0) ** -kind.tilt if kind.tilt else None
+    if scale is not None:
+        vectors, accuracy = tilted(vectors, accuracy, scale)
+    verify(problem.matrix, problem.norm, values, vectors, scale)
     if "gamma" in given:
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
@@ -382,23 +380,6 @@ def _nonzero(
     values, vectors, error = refine(problem, values, vectors, count, above, solve)
     basis, accuracy = canonical_basis(values, vectors[:, :count], problem.norm, error)
     return values[:count], basis, accuracy
-
-
-def _verify(problem: Laplacian, tilt: float, values: Array, vectors: Array) -> None:
-    """Raise unless every column solves the eigen-equation of an operator that is not symmetric."""
-    scale = np.where(problem.degree > 0, problem.degree, 1.0)[:, None] ** tilt
-    worst = 0.0
-    for low in range(0, len(values), 8):
-        X = vectors[:, low : low + 8] * scale
-        R = (problem.matrix @ X - X * values[low : low + 8]) / scale
-        worst = max(worst, float(np.sqrt(np.einsum("ij,ij->j", R, R).max())))
-    limit = MAX_RESIDUAL * problem.norm
-    if worst > limit:
-        raise ValueError(
-            f"the weights range too widely for eigenvectors of this operator (residual {worst:.1e}, the limit is "
-            f"{limit:.1e}; weights {problem.W.data.min():.1e} to {problem.W.data.max():.1e}): narrow that range, "
-            f'or use operator="normalized"'
-        )
 
 
 def _operator(name: str) -> Operator:

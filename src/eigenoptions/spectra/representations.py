@@ -16,6 +16,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from eigenoptions._checks import number, real, sparse_rows, whole
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis, clusters
+from eigenoptions.spectra.solvers import tilted, verify
 
 # States up to which a representation is held as a dense array.
 MAX_DENSE_STATES = 4_000
@@ -124,9 +125,10 @@ def default_spectrum(
     stay = diags_array((degree <= 0).astype(np.float64))
     A = csr_array(diags_array(weights_of(rewards, temperature, n)) - root @ W @ root - stay)
     values, vectors, accuracy = leading(A, k)
-    vectors = vectors * (positive**-0.5)[:, None]
-    length = np.linalg.norm(vectors, axis=0)
-    return 1.0 / values, vectors / length, accuracy * positive.min() ** -0.5 / length
+    scale = positive**-0.5
+    vectors, accuracy = tilted(vectors, accuracy, scale)
+    verify(A, float(np.abs(A.diagonal()).max()), values, vectors, scale)
+    return 1.0 / values, vectors, accuracy
 
 
 def leading(A: csr_array, k: int) -> tuple[Array, Array, Array]:

@@ -33,6 +33,9 @@ ENTRIES_PER_BLOCK = 1_000_000
 # eigenvalues vectors are mixed, which costs up to 1e-9.
 MAX_RESIDUAL = 1e-8
 
+# Accuracy below which an entry of a symmetric operator's eigenvector counts as known.
+KNOWN = 1e-2
+
 # Error of a residual, in units of the norm: double-double arithmetic, and a generous allowance for the sums.
 RESIDUAL_EPS = 1e-30
 
@@ -390,3 +393,53 @@ def _add(
     vectors[:, columns] = X + step
     step -= vectors[:, columns] - X
     return step
+
+
+def tilted(vectors: Array, accuracy: Array, scale: Array) -> tuple[Array, Array]:
+    """Eigenvectors ``scale * u`` of an operator that is similar to a symmetric one, in place, and their accuracy.
+
+    Raises ValueError where the scale turns errors of u into errors as large as the entries.
+    """
+    vectors *= scale[:, None]
+    length = np.linalg.norm(vectors, axis=0)
+    known = accuracy * (scale.max() / length)
+    if ((known >= 1.0) & (accuracy < KNOWN)).any():
+        raise _too_wide(f"the error of their entries may be {known.max():.1e}", scale)
+    vectors /= length
+    return vectors, np.minimum(known, 1.0)
+
+
+def verify(matrix: csr_array, norm: float, values: Array, vectors: Array, scale: Array | None = None) -> None:
+    """Raise ValueError unless every column solves the eigen-equation of ``diag(scale) matrix diag(1 / scale)``.
+
+    Parameters
+    ----------
+    matrix, norm
+        A symmetric operator, and its norm.
+    values, vectors
+        ``(k,)`` eigenvalues and ``(n, k)`` columns of length 1.
+    scale
+        ``(n,)`` of an operator that is not symmetric itself; None: ones.
+    """
+    worst, width = 0.0, max(8, ENTRIES_PER_BLOCK // len(vectors))
+    for low in range(0, len(values), width):
+        X, block = vectors[:, low : low + width], values[low : low + width]
+        if scale is not None:
+            X = X / scale[:, None]
+        R = matrix @ X - X * block
+        if scale is not None:
+            R *= scale[:, None]
+        worst = max(worst, float(np.einsum("ij,ij->j", R, R).max()) ** 0.5)
+    # Also where it is not a number.
+    if not worst <= MAX_RESIDUAL * norm:
+        raise _too_wide(f"a residual is {worst:.1e}, the limit is {MAX_RESIDUAL * norm:.1e}", scale)
+
+
+def _too_wide(why: str, scale: Array | None) -> ValueError:
+    spread = (
+        "" if scale is None else f", degrees spread by a factor of {(scale.max() / scale.min()) ** 2:.1e}"
+    )
+    return ValueError(
+        f"the weights range too widely for eigenvectors of this operator ({why}{spread}): narrow that range, or use "
+        'operator="normalized"'
+    )
