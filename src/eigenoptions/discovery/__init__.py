@@ -19,7 +19,7 @@ from eigenoptions._checks import check_settings, whole
 from eigenoptions.discovery.methods import Method, from_samples_only
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP, Transitions, maze
-from eigenoptions.options import OptionSet
+from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.parallel import on_engine
 
@@ -34,6 +34,8 @@ Progress = Callable[[int, int], object]
 EXPLORED_PERCENT, PURPOSES_PERCENT = 30, 75
 # What a Gymnasium id looks like: an optional module, an optional namespace, a name and a version.
 ENVIRONMENT_ID = re.compile(r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+")
+# Entries of an eigenvector below this share of the largest, without sign, are rounding errors.
+NEGATIVE = 1e-9
 # Parameters of `discover` beside the settings of a method.
 PARAMETERS = ("n_options", "method", "gamma", "rng", "progress", "engine", "workers", "steps", "features")
 # Settings that ask for samples where there is a table, too.
@@ -153,7 +155,35 @@ def discover(
     more = {"progress": _share(progress, begin, PURPOSES_PERCENT)} if chosen.reports_progress else {}
     purposes = chosen.function(mdp, many, generator, **settings, **more)
     solving = _share(progress, PURPOSES_PERCENT if more else begin, 100)
-    return solve(mdp, purposes, gamma, provenance=record, progress=solving)
+    solved = solve(mdp, purposes, gamma, provenance=record, progress=solving)
+    if method == "eigen":
+        _report_stops(mdp, purposes, solved)
+    return solved
+
+
+def _report_stops(mdp: MDP, purposes: list[Purpose], options: OptionSet) -> None:
+    """Warn of options that stop mostly in states where their eigenvector is negative: the end they should leave."""
+    table = mdp.transition
+    here = np.repeat(np.arange(mdp.n_states), np.diff(table.indptr[:: mdp.n_actions]))
+    # Where no action leads away, every option stops.
+    leaves = np.bincount(here, table.indices != here, minlength=mdp.n_states) > 0
+    found = []
+    for purpose, policy in zip(purposes, options.policy, strict=True):
+        stops = leaves & (policy < 0)
+        low = int((purpose.direction[stops] < -NEGATIVE * np.abs(purpose.direction).max()).sum())
+        if 2 * low > (count := int(stops.sum())):
+            found.append((purpose.label, low, count))
+    if found:
+        label, low, count = found[0]
+        log.warning(
+            "%d of %d options stop mostly at the wrong end of their eigenvector (%s in %d places, %d of them where it "
+            'is negative): try a larger gamma (0.99) or operator="random-walk"; see the page on choosing them',
+            len(found),
+            len(options),
+            label,
+            count,
+            low,
+        )
 
 
 def read_source(

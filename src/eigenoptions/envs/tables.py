@@ -217,7 +217,16 @@ def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
     around = layers(env)[: -len(inside)] if (inside := layers(owner)) else layers(env)
     if not any(acts(layer) or isinstance(layer, gym.ObservationWrapper) for layer in around):
         return mdp
-    return _through(env, owner, mdp)
+    try:
+        return _through(env, owner, mdp)
+    except ValueError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"a wrapper of {name_of(env)} cannot be tried ({what}): give the environment inside, or sample this one "
+            "(discover(env, steps=...))"
+        ) from error
 
 
 def _through(env: gym.Env[Any, Any], owner: Any, mdp: MDP) -> MDP:
