@@ -239,8 +239,8 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
         (lambda: from_transitions(batch, space=gym.spaces.Discrete(3)), "states must be in 0..2"),
         (lambda: from_transitions(batch, n_actions=1), "actions must be in 0..0"),
         (
-            lambda: eo.discover(batch, 2, "bottleneck"),
-            "from samples only these methods work: .*eigen.*, not 'bottleneck'",
+            lambda: eo.discover(batch, 2, "covering-eigen"),
+            "method 'covering-eigen' does not work from samples: make an MDP first, or choose one of .*eigen",
         ),
         (
             lambda: eo.discover("Pendulum-v1", 2),

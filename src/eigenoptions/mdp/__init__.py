@@ -123,11 +123,7 @@ class MDP(Frozen):
             off = ((move - mean[row]) ** 2).sum(axis=1).round(9)
         unlikely = table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
         best = np.lexsort((table.indices, off, unlikely, row))[first]
-        likely: NDArray[np.int32] = (
-            table.indices[best].astype(np.int32).reshape(self.n_states, self.n_actions)
-        )
-        likely.setflags(write=False)
-        return likely
+        return frozen(table.indices[best].astype(np.int32)).reshape(self.n_states, self.n_actions)
 
     @cached_property
     def fingerprint(self) -> str:
