@@ -6,7 +6,11 @@ Decisions are made once and then replayed: through the wrapper, and the very sam
 it. The ratio is of the least of several rounds, taken in turn, in CPU time. Four ways to decide: "options" takes one
 of the options that may start (a primitive action where there is none), "all" is uniform over everything the mask
 allows, "sample" is ``action_space.sample()`` (an option in one decision of twenty), "actions" takes no option. In the
-last every step pays the fixed cost of a decision (a mask, the entries of info).
+last every step pays the fixed cost of a decision (a mask, the entries of info), in our mazes and in an environment of
+Gymnasium.
+
+Last, `OptionsVectorWrapper` against the same number of single wrappers in a loop, in primitive steps per second: both
+read the next decision of a state from the same table.
 """
 
 from __future__ import annotations
@@ -22,9 +26,11 @@ import numpy as np
 import record
 
 import eigenoptions as eo
-from eigenoptions.envs import OptionsWrapper
+from eigenoptions.envs import OptionsVectorWrapper, OptionsWrapper
 
 LIMIT = 1.20
+# Least gain of the vector wrapper over single ones, and the number of copies from which it is an aim.
+GAIN, AIM_COPIES = 5.0, 256
 DECISIONS, ROUNDS = (1_000, 3) if record.QUICK else (10_000, 9)
 THEIRS = ("FrozenLake8x8", "CliffWalking", "Taxi")
 
@@ -129,8 +135,76 @@ def stepping() -> None:
         record.row("FourRooms-v0, steps with resets", *best, f"Gymnasium {theirs.spec.id}", unit="steps/s")
 
 
+def theirs() -> None:
+    """The cost of a decision in an environment of Gymnasium, by its own actions, in turns."""
+    options = eo.OptionSet(np.zeros((8, 64), dtype=int), 4)
+    bare, wrapped = gym.make("FrozenLake8x8-v1"), OptionsWrapper(gym.make("FrozenLake8x8-v1"), options)
+    actions: list[int | None] = [None]
+    actions += [a for _ in range(DECISIONS // 10) for a in (3, 3, 0, 0, None)]
+    pairs = [(replay(bare, actions), replay(wrapped, actions)) for _ in range(ROUNDS)]
+    ratio = min(b for _, b in pairs) / min(a for a, _ in pairs)
+    record.aim("OptionsWrapper over FrozenLake8x8, choosing actions", ratio, most=LIMIT)
+
+
+def menu(options: eo.OptionSet, chance: float | None, rows: int = 64) -> np.ndarray:
+    """``(rows, S)`` random decisions: any that may be taken, or an option with this chance."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(options.n_actions, size=(rows, options.n_states))
+    for s in range(options.n_states):
+        skills = options.n_actions + np.flatnonzero(options.initiation[:, s])
+        share = len(skills) / (len(skills) + options.n_actions) if chance is None else chance
+        use = rng.random(rows) < (share if len(skills) else 0)
+        table[use, s] = rng.choice(skills, size=int(use.sum())) if use.any() else 0
+    return table
+
+
+def vector(copies: int, chance: float | None) -> float:
+    """Primitive steps per second of single wrappers and of the vector wrapper, in turns."""
+    options = eo.discover(eo.maze("four-rooms"), n_options=8)
+    table = menu(options, chance)
+    rows, given = table.tolist(), {"max_episode_steps": 1000}
+    singles = [OptionsWrapper(gym.make("eigenoptions/FourRooms-v0", **given), options) for _ in range(copies)]
+    envs = OptionsVectorWrapper(gym.make_vec("eigenoptions/FourRooms-v0", copies, **given), options)
+    rates = [(_singles(singles, rows), _batches(envs, table)) for _ in range(ROUNDS // 2 + 1)]
+    way = "uniformly" if chance is None else f"with a chance of {chance}"
+    slow, fast = max(a for a, _ in rates), max(b for _, b in rates)
+    what = f"OptionsVectorWrapper, {copies} copies of four rooms, options chosen {way}"
+    return record.row(what, fast, slow, "single wrappers in a loop", unit="steps/s")
+
+
+def _singles(envs: list[OptionsWrapper], rows: list[list[int]]) -> float:
+    obs = [env.reset(seed=i)[0] for i, env in enumerate(envs)]
+    steps, begin = 0, time.process_time()
+    for t in range(max(2, DECISIONS // 2 // len(envs))):
+        row = rows[t % len(rows)]
+        for i, env in enumerate(envs):
+            after, _, terminated, truncated, info = env.step(row[obs[i]])
+            steps += info["duration"]
+            obs[i] = env.reset()[0] if terminated or truncated else after
+    return steps / (time.process_time() - begin)
+
+
+def _batches(envs: OptionsVectorWrapper, table: np.ndarray) -> float:
+    obs, _ = envs.reset(seed=0)
+    # The first step may compile.
+    obs = envs.step(table[0][obs])[0]
+    count = max(100, 10 * DECISIONS // envs.num_envs)
+    begin = time.process_time()
+    for t in range(count):
+        obs = envs.step(table[t % len(table)][obs])[0]
+    return count * envs.num_envs / (time.process_time() - begin)
+
+
 def main() -> int:
     stepping()
+    theirs()
+    gains = {
+        (copies, chance): vector(copies, chance)
+        for copies in ((16, 256) if record.QUICK else (16, 64, 256, 1024))
+        for chance in (None, 0.05)
+    }
+    least = min(gain for (copies, _), gain in gains.items() if copies >= AIM_COPIES)
+    record.aim(f"OptionsVectorWrapper over single wrappers, {AIM_COPIES} copies or more", least, least=GAIN)
     heads = ("maze", "choose among", "time limit", "steps/decision", "own us/step", "with options", "ratio")
     print(*(f"{head:>14}" for head in heads))
     worst = dict.fromkeys(("options", "all", "sample", "actions"), 0.0)

@@ -228,8 +228,8 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
             lambda: from_transitions(batch, 9999),
             r"n_options must be in 1..\d+ for these transitions, got 9999",
         ),
-        (lambda: from_transitions([1, 2]), "give Transitions or batches of them, got int"),
-        (lambda: from_transitions([]), "give Transitions or batches of them, got list"),
+        (lambda: from_transitions(iter([1, 2])), "give Transitions, batches of them or what .* got int"),
+        (lambda: from_transitions([]), "there are no transitions: the sequence is empty"),
         (lambda: from_transitions(nothing), "there are no transitions"),
         (lambda: from_transitions(nan), "observation 0 has nan in dimension 0"),
         (

@@ -38,6 +38,8 @@ ENVIRONMENT_ID = re.compile(r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+")
 NEGATIVE = 1e-9
 # Parameters of `discover` beside the settings of a method.
 PARAMETERS = ("n_options", "method", "gamma", "rng", "progress", "engine", "workers", "steps", "features")
+# Attributes by which recorded data are recognised: of replay buffers and of data sets.
+RECORDED = ("buffer_size", "iterate_episodes")
 # Settings that ask for samples where there is a table, too.
 ASK_FOR_SAMPLES = ("steps", "features")
 
@@ -104,9 +106,10 @@ def discover(
     ----------
     source
         An `MDP`; whatever `maze` accepts (a name, a map by rule, text, a path); a Gymnasium environment, its id or a
-        function that creates it; or `Transitions` (also an iterable of batches). A finite environment is read exactly:
-        from its table, or by exploring it if it is deterministic. Others are sampled by a random walk, and so is any
-        source for which `steps` or `features` is given. The decision is logged and recorded in
+        function that creates it; or `Transitions` (also an iterable of batches, or what `Transitions.of` accepts:
+        arrays, dicts, replay buffers, Minari data sets). A finite environment is read exactly: from its table, or by
+        exploring it if it is deterministic. Others are sampled by a random walk, and so is any source for which
+        `steps` or `features` is given. The decision is logged and recorded in
         ``provenance["source"]``, see `Source`. Sampled states that are numbered give an `OptionSet`, other observations
         a `LinearOptionSet`.
     n_options
@@ -205,7 +208,9 @@ def read_source(
     if isinstance(source, str) or callable(source) or (hasattr(source, "step") and not vector):
         return Source("samples", None, source) if sample else _exact(source, progress)
     array = hasattr(source, "dtype")
-    if vector or isinstance(source, Transitions) or (hasattr(source, "__iter__") and not array):
+    # A replay buffer of Stable-Baselines3 and a data set of Minari need not be iterable.
+    recorded = isinstance(source, Transitions) or any(hasattr(source, name) for name in RECORDED)
+    if vector or recorded or (hasattr(source, "__iter__") and not array):
         return Source("samples", None, source)
     kind = "an array" if array else type(source).__name__
     raise TypeError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -61,7 +61,8 @@ def from_transitions(
     Parameters
     ----------
     transitions
-        A batch, or an iterable of batches (a `Recording`, a `stream`), of which one is in memory at a time.
+        A batch, an iterable of batches (a `Recording`, a `stream`), of which one is in memory at a time, or what
+        `Transitions.of` accepts.
     n_options, gamma
         As in `discover`.
     features
@@ -91,13 +92,9 @@ def from_transitions(
     >>> from_transitions(walk(maze("four-rooms"), 5000), n_options=4)
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
     """
-    batches = iter([transitions] if isinstance(transitions, Transitions) else transitions)
-    first = next(batches, None)
-    if not isinstance(first, Transitions):
-        kind = type(transitions if first is None else first).__name__
-        raise ValueError(
-            f"give Transitions or batches of them, got {kind}: make Transitions(obs, action, next_obs, terminated)"
-        )
+    first, batches, declared = _batches(transitions)
+    space = declared[0] if space is None else space
+    n_actions = declared[1] if n_actions is None else n_actions
     given, n_actions = n_actions, checked_actions(first, n_actions)[1]
     past, rest = begin(first, space, n_actions, features, settings)
     table = isinstance(past, TableExperience)
@@ -112,7 +109,7 @@ def from_transitions(
             "taken from the samples, which need not have reached all of them: %s; pass them",
             " and ".join(missing),
         )
-    for batch in chain([first], batches):
+    for batch in batches:
         past.add(batch)
     if gamma is not None:
         rest["gamma"] = gamma
@@ -120,6 +117,23 @@ def from_transitions(
     if isinstance(past, TableExperience) and method is not None:
         return past.options_by(method, n_options, provenance=provenance, **rest)
     return past.options(n_options, provenance=provenance, **rest)
+
+
+def _batches(data: Any) -> tuple[Transitions, Iterator[Transitions], tuple[Any, int | None]]:
+    """The first batch, all batches, and the space of observations and number of actions that the data declare."""
+    from eigenoptions.mdp.data import spaces_of
+
+    listed = isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], Transitions)
+    columns = isinstance(data, Transitions | Mapping | Sequence) or hasattr(data, "iterate_episodes")
+    if (columns and not listed) or not hasattr(data, "__iter__"):
+        batch = data if isinstance(data, Transitions) else Transitions.of(data)
+        return batch, iter([batch]), spaces_of(data)
+    batches = iter(data)
+    first = next(batches, None)
+    if not isinstance(first, Transitions):
+        kind = type(data if first is None else first).__name__
+        raise ValueError(f"give Transitions, batches of them or what Transitions.of accepts, got {kind}")
+    return first, chain([first], batches), (None, None)
 
 
 def begin(

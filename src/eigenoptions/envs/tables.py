@@ -194,9 +194,12 @@ def count_actions(env: Any) -> int:
     """Number of actions; ValueError unless the space is ``Discrete(n)``."""
     space = getattr(env, "single_action_space", env.action_space)
     if not isinstance(space, Discrete) or space.start != 0:
+        remedy = "gymnasium.wrappers.TransformAction over a list of actions"
+        if isinstance(space, gym.spaces.Box):
+            remedy = "gymnasium.wrappers.DiscretizeAction(env, bins=3)"
         raise ValueError(
             f"{name_of(env)} has actions {space}: only Discrete(n) is supported; wrap it so that an action is a "
-            "number 0..n-1 (gymnasium.wrappers.TransformAction over a list of actions)"
+            f"number 0..n-1 ({remedy})"
         )
     return int(space.n)
 

@@ -205,6 +205,31 @@ class Transitions(Frozen):
             if getattr(part := getattr(self, name), "shape", ()) == (len(self), 1):
                 object.__setattr__(self, name, part.reshape(len(self)))
 
+    @classmethod
+    def of(cls, data: Any) -> Transitions:
+        """Transitions of recorded data of many kinds, which `discover` accepts directly too.
+
+        Parameters
+        ----------
+        data
+            * a tuple of arrays ``(obs, action, next_obs)``, ``(obs, action, next_obs, terminated)`` or ``(obs, action,
+              reward, next_obs, terminated)``, or a list of such steps;
+            * a dict with the names of D4RL (``observations``, ``actions``, ``next_observations``, ``terminals``), of
+              CleanRL or of this class. Without next observations they are those of the next row, within episodes;
+            * a replay buffer of Stable-Baselines3, without the decisions for options it may hold;
+            * a Minari data set.
+
+            Arrays may be tensors or lists. Actions may have shape ``(N, 1)``; whole observations ``(N, 1)`` are states.
+
+        Examples
+        --------
+        >>> Transitions.of({"observations": [0, 1, 2], "actions": [[1], [1], [0]], "terminals": [0, 0, 1]}).next_obs
+        array([1, 2])
+        """
+        from eigenoptions.mdp.data import transitions_of
+
+        return transitions_of(data)
+
     def __len__(self) -> int:
         return len(self.obs)
 

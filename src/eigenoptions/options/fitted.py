@@ -152,7 +152,10 @@ def checked_actions(transitions: Transitions, n_actions: int | None) -> tuple[ND
         raise ValueError("there are no transitions: collect some")
     if action.ndim != 1 or action.dtype.kind not in "iu":
         given = f"{action.dtype} of shape {action.shape}"
-        raise ValueError(f"actions must be whole numbers (N,), got {given}: only Discrete(n) is supported")
+        raise ValueError(
+            f"actions must be whole numbers (N,), got {given}: only Discrete(n) is supported; Transitions.of reads "
+            "(N, 1), and gymnasium.wrappers.DiscretizeAction makes continuous actions whole"
+        )
     count = int(action.max()) + 1 if n_actions is None else int(n_actions)
     if action.min() < 0 or action.max() >= count:
         raise ValueError(f"actions must be in 0..{count - 1}, got {action.min()}..{action.max()}")

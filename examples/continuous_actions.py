@@ -1,0 +1,34 @@
+"""Options of MountainCarContinuous: three forces in place of an interval of actions, then as usual.
+
+Run it with ``python examples/continuous_actions.py``.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+from gymnasium.wrappers import DiscretizeAction
+
+import eigenoptions as eo
+
+
+def car() -> gym.Env:
+    return DiscretizeAction(gym.make("MountainCarContinuous-v0", max_episode_steps=200), bins=3)
+
+
+def highest(env: gym.Env, episodes: int = 10) -> float:
+    """Mean over episodes of the position farthest to the right; the goal is at 0.45."""
+    total = 0.0
+    env.action_space.seed(0)
+    for seed in range(episodes):
+        top, over = env.reset(seed=seed)[0][0], False
+        while not over:
+            obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            top, over = max(top, obs[0]), terminated or truncated
+        total += top
+    return float(total / episodes)
+
+
+options = eo.discover(car, n_options=8, steps=5000, features="fourier").guarded(patience=8)
+print(options)
+env = eo.OptionsWrapper(car(), options, option_chance=0.2)
+print(f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options")
