@@ -44,7 +44,7 @@ KINDS: dict[str, Any] = {
     "lists": [S.tolist(), A.tolist(), N.tolist(), D.tolist()],
     "columns": (S[:, None], A[:, None], N[:, None], D[:, None]),
     "floats": (S.astype(float), A.astype(np.float32), N.astype(float), REWARD),
-    "tensors": tuple(torch.as_tensor(x) for x in (S, A[:, None], N, D)),
+    "tensors": tuple(torch.tensor(x) for x in (S, A[:, None], N, D)),
     "D4RL": {"observations": S, "actions": A, "rewards": REWARD, "next_observations": N, "terminals": D},
     "CleanRL": {"obs": S, "actions": A[:, None], "next_obs": N, "dones": D},
     "steps": list(zip(S, A, REWARD, N, D, strict=True)),
