@@ -15,7 +15,6 @@ from stable_baselines3.common.buffers import ReplayBuffer
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsSpace
-from eigenoptions.mdp.data import transitions_of
 from eigenoptions.options.walks import walk
 
 MAZE = eo.maze("four-rooms")
@@ -140,7 +139,7 @@ def test_what_is_refused(data: Any, complaint: str) -> None:
 
 def test_other_kinds_are_refused() -> None:
     with pytest.raises(TypeError, match=r"transitions are a tuple or dict of arrays.*got int"):
-        transitions_of(3)
+        eo.Transitions.of(3)
 
 
 def test_continuous_actions() -> None:

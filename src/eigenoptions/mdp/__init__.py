@@ -226,9 +226,9 @@ class Transitions(Frozen):
         >>> Transitions.of({"observations": [0, 1, 2], "actions": [[1], [1], [0]], "terminals": [0, 0, 1]}).next_obs
         array([1, 2])
         """
-        from eigenoptions.mdp.data import transitions_of
+        from eigenoptions.mdp.data import columns_of
 
-        return transitions_of(data)
+        return cls(*columns_of(vars(data) if isinstance(data, Transitions) else data))
 
     def __len__(self) -> int:
         return len(self.obs)

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.mdp import Transitions
-
 # Names of the parts in dicts: ours, D4RL's, those of CleanRL, Tianshou and RLDS.
 NAMES = {
     "obs": ("obs", "observations", "observation", "states"),
@@ -33,11 +31,9 @@ DISCRETIZE = (
 )
 
 
-def transitions_of(data: Any) -> Transitions:
-    """Transitions of data of many kinds; see `Transitions.of`."""
-    if isinstance(data, Transitions):
-        parts = {name: getattr(data, name) for name in ("obs", "action", "next_obs", "terminated")}
-    elif isinstance(data, Mapping):
+def columns_of(data: Any) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any], NDArray[np.bool_]]:
+    """Observations, actions, next observations and ends of data of many kinds; see `Transitions.of`."""
+    if isinstance(data, Mapping):
         parts = _of_dict(data)
     elif hasattr(data, "iterate_episodes"):
         parts = _of_episodes(data.iterate_episodes())
@@ -55,7 +51,7 @@ def transitions_of(data: Any) -> Transitions:
     ended = np.zeros(len(obs)) if terminated is None else _array("terminated", terminated)
     if ended.size != len(ended):
         raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ended.shape}")
-    return Transitions(obs, actions_of(parts["action"]), next_obs, ended.reshape(len(ended)).astype(np.bool_))
+    return obs, actions_of(parts["action"]), next_obs, ended.reshape(len(ended)).astype(np.bool_)
 
 
 def spaces_of(data: Any) -> tuple[Any, int | None]:
