@@ -7,7 +7,6 @@ distribution p(. | s, a).
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Callable
@@ -207,19 +206,15 @@ class Transitions(Frozen):
 
     @classmethod
     def of(cls, data: Any) -> Transitions:
-        """Transitions of recorded data of many kinds, which `discover` accepts directly too.
+        """Transitions of recorded data, which `discover` accepts directly too.
 
         Parameters
         ----------
         data
-            * a tuple of arrays ``(obs, action, next_obs)``, ``(obs, action, next_obs, terminated)`` or ``(obs, action,
-              reward, next_obs, terminated)``, or a list of such steps;
-            * a dict with the names of D4RL (``observations``, ``actions``, ``next_observations``, ``terminals``), of
-              CleanRL or of this class. Without next observations they are those of the next row, within episodes;
-            * a replay buffer of Stable-Baselines3, without the decisions for options it may hold;
-            * a Minari data set.
-
-            Arrays may be tensors or lists. Actions may have shape ``(N, 1)``; whole observations ``(N, 1)`` are states.
+            Arrays ``(obs, action, next_obs, terminated)``, also without the last or with a reward in the middle; a list
+            of such steps; a dict with the names of D4RL (without ``next_observations``, those of the next row within
+            episodes), CleanRL or this class; a replay buffer of Stable-Baselines3, without its decisions for options;
+            a Minari data set. Tensors and lists are arrays too; ``(N, 1)`` whole numbers are actions or states.
 
         Examples
         --------
@@ -319,28 +314,12 @@ def _maze_text(source: str | Path, rng: int | np.random.Generator) -> tuple[str,
             return source, (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
         if "\n" in source or not set(source) - set(WALLS + FREE):
             return "", source
-        from eigenoptions.mdp import maps
-
-        ruled = maps.by_rule(source, rng)
-        if ruled is not None:
-            return source, ruled
     elif not isinstance(source, Path):
         raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
-    try:
-        path = Path(source)
-        if path.is_dir():
-            raise ValueError("it is a folder; give a file in it")
-        if path.is_file():
-            return path.stem, path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        what = "a maze is plain text, one character per cell"
-        raise ValueError(f"{source} is not a text file: {what}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
-    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
-    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
+    from eigenoptions.mdp import maps
+
+    ruled = maps.by_rule(source, rng) if isinstance(source, str) else None
+    return maps.of_file(source, mazes()) if ruled is None else (str(source), ruled)
 
 
 def _grid(text: str) -> tuple[NDArray[np.str_], int]:
@@ -454,12 +433,10 @@ def distance(mdp: MDP, start: int, goal: int) -> int | None:
     2
     """
     _, before = _search(mdp.transition, [start])
-    if before[goal] < 0:
-        return None
     moves, state = 0, goal
-    while state != start:
+    while state != start and before[goal] >= 0:
         moves, state = moves + 1, before[state]
-    return moves
+    return moves if before[goal] >= 0 else None
 
 
 def _search(

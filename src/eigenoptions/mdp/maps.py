@@ -6,7 +6,9 @@ maps are files in `mazes/`.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -121,3 +123,22 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
     if not 1 <= cells <= MAX_CELLS:
         raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {name} has {cells:,}: give other numbers")
     return RULES[kind].build(rows, cols, rng)
+
+
+def of_file(source: str | Path, known: list[str]) -> tuple[str, str]:
+    """Name and text of a map in a file; ValueError where there is none, with the nearest of the `known` names."""
+    try:
+        path = Path(source)
+        if path.is_dir():
+            raise ValueError("it is a folder; give a file in it")
+        if path.is_file():
+            return path.stem, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        what = "a maze is plain text, one character per cell"
+        raise ValueError(f"{source} is not a text file: {what}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
+    near = difflib.get_close_matches(str(source), known, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(known)}"
+    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
