@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind
 import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.experiments import limits
-from eigenoptions.experiments.paper import bottlenecks, figure6, figure7, tasks, theorem31
+from eigenoptions.experiments.paper import bottlenecks, chances, figure6, figure7, published, tasks
 from eigenoptions.experiments.paper import every_goal as goals
 from eigenoptions.experiments.paper import random_options as randoms
 from eigenoptions.experiments.paper import readings as variants
@@ -115,7 +115,7 @@ def test_rows_of_runs_and_curves_say_what_happened():
     assert all(0 <= r["low"] <= r["mean"] <= r["high"] <= 1 for r in curve)
 
 
-@pytest.mark.parametrize("module", [figure6, figure7, bottlenecks, randoms, tasks, goals, variants])
+@pytest.mark.parametrize("module", [figure7, randoms, goals, variants, published, chances])
 def test_an_experiment_gives_the_same_twice(module):
     given = module.SETTINGS["quick"]
     one, two = module.run(given, pmap), module.run(given, pmap)
@@ -133,9 +133,9 @@ def test_first_options_hurt_and_enough_help(found):
     for row in results["diffusion"]:
         if row["kind"] == "eigenoptions":
             row["diffusion_time"] = 100.0 + 50 * (0 < row["options"] < 5) - 60 * (row["options"] > 5)
-    assert verdicts(figure6, results) == ["holds"] * 4
+    assert verdicts(figure6, results)[:4] == ["holds"] * 4
     for row in results["diffusion"]:
-        if row["kind"] == "eigenoptions" and row["domain"] == "i-maze" and row["options"] == 4:
+        if row["kind"] == "eigenoptions" and row["domain"] == "i-maze" and row["options"] == 3:
             row["diffusion_time"] = 99.0
     assert verdicts(figure6, results)[0] == "partly"
     for row in results["diffusion"]:
@@ -171,10 +171,16 @@ def test_random_options_are_judged_set_by_set(found):
     means = {(r["kind"], r["set"], r["options"]): 0.2 for r in results["runs"]}
     means |= {key: 0.9 for key in means if key[0] == "eigenoptions"}
     give_returns(results, ("kind", "set", "options"), means)
+    for row in results["many"]:
+        row["mean_return"] = 0.2 + 0.01 * (row["set"] % 2)
     assert verdicts(randoms, results)[3:5] == ["holds", "holds"]
     give_returns(results, ("kind", "set", "options"), means | {("random", 0, 16): 0.95})
     assert verdicts(randoms, results)[3] == "partly"
     give_returns(results, ("kind", "set", "options"), dict.fromkeys(means, 0.5))
+    for row, wobble in zip(
+        results["many"], np.random.default_rng(1).normal(scale=1e-3, size=99), strict=False
+    ):
+        row["mean_return"] = 0.5 + wobble
     assert verdicts(randoms, results)[3:5] == ["does not hold", "does not hold"]
     for row in results["diffusion"]:
         n = row["options"]
@@ -195,19 +201,22 @@ def test_tasks_are_judged_by_goal(found):
     noise = np.tile([0.001, -0.001, 0.0, 0.0], len(results["runs"]))
     for row, wobble in zip(results["runs"], noise, strict=False):
         row["mean_return"] = means[row["task"], row["agent"]] + wobble
-    assert verdicts(tasks, results) == ["holds"] * 4
-    means |= {(1, "eigenoptions"): 0.7}
+    said = {c.id: c.verdict for c in tasks.claims(results)}
+    assert said.pop("bottlenecks-hinder-learning") == "does not hold"
+    assert set(said.values()) == {"holds"}
+    means |= {(1, "eigenoptions"): 0.7} | {key: 0.0 for key in means if key[1] == "bottleneck options"}
     for row, wobble in zip(results["runs"], noise, strict=False):
         row["mean_return"] = means[row["task"], row["agent"]] + wobble
-    assert verdicts(tasks, results)[0] == "partly"
+    said = {c.id: c.verdict for c in tasks.claims(results)}
+    assert (said["swap-no-effect"], said["bottlenecks-hinder-learning"]) == ("partly", "holds")
 
 
 def test_bottleneck_options_are_those_of_appendix_c(found):
     results = copy.deepcopy(found[bottlenecks])
-    assert verdicts(bottlenecks, results) == ["holds"]
+    assert verdicts(bottlenecks, results)[0] == "holds"
     assert {r["room"]: r["states"] for r in results["rooms"]} == {1: 25, 2: 30, 3: 25, 4: 20}
     results["starts"][0]["steps"] += 1
-    assert verdicts(bottlenecks, results) == ["partly"]
+    assert verdicts(bottlenecks, results)[0] == "partly"
 
 
 def test_known_values_of_the_paper_settings():
@@ -224,13 +233,3 @@ def test_known_values_of_the_paper_settings():
         64: 209.2,
     }.items():
         assert curve[m] == pytest.approx(value, rel=1e-3)
-
-
-def test_where_options_may_start_is_judged_by_the_median():
-    results = theorem31.run(theorem31.SETTINGS["quick"], pmap)
-    for row in results["options"]:
-        row["start_share"] = 0.95
-    assert verdicts(theorem31, results)[2] == "holds"
-    for row in results["options"]:
-        row["start_share"] = 0.95 if row["domain"] == "i-maze" else 0.5
-    assert verdicts(theorem31, results)[2] == "partly"

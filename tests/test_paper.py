@@ -109,11 +109,12 @@ def test_every_experiment_draws_and_judges(experiment, results):
     assert isinstance(experiment.figure(found), Figure)
     claims, notes = experiment.claims(found), experiment.notes(found)
     assert claims or notes
+    words = [note if isinstance(note, str) else f"{note[0]} {note[1]}" for note in notes]
     for claim in claims:
         assert claim.verdict in VERDICTS
-        assert all((claim.sentence, claim.section, claim.measured, claim.evidence))
-    assert all(notes)
-    assert "nan" not in " ".join([*notes, *(c.measured + c.evidence for c in claims)]).lower().split()
+        assert all((claim.sentence, claim.section, claim.measured, claim.evidence, claim.id))
+    assert all(words)
+    assert "nan" not in " ".join([*words, *(c.measured + c.evidence for c in claims)]).lower().split()
     assert tables(found)
 
 
@@ -149,8 +150,11 @@ def test_results_of_other_settings_or_damaged_ones_are_not_used(tmp_path):
 
 
 def test_verdicts_are_all_some_or_none():
-    assert [verdict(True), verdict(True, False), verdict(False, False)] == list(VERDICTS)
-    with pytest.raises(ValueError, match="verdict must be one of holds, partly, does not hold, got 'maybe'"):
+    assert [verdict(True), verdict(True, False), verdict(False, False), verdict(None)] == list(VERDICTS)
+    undecided = [verdict(True, None), verdict(False, None), verdict()]
+    assert undecided == ["not decided"] * 3
+    assert verdict(True, False, None) == "partly"
+    with pytest.raises(ValueError, match="one of holds, partly, does not hold, not decided, got 'maybe'"):
         Claim("a", "1", "b", "maybe", "c")
 
 
@@ -164,14 +168,14 @@ def test_the_second_pvf_leads_to_opposite_rooms(results):
     found = results["figure2"]
     ends = {discovered.stops(found, label)[0] for label in ("e2+", "e2-")}
     assert ends == {(2, 10), (10, 2)}
-    opposite, corner = figure2.claims(found)
-    assert (opposite.verdict, corner.verdict) == ("holds", "partly")
-    assert "(1, 11)" in corner.evidence
+    judged = {claim.id: claim for claim in figure2.claims(found)}
+    assert (judged["opposite-room"].verdict, judged["peak-corner"].verdict) == ("holds", "partly")
+    assert "(1, 11)" in judged["peak-corner"].evidence
 
 
 def test_the_fifth_eigenoption_is_the_first_at_a_doorway(results):
-    (claim,) = figure5.claims(results["figure5"])
-    assert claim.verdict == "holds"
+    claim, rooms = figure5.claims(results["figure5"])
+    assert (claim.verdict, rooms.verdict) == ("holds", "partly")
     assert "e5" in claim.measured
 
 
@@ -184,7 +188,8 @@ def test_a_verdict_follows_the_results(results):
     for row in same_room["stops"]:
         if row["operator"] == "normalized" and row["option"].startswith("e2"):
             row["row"], row["column"] = 1, 11
-    assert [c.verdict for c in figure2.claims(same_room)] == ["does not hold", "holds"]
+    said = {c.id: c.verdict for c in figure2.claims(same_room)}
+    assert (said["opposite-room"], said["peak-corner"]) == ("does not hold", "holds")
 
     twice = copy.deepcopy(results["figure3"])
     for row in twice["options"]:
@@ -217,7 +222,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        if tag not in ("meta", "br", "link", "img"):
+        if tag not in ("meta", "br", "link", "img", "input"):
             self.open.append(tag)
         self.handle_attributes(attrs)
 
@@ -256,19 +261,26 @@ def test_the_page_is_whole_and_needs_nothing_from_outside(report):
     assert "prefers-color-scheme:dark" in text
 
 
-def test_the_page_opens_with_every_claim(report):
+def test_the_page_has_every_claim_once(report):
     folder, outcomes = report
     text = (folder / "index.html").read_text()
     claims = [c for o in outcomes for c in o.experiment.claims(o.results)]
-    table = text[text.index("<tbody>") : text.index("</tbody>")]
-    assert table.count("<tr>") == len(claims)
-    assert text.index("</tbody>") < text.index("<svg")
-    assert text.count("<svg") == len(EXPERIMENTS)
-    assert text.count('<div class="notes">') == sum(bool(o.experiment.notes(o.results)) for o in outcomes)
+    assert text.count('<details class="claim ') == len(claims)
+    for claim in claims:
+        assert text.count(f'id="claim-{claim.id}"') == 1
+    assert text.index('id="claims"') < text.index("<svg")
+    assert text.count("<svg") == len(EXPERIMENTS) + sum(e.closer is not None for e in EXPERIMENTS)
     with open(folder / "data" / "claims.csv", newline="") as file:
-        assert [row["verdict"] for row in csv.DictReader(file)] == [c.verdict for c in claims]
+        rows = list(csv.DictReader(file))
+    assert [(r["id"], r["verdict"]) for r in rows] == [(c.id, c.verdict) for c in claims]
     assert "Not run yet" not in text
-    assert f">{sum(c.verdict == 'holds' for c in claims)} hold<" in text
+    for word in ("holds", "partly", "does not hold", "not decided"):
+        assert text.count(f'">{word}</span><span class="said">') == sum(c.verdict == word for c in claims)
+    assert f">{sum(c.verdict == 'holds' for c in claims)} hold</label>" in text
+    # What the reader should take away stands beside each claim that does not hold.
+    assert text.count('class="lesson"') == sum(
+        c.verdict == "does not hold" and bool(c.lesson) for c in claims
+    )
 
 
 def test_data_are_tidy_csv(report, results):

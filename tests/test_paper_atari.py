@@ -261,6 +261,13 @@ def test_verdicts_follow_from_what_is_in_the_table(rng):
     assert said == {"good": ("holds", "holds"), "none": ("does not hold", "does not hold")}
 
 
+def test_one_collection_shows_what_is_there_and_refutes_nothing(rng):
+    for given in ({"own": 0.8, "shift": 0.3}, {"own": 0.0}):
+        results = made_up(options(rng, collections=1, **given))
+        results["starts"] = results["starts"][:1]
+        assert [claim.verdict for claim in claims(results)] == ["not decided"] * 2
+
+
 def test_freeway_is_judged_by_lanes_heights_and_points(rng):
     table = options(rng, own=1.0, shift=1.0)
     table.pop("y")
@@ -270,7 +277,17 @@ def test_freeway_is_judged_by_lanes_heights_and_points(rng):
     table["height"] = np.where(singular, table["x"], 10.0)
     results = made_up(table, "Freeway", LANES)
     verdicts = [claim.verdict for claim in claims(results)]
-    assert verdicts == ["holds", "holds", "holds", "does not hold", "does not hold", "holds", "holds"]
+    # Points are not judged on a part of an episode.
+    assert verdicts == ["holds", "holds", "holds", "not decided", "not decided", "holds", "holds"]
+    results["long"], results["long_frames"] = results["rollouts"], 8192
+    assert [claim.verdict for claim in claims(results)][3:5] == ["does not hold", "does not hold"]
+    table["height"] = np.full(len(singular), 10.0)
+    table["x"] = np.full(len(singular), 10.0)
+    table["region"] = np.full(len(singular), -1.0)
+    table["farthest"] = np.where(table["kind"] == KINDS.index("walk"), 170.0, table["farthest"])
+    table["score"] = np.where(table["kind"] == KINDS.index("walk"), 1.0, 0.0)
+    still = [claim.verdict for claim in claims(made_up(table, "Freeway", LANES))]
+    assert still[:3] == ["does not hold"] * 3
     table["score"][singular & (table["start"] == 0) & (table["direction"] == 3)] = 28.0
     results = made_up(table, "Freeway", LANES)
     assert [claim.verdict for claim in claims(results)][3:5] == ["holds", "holds"]

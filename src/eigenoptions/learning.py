@@ -36,7 +36,7 @@ Seed = int | np.random.Generator | np.random.SeedSequence
 
 
 class Settings(TypedDict, total=False):
-    """Further settings of `q_learning`: rates, the chance of an option, and start and goal of the task."""
+    """Further settings of all learners: rates, the chance of an option, and start and goal of the task."""
 
     alpha: float
     gamma: float
@@ -44,6 +44,12 @@ class Settings(TypedDict, total=False):
     option_chance: float | None
     start: int | None
     goal: int | None
+
+
+class FollowSettings(Settings, total=False):
+    """Further settings of `q_learning`."""
+
+    follow: bool
 
 
 class OptionSettings(Settings, total=False):
@@ -178,7 +184,7 @@ def q_learning(
     episodes: int = 500,
     max_steps: int = 100,
     rng: Seed = 0,
-    **settings: Unpack[Settings],
+    **settings: Unpack[FollowSettings],
 ) -> LearningRecord:
     """Q-learning over primitive actions, with options to explore (Section 4.3).
 
@@ -205,6 +211,9 @@ def q_learning(
     option_chance
         Probability in [0, 1] that a random decision is for an option, where one may start. None: uniform over actions
         and options, as in the paper.
+    follow
+        Whether an option is followed until it stops (True). False: its first action is taken twice, wherever that
+        leads, and then the next choice is made, as the program published with the paper does.
     start, goal
         Start and goal of the task; by default those of the MDP.
 
@@ -308,6 +317,9 @@ def _learn(
         whole(name, n, most=_MAX_COUNT) for name, n in zip(("episodes", "max_steps"), length, strict=True)
     )
     over_options = method != "q_learning"
+    follow = True if over_options else given.pop("follow", True)
+    if not isinstance(follow, bool):
+        raise ValueError(f"follow must be True or False, got {follow!r}")
     rates = _rates(method, given, [*_RATES] if over_options else ["alpha", "gamma", "epsilon"])
     chance = checked_chance(given.get("option_chance"))
     start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
@@ -319,7 +331,7 @@ def _learn(
     n = 0 if options is None else len(options)
     arguments = (
         _dynamics(mdp),
-        _choices(mdp, options, chance),
+        _choices(mdp, options, chance, follow),
         kernels.Task(start, goal, max_steps),
         kernels.Rates(**{"explore": 1.0, **rates}),
     )
@@ -338,6 +350,8 @@ def _learn(
     settings |= {"start": start, "goal": goal, "rng": root.entropy}
     if chance is not None:
         settings["option_chance"] = chance
+    if not follow:
+        settings["follow"] = False
     if root.spawn_key:
         settings["spawn_key"] = list(root.spawn_key)
     numbered = np.array(numbers, dtype=np.int64)
@@ -347,7 +361,8 @@ def _learn(
 
 def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
     """Rates of a learner, those given checked, the others at their defaults."""
-    check_settings(method, given, [*names, "option_chance", "start", "goal"], PARAMETERS)
+    more = ["option_chance", *(["follow"] if method == "q_learning" else []), "start", "goal"]
+    check_settings(method, given, [*names, *more], PARAMETERS)
     # A step size of 0 would learn nothing.
     return {
         name: number(name, given.get(name, _RATES[name]), "(0, 1]" if name == "alpha" else "[0, 1]")
@@ -386,7 +401,7 @@ def _dynamics(mdp: MDP) -> Any:
     return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data))
 
 
-def _choices(mdp: MDP, options: OptionSet | None, chance: float | None) -> Any:
+def _choices(mdp: MDP, options: OptionSet | None, chance: float | None, follow: bool) -> Any:
     """Actions of the options, which may start in each state, and which take which action there."""
     from eigenoptions._kernels.learning import Choices
 
@@ -398,9 +413,8 @@ def _choices(mdp: MDP, options: OptionSet | None, chance: float | None) -> Any:
     pair = s * A + plan[s, o]
     takers = offered[np.argsort(pair, kind="stable")]
     taking = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))])
-    return Choices(
-        plan, np.ascontiguousarray(taking[::A]), offered, taking, takers, -1.0 if chance is None else chance
-    )
+    starts = np.ascontiguousarray(taking[::A])
+    return Choices(plan, starts, offered, taking, takers, -1.0 if chance is None else chance, follow)
 
 
 def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Choices(NamedTuple):
     ``plan (S, n)`` is the action of each option, -1 where it stops. Two csr lists of options: ``first (S + 1,)`` and
     ``offered``, those that may start per state; ``taking (S * A + 1,)`` and ``takers``, those that take each action
     there. ``chance`` is the probability to explore by an option where one may start; negative: a uniform choice.
+    Where ``follow`` is false, `q_learning` takes the first action of an option twice and then chooses again.
     """
 
     plan: NDArray[Any]
@@ -41,6 +42,7 @@ class Choices(NamedTuple):
     taking: NDArray[np.int64]
     takers: NDArray[np.int32]
     chance: float
+    follow: bool
 
 
 class Task(NamedTuple):
@@ -105,7 +107,7 @@ def _update(q, highest, s, c, step):  # type: ignore[no-untyped-def]
 def q_learning(dynamics, choices, task, rates, seed, record):  # type: ignore[no-untyped-def]
     """Learn values q (S, A) of actions, off-policy from a random choice over actions and options."""
     nxt, indptr, indices, cumulative = dynamics
-    plan, first, offered, _, _, chance = choices
+    plan, first, offered, _, _, chance, follow = choices
     start, goal, max_steps = task
     alpha, gamma, epsilon, _ = rates
     q, returns, steps, learning_returns, learning_steps = record
@@ -114,12 +116,17 @@ def q_learning(dynamics, choices, task, rates, seed, record):  # type: ignore[no
     clock = seed
     for episode in range(len(returns)):
         s = np.uint32(start)
+        move = np.uint32(0)
         option = -1
         taken = 0
         while taken < max_steps and s != goal:
             a = -1
             if option >= 0:
-                a = plan[s, option]
+                if follow:
+                    a = plan[s, option]
+                else:
+                    a = int(move)
+                    option = -1
             if a < 0:
                 clock += GOLDEN
                 a = choose(mix(clock), n_actions, first[s + 1] - first[s], chance)
@@ -168,7 +175,7 @@ def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: 
     intra-option Q-learning: each step updates its action and every option that would have taken it.
     """
     nxt, indptr, indices, cumulative = dynamics
-    plan, first, offered, taking, takers, chance = choices
+    plan, first, offered, taking, takers, chance, _ = choices
     start, goal, max_steps = task
     alpha, gamma, epsilon, explore = rates
     q, returns, steps, learning_returns, learning_steps = record

@@ -207,17 +207,19 @@ def print_files(files: Iterable[Path]) -> None:
 
 def print_verdicts(claims: Sequence[tuple[str, Any]], cost: str) -> None:
     """Print the claims of experiments with their verdicts, the number of each verdict, and the cost."""
+    from eigenoptions.experiments.experiment import OURS, counted
+
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
-    table.add_column("the paper says", overflow="fold")
+    table.add_column("claim", overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    colors = {"holds": "green", "partly": "yellow", "does not hold": "red"}
+    colors = {"holds": "green", "partly": "yellow", "does not hold": "red", "not decided": "magenta"}
     for name, claim in claims:
-        table.add_row(name, Text(claim.sentence), Text(claim.verdict, style=colors[claim.verdict]))
-    counts = ", ".join(f"{sum(c.verdict == v for _, c in claims)} {v}" for v in colors)
+        said = claim.sentence if claim.section != OURS else f"{claim.sentence} (not in the paper)"
+        table.add_row(name, Text(said), Text(claim.verdict, style=colors[claim.verdict]))
     console = Console(highlight=False)
     console.print(table)
-    console.print(f"{len(claims)} claims: {counts}; {cost}")
+    console.print(f"{len(claims)} claims: {counted([c for _, c in claims])}; {cost}")
 
 
 def check_writable(folder: Path | None) -> None:

@@ -15,21 +15,32 @@ Results = dict[str, Any]
 # A function and its jobs to a list of results; see `parallel.pmap`.
 Pmap = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
-HOLDS, PARTLY, FAILS = VERDICTS = ("holds", "partly", "does not hold")
+HOLDS, PARTLY, FAILS, UNDECIDED = VERDICTS = ("holds", "partly", "does not hold", "not decided")
+# Section of claims that the paper does not make.
+OURS = "ours"
+# A paragraph, or a caption with the rows of a small table.
+Note = str | tuple[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper beside what was measured.
+    """A statement beside what was measured.
 
     Attributes
     ----------
     sentence, section
-        The paper's words, or close to them, and where it makes the statement.
+        The paper's words, or close to them, and where it makes the statement; the section is ``"ours"`` for statements
+        that the paper does not make.
     measured, evidence
-        The result here, in numbers; how it was measured, and what explains a difference.
+        The result here, in one line; how it was measured, and what explains a difference.
     verdict
-        ``"holds"``, ``"partly"`` or ``"does not hold"``; see `verdict`.
+        ``"holds"``, ``"partly"``, ``"does not hold"`` or ``"not decided"``; see `verdict`.
+    id
+        Name of the claim in ``statements.toml``, which maps the paper's sentences to claims.
+    lesson
+        One sentence: what to take away where the claim does not hold.
+    rows
+        A small table of the numbers behind the claim.
 
     Examples
     --------
@@ -42,6 +53,9 @@ class Claim:
     measured: str
     verdict: str
     evidence: str
+    id: str = ""
+    lesson: str = ""
+    rows: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -63,11 +77,17 @@ class Experiment:
     run
         Function of settings and a map over jobs that returns results; long work goes through the map.
     figure, claims, notes
-        Functions of results: a matplotlib Figure, the claims, and paragraphs of further analysis.
+        Functions of results: a matplotlib Figure like the paper's own, the claims, and further analysis.
+    closer
+        Function of results to a second Figure, of our own analysis; the page folds it away.
     extra
         Extra that must be installed for it, as in ``pip install 'eigenoptions[atari]'``.
     order
         Position in the report: lower numbers come first.
+    ours
+        Whether the experiment goes beyond the paper.
+    headline
+        Function of results to a number for the top of the page, and its meaning.
     """
 
     name: str
@@ -78,9 +98,12 @@ class Experiment:
     run: Callable[[Settings, Pmap], Results]
     figure: Callable[[Results], Any]
     claims: Callable[[Results], list[Claim]]
-    notes: Callable[[Results], list[str]] = lambda results: []
+    notes: Callable[[Results], Sequence[Note]] = lambda results: []
     extra: str = ""
     order: float = 1000
+    closer: Callable[[Results], Any] | None = None
+    ours: bool = False
+    headline: Callable[[Results], tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,10 +117,44 @@ class Outcome:
     origin: dict[str, Any] = field(default_factory=dict)
 
 
-def verdict(*tests: bool) -> str:
+def verdict(*tests: bool | None) -> str:
     """Return "holds" if all tests are passed, "partly" if some are, else "does not hold".
+
+    None is a test that the sample is too small to decide. The verdict is then "not decided", unless some other test is
+    passed and some other one failed, so that it is "partly" in any case.
 
     >>> verdict(True, True), verdict(True, False), verdict(False)
     ('holds', 'partly', 'does not hold')
+    >>> verdict(True, None), verdict(True, None, False)
+    ('not decided', 'partly')
     """
-    return HOLDS if all(tests) else PARTLY if any(tests) else FAILS
+    passed, failed = any(t for t in tests if t is not None), any(not t for t in tests if t is not None)
+    if passed and failed:
+        return PARTLY
+    if not tests or any(t is None for t in tests):
+        return UNDECIDED
+    return HOLDS if passed else FAILS
+
+
+def enough(tests: Sequence[bool | None], least: float) -> bool | None:
+    """Whether at least so many tests are passed; None where that hangs on undecided ones.
+
+    >>> enough([True, True, None], 2), enough([True, False, None], 2), enough([False, False, None], 2)
+    (True, None, False)
+    """
+    passed, open_ = sum(t is True for t in tests), sum(t is None for t in tests)
+    return True if passed >= least else False if passed + open_ < least else None
+
+
+def counted(claims: Sequence[Claim]) -> str:
+    """How many claims have each verdict, in words.
+
+    >>> counted([Claim("a", "1", "b", "holds", "c"), Claim("d", "1", "e", "partly", "f")])
+    '1 holds, 1 holds partly, 0 do not hold'
+    """
+    words = {HOLDS: "holds", PARTLY: "holds partly", FAILS: "does not hold", UNDECIDED: "is not decided"}
+    many = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "are not decided"}
+    counts = {v: sum(c.verdict == v for c in claims) for v in VERDICTS}
+    return ", ".join(
+        f"{n} {words[v] if n == 1 else many[v]}" for v, n in counts.items() if n or v != UNDECIDED
+    )

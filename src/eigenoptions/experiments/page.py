@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: a table of claims, and one section per experiment."""
+"""Self-contained HTML pages: claims grouped by section, and one section per experiment. No scripts: CSS filters."""
 
 from __future__ import annotations
 
@@ -7,88 +7,192 @@ import os
 import platform
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from eigenoptions import __version__, plots
-from eigenoptions.experiments.experiment import FAILS, HOLDS, PARTLY, VERDICTS, Claim, Experiment, Outcome
+from eigenoptions.experiments.experiment import (
+    FAILS,
+    HOLDS,
+    OURS,
+    PARTLY,
+    UNDECIDED,
+    VERDICTS,
+    Claim,
+    Experiment,
+    Note,
+    Outcome,
+)
 from eigenoptions.experiments.tables import tables
 
 Shown = Sequence[tuple[Outcome, list[Claim]]]
+# Headings of the groups of claims, by the beginning of a claim's section; the first that fits counts.
+GROUPS = {
+    "1": "1 Introduction",
+    "2": "2 Background",
+    "3": "3 Option discovery through the Laplacian",
+    "Theorem 3": "3 Option discovery through the Laplacian",
+    "Figure 2": "3 Option discovery through the Laplacian",
+    "4.1": "4.1 Discovered options",
+    "4.2": "4.2 Exploration",
+    "4.3": "4.3 Accumulating rewards",
+    "4": "4 Empirical evaluation",
+    "5.2": "5.2 Function approximation: Atari games",
+    "5": "5.1 Sample-based option discovery",
+    "Lemma 5": "5.1 Sample-based option discovery",
+    "Theorem 5": "5.1 Sample-based option discovery",
+    "Appendix A": "A Lemmas and proofs",
+    "Appendix B": "B Diffusion time",
+    "Appendix C": "C Options leading to doorways",
+    "Appendix D": "D Random options and multiple tasks",
+    "Appendix E": "E Atari games",
+    OURS: "Beyond the paper",
+}
+CLASSES = {HOLDS: "yes", PARTLY: "part", FAILS: "no", UNDECIDED: "open"}
+PLURALS = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "not decided"}
 
 
-def sheet(title: str, body: str) -> str:
-    """A complete page."""
+def sheet(title: str, body: str, contents: str = "") -> str:
+    """A complete page; `contents` is a list of links that stays in view."""
     style = (files("eigenoptions.experiments") / "report.css").read_text()
+    aside = f'<nav class="contents">{contents}</nav>\n' if contents else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n"
         f"<style>\n{style}</style></head>\n"
-        f"<body>\n{body}\n"
-        f"<footer><p>{escape(versions())}. Page written on {time.strftime('%Y-%m-%d')}.</p></footer>\n"
+        f'<body>\n{aside}<div class="page">{body}\n'
+        f"<footer><p>{escape(versions())}. Page written on {time.strftime('%Y-%m-%d')}.</p></footer></div>\n"
         "</body></html>\n"
     )
 
 
-def verdicts(shown: Shown, note: str = "") -> str:
-    """The number of claims per verdict, and a table of all claims."""
-    claims = [claim for _, its in shown for claim in its]
-    counts = " ".join(
-        f'<span class="chip {_class(v)}">{sum(c.verdict == v for c in claims)} {text}</span>'
-        for v, text in zip(VERDICTS, ("hold", "partly", "do not hold"), strict=True)
+def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
+    """All claims, each once, grouped by section of the paper, with a filter; `order` are claim ids in their order."""
+    place = {name: i for i, name in enumerate(order)}
+    pairs = [(claim, outcome.experiment) for outcome, its in shown for claim in its]
+    pairs.sort(key=lambda pair: place.get(pair[0].id, len(place)))
+    filters = [
+        f'<input type="radio" name="show" id="show-all" checked><label for="show-all">all {len(pairs)}</label>'
+    ]
+    for v in VERDICTS:
+        many = sum(claim.verdict == v for claim, _ in pairs)
+        name = f"show-{CLASSES[v]}"
+        filters.append(
+            f'<input type="radio" name="show" id="{name}"><label class="{CLASSES[v]}" for="{name}">{many} '
+            f"{PLURALS[v]}</label>"
+        )
+    groups: dict[str, list[str]] = {title: [] for title in dict.fromkeys(GROUPS.values())}
+    for claim, experiment in pairs:
+        groups[_group(claim)].append(_claim(claim, experiment))
+    body = "".join(
+        f'<div class="group"><h3>{escape(title)}</h3>{"".join(of)}</div>\n'
+        for title, of in groups.items()
+        if of
     )
-    rows = "".join(_row(c, o.experiment) for o, its in shown for c in its)
     return f"""<section id="claims">
-<h2>Claims</h2>
-<p>{counts}</p>{note}
-<table class="claims"><thead>
-<tr><th>The paper says</th><th>Section</th><th>Measured here</th><th>Verdict</th></tr></thead>
-<tbody>{rows}</tbody></table>
+<h2>Claims</h2>{note}
+<div class="filter">{"".join(filters)}
+{body}</div>
 </section>"""
 
 
-def section(outcome: Outcome, claims: list[Claim], more: str = "", data: str | None = None) -> str:
-    """One experiment: its figure, `more` HTML, the evidence and the settings; `data` is the prefix of its tables."""
+def _group(claim: Claim) -> str:
+    return next(title for begin, title in GROUPS.items() if claim.section.startswith(begin))
+
+
+def _claim(claim: Claim, experiment: Experiment) -> str:
+    kind = CLASSES[claim.verdict]
+    name = f' id="claim-{escape(claim.id)}"' if claim.id else ""
+    lesson = (
+        f'<span class="lesson">{escape(claim.lesson)}</span>'
+        if claim.verdict == FAILS and claim.lesson
+        else ""
+    )
+    where = claim.section if claim.section[0].isalpha() else f"Section {claim.section}"
+    source = "Not a claim of the paper" if claim.section == OURS else f"The paper, {where}"
+    return (
+        f'<details class="claim {kind}"{name}><summary><span class="chip {kind}">{claim.verdict}</span>'
+        f'<span class="said">{escape(claim.sentence)}{lesson}</span></summary>'
+        f'<div class="why"><p><b>Measured:</b> {escape(claim.measured)}.</p>{table(claim.rows)}'
+        f'<p>{escape(claim.evidence)}</p><p class="facts">{escape(source)}; shown in '
+        f'<a href="#{experiment.name}">{escape(experiment.title)}</a>.</p></div></details>\n'
+    )
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A small table; columns in the order of the first row."""
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in rows[0])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(row.get(name, '')))}</td>" for name in rows[0]) + "</tr>"
+        for row in rows
+    )
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll"><table class="small">{inside}</table></div>'
+
+
+def _cell(value: Any) -> str:
+    return (
+        f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
+
+
+def section(
+    outcome: Outcome, claims: list[Claim], lead: str = "", more: str = "", data: str | None = None
+) -> str:
+    """One experiment: `lead` HTML or its figure, links to its claims, and folded analysis with `more` HTML.
+
+    `data` is the prefix of its tables. With a lead, the figure is part of the folded analysis.
+    """
     e = outcome.experiment
     begin = f"data/{e.name}-" if data is None else data
     links = ", ".join(
         f'<a href="{begin}{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
     )
-    evidence = "".join(
-        f'<li><span class="chip {_class(c.verdict)}">{c.verdict}</span> <em>{escape(c.sentence)}</em> '
-        f"Measured: {escape(c.measured)}. {escape(c.evidence)}</li>"
-        for c in claims
-    )
-    notes = "".join(f"<p>{escape(note)}</p>" for note in e.notes(outcome.results))
-    if notes:
-        notes = f'<div class="notes"><h3>Further analysis</h3>{notes}</div>\n'
     given = "".join(
         f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
         for k, v in outcome.settings.items()
     )
+    own = _picture(e.figure(outcome.results), e.name, e.title)
+    folded = (own if lead else "") + more
+    if e.closer is not None:
+        folded += _picture(e.closer(outcome.results), f"{e.name}-closer", f"{e.title}, further analysis")
+    folded += "".join(map(_note, e.notes(outcome.results)))
+    where = e.section if e.section[0].isalpha() else f"Section {e.section}"
+    said = "Beyond the paper:" if e.ours else f"The paper ({where}):"
+    chips = " ".join(
+        f'<a class="chip {CLASSES[c.verdict]}" href="#claim-{escape(c.id)}" '
+        f'title="{escape(c.sentence)}">{c.verdict}</a>'
+        for c in claims
+        if c.id
+    )
+    fold = f"<details><summary>Our own analysis</summary>{folded}</details>\n" if folded else ""
     return f"""<section id="{e.name}">
 <h2>{escape(e.title)}</h2>
-<p><b>The paper ({escape(e.section if e.section[0].isalpha() else f"Section {e.section}")}):</b> {escape(e.shows)}</p>
-<figure><div class="sheet">{inline(plots.svg(e.figure(outcome.results)), e.name, e.title)}</div></figure>{more}
-<ul class="evidence">{evidence}</ul>
-{notes}<details><summary>Settings, data and time</summary><dl>{given}
+<p><b>{escape(said)}</b> {escape(e.shows)}</p>
+{lead or own}
+{f'<p class="chips">Claims: {chips}</p>' if chips else ""}{fold}<details><summary>Settings, data and time</summary>
+<dl>{given}
 <div><dt>computed</dt><dd>{escape(_where(outcome))}</dd></div>
 <div><dt>data</dt><dd>{links}</dd></div></dl></details>
 </section>
 """
 
 
-def _row(claim: Claim, experiment: Experiment) -> str:
-    return (
-        f'<tr><td><a href="#{experiment.name}">{escape(claim.sentence)}</a></td>'
-        f'<td data-head="Section">{escape(claim.section)}</td>'
-        f'<td data-head="Measured here">{escape(claim.measured)}</td>'
-        f'<td><span class="chip {_class(claim.verdict)}">{claim.verdict}</span></td></tr>\n'
-    )
+def _picture(figure: Any, name: str, label: str) -> str:
+    return f'<figure><div class="sheet">{inline(plots.svg(figure), name, label)}</div></figure>'
+
+
+def _note(note: Note) -> str:
+    if isinstance(note, str):
+        return f"<p>{escape(note)}</p>"
+    text, rows = note
+    return (f"<p>{escape(text)}</p>" if text else "") + table(rows)
 
 
 def inline(svg: str, prefix: str, label: str) -> str:
@@ -99,12 +203,8 @@ def inline(svg: str, prefix: str, label: str) -> str:
     width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
     head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
     # As wide as the page allows, but never too small to read.
-    size = f"width:{1.9 * width:.0f}px;min-width:{1.1 * width:.0f}px"
+    size = f"width:{1.75 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
-
-
-def _class(verdict: str) -> str:
-    return {HOLDS: "yes", PARTLY: "part", FAILS: "no"}[verdict]
 
 
 def duration(seconds: float) -> str:

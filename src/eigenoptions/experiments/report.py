@@ -1,7 +1,7 @@
 """`reproduce`: run the experiments and write their results to one self-contained page.
 
-The page begins with the claims, then shows each figure beside what the paper shows. Every number on it is computed from
-results, which are written beside it as CSV.
+The page begins with the findings and the claims, then shows each figure beside what the paper shows. Every number on it
+is computed from results, which are written beside it as CSV.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
-from eigenoptions.experiments.experiment import Experiment, Outcome
-from eigenoptions.experiments.limits import LATER, RULES, WORDS
-from eigenoptions.experiments.page import Shown, origin, section, sheet, taken, verdicts
+from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
+from eigenoptions.experiments.limits import CHANGES, LATER, RULES, WORDS
+from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, verdicts
+from eigenoptions.experiments.statements import claim_order, statements
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import TEMPORARY, remove_leftovers, write_bytes
@@ -32,6 +33,20 @@ EXTRAS = {"atari": "ale_py"}
 ATARI_RESULTS = Path("out/atari")
 # A folder with this file may be overwritten by a report.
 MARK = ".eigenoptions-report"
+
+# Claims that make up the paper's main story, and that story where all of them hold.
+HEART = (
+    "theorem-3.1",
+    "enough-options-help",
+    "bottlenecks-increase",
+    "most-scenarios",
+    "outperform-primitive",
+)
+HEART_TEXT = (
+    "The heart of the paper stands: every eigenoption ends, enough of them make a random walk explore several "
+    "times faster, "
+    "bottleneck options alone make it slower, and agents learn faster with eigenoptions in almost all tasks."
+)
 
 log = logging.getLogger("eigenoptions")
 
@@ -99,31 +114,94 @@ def reproduce(
     return outcomes
 
 
-def page(shown: Shown, settings: str, more: Mapping[str, str] | None = None) -> str:
-    """HTML of the report, from outcomes and their claims; `more` adds HTML to the sections it names."""
+def page(shown: Shown, settings: str, pictures: Mapping[str, tuple[str, str]] | None = None) -> str:
+    """HTML of the report, from outcomes and their claims.
+
+    `pictures` has, by experiment, HTML to show instead of its figure, and HTML for its folded analysis.
+    """
     names = {o.experiment.name for o, _ in shown}
     missing = [e.title for e in all_experiments() if e.name not in names]
     absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
     contents = "".join(
-        f'<li><a href="#{o.experiment.name}">{escape(o.experiment.title)}</a></li>' for o, _ in shown
+        f'<li><a href="#{name}">{escape(title)}</a></li>'
+        for name, title in [
+            ("top", "Findings"),
+            ("claims", "Claims"),
+            *((o.experiment.name, o.experiment.title) for o, _ in shown),
+            ("statements", "Every sentence"),
+            ("rules", "Rules"),
+        ]
     )
-    body = f"""<header>
+    body = f"""<header id="top">
 <h1>Eigenoptions: a reproduction</h1>
-<p>A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement
-Learning</cite> (Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>. Claims are
-judged by <a href="#rules">rules</a>, most of which were fixed before the experiments were run; the exceptions are named
-there. Every number is computed from the results, which are stored beside this page as CSV.</p>
-<p class="facts">Settings: <b>{escape(settings)}</b>. {taken(shown)}</p>
+{_findings(shown)}
+<p class="facts">A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement Learning</cite>
+(Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>, settings <b>{escape(settings)}</b>
+(Atari games in a small run). {taken(shown)} Every number is computed from the results, stored beside this page as
+CSV.</p>
 </header>
 <main>
-{verdicts(shown, absent)}
-<nav><h2>Figures</h2><ul>{contents}</ul></nav>
-{"".join(section(o, its, (more or {}).get(o.experiment.name, "")) for o, its in shown)}
+{verdicts(shown, absent, claim_order())}
+{"".join(section(o, its, *(pictures or {}).get(o.experiment.name, ("", ""))) for o, its in shown)}
+<section id="statements"><h2>Every sentence of the paper</h2>
+{_statements({c.id for _, its in shown for c in its})}
+</section>
 <section id="rules"><h2>Rules</h2>
 {_rules()}
 </section>
 </main>"""
-    return sheet("Eigenoptions: a reproduction", body)
+    return sheet("Eigenoptions: a reproduction", body, f"<ul>{contents}</ul>")
+
+
+def _findings(shown: Shown) -> str:
+    """One paragraph and three numbers."""
+    said = [(bool(o.experiment.extra), c) for o, its in shown for c in its if c.section != OURS]
+    tables = [c for games, c in said if not games]
+    games = [c for games, c in said if games]
+    failed = "; ".join(
+        f'<a href="#claim-{escape(c.id)}">{escape(c.sentence.rstrip("."))}</a>'
+        for _, c in said
+        if c.verdict == FAILS and c.id
+    )
+    stands = [c for c in tables if c.id in HEART]
+    text = (
+        f"<b>{escape(HEART_TEXT)}</b> "
+        if len(stands) == len(HEART) and all(c.verdict == HOLDS for c in stands)
+        else ""
+    )
+    text += f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. "
+    text += f"Of {len(games)} about Atari games, in this small run, {counted(games)}. " if games else ""
+    text += f"What does not hold: {failed}." if failed else ""
+    numbers = "".join(
+        f"<div><b>{escape(number)}</b>{escape(words)}</div>"
+        for o, _ in shown
+        if o.experiment.headline is not None
+        for number, words in [o.experiment.headline(o.results)]
+    )
+    return f"<p>{text}</p>\n" + (f'<div class="numbers">{numbers}</div>' if numbers else "")
+
+
+def _statements(known: set[str]) -> str:
+    """HTML of the list of the paper's sentences, folded."""
+    rows = []
+    for s in statements():
+        links = ", ".join(
+            f'<a href="#claim-{escape(name)}">{escape(name)}</a>' if name in known else escape(name)
+            for name in s.claims
+        )
+        rows.append(
+            f"<tr><td>{escape(s.section)}</td><td>{escape(s.text)}</td><td>{links or escape(s.why)}</td></tr>"
+        )
+    judged = sum(s.sentences for s in statements() if s.claims)
+    total = sum(s.sentences for s in statements())
+    return (
+        f"<p>{total} sentences; {judged} make checkable statements, each with its claim, and for the others the list "
+        'says why they cannot be checked.</p>\n<details class="all"><summary>The list, in the order of the '
+        "paper</summary>"
+        '<div class="scroll"><table><thead><tr><th>Section</th><th>Sentence</th><th>Claim, or why there is '
+        "none</th></tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div></details>"
+    )
 
 
 def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
@@ -190,9 +268,13 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     except OSError as error:
         raise type(error)(f"cannot create the folder {data}: {error.strerror or error}") from None
     for outcome in outcomes:
-        for table, text in tables(outcome.results).items():
-            write_bytes(data / f"{outcome.experiment.name}-{table}.csv", text.encode())
-    claims = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
+        for name, text in tables(outcome.results).items():
+            write_bytes(data / f"{outcome.experiment.name}-{name}.csv", text.encode())
+    claims = [
+        {"experiment": o.experiment.name, **{k: v for k, v in vars(claim).items() if k != "rows"}}
+        for o, its in shown
+        for claim in its
+    ]
     write_bytes(data / "claims.csv", to_csv(claims).encode())
     write_bytes(out / "index.html", html)
 
@@ -201,18 +283,22 @@ def _rules() -> str:
     """HTML of the rules by which claims are judged."""
     terms = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in WORDS.items())
     later = "".join(f"<li>{escape(exception)}</li>" for exception in LATER)
+    heads = ("date", "claim", "change", "reason")
+    changes = table([dict(zip(heads, change, strict=True)) for change in CHANGES])
     return (
         f"<p>{escape(RULES)}</p>\n<p>A claim with several tests holds if all of them are passed, and partly if some "
-        f'are. Words of degree mean:</p>\n<dl class="rules">{terms}</dl>\n'
-        f"<p>Not fixed before the results were seen:</p>\n<ul>{later}</ul>"
+        "are. It is not decided if that hangs on tests for which the sample is too small.</p>\n"
+        f'<details><summary>Words of degree</summary><dl class="rules">{terms}</dl></details>\n'
+        f"<details><summary>Rules that were changed</summary>{changes}</details>\n"
+        f"<details><summary>Not fixed before the results were seen</summary><ul>{later}</ul></details>"
     )
 
 
-def _pictures(out: Path, outcome: Outcome) -> str:
-    """HTML of the pictures and clips of an Atari game, which are drawn if they do not exist."""
+def _pictures(out: Path, outcome: Outcome) -> tuple[str, str]:
+    """HTML of an Atari game's pictures, drawn if they do not exist: the figure like the paper's, and the others."""
     if outcome.experiment.extra != "atari":
-        return ""
-    from eigenoptions.experiments.atari.pictures import card_list, draw_highlights, overviews
+        return "", ""
+    from eigenoptions.experiments.atari.pictures import LEAD, card_list, draw_highlights, overviews
 
     name = outcome.experiment.name
     folder = out / "atari" / name
@@ -232,8 +318,11 @@ def _pictures(out: Path, outcome: Outcome) -> str:
         if large.is_file()
         else ""
     )
-    return (
-        f"<p>This is a small run; {link}<code>eigenoptions atari {escape(found['name'])} --full</code> makes "
-        "a large one, whose results are in docs/atari.md.</p>\n"
-        f"{card_list(found['options'], 'atari/')}{overviews(found['figures'], f'atari/{name}/')}"
+    figures = dict(found["figures"])
+    root = f"atari/{name}/"
+    lead = overviews({LEAD: figures.pop(LEAD)}, root, "card lead") if LEAD in figures else ""
+    note = (
+        f"<p>This is a small run, which cannot decide most claims; {link}<code>eigenoptions atari "
+        f"{escape(found['name'])} --full</code> makes a large one, whose results are in docs/atari.md.</p>\n"
     )
+    return lead + note, f"{card_list(found['options'], 'atari/')}{overviews(figures, root)}"

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import number
@@ -15,7 +17,18 @@ from eigenoptions.plots.panels import Panel
 # Okabe and Ito's colours, which differ also for the colour-blind; lines differ by dashes as well.
 CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
-THREAD_COLOR, LEVEL_COLOR = "#6fa8d6", "#555555"
+THREAD_COLOR, LEVEL_COLOR = "#9a9a9a", "#555555"
+# One colour per kind of option in all figures, by the name of a line; "8 options" is a shade of the first.
+KIND_COLORS = {
+    **dict.fromkeys(("eigenoptions", "singular", "in order of eigenvalue", "as reported"), "#0072b2"),
+    **dict.fromkeys(("random", "random options", "in a random order"), "#9a9a9a"),
+    **dict.fromkeys(("bottleneck", "bottleneck options"), "#d55e00"),
+    **dict.fromkeys(("primitive", "primitive actions", "walk", "random walk", "rand"), "#000000"),
+    "published": "#cc79a7",
+    "constant": "#009e73",
+    "rows": "#e69f00",
+    "rotated": "#56b4e9",
+}
 
 
 class Scale(TypedDict, total=False):
@@ -97,11 +110,14 @@ def curve_panel(
     def draw(ax: Axes) -> None:
         for name, y in thin.items():
             label = [name, *[""] * (len(y) - 1)]
-            ax.plot(at, y.T, color=THREAD_COLOR, linewidth=0.4, alpha=0.8, label=label)
+            color = KIND_COLORS.get(name, THREAD_COLOR)
+            ax.plot(at, y.T, color=color, linewidth=0.4 if len(y) > 4 else 0.9, alpha=0.8, label=label)
         for name, level in (levels or {}).items():
             ax.axhline(level, color=LEVEL_COLOR, linewidth=0.9, linestyle=(0, (4, 2)), label=name, zorder=1.5)
         for i, (name, y) in enumerate(lines.items()):
-            style = line_style(i) | ({} if ticks is None else {"marker": "o", "markersize": 2.5})
+            style = named_style(i, name, list(lines)) | (
+                {} if ticks is None else {"marker": "o", "markersize": 2.5}
+            )
             mean = y.mean(axis=0)
             ax.plot(at, mean, label=name, **style)
             ends = known.get(name) if len(y) == 1 else _mean_interval(y, confidence)
@@ -133,10 +149,12 @@ def point_panel(
 
     def draw(ax: Axes) -> None:
         for i, (name, at) in enumerate(points.items()):
-            style: Any = {"color": CYCLE[i % len(CYCLE)], "marker": "osD^vP*"[i % 7]}
+            color = KIND_COLORS.get(name, CYCLE[i % len(CYCLE)])
+            style: Any = {"color": color, "marker": "osD^vP*"[i % 7]}
             ax.plot(*at.T, linestyle="", markersize=2.5, markeredgewidth=0, alpha=0.7, label=name, **style)
         ax.set(xlabel=xlabel, ylabel=ylabel)
-        ax.legend()
+        if any(points):
+            ax.legend()
 
     return Panel(draw, title, 0.72, "graph")
 
@@ -149,6 +167,20 @@ def line_style(i: int) -> dict[str, Any]:
     """
     # From the eighth on, colours come with other dashes.
     return {"color": CYCLE[i % len(CYCLE)], "linestyle": DASHES[(i + i // len(CYCLE)) % len(DASHES)]}
+
+
+def named_style(i: int, name: str, names: Sequence[str]) -> dict[str, Any]:
+    """Style of a line with this number and name among others: kinds and numbers of options have their own colours.
+
+    >>> named_style(1, "bottleneck options", ["eigenoptions", "bottleneck options"])
+    {'color': '#d55e00', 'linestyle': '--'}
+    """
+    style = line_style(i)
+    numbered = [other for other in names if other.endswith(" options") and other.split()[0].isdigit()]
+    if name in numbered:
+        shade = 0.4 + 0.6 * (numbered.index(name) + 1) / len(numbered)
+        return style | {"color": to_hex(colormaps["Blues"](shade))}
+    return style | ({"color": KIND_COLORS[name]} if name in KIND_COLORS else {})
 
 
 def _lines(name: str, y: ArrayLike, at: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from eigenoptions.files import write_bytes
-from eigenoptions.plots.lines import line_style
+from eigenoptions.plots.lines import named_style
 from eigenoptions.plots.panels import Panel
 
 HEAT = matplotlib.colormaps["inferno"]
@@ -75,7 +75,8 @@ def time_panel(
 
     def draw(ax: Axes) -> None:
         for i, (name, share) in enumerate(shares.items()):
-            ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **line_style(i))
+            style = named_style(i, name, list(shares))
+            ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **style)
         ax.set(xlabel="share of the time", ylabel=label, xlim=(0, 1))
         ax.legend()
 

@@ -32,6 +32,10 @@ MAX_SEARCHES = 200
 CARD_WIDTH = 1.6
 # A histogram has as many lines as colours.
 MAX_LINES = 7
+# Games whose figure has a histogram of heights.
+HEIGHTS = ("Freeway",)
+# The figure that is like the paper's, of all pictures of a game.
+LEAD = "paper.png"
 FILE_TYPES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
 
 
@@ -42,7 +46,10 @@ def figure(results: Results) -> Any:
         panels += [_groups(results), _places(results)]
     if "heights" in results and "x" in results["columns"]:
         panels.append(_heights(results))
-    panels.append(_scores(results))
+    if rolled(results, "long" if "long" in results else "rollouts", variant=0)["score"].any():
+        panels.append(_scores(results))
+    if not panels:
+        panels.append(_scores(results))
     return plots.figure(panels, columns=2, width=plots.PAGE)
 
 
@@ -124,12 +131,14 @@ def draw_highlights(
     positions = [row[:n] for row, n in zip(results["trace_positions"], lengths, strict=True)]
     heights = {row["label"]: at[:, -1] for row, at in zip(rows, positions, strict=True)} if placed else {}
     walk = next((heights[row["label"]] for row in rows if row["kind"] == "walk" and placed), None)
-    cards, panels = [], []
+    cards, panels, ends = [], [], []
     for row, taken, at in zip(rows, actions, positions, strict=True):
         report(f"{game}: playing {row['label']}")
         emulator.replay(starts[row["start"]].actions)
         film, places = _film(emulator, taken, at)
         panels.append(plots.screen_panel(screens[row["start"]], places, row["label"]))
+        if row["kind"] == "singular" and row["variant"] == results["variants"][0]:
+            ends.append(places[len(places) // 2 :])
         samples = {row["label"]: heights[row["label"]]} if placed else {}
         if walk is not None and row["kind"] != "walk":
             samples["random walk"] = walk
@@ -137,6 +146,14 @@ def draw_highlights(
         cards.append(_card(row, folder, heat, film, samples, game))
     plots.save(plots.figure(panels, columns=4), folder / "where.png")
     figures["where.png"] = "Where the player spends its time under the highlighted options."
+    if ends:
+        plots.save(_like_the_paper(results, screens[0], np.concatenate(ends), heights, walk), folder / LEAD)
+        words = (
+            "heights under highlighted options and a random walk"
+            if game in HEIGHTS
+            else "options, second half of time"
+        )
+        figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; {words}."
     if placed:
         samples = dict(list(heights.items())[: MAX_LINES - 1])
         if walk is not None:
@@ -145,6 +162,19 @@ def draw_highlights(
         caption = "How high the player is under highlighted options, and under a random walk (rand)."
         figures["heights.png"] = caption
     return {"name": game, "options": cards, "figures": figures}
+
+
+def _like_the_paper(
+    results: Results, screen: Bytes, ends: NDArray[Any], heights: Mapping[str, Bytes], walk: Bytes | None
+) -> Any:
+    """Where options end on the game's screen (Figure 9), and for Freeway the heights of each beside it (Figure 8)."""
+    panels = [plots.screen_panel(screen, ends, "where options end")]
+    if results["game"] in HEIGHTS:
+        mine = [row["label"] for row in results["highlights"] if row["kind"] == "singular"]
+        samples = {label: heights[label] for label in mine[: MAX_LINES - 1]}
+        samples |= {} if walk is None else {"rand": walk}
+        panels.append(_height_panel(samples, results["game"]))
+    return plots.figure(panels, width=plots.COLUMN * len(panels) * 0.75)
 
 
 def _card(
@@ -186,10 +216,10 @@ def card_list(options: Sequence[Mapping[str, str]], root: str = "") -> str:
     return f'<div class="cards">{"".join(figures)}</div>'
 
 
-def overviews(figures: Mapping[str, str], root: str = "") -> str:
+def overviews(figures: Mapping[str, str], root: str = "", style: str = "card wide") -> str:
     """HTML of the overviews."""
     return "".join(
-        f'<figure class="card wide"><img src="{escape(root + name)}" alt="{escape(text)}" loading="lazy">'
+        f'<figure class="{style}"><img src="{escape(root + name)}" alt="{escape(text)}" loading="lazy">'
         f"<figcaption>{escape(text)}</figcaption></figure>"
         for name, text in figures.items()
     )
@@ -215,7 +245,11 @@ def _film(emulator: Emulator, actions: NDArray[np.int8], positions: Bytes) -> tu
 
 
 def _histogram(samples: Mapping[str, Bytes], game: str, width: float) -> Any:
+    return plots.figure([_height_panel(samples, game)], width=width)
+
+
+def _height_panel(samples: Mapping[str, Bytes], game: str) -> plots.Panel:
     most = max(float(v.max(initial=0)) for v in samples.values())
     bins = np.arange(0, most + 2 * BIN, BIN).tolist()
     byte = known(game).position[-1]
-    return plots.figure([plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")], width=width)
+    return plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")

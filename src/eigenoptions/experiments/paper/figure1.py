@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
 from eigenoptions.mdp import maze
@@ -12,6 +14,9 @@ SETTINGS: dict[str, Settings] = {
     name: {"mazes": ["open-room", "i-maze", "four-rooms"]} for name in ("paper", "quick")
 }
 
+# Row and column changes of the actions up, right, down and left.
+MOVES = np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])
+
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Read the maps."""
@@ -19,12 +24,19 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     for name in settings["mazes"]:
         mdp = maze(name)
         assert mdp.coords is not None
+        assert mdp.successors is not None
+        wanted = mdp.coords[:, None] + MOVES
+        free = set(map(tuple, mdp.coords.tolist()))
+        wall = np.array([[tuple(cell) not in free for cell in row] for row in wanted.tolist()])
+        stays = mdp.successors == np.arange(mdp.n_states)[:, None]
         results["domains"].append(
             {
                 "domain": name,
                 "states": mdp.n_states,
                 "actions": mdp.n_actions,
                 "deterministic": mdp.successors is not None,
+                "moves_into_walls": int(wall.sum()),
+                "of_these_stay": int((wall & stays).sum()),
                 "start": mdp.start,
                 "goal": mdp.goal,
             }
@@ -57,7 +69,18 @@ def claims(results: Results) -> list[Claim]:
             ", ".join(f"{d['domain']}: {d['states']} states, {d['actions']} actions" for d in domains),
             verdict(all(d["deterministic"] and d["actions"] == 4 for d in domains)),
             "Read off the transition tables. The paper has its maps as pictures only; these follow its text.",
-        )
+            "domains",
+        ),
+        Claim(
+            "When an action that would have taken the agent into a wall is chosen, the agent's state does not change.",
+            "4",
+            ", ".join(
+                f"{d['domain']}: {d['of_these_stay']} of {d['moves_into_walls']} such moves" for d in domains
+            ),
+            verdict(all(d["of_these_stay"] == d["moves_into_walls"] for d in domains)),
+            "Every action of every state whose target is a wall or off the map.",
+            "walls",
+        ),
     ]
 
 

@@ -1,11 +1,63 @@
-"""Figure 3: the first options of the open room."""
+"""Figure 3: the first options of the open room, and what the basis of its repeated eigenvalues changes."""
 
 from __future__ import annotations
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from typing import Any
+
+from eigenoptions import plots
+from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
 from eigenoptions.experiments.paper import first_options as first
+from eigenoptions.experiments.paper.jobs import BASES, eigen, skills
+from eigenoptions.mdp import maze
 
 SETTINGS = first.settings("open-room", 4, 4, 4)
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """As in Figures 4 and 5; and the options of e2 and e4 in other bases of the repeated eigenvalue of e2 and e3."""
+    results = first.run(settings, pmap)
+    mdp = maze(settings["maze"])
+    bases, policies = [], []
+    for name, turn in BASES.items():
+        options = skills(mdp, eigen(8, turn=turn))
+        assert options is not None
+        e2, e4 = options["e2+"], options["e4+"]
+        assert options.coords is not None
+        ends = [tuple(cell) for cell in options.coords[e2.termination].tolist()]
+        policies.append(e2.policy)
+        row = {"basis": name, "e2_stops": int(e2.termination.sum()), "e4_stops": int(e4.termination.sum())}
+        row |= {"e2_length": e2.mean_length, "e4_length": e4.mean_length, "e2_ends": first.names(ends)}
+        bases.append(row)
+    return {**results, "bases": bases, "basis_policy": policies}
+
+
+def closer(results: Results) -> Any:
+    """The option of e2 in three bases of its plane, all of them equally right."""
+    pairs = zip(results["bases"], results["basis_policy"], strict=True)
+    return plots.figure(
+        [plots.policy_panel(results["coords"], policy, f"e2+, {row['basis']}") for row, policy in pairs]
+    )
+
+
+def notes(results: Results) -> list[Note]:
+    """What depends on the basis."""
+    rows = [
+        {
+            "basis of the plane of e2 and e3": row["basis"],
+            "e2+ ends at": row["e2_ends"],
+            "ends of e4+ / e2+": f"{row['e4_stops'] / row['e2_stops']:.3g}",
+            "length of e2+ / e4+": f"{row['e2_length'] / row['e4_length']:.2f}",
+        }
+        for row in results["bases"]
+    ]
+    text = (
+        "A square grid has repeated eigenvalues: e2 and e3 span a plane, and any two perpendicular directions in "
+        "it are "
+        "as right as any other. The paper does not say which it takes; a numerical library returns whichever comes out "
+        "first. The library's rule gives a diagonal that misses the goal of Figure 7; Figures 6 and 7 show what "
+        "follows."
+    )
+    return [text, ("", rows)]
 
 
 def claims(results: Results) -> list[Claim]:
@@ -31,7 +83,9 @@ def claims(results: Results) -> list[Claim]:
             "; ".join(f"{label} stops at {first.names(cells)}" for label, cells in found.items()),
             verdict(max(away) == 0, max(away) <= 2),
             f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and {_away(plain)} "
-            "with the combinatorial one.",
+            "with the combinatorial one. The corners are those of one basis of the repeated eigenvalue: in another one "
+            "e2 and e3 end in the middle of a wall.",
+            "corners",
         ),
         Claim(
             "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",
@@ -43,7 +97,12 @@ def claims(results: Results) -> list[Claim]:
             f"{_lengths(results, 'normalized')}. With the combinatorial Laplacian the two ratios are "
             f"{ratio['combinatorial'][0]:.3g} and {ratio['combinatorial'][1]:.3g} "
             f"({_lengths(results, 'combinatorial')}). Twice as many ends do not halve the way to the nearest "
-            "one.",
+            "one. In other bases of the repeated eigenvalue the length ratio is "
+            + " and ".join(
+                f"{r['e2_length'] / r['e4_length']:.3g} ({r['basis']})" for r in results["bases"][1:]
+            )
+            + ".",
+            "twice-as-often",
         ),
     ]
 
@@ -65,8 +124,10 @@ EXPERIMENT = Experiment(
     "4.1",
     "Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue zero.",
     SETTINGS,
-    first.run,
+    run,
     first.figure,
     claims,
+    notes,
     order=40,
+    closer=closer,
 )

@@ -26,6 +26,7 @@ def claims(results: Results) -> list[Claim]:
             "there. With the combinatorial Laplacian e2+ ends at "
             f"{names(stops(results, 'e2+', 'combinatorial'))}, e2- at "
             f"{names(stops(results, 'e2-', 'combinatorial'))}.",
+            "corridor",
         )
     ]
 

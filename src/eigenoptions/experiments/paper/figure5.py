@@ -17,6 +17,12 @@ def claims(results: Results) -> list[Claim]:
     }
     many = [len(first.stops(results, label)) for label in ("e1+", "e1-")]
     zero = [hit for hit in found["normalized"] if hit[0] == 1]
+    room = first.room_of(results)
+    at = {
+        f"e{i}{sign}": {room[cell] for cell in first.stops(results, f"e{i}{sign}")}
+        for i in (2, 3, 4)
+        for sign in "+-"
+    }
     return [
         Claim(
             "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is "
@@ -30,8 +36,24 @@ def claims(results: Results) -> list[Claim]:
             "zero, which the paper counts as the first, has no direction: it follows the degree of the "
             f"states. Its options stop in {many[0]} and {many[1]} states"
             + (f", also at entrances: {first.names([c for _, _, c in zero], 3)}." if zero else "."),
-        )
+            "fifth-is-first-doorway",
+        ),
+        Claim(
+            "The first eigenoptions lead agents to individual rooms.",
+            "4.2",
+            "; ".join(f"{label} stops in {_rooms_of(ends)}" for label, ends in at.items()),
+            verdict(*(len(ends) == 1 and -1 not in ends for ends in at.values())),
+            "e2 to e4, which Figure 5 shows, both signs: all ends of an option must lie in one room, none in a "
+            "doorway.",
+            "first-to-rooms",
+        ),
     ]
+
+
+def _rooms_of(ends: set[int]) -> str:
+    inside = sorted(i + 1 for i in ends if i >= 0)
+    words = f"room{'s' * (len(inside) != 1)} {' and '.join(map(str, inside))}" if inside else ""
+    return words + (" and a doorway" if -1 in ends else "")
 
 
 def _at_doors(results: Results, operator: str) -> list[tuple[int, str, first.Cell]]:

@@ -11,6 +11,7 @@ operator, skip_zero, both_signs, gamma
          as in `discover`; eigenvalue zero is counted, as the paper does
 ties     order of the actions, of which the first of equally good ones is taken
 absolute tolerance within which a value ties with TERMINATE, for eigenvectors of length 1
+turn     degrees by which the eigenvectors of a repeated eigenvalue are turned in their plane: another basis of it
 ======== =====================================================================================================
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,16 +28,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods.eigen import purposes as eigenpurposes
+from eigenoptions.discovery.methods.eigen import purposes as first_purposes
 from eigenoptions.evaluation import diffusion_curve, hitting_times
 from eigenoptions.experiments.experiment import Pmap
 from eigenoptions.learning import q_learning
-from eigenoptions.mdp import MDP, maze
-from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
+from eigenoptions.spectra import Spectrum, spectrum
 
 Job = Mapping[str, Any]
 PRIMITIVE = {"method": "primitive"}
+# Bases of a repeated eigenvalue, by the degrees they are turned; on a square grid that of the library is diagonal.
+BASES = {"as reported": 0, "turned by 45 degrees": 45, "turned by 90 degrees": 90}
+# Eigenvalues of these mazes that differ by less are one repeated eigenvalue.
+REPEATED = 1e-9
 
 
 def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
@@ -72,10 +79,14 @@ def _eigenoptions(
     *,
     ties: Sequence[int] | None = None,
     absolute: float | None = None,
+    turn: float = 0.0,
     gamma: float = 0.9,
     **how: Any,
 ) -> OptionSet:
-    purposes = eigenpurposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
+    if turn:
+        sp = rebased(spectrum(graph(mdp), coords=mdp.coords), turn)
+        return solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)[:n]
+    purposes = first_purposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
     if absolute is not None:
         one = [solve(mdp, p, gamma, tol=_relative(p, absolute)) for p in purposes]
         return sum(one[1:], one[0])
@@ -95,6 +106,25 @@ def _eigenoptions(
     )
 
 
+def rebased(sp: Spectrum, degrees: float) -> Spectrum:
+    """The same spectrum in another basis: consecutive vectors of a repeated eigenvalue are turned in their plane.
+
+    Any angle is as right as any other; 45 and 90 degrees are those at which a square grid looks different.
+
+    >>> sp = spectrum(graph(maze("open-room")), k=3)
+    >>> rebased(sp, 90).vectors[:, 1].round(9).tolist() == sp.vectors[:, 2].round(9).tolist()
+    True
+    """
+    vectors, i = np.array(sp.vectors), 0
+    c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    while i < len(sp.values) - 1:
+        repeated = abs(sp.values[i + 1] - sp.values[i]) < REPEATED
+        if repeated:
+            vectors[:, i : i + 2] = vectors[:, i : i + 2] @ np.array([[c, -s], [s, c]])
+        i += 1 + repeated
+    return replace(sp, vectors=vectors)
+
+
 def _relative(purpose: Purpose, absolute: float) -> float:
     """Tolerance relative to the largest entry, from one for vectors of length 1."""
     e = purpose.direction
@@ -106,7 +136,7 @@ def diffuse(job: Job) -> list[float]:
     mdp = maze(job["maze"])
     options = skills(mdp, job["options"])
     assert options is not None
-    return [float(x) for x in diffusion_curve(mdp, options)]
+    return [float(x) for x in diffusion_curve(mdp, options, option_chance=job.get("option_chance"))]
 
 
 def reach(job: Job) -> NDArray[np.float64]:
@@ -127,6 +157,8 @@ def learn(job: Job) -> NDArray[np.uint8]:
         rng=np.random.SeedSequence(job["seed"], spawn_key=tuple(job["key"])),
         start=job.get("start"),
         goal=job.get("goal"),
+        option_chance=job.get("option_chance"),
+        follow=job.get("follow", True),
     )
     return np.stack([record.returns, record.learning_returns]).astype(np.uint8)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.limits import OFTEN
+from eigenoptions.experiments.limits import DENSE, FEW, OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
-from eigenoptions.experiments.tables import distinct, where
-from eigenoptions.mdp import graph, maze
-from eigenoptions.options import eigenpurposes
+from eigenoptions.experiments.tables import Row, distinct, where
+from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 
@@ -30,13 +31,16 @@ SETTINGS: dict[str, Settings] = {
         "eigenvectors": 8,
     },
 }
+# Differences of eigenvector entries below this are rounding errors.
+ROUNDING = 1e-9
 # The paper's Laplacian and discount, which the figure shows.
 PICTURED = ("normalized", 0.9)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    facts: list[Row] = []
     for name in settings["mazes"]:
         mdp = maze(name)
         for operator in settings["operators"]:
@@ -44,7 +48,36 @@ def run(settings: Settings, pmap: Pmap) -> Results:
             for gamma in settings["gammas"]:
                 options = solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)
                 rows += [{"domain": name, "gamma": gamma, **row} for row in option_rows(options, operator)]
-    return {"options": rows}
+                facts.append(
+                    {"domain": name, "operator": operator, "gamma": gamma, **_facts(mdp, sp.vectors, options)}
+                )
+    return {"options": rows, "facts": facts}
+
+
+def _facts(mdp: MDP, vectors: NDArray[np.float64], options: OptionSet) -> Row:
+    """How dense the rewards are, where options stop, and how many may start in a state.
+
+    A stop is a local maximum if no move leads to a higher value; differences below ROUNDING are rounding.
+    """
+    assert mdp.successors is not None
+    there = mdp.successors
+    moved = there != np.arange(mdp.n_states)[:, None]
+    signed = np.stack([sign * e for e in vectors.T for sign in (1.0, -1.0)])
+    rise = signed[:, there] - signed[:, :, None]
+    varied = np.ptp(signed, axis=1) > ROUNDING
+    dense = (np.abs(rise) > ROUNDING)[:, moved].mean(axis=1)
+    peak = (rise <= ROUNDING).all(axis=2)
+    stops = options.termination
+    top = signed >= signed.max(axis=1, keepdims=True) - ROUNDING
+    return {
+        "dense": float(np.median(dense[varied])),
+        "stops": int(stops[varied].sum()),
+        "stops_at_maxima": int((stops & peak)[varied].sum()),
+        "options": int(varied.sum()),
+        "stop_at_the_highest": int((stops & top)[varied].any(axis=1).sum()),
+        "fewest_in_a_state": int((~stops).sum(axis=0).min()),
+        "fewest_of_few": int((~stops[:FEW]).sum(axis=0).min()),
+    }
 
 
 def figure(results: Results) -> Any:
@@ -54,7 +87,9 @@ def figure(results: Results) -> Any:
         length = np.array(_pictured(results, name)).reshape(-1, 2).mean(axis=1)
         at = np.arange(len(length)) + 1
         panels.append(
-            plots.curve_panel(at, {"": length}, name, xlabel="eigenvector", ylabel="mean length (steps)")
+            plots.point_panel(
+                {"": np.stack([at, length], axis=1)}, name, xlabel="eigenvector", ylabel="mean length (steps)"
+            )
         )
     return plots.figure(panels, width=plots.PAGE)
 
@@ -82,8 +117,12 @@ def claims(results: Results) -> list[Claim]:
             verdict(fewest >= 1, endless == 0),
             f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
             f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. An "
-            "option can run forever if from some state it may miss all of its terminating states.",
+            "option can run forever if from some state it may miss all of its terminating states. Other finite "
+            "MDPs are "
+            "under Appendix A.",
+            "theorem-3.1",
         ),
+        *_about_rewards(results),
         Claim(
             "Eigenoptions operate at different frequencies, with the length of a trajectory until "
             "termination varying.",
@@ -92,6 +131,7 @@ def claims(results: Results) -> list[Claim]:
             verdict(*(longest[name] >= 2 * shortest[name] for name in domains)),
             "Mean length of each option over the states where it may start (normalized Laplacian, discount "
             "0.9). It counts as varying when the longest is at least twice the shortest.",
+            "frequencies",
         ),
         Claim(
             "Eigenoptions are often defined in the whole state space, allowing sequencing.",
@@ -105,6 +145,75 @@ def claims(results: Results) -> list[Claim]:
             f"The median option must be able to start in at least {OFTEN:.0%} of the states, in each domain "
             "(normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze "
             "is already below.",
+            "whole-state-space",
+        ),
+    ]
+
+
+def _about_rewards(results: Results) -> list[Claim]:
+    facts = results["facts"]
+    shown = where(facts, operator=PICTURED[0], gamma=PICTURED[1])
+    gammas = sorted({r["gamma"] for r in facts})
+    length = {
+        row["domain"]: [
+            float(
+                np.mean([r["mean_length"] for r in where(results["options"], domain=row["domain"], gamma=g)])
+            )
+            for g in gammas
+        ]
+        for row in shown
+    }
+    stops, peaks = sum(r["stops"] for r in facts), sum(r["stops_at_maxima"] for r in facts)
+    many, top = sum(r["options"] for r in facts), sum(r["stop_at_the_highest"] for r in facts)
+    return [
+        Claim(
+            "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local "
+            "maximum "
+            "when the discount is below 1.",
+            "3",
+            f"{peaks:,} of {stops:,} terminating states are local maxima; {top:,} of {many:,} options stop at the "
+            "largest "
+            "value",
+            verdict(peaks == stops, top == many),
+            "All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour of larger "
+            "value, "
+            "and the state of the largest value is one of them.",
+            "stops-at-maxima",
+        ),
+        Claim(
+            "This reward function tends to be dense.",
+            "3",
+            "rewards that are not zero, median option: "
+            + ", ".join(f"{r['domain']} {r['dense']:.0%}" for r in shown),
+            verdict(*(r["dense"] >= DENSE for r in shown)),
+            f"Share of the moves that change the state (normalized Laplacian); at least {DENSE:.0%} in each domain.",
+            "dense-reward",
+        ),
+        Claim(
+            "The discount rate impacts the timescale the option encodes.",
+            "3",
+            "; ".join(
+                f"{name}: {x[0]:.1f} steps with {gammas[0]:g}, {x[-1]:.1f} with {gammas[-1]:g}"
+                for name, x in length.items()
+            ),
+            verdict(*(x[-1] > 1.1 * x[0] for x in length.values())),
+            "Mean length of all options; it must grow by more than a tenth from the smallest to the largest "
+            "discount, in "
+            "each domain.",
+            "discount-timescale",
+        ),
+        Claim(
+            "Because our options are defined across the whole state space, multiple options are available in every "
+            "state.",
+            "1",
+            "fewest options in any state: "
+            + ", ".join(
+                f"{r['domain']} {r['fewest_in_a_state']} ({r['fewest_of_few']} of the first {FEW})"
+                for r in shown
+            ),
+            verdict(*(r["fewest_in_a_state"] > 1 for r in shown), *(r["fewest_of_few"] > 1 for r in shown)),
+            f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
+            "multiple-options",
         ),
     ]
 

@@ -1,0 +1,293 @@
+"""Section 5.1: options from sampled transitions, by the singular vectors of the incidence matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from eigenoptions import plots
+from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
+from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.options import OptionSet, eigenpurposes
+from eigenoptions.options.solver import solve
+from eigenoptions.spectra import laplacian, spectrum
+
+SETTINGS: dict[str, Settings] = {
+    "paper": {
+        "mazes": ["open-room", "i-maze", "four-rooms"],
+        "steps": [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600],
+        "walks": 10,
+        "options": 16,
+        "gamma": 0.9,
+        "seed": 2017,
+    },
+}
+SETTINGS["quick"] = {
+    **SETTINGS["paper"],
+    "mazes": ["i-maze"],
+    "steps": [50, 500, 20000],
+    "walks": 2,
+    "options": 4,
+}
+# Largest entry of a residual that is rounding.
+ROUNDING = 1e-9
+
+
+def run(settings: Settings, pmap: Pmap) -> Results:
+    """T of all transitions against the Laplacian; and options after so many steps of a random walk."""
+    exact, sampled = [], []
+    for number, name in enumerate(settings["mazes"]):
+        mdp = maze(name)
+        options = _options(mdp, incidence(mdp), settings)
+        exact.append({"domain": name, **_compared(mdp, options, settings)})
+        for walk in range(settings["walks"]):
+            rng = np.random.default_rng([settings["seed"], number, walk])
+            path = _random_walk(mdp, max(settings["steps"]), rng)
+            for steps in settings["steps"]:
+                row = {"domain": name, "walk": walk, "steps": steps}
+                sampled.append(row | _found(mdp, options, path[: steps + 1], settings))
+    return {"exact": exact, "sampled": sampled}
+
+
+def incidence(mdp: MDP, path: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """T: one row phi(s') - phi(s) per different transition that changes the state, of a path or of the whole MDP."""
+    assert mdp.successors is not None
+    if path is None:
+        start = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
+        pairs = np.stack([start, mdp.successors.ravel()], axis=1)
+    else:
+        pairs = np.stack([path[:-1], path[1:]], axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    T = np.zeros((len(pairs), mdp.n_states))
+    rows = np.arange(len(pairs))
+    T[rows, pairs[:, 1]] += 1.0
+    T[rows, pairs[:, 0]] -= 1.0
+    return T
+
+
+def _options(mdp: MDP, T: NDArray[np.float64], settings: Settings) -> OptionSet:
+    """Options of the smallest singular values of T, in the library's basis of repeated ones.
+
+    T'T / 2 is the Laplacian of the graph of the sampled moves, so its graph is read off T'T.
+    """
+    gram = T.T @ T
+    weights = np.where(np.eye(len(gram)) > 0, 0.0, -gram / 2)
+    sp = spectrum(_sparse(weights), operator="combinatorial", coords=mdp.coords)
+    return solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: settings["options"] + 2]
+
+
+def _sparse(weights: NDArray[np.float64]) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array(weights)
+
+
+def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
+    T, W = incidence(mdp), graph(mdp)
+    L = laplacian(W, "combinatorial").toarray()
+    _, sigma, Vt = np.linalg.svd(T, full_matrices=True)
+    values = np.zeros(mdp.n_states)
+    values[: len(sigma)] = sigma**2 / 2
+    sp = spectrum(W, operator="combinatorial", coords=mdp.coords)
+    own = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: len(options)]
+    undirected = len(
+        np.unique(np.sort(np.stack([T.argmin(axis=1), T.argmax(axis=1)], axis=1), axis=1), axis=0)
+    )
+    return {
+        "states": mdp.n_states,
+        "transitions": len(T),
+        "undirected": undirected,
+        "lemma_error": float(np.abs(T.T @ T - 2 * L).max()),
+        "residual": float(np.abs(L @ Vt.T - Vt.T * values).max()),
+        "options": len(own),
+        "same_options": int((own.policy == options.policy).all(axis=1).sum()),
+        "repeated": int((np.diff(sp.values) < 1e-9).sum()),
+    }
+
+
+def _random_walk(mdp: MDP, steps: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    assert mdp.successors is not None
+    assert mdp.start is not None
+    actions = rng.integers(mdp.n_actions, size=steps)
+    path = np.empty(steps + 1, dtype=np.int64)
+    path[0] = mdp.start
+    for t, a in enumerate(actions.tolist()):
+        path[t + 1] = mdp.successors[path[t], a]
+    return path
+
+
+def _found(mdp: MDP, exact: OptionSet, path: NDArray[np.int64], settings: Settings) -> Row:
+    """Share of the transitions seen, and of the policy entries that equal those of the exact options."""
+    T = incidence(mdp, path)
+    seen = len(T) / len(incidence(mdp))
+    pieces = connected_components(_sparse(T.T @ T), directed=False)[0]
+    if pieces == 1:
+        own = _options(mdp, T, settings)
+        same = (own.policy[2:] == exact.policy[2:]).mean()
+    else:
+        # States that were never seen have no value yet: no option is discovered there.
+        here = np.unique(path)
+        inside = MDP(_inner(mdp, here), coords=None if mdp.coords is None else mdp.coords[here])
+        most = min(settings["options"], 2 * (len(here) - 1))
+        own = _options(inside, T[:, here], {**settings, "options": most})
+        same = (own.policy[2 : most + 2] == exact.policy[2 : most + 2][:, here]).sum() / exact.policy[2:].size
+    return {"transitions_seen": float(seen), "same_policy": float(same)}
+
+
+def _inner(mdp: MDP, here: NDArray[np.int64]) -> Any:
+    """Moves among some states; those that leave them stay where they are."""
+    assert mdp.successors is not None
+    number = np.full(mdp.n_states, -1)
+    number[here] = np.arange(len(here))
+    to = number[mdp.successors[here]]
+    to = np.where(to < 0, np.arange(len(here))[:, None], to)
+    table = np.zeros((to.size, len(here)))
+    table[np.arange(to.size), to.ravel()] = 1.0
+    return _sparse(table)
+
+
+def figure(results: Results) -> Any:
+    """Share of transitions seen, and of option policies that are the exact ones, against the steps of a walk."""
+    panels: list[plots.Panel] = []
+    for name in distinct(results["sampled"], "domain"):
+        rows = where(results["sampled"], domain=name)
+        steps = distinct(rows, "steps")
+        walks = range(len(distinct(rows, "walk")))
+        shares = {
+            words: [column(where(rows, walk=i), key) for i in walks]
+            for words, key in (("eigenoptions", "same_policy"), ("transitions seen", "transitions_seen"))
+        }
+        panels.append(
+            plots.curve_panel(
+                range(len(steps)),
+                shares,
+                name,
+                xlabel="steps of a random walk",
+                ylabel="" if panels else "share",
+                ticks=[f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps],
+                limits=(-0.02, 1.04),
+                legend=not panels,
+            )
+        )
+    return plots.figure(panels, width=plots.PAGE)
+
+
+def claims(results: Results) -> list[Claim]:
+    """Lemma 5.1, Theorem 5.1, the same options, and what samples lead to."""
+    rows = results["exact"]
+    facts = [
+        {
+            "domain": r["domain"],
+            "states": r["states"],
+            "transitions": r["transitions"],
+            "pairs of states": r["undirected"],
+            "largest |T'T - 2L|": f"{r['lemma_error']:.0e}",
+            "residual of V": f"{r['residual']:.0e}",
+            "same options": f"{r['same_options']} of {r['options']}",
+        }
+        for r in rows
+    ]
+    last = max(r["steps"] for r in results["sampled"])
+    final = where(results["sampled"], steps=last)
+    whole = [r for r in results["sampled"] if r["transitions_seen"] == 1]
+    (sparse,) = where(rows, domain="i-maze")
+    return [
+        Claim(
+            "Lemma 5.1: in the tabular case, if all transitions in the MDP have been sampled once, T'T = 2L.",
+            "Lemma 5.1",
+            f"largest difference {max(r['lemma_error'] for r in rows):g} in {len(rows)} domains",
+            verdict(*(r["lemma_error"] == 0 for r in rows)),
+            "Each ordered pair of neighbouring states is one transition, and moves into walls add nothing. With each "
+            "unordered pair once it would be L.",
+            "lemma-5.1",
+            rows=facts,
+        ),
+        Claim(
+            "Theorem 5.1: if all transitions have been sampled once, the orthonormal eigenvectors of L are the right "
+            "singular vectors of T.",
+            "Theorem 5.1",
+            f"largest residual of a singular vector {max(r['residual'] for r in rows):.0e}",
+            verdict(*(r["residual"] < ROUNDING for r in rows)),
+            "L v must equal half the squared singular value times v, for NumPy's singular vectors. (The theorem's "
+            "text says "
+            "columns of the transpose of V; its proof, and this test, take the columns of V.)",
+            "theorem-5.1",
+        ),
+        Claim(
+            "If all transitions are sampled once, this algorithm discovers the same options we obtain with the "
+            "combinatorial Laplacian.",
+            "5.1",
+            "; ".join(f"{r['domain']}: {r['same_options']} of {r['options']} options" for r in rows),
+            verdict(*(r["same_options"] == r["options"] for r in rows)),
+            "Policies must be equal in every state, eigenvalue zero counted. For a repeated eigenvalue (the open "
+            "room has "
+            f"{max(r['repeated'] for r in rows)}) both sides need the same rule to choose a basis, which is used here.",
+            "same-options",
+        ),
+        Claim(
+            "Our sample-based approach asymptotically discovers eigenoptions.",
+            "5",
+            f"after {last:,} steps of a random walk {np.mean([r['same_policy'] for r in final]):.0%} of the policy "
+            "entries "
+            f"are those of the exact options; all of them in {sum(r['same_policy'] == 1 for r in whole)} of "
+            f"{len(whole)} "
+            "cases in which every transition has been seen",
+            verdict(bool(whole) and all(r["same_policy"] == 1 for r in whole)) if whole else verdict(None),
+            "Options of the smallest singular values of the transitions seen so far, state by state against those "
+            "of all "
+            "transitions. They must be equal once all have been seen; not decided if no walk has seen all.",
+            "asymptotic",
+        ),
+        Claim(
+            "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is preferred "
+            "since it "
+            "has fewer transitions than states.",
+            "5.1",
+            f"the I-Maze has {sparse['transitions']} transitions, {sparse['undirected']} without direction, and "
+            f"{sparse['states']} states",
+            verdict(sparse["undirected"] < sparse["states"], sparse["transitions"] < sparse["states"]),
+            "Two tests: fewer unordered pairs than states, and fewer transitions. Lemma 5.1 needs both directions of a "
+            "pair, so its T has more rows than the MDP has states.",
+            "fewer-transitions",
+        ),
+    ]
+
+
+def notes(results: Results) -> list[Note]:
+    """How soon options are right."""
+    rows = []
+    for name in distinct(results["sampled"], "domain"):
+        of = where(results["sampled"], domain=name)
+        rows.append(
+            {"share of exact policy entries": name}
+            | {
+                f"{s:,}": f"{column(where(of, steps=s), 'same_policy').mean():.0%}"
+                for s in distinct(of, "steps")
+            }
+        )
+    text = (
+        "A few missing transitions change many policies: eigenvectors are global. The mean over walks, by the "
+        "number of "
+        "steps; the library's incremental discovery and its use are in the documentation."
+    )
+    return [(text, rows)]
+
+
+EXPERIMENT = Experiment(
+    "incidence",
+    "Section 5.1: options from samples",
+    "5.1",
+    "The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it has no "
+    "figure. "
+    "This one shows how soon a random walk finds the options.",
+    SETTINGS,
+    run,
+    figure,
+    claims,
+    notes,
+    order=130,
+)

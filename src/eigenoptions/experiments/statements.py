@@ -1,0 +1,76 @@
+"""The paper's sentences, in order, each with the claims that judge it or why it cannot be checked.
+
+They are data: ``statements.toml``. A sentence that makes a checkable statement is quoted; runs of sentences that make
+none are summarised, with their number, so that the numbers of sentences per section add up to those of the paper.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of the paper, or several.
+
+    Attributes
+    ----------
+    section, text
+        Where it stands, and its words; for sentences without a checkable statement what they are about.
+    claims, why
+        Names of the claims that judge it (see `Claim.id`), or why it cannot be checked.
+    sentences
+        How many sentences it stands for.
+
+    Examples
+    --------
+    >>> Statement("3", "We define ...", why="a definition").sentences
+    1
+    """
+
+    section: str
+    text: str
+    claims: tuple[str, ...] = ()
+    why: str = ""
+    sentences: int = 1
+
+
+@cache
+def statements() -> tuple[Statement, ...]:
+    """All sentences of the paper, in order.
+
+    >>> statements()[0].section
+    'Abstract'
+    """
+    found = []
+    for section in _read()["section"]:
+        for row in section["statement"]:
+            found.append(Statement(section["name"], **{**row, "claims": tuple(row.get("claims", ()))}))
+    return tuple(found)
+
+
+def sentences_of_the_paper() -> dict[str, int]:
+    """Number of sentences in each section of the paper.
+
+    >>> sentences_of_the_paper()["Abstract"]
+    8
+    """
+    return {section["name"]: section["sentences"] for section in _read()["section"]}
+
+
+def claim_order() -> list[str]:
+    """Names of the claims in the order in which the paper first makes their statements.
+
+    >>> claim_order()[:2]
+    ['outperform-primitive', 'frequencies']
+    """
+    return list(dict.fromkeys(name for s in statements() for name in s.claims))
+
+
+def _read() -> dict[str, Any]:
+    text = (files("eigenoptions.experiments") / "statements.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
