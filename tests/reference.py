@@ -27,10 +27,25 @@ def mix(z):
     return z ^ (z >> 31)
 
 
-def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, explore, seed, chance=None):
+def learn(
+    mdp,
+    policy,
+    method,
+    *,
+    episodes,
+    max_steps,
+    alpha,
+    gamma,
+    epsilon,
+    explore,
+    seed,
+    chance=None,
+    follow=True,
+):
     """One run of a learner with lists and loops; returns, learning returns, steps, evaluation steps, values.
 
-    A choice is a number: primitive action c < A, else option c - A.
+    A choice is a number: primitive action c < A, else option c - A. Without `follow`, an option's first action is taken
+    twice.
     """
     S, A = mdp.n_states, mdp.n_actions
     policy = [[int(a) for a in row] for row in policy]
@@ -86,12 +101,17 @@ def learn(mdp, policy, method, *, episodes, max_steps, alpha, gamma, epsilon, ex
         return greedy(s, explore) if over_options else random_choice(s, next(numbers))
 
     def episode(choose, learning):
-        s, taken, c = mdp.start, 0, 0
+        s, taken, c, again = mdp.start, 0, 0, False
         while taken < max_steps and s != mdp.goal:
-            if taken == 0 or not goes_on(c, s):
+            if again:
+                again = False
+            elif taken == 0 or not follow or not goes_on(c, s):
                 c = choose(s)
                 origin, gain, discount = s, 0.0, 1.0
-            a = action(c, s)
+                a = action(c, s)
+                again = not follow and c >= A
+            else:
+                a = action(c, s)
             t = step(s, a)
             taken += 1
             reward = 1.0 if t == mdp.goal else 0.0

@@ -225,13 +225,15 @@ def assert_like_twin(learner, mdp, options, *, seed=0, runs=2, **rates):
     rates = {"episodes": 30, "max_steps": 20, "alpha": 0.3, "gamma": 0.9, "epsilon": 0.2} | rates
     explore = rates.pop("explore", 1.0)
     chance = rates.pop("option_chance", None)
-    more = {} if method == "q_learning" else {"explore": explore}
+    follow = rates.pop("follow", True)
+    more = {"follow": follow} if method == "q_learning" else {"explore": explore}
     record = learner(mdp, options, runs=runs, rng=seed, option_chance=chance, **rates, **more)
     policy = np.empty((0, mdp.n_states), dtype=int) if options is None else options.policy
     children = np.random.SeedSequence(seed).spawn(runs)
     for i, child in enumerate(children):
         first = child.generate_state(1, np.uint64)[0]
-        twin = reference.learn(mdp, policy, method, seed=first, explore=explore, chance=chance, **rates)
+        given = {"explore": explore, "chance": chance, "follow": follow, **rates}
+        twin = reference.learn(mdp, policy, method, seed=first, **given)
         mine = (record.returns, record.learning_returns, record.steps, record.evaluation_steps, record.q)
         for a, b in zip(mine, twin, strict=True):
             np.testing.assert_array_equal(a[i], b)
@@ -247,6 +249,22 @@ def test_kernel_is_its_twin_on_a_maze(learner, explore, world):
     assert_like_twin(learner, mdp, options, explore=explore, epsilon=0.01)
     for chance in (0.0, 0.1, 1.0):
         assert_like_twin(learner, mdp, options, explore=explore, option_chance=chance)
+
+
+@pytest.mark.parametrize("world", [lambda m: m, slippery])
+def test_options_that_last_two_steps(world):
+    """The learner of the program published with the paper: an option's first action twice, then a new choice."""
+    mdp = world(eo.maze(TWO_ROOMS))
+    options = eo.discover(mdp, n_options=6)
+    for chance in (None, 0.5):
+        assert_like_twin(q_learning, mdp, options, follow=False, option_chance=chance)
+    record = q_learning(mdp, options, runs=2, episodes=5, follow=False)
+    assert record.settings["follow"] is False
+    assert (record.returns != q_learning(mdp, options, runs=2, episodes=5).returns).any()
+    with pytest.raises(ValueError, match="follow must be True or False, got 1"):
+        q_learning(mdp, options, runs=1, episodes=1, follow=1)
+    with pytest.raises(TypeError, match="smdp_q_learning has no setting 'follow'"):
+        smdp_q_learning(mdp, options, runs=1, episodes=1, follow=False)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

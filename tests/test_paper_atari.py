@@ -254,11 +254,11 @@ def made_up(table, game="Breakout", regions=None):
 
 def test_verdicts_follow_from_what_is_in_the_table(rng):
     said = {}
-    for name, given in (("good", {"own": 0.8, "shift": 0.3}), ("none", {"own": 0.0})):
+    for name, given in (("good", {"own": 0.8, "shift": 0.3}), ("bad", {"own": 0.0, "shift": -0.3})):
         intent, ours = claims(made_up(options(rng, **given)))
         said[name] = intent.verdict, ours.verdict
         assert ours.section == "ours"
-    assert said == {"good": ("holds", "holds"), "none": ("does not hold", "does not hold")}
+    assert said == {"good": ("holds", "holds"), "bad": ("does not hold", "does not hold")}
 
 
 def test_one_collection_shows_what_is_there_and_refutes_nothing(rng):

@@ -147,7 +147,7 @@ def section(
 ) -> str:
     """One experiment: `lead` HTML or its figure, links to its claims, and folded analysis with `more` HTML.
 
-    `data` is the prefix of its tables. With a lead, the figure is part of the folded analysis.
+    `data` is the prefix of its tables. With a lead, and beyond the paper, the figure is part of the folded analysis.
     """
     e = outcome.experiment
     begin = f"data/{e.name}-" if data is None else data
@@ -159,7 +159,8 @@ def section(
         for k, v in outcome.settings.items()
     )
     own = _picture(e.figure(outcome.results), e.name, e.title)
-    folded = (own if lead else "") + more
+    shown = lead or ("" if e.ours else own)
+    folded = ("" if shown == own else own) + more
     if e.closer is not None:
         folded += _picture(e.closer(outcome.results), f"{e.name}-closer", f"{e.title}, further analysis")
     folded += "".join(map(_note, e.notes(outcome.results)))
@@ -171,11 +172,15 @@ def section(
         for c in claims
         if c.id
     )
-    fold = f"<details><summary>Our own analysis</summary>{folded}</details>\n" if folded else ""
+    fold = (
+        f"<details><summary>{'Figure and numbers' if e.ours else 'Our own analysis'}</summary>{folded}</details>\n"
+        if folded
+        else ""
+    )
     return f"""<section id="{e.name}">
 <h2>{escape(e.title)}</h2>
 <p><b>{escape(said)}</b> {escape(e.shows)}</p>
-{lead or own}
+{shown}
 {f'<p class="chips">Claims: {chips}</p>' if chips else ""}{fold}<details><summary>Settings, data and time</summary>
 <dl>{given}
 <div><dt>computed</dt><dd>{escape(_where(outcome))}</dd></div>
@@ -203,7 +208,7 @@ def inline(svg: str, prefix: str, label: str) -> str:
     width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
     head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
     # As wide as the page allows, but never too small to read.
-    size = f"width:{1.75 * width:.0f}px;min-width:{1.1 * width:.0f}px"
+    size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
 
 

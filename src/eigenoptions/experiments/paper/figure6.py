@@ -77,9 +77,9 @@ def figure(results: Results) -> Any:
             plots.curve_panel(
                 column(rows, "options"),
                 {kind if ours else "bottleneck options": y},
-                name if ours else f"{name}, bottleneck options",
+                name if ours else "bottleneck options",
                 xlabel="options",
-                ylabel="" if len(panels) % 2 else "diffusion time",
+                ylabel="" if panels else "diffusion time",
                 log=ours,
                 threads=_bases(results, len(y)) if ours and name == SQUARE else None,
                 levels={"primitive actions": y[0]},
@@ -87,7 +87,7 @@ def figure(results: Results) -> Any:
                 limits=None if ours else (0, 1.1 * y.max()),
             )
         )
-    return plots.figure(panels, columns=2, width=plots.PAGE)
+    return plots.figure(panels, columns=len(panels), width=1.3 * plots.PAGE)
 
 
 def claims(results: Results) -> list[Claim]:
