@@ -355,7 +355,7 @@ def test_reproduce_writes_a_report(capsys, tmp_path):
     code, out, err = run(capsys, *args)
     assert (code, err) == (0, "")
     assert out.splitlines()[-1] == f"report: {folder / 'index.html'}"
-    assert out.splitlines()[-2].startswith("3 claims: 3 hold, 0 hold partly, 0 do not hold; ")
+    assert out.splitlines()[-2].startswith("3 claims: 3 hold; ")
     assert (folder / "index.html").is_file()
     found = json.loads(run(capsys, *args, "--json")[1])
     assert {c["experiment"] for c in found["claims"]} == {"figure1", "figure4"}

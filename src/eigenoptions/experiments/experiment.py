@@ -150,11 +150,9 @@ def counted(claims: Sequence[Claim]) -> str:
     """How many claims have each verdict, in words.
 
     >>> counted([Claim("a", "1", "b", "holds", "c"), Claim("d", "1", "e", "partly", "f")])
-    '1 holds, 1 holds partly, 0 do not hold'
+    '1 holds, 1 holds partly'
     """
     words = {HOLDS: "holds", PARTLY: "holds partly", FAILS: "does not hold", UNDECIDED: "is not decided"}
     many = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "are not decided"}
     counts = {v: sum(c.verdict == v for c in claims) for v in VERDICTS}
-    return ", ".join(
-        f"{n} {words[v] if n == 1 else many[v]}" for v, n in counts.items() if n or v != UNDECIDED
-    )
+    return ", ".join(f"{n} {words[v] if n == 1 else many[v]}" for v, n in counts.items() if n) or "none"
