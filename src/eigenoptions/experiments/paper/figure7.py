@@ -70,6 +70,8 @@ def _in_bases(settings: Settings, scenarios: list[Any], keys: list[Any], pmap: P
         for key, at in zip(keys, scenarios, strict=True)
         if key["domain"] == SQUARE and key["options"]
     ]
+    if not wanted:
+        return []
     runs, block, seed = settings["runs"], settings["block"], settings["seed"] + 1
     found = learn_all(pmap, [at for _, at in wanted], runs, block, seed)
     return [

@@ -178,7 +178,10 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """Lemma 5.1, Theorem 5.1, the same options, and what samples lead to."""
-    rows = results["exact"]
+    return [*_about_all_transitions(results["exact"]), *_about_samples(results)]
+
+
+def _about_all_transitions(rows: list[Row]) -> list[Claim]:
     facts = [
         {
             "domain": r["domain"],
@@ -191,10 +194,6 @@ def claims(results: Results) -> list[Claim]:
         }
         for r in rows
     ]
-    last = max(r["steps"] for r in results["sampled"])
-    final = where(results["sampled"], steps=last)
-    whole = [r for r in results["sampled"] if r["transitions_seen"] == 1]
-    (sparse,) = where(rows, domain="i-maze")
     return [
         Claim(
             "Lemma 5.1: in the tabular case, if all transitions in the MDP have been sampled once, T'T = 2L.",
@@ -228,6 +227,15 @@ def claims(results: Results) -> list[Claim]:
             f"{max(r['repeated'] for r in rows)}) both sides need the same rule to choose a basis, which is used here.",
             "same-options",
         ),
+    ]
+
+
+def _about_samples(results: Results) -> list[Claim]:
+    last = max(r["steps"] for r in results["sampled"])
+    final = where(results["sampled"], steps=last)
+    whole = [r for r in results["sampled"] if r["transitions_seen"] == 1]
+    (sparse,) = where(results["exact"], domain="i-maze")
+    return [
         Claim(
             "Our sample-based approach asymptotically discovers eigenoptions.",
             "5",

@@ -294,12 +294,6 @@ def _about_fewer(results: Results) -> list[Claim]:
         for m, at in near.items()
         if min(at.sum(), (~at).sum()) >= min(MIN_SETS, len(at) // 3)
     }
-    learned = distinct(where(results["runs"], kind="random"), "options")
-    lost = {
-        m: float(np.mean(column(where(results["runs"], kind="random", options=m), "late_return") == 0))
-        for m in learned
-    }
-    bare = np.mean(column(where(results["runs"], kind="primitive"), "late_return") == 0)
     return [
         Claim(
             "When fewer options are used, the variance across individual runs is even larger.",
@@ -334,16 +328,26 @@ def _about_fewer(results: Results) -> list[Claim]:
                 for m in fewer
             ],
         ),
-        Claim(
-            "In some runs the agent never even learns to reach the goal.",
-            "Appendix D",
-            "runs that do not reach it: " + "; ".join(f"{x:.0%} with {m} options" for m, x in lost.items()),
-            verdict(any(x > 0 for x in lost.values())),
-            "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With "
-            f"primitive actions that is {bare:.0%}.",
-            "never-learns",
-        ),
+        _about_failures(results),
     ]
+
+
+def _about_failures(results: Results) -> Claim:
+    learned = distinct(where(results["runs"], kind="random"), "options")
+    lost = {
+        m: float(np.mean(column(where(results["runs"], kind="random", options=m), "late_return") == 0))
+        for m in learned
+    }
+    bare = np.mean(column(where(results["runs"], kind="primitive"), "late_return") == 0)
+    return Claim(
+        "In some runs the agent never even learns to reach the goal.",
+        "Appendix D",
+        "runs that do not reach it: " + "; ".join(f"{x:.0%} with {m} options" for m, x in lost.items()),
+        verdict(any(x > 0 for x in lost.values())),
+        "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With "
+        f"primitive actions that is {bare:.0%}.",
+        "never-learns",
+    )
 
 
 def notes(results: Results) -> list[Note]:

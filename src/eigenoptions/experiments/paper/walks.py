@@ -166,7 +166,7 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """What Section 4.2 says about random walks."""
-    return [*_about_options(results), *_about_doorways(results)]
+    return [*_about_options(results), *_about_time(results), *_about_doorways(results)]
 
 
 def _about_options(results: Results) -> list[Claim]:
@@ -176,20 +176,7 @@ def _about_options(results: Results) -> list[Claim]:
         name: difference(_farthest(results, name, most[name]), _farthest(results, name, 0), len(domains))
         for name in domains
     }
-    even = {
-        name: {
-            r["options"]: r["effective_states"]
-            for r in where(results["sets"], domain=name)
-            if r["kind"] != DOORS
-        }
-        for name in domains
-    }
     rank = {name: _rank(where(results["sets"], domain=name)) for name in domains}
-    counts = sorted({n for of in even.values() for n in of})
-    table = [
-        {"effective share of the states": name} | {f"{n}": f"{of[n]:.0%}" if n in of else "" for n in counts}
-        for name, of in even.items()
-    ]
     return [
         Claim(
             "Agents performing a random walk, when equipped with options, are expected to cover larger distances "
@@ -206,6 +193,37 @@ def _about_options(results: Results) -> list[Claim]:
                 for name, d in far.items()
             ],
         ),
+        Claim(
+            "A small expected number of steps implies that it is more likely that the agent will reach all states "
+            "with a "
+            "random walk.",
+            "4.2",
+            "rank correlation of diffusion time and the share of states seen in 1,000 steps: "
+            + ", ".join(f"{name} {r:+.2f}" for name, r in rank.items()),
+            verdict(*(r <= -STRONG for r in rank.values())),
+            f"Over numbers of options; at most -{STRONG:g} in each domain.",
+            "diffusion-implies-coverage",
+        ),
+    ]
+
+
+def _about_time(results: Results) -> list[Claim]:
+    domains = distinct(results["sets"], "domain")
+    most = {name: max(r["options"] for r in where(results["sets"], domain=name)) for name in domains}
+    even = {
+        name: {
+            r["options"]: r["effective_states"]
+            for r in where(results["sets"], domain=name)
+            if r["kind"] != DOORS
+        }
+        for name in domains
+    }
+    counts = sorted({n for of in even.values() for n in of})
+    table = [
+        {"effective share of the states": name} | {f"{n}": f"{of[n]:.0%}" if n in of else "" for n in counts}
+        for name, of in even.items()
+    ]
+    return [
         Claim(
             "When exploring, a uniformly random policy over options and primitive actions skews where agents spend "
             "their "
@@ -230,17 +248,6 @@ def _about_options(results: Results) -> list[Claim]:
             verdict(*(of[FEW] < of[most[name]] for name, of in even.items())),
             "The effective share of the states must be lower with few options than with many.",
             "bias-with-few",
-        ),
-        Claim(
-            "A small expected number of steps implies that it is more likely that the agent will reach all states "
-            "with a "
-            "random walk.",
-            "4.2",
-            "rank correlation of diffusion time and the share of states seen in 1,000 steps: "
-            + ", ".join(f"{name} {r:+.2f}" for name, r in rank.items()),
-            verdict(*(r <= -STRONG for r in rank.values())),
-            f"Over numbers of options; at most -{STRONG:g} in each domain.",
-            "diffusion-implies-coverage",
         ),
     ]
 
