@@ -16,8 +16,8 @@ def write_static(folder: str | Path, source: str | Path = "four-rooms") -> list[
     """Write the studio's page as static files that need no server of ours.
 
     Scripts of the page compute eigenvectors, options, diffusion times and learning in the browser, by the rules of the
-    library: for mazes of up to 500 states the policies are the same. The methods eigen, bottleneck, covering and random
-    are available there; options files and Atari results are not.
+    library but in double precision only, for mazes of up to 500 states. The methods eigen, bottleneck, covering and
+    random are available there; options files and Atari results are not.
 
     Parameters
     ----------
