@@ -41,7 +41,7 @@ def test_metadata_is_complete():
 
 
 def test_every_extra_of_users_is_tried():
-    for_developers = {"bench", "docs", "dev"}
+    for_developers = {"bench", "docs", "dev", "mutants"}
     assert set(SMOKE) - {""} == PROJECT["optional-dependencies"].keys() - for_developers
 
 
