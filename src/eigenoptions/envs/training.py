@@ -182,7 +182,10 @@ def make_task(task: Mapping[str, Any]) -> Any:
 @lru_cache(maxsize=4)
 def _numbered(name: str) -> Numbered:
     """An environment of MiniGrid without its own time limit, whose states have been numbered."""
-    return Numbered(made_env(name).unwrapped)
+    env: Any = made_env(name).unwrapped
+    # The task's own limit holds.
+    env.max_steps = ENDLESS
+    return Numbered(env)
 
 
 def train(

@@ -11,6 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eigenoptions import plots
 from eigenoptions._checks import one_of
 from eigenoptions.experiments.arena import Contest, Report
@@ -97,13 +99,16 @@ def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
 def figure(results: Results, task: str) -> Any:
     """Learning curves of a task: one panel per agent, one line per way to explore."""
     rows = where(results["curves"], task=task)
+    ways = [way for way in EXPLORATIONS if where(rows, exploration=way)]
+    steps = distinct(rows, "steps")
+    nothing = [{"mean": np.nan, "low": np.nan, "high": np.nan}] * len(steps)
     panels: list[plots.Panel] = []
     for agent in distinct(rows, "agent"):
-        lines = {way: where(rows, agent=agent, exploration=way) for way in EXPLORATIONS}
-        lines = {way: points for way, points in lines.items() if points}
+        # A way that an agent does not have is an empty line, so that colours mean the same in all panels.
+        lines = {way: where(rows, agent=agent, exploration=way) or nothing for way in ways}
         panels.append(
             plots.curve_panel(
-                column(next(iter(lines.values())), "steps"),
+                steps,
                 {way: column(points, "mean") for way, points in lines.items()},
                 agent,
                 bands={
@@ -156,7 +161,7 @@ def _section(results: Results, task: str, judged: list[Claim]) -> str:
     rows = where(results["summary"], task=task)
     ways = [way for way in EXPLORATIONS if where(rows, exploration=way)]
     lines = "".join(
-        f"<tr><td>{escape(agent)}</td>{''.join(_cell(rows, agent, way) for way in ways)}</tr>"
+        f'<tr><td style="width:9rem">{escape(agent)}</td>{"".join(_cell(rows, agent, way) for way in ways)}</tr>'
         for agent in distinct(rows, "agent")
     )
     about = TASKS[task]
