@@ -16,7 +16,7 @@ from eigenoptions.envs import OptionsWrapper, collect
 from eigenoptions.features import Fourier, OneHot, Raw, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
-from eigenoptions.options.fitted import fit
+from eigenoptions.options.fitted import _regression, fit
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.reader import load_linear_options
@@ -52,6 +52,24 @@ def test_look_ahead_is_the_exact_option_with_gamma_zero(domain: eo.MDP) -> None:
         obs, _ = env.reset(options={"start": state})
         assert ahead.choices(obs).tolist() == exact.policy[:, state].tolist()
         assert env.unwrapped.state == state, "looking ahead moves nothing"
+
+
+@pytest.mark.parametrize("shape", [(5, 30), (30, 5), (12, 12)])
+def test_regression_with_few_and_many_features(shape: tuple[int, int]) -> None:
+    """Both forms are the ridge regression of the definition."""
+    rng = np.random.default_rng(0)
+    psi, target = rng.normal(size=shape), rng.normal(size=(shape[0], 2))
+    penalty = (1e-3 + 1e-12) * (psi**2).sum() / shape[1]
+    exact = np.linalg.solve(psi.T @ psi + penalty * np.eye(shape[1]), psi.T @ target)
+    np.testing.assert_allclose(_regression(psi, 1e-3)(target), exact, rtol=1e-8, atol=1e-10)
+
+
+def test_a_large_fit_is_announced(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eigenoptions.options.fitted.ANNOUNCED_GIGABYTES", 0.0)
+    x = np.random.default_rng(0).random((40, 3))
+    batch = Transitions(x, np.arange(40) % 2, x[::-1], np.zeros(40, dtype=bool))
+    fit(batch, [Purpose(np.ones(3), "up")], Raw())
+    assert "fitting 3 features takes 0.0 GB" in caplog.text
 
 
 def test_fitted_values_on_one_hot_features_are_the_exact_policies(domain: eo.MDP) -> None:

@@ -250,6 +250,20 @@ def test_diffusion_is_what_the_library_says(method, capsys):
     assert found["settings"]["n_options"] == 3
 
 
+def test_the_chance_of_an_option(capsys):
+    mdp = eo.maze("i-maze")
+    chance = ("--option-chance", "0.1")
+    found = json.loads(run(capsys, "diffusion", "i-maze", "-n", "4", *chance, "--json")[1])
+    curve = diffusion_curve(mdp, eo.discover(mdp, 4), option_chance=0.1)
+    assert [row["diffusion_time"] for row in found["curve"]] == curve.tolist()
+    assert found["settings"]["option_chance"] == 0.1
+    assert "chance 0.1" in run(capsys, "diffusion", "i-maze", "-n", "4", *chance)[1]
+    args = ("-n", "4", "--runs", "3", "--episodes", "5")
+    found = json.loads(run(capsys, "learn", "i-maze", *args, *chance, "--json")[1])
+    record = q_learning(mdp, eo.discover(mdp, 4), runs=3, episodes=5, option_chance=0.1)
+    assert found["agents"][1]["curve"] == record.mean().tolist()
+
+
 def test_diffusion_writes_table_and_pictures(capsys, tmp_path):
     args = ("diffusion", "i-maze", "-n", "4", "--no-skip-zero", "--out", str(tmp_path / "new"))
     code, out, _ = run(capsys, *args, "--json")

@@ -11,6 +11,7 @@ from tyro.conf import arg
 
 from eigenoptions.cli.discover import Maze, plain
 from eigenoptions.cli.terminal import (
+    Chance,
     Count,
     Discount,
     Parallel,
@@ -49,7 +50,17 @@ Cell = Annotated[Optional[str], arg(metavar="ROW,COL", help_behavior_hint="")]  
 
 @dataclass(frozen=True)
 class Measured(Maze):
-    """A maze on which options are measured."""
+    """A maze on which options are measured.
+
+    Attributes
+    ----------
+    option_chance
+        Probability in [0, 1) that a decision is for an option, where one may start.
+    """
+
+    option_chance: Annotated[
+        Chance, arg(help_behavior_hint="(default: uniform over actions and options, as in the paper)")
+    ] = None
 
     def _maze(self) -> MDP:
         from eigenoptions.discovery import is_environment_id
@@ -80,6 +91,8 @@ class Measured(Maze):
             "n_options": len(options),
             "option_gamma": options.provenance["gamma"],
         }
+        if self.option_chance is not None:
+            record["option_chance"] = self.option_chance
         return {**record, "rng": self.rng, **plain(self.method_settings)}
 
 
@@ -116,7 +129,7 @@ class Diffusion(Parallel, Measured):
             options = self._discover(mdp, self.n_options, self.gamma)
             status.begin("computing diffusion times")
             with parallel.using(self.engine, workers=self.workers):
-                curve = diffusion_curve(mdp, options, progress=status.step)
+                curve = diffusion_curve(mdp, options, option_chance=self.option_chance, progress=status.step)
                 rows: list[dict[str, Any]] = [
                     {"options": n, "added": added, "diffusion_time": float(time)}
                     for n, (added, time) in enumerate(zip(("", *options.labels), curve, strict=True))
@@ -132,7 +145,8 @@ class Diffusion(Parallel, Measured):
         _print_curve(curve)
         print_files(files)
         best = int(curve.argmin())
-        print_next(f"eigenoptions learn {self.maze} -n {best or len(options)}")
+        chance = "" if self.option_chance is None else f" --option-chance {self.option_chance:g}"
+        print_next(f"eigenoptions learn {self.maze} -n {best or len(options)}{chance}")
 
     def _save(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
         from eigenoptions import plots
@@ -144,7 +158,9 @@ class Diffusion(Parallel, Measured):
         lines = {f"{self.method} options": y}
         figures = {"diffusion.svg": plots.curves(range(len(y)), lines, levels=levels, **axes)}
         if mdp.coords is not None:
-            mean = hitting_times(mdp, options).sum(axis=0) / (mdp.n_states - 1)
+            mean = hitting_times(mdp, options, option_chance=self.option_chance).sum(axis=0) / (
+                mdp.n_states - 1
+            )
             label = f"mean steps to reach, {len(options)} options"
             figures["reach.svg"] = plots.heat(mean, mdp.coords, label)
         create(folder)
@@ -239,7 +255,7 @@ class Learn(Printed, Measured):
     def _run(self, mdp: MDP, options: OptionSet | None, runs: range, episodes: int) -> LearningRecord:
         from eigenoptions.learning import q_learning
 
-        names = ("max_steps", "alpha", "gamma", "rng")
+        names = ("max_steps", "alpha", "gamma", "rng", "option_chance")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         return q_learning(mdp, options, runs=runs, episodes=episodes, **settings)
 

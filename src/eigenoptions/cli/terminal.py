@@ -40,6 +40,7 @@ def _number(kind: type, word: str, metavar: str) -> PrimitiveConstructorSpec[Any
 
 Count = Annotated[Optional[int], _number(int, "a whole number", "N")]  # noqa: UP045
 Discount = Annotated[Optional[float], _number(float, "a number", "G")]  # noqa: UP045
+Chance = Annotated[Optional[float], _number(float, "a number", "P")]  # noqa: UP045
 
 
 def named(names: Callable[[], Iterable[str]], default: str | None = None) -> Any:
@@ -286,6 +287,8 @@ def describe(name: str, states: int, settings: Mapping[str, Any]) -> str:
         parts.append(f"gamma {gamma:.6g}")
     if steps := settings.get("steps"):
         parts.append(f"{steps} sampled steps")
+    if (chance := settings.get("option_chance")) is not None:
+        parts.append(f"chance {chance:.6g}")
     return f"{name or 'map'}: {states} states; {', '.join(parts)}"
 
 

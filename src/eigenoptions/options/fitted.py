@@ -8,6 +8,7 @@ upwards; so the batch is fitted in two parts, and the smaller of the two values 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,9 @@ from eigenoptions.options.linear import LinearOptionSet, linear_options
 
 # Quantile that stands for the largest value of a potential, so that a single outlier does not raise all values.
 TOP_QUANTILE = 0.999
+# Memory of the factors from which a fit is announced in the log.
+ANNOUNCED_GIGABYTES = 1.0
+log = logging.getLogger("eigenoptions")
 
 Array = NDArray[np.float64]
 
@@ -120,6 +124,7 @@ def fit(
     psi_next = rows_of(basis or features, transitions.next_obs, psi.shape[1])
     part = np.arange(len(transitions)) % how.parts
     groups = [np.flatnonzero((part == p) & (action == a)) for p in range(how.parts) for a in range(n_actions)]
+    _announce(groups, psi.shape[1])
     regress = [_regression(psi[rows], how.ridge) for rows in groups]
     gain = (after - before).T
     ended = np.asarray(transitions.terminated, dtype=np.bool_)
@@ -163,11 +168,38 @@ def checked_actions(transitions: Transitions, n_actions: int | None) -> tuple[ND
 
 
 def _regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
-    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights."""
-    A = psi.T @ psi
+    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights.
+
+    With fewer samples than features the ``(N, N)`` system is solved, which has the same solution: ``(A'A + c)^-1 A' =
+    A' (AA' + c)^-1``.
+    """
+    few = psi.shape[0] < psi.shape[1]
+    A = psi @ psi.T if few else psi.T @ psi
     A = A.toarray() if issparse(A) else np.asarray(A, dtype=np.float64)
-    mean = np.trace(A) / len(A)
+    mean = np.trace(A) / psi.shape[1]
     # The second term gives weight 0 to features that were never seen.
     A[np.diag_indices(len(A))] += ridge * mean + 1e-12 * (mean or 1.0)
     factor = cho_factor(A, lower=True, overwrite_a=True)
-    return lambda target: np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))
+
+    def weights(target: Array) -> Array:
+        if few:
+            return np.asarray(psi.T @ cho_solve(factor, target, check_finite=False))
+        return np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))
+
+    return weights
+
+
+def _announce(groups: Sequence[NDArray[np.intp]], p: int) -> None:
+    """Log beforehand what a large regression will take: its factors are all in memory at once."""
+    sizes = [min(len(rows), p) for rows in groups]
+    gigabytes = 8e-9 * sum(n * n for n in sizes)
+    if gigabytes > ANNOUNCED_GIGABYTES:
+        # A Cholesky factor of order n takes n^3 / 3 multiplications and additions.
+        work = 2e-9 * sum(n**3 for n in sizes) / 3
+        log.warning(
+            "fitting %d features takes %.1f GB and about %.0f s at 10 GFLOP/s for the factors; fewer features or "
+            "transitions take less",
+            p,
+            gigabytes,
+            work / 10,
+        )
