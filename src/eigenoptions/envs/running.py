@@ -9,8 +9,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions._checks import whole
 from eigenoptions.envs.tables import count_actions, made_env
 from eigenoptions.options.stopping import begun
+
+# Most runs, and most steps of a run.
+MAX_COUNT = 10**9
 
 Paths = list[list[NDArray[Any]]]
 
@@ -55,6 +59,17 @@ def run_options(
     >>> [path[0].tolist() for path in paths]
     [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
     """
+    runs, max_steps = whole("runs", runs, most=MAX_COUNT), whole("max_steps", max_steps, most=MAX_COUNT)
+    warm_up, rng = whole("warm_up", warm_up, least=0, most=MAX_COUNT), whole("rng", rng, least=0)
+    wrong = (
+        [type(x).__name__ for x in options if not hasattr(x, "act")]
+        if hasattr(options, "__iter__")
+        else [options]
+    )
+    if wrong:
+        raise TypeError(
+            f"options must be an OptionSet or objects with act(obs), got {wrong[0]}: make them with discover"
+        )
     made = made_env(env)
     n_actions = count_actions(made)
     paths: Paths = [[] for _ in options]
