@@ -23,10 +23,16 @@ import eigenoptions as eo
 from eigenoptions import _kernels, files
 from eigenoptions._kernels import ours
 from eigenoptions.cli import main
+from eigenoptions.discovery.hierarchy import spanned
 from eigenoptions.experiments.store import decode
 from eigenoptions.mdp import reachable
 from eigenoptions.options.solver import lengths
 from eigenoptions.spectra.gram import load_gram
+from eigenoptions.spectra.representations import (
+    default_representation,
+    learned_successor,
+    successor_representation,
+)
 
 
 def _damaged(damage: str) -> csr_array:
@@ -574,3 +580,71 @@ def test_a_high_state_number_does_not_fill_the_memory(states):
     gram.add([*states, *range(20)], [0, *range(1, 21)])
     with pytest.raises(ValueError, match=r"the limit is .*number the states from 0"):
         gram.spectrum()
+
+
+UNCLEAR = {
+    "run_options, no options": lambda env, mdp: eo.run_options(env, None),
+    "run_options, numbers": lambda env, mdp: eo.run_options(env, [1, 2]),
+    "run_options, warm_up": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), warm_up=-1),
+    "run_options, rng": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), rng=-5),
+    "run_options, runs": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), runs=2**70),
+    "Spectrum, text": lambda env, mdp: eo.Spectrum("x", "y"),
+    "Spectrum, shapes": lambda env, mdp: eo.Spectrum([1.0, 2.0], np.eye(3)),
+    "gather, one array": lambda env, mdp: eo.gather(csc_array(np.eye(3))),
+    "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),
+    "bits of a number": lambda env, mdp: eo.atari.bits(3),
+    "options of nothing": lambda env, mdp: spanned(mdp, 3),
+    "actions of a game": lambda env, mdp: eo.envs.OptionsSpace(2**70, 1),
+}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_what_was_unclear_names_the_limit(name):
+    mdp = eo.maze("S..G")
+    with pytest.raises((ValueError, TypeError), match=r"must|a part is|got"):
+        UNCLEAR[name](eo.envs.MazeEnv(mdp), mdp)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_random_walks_are_checked_before_they_are_inverted(damage):
+    for entry in (
+        lambda P: successor_representation(P, 0.9),
+        lambda P: default_representation(P, [-1.0] * 4, 1.0),
+    ):
+        with pytest.raises(ValueError, match="not a valid sparse array"):
+            entry(_damaged(damage))
+
+
+def test_numbers_that_are_no_random_walk_are_refused():
+    for P in ([[2.0]], [[-1.0]], [[np.nan]], np.ones((2, 3)), [[1j]]):
+        with pytest.raises(ValueError, match="P must"):
+            successor_representation(np.array(P), 0.9)
+    for before, n, begin in (
+        ([0, 2], 2, None),
+        ([-1, 0], 2, None),
+        ([0.5, 1], 2, None),
+        ([0, 1], 2, np.eye(3)),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            learned_successor(before, [0, 1], n, begin=begin)
+    with pytest.raises(ValueError, match="must have one length, got 2 and 1"):
+        learned_successor([0, 1], [0], 2)
+
+
+def test_a_panic_of_the_reader_is_a_lack_of_memory(tmp_path, monkeypatch):
+    """safetensors ends in a BaseException of its own where it gets no memory; others stay what they are."""
+    path = tmp_path / "options.safetensors"
+    eo.discover("S..G", 2).save(path)
+    for module, expected in (
+        ("pyo3_runtime", MemoryError),
+        ("another", KeyboardInterrupt),
+        ("zebra", KeyboardInterrupt),
+    ):
+        kind = type("PanicException", (KeyboardInterrupt,), {"__module__": module})
+
+        def panic(*_, kind=kind, **__):
+            raise kind("no memory")
+
+        monkeypatch.setattr(files, "safe_open", panic)
+        with pytest.raises(expected):
+            files.read(path, "options", 1)

@@ -333,6 +333,20 @@ def test_dqn_explores_by_the_space_of_the_wrapper() -> None:
         assert 0.05 < share < 0.35
 
 
+def test_dqn_explores_unless_it_is_told_not_to() -> None:
+    """While it explores every choice is drawn; a greedy agent, or a deterministic choice, takes the best."""
+    agent, _ = table_agent()
+    q = np.zeros((6, 6))
+    q[:, 2] = 1.0
+    set_values(agent.q_net, q)
+    agent.exploration_rate = 1.0
+    here = np.array([2])
+    assert len({int(agent.predict(here, deterministic=False)[0][0]) for _ in range(60)}) > 1
+    assert {int(agent.predict(here, deterministic=True)[0][0]) for _ in range(9)} == {2}
+    agent.exploration_rate = 0.0
+    assert {int(agent.predict(here, deterministic=False)[0][0]) for _ in range(9)} == {2}
+
+
 @pytest.mark.parametrize("kind", [PPO, MaskablePPO])
 def test_policy_gradient_agents_begin_with_few_options(kind: Any) -> None:
     mdp, options = loop()

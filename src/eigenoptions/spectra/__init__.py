@@ -60,6 +60,9 @@ __all__ = [
 
 log = logging.getLogger("eigenoptions")
 
+# Above it products of the refinement overflow.
+MAX_DEGREE = 1e290
+
 Array = NDArray[np.float64]
 
 
@@ -153,6 +156,9 @@ class Spectrum(Frozen):
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, frozen(given))
+        if self.values.ndim != 1 or self.vectors.ndim != 2 or self.vectors.shape[1] != len(self.values):
+            shapes = f"{self.values.shape} and {self.vectors.shape}"
+            raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
         """``(d, K)`` columns scaled so that distances between rows have a meaning.
@@ -418,6 +424,10 @@ def _weights(W: Any) -> tuple[csr_array, Array]:
     degree = np.asarray(W.sum(axis=1)).ravel()
     if not (np.isfinite(degree).all() and W.data.min(initial=0.0) >= 0):
         raise ValueError("weights must be finite and not negative, and so must their sum at each state")
+    if degree.max() > MAX_DEGREE:
+        raise ValueError(
+            f"sums of weights must be at most {MAX_DEGREE:g}, got {degree.max():g}: divide the weights by it"
+        )
     difference = W - W.T
     if difference.nnz and np.abs(difference.data).max() > 1e-12 * max(W.data.max(), 1e-300):
         raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
