@@ -35,6 +35,8 @@ napoleon_attr_annotations = False  # the signature has them
 
 html_theme = "furo"
 html_title = f"eigenoptions {release}"
+# The page of the arena, as `eigenoptions arena` wrote it.
+html_extra_path = ["arena.html"]
 
 
 def annotations_as_written(

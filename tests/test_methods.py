@@ -474,7 +474,10 @@ def test_directed_and_stochastic_dynamics(name):
 def test_every_method_has_a_section_with_a_picture():
     docs = Path(__file__).parents[1] / "docs"
     text = (docs / "methods.md").read_text(encoding="utf-8")
+    arena = (docs / "arena.html").read_text(encoding="utf-8")
+    assert len(arena) < 1_500_000
     for name in eo.methods():
+        assert f'<article id="{name}">' in arena
         assert f"({name})=\n## `{name}`" in text
         assert f"images/methods/{name}.svg" in text
         assert (docs / "images" / "methods" / f"{name}.svg").read_text(encoding="utf-8").count("<svg") == 5

@@ -18,8 +18,15 @@ from eigenoptions.experiments.page import duration, inline, sheet
 TITLE = "Arena: methods of option discovery"
 
 
-def page(results: Results, settings: Settings, seconds: float, origin: dict[str, Any]) -> str:
-    """HTML of the whole page."""
+# Files beside the page.
+DATA = ("rows", "learning", "online", "discovery", "ranking")
+
+
+def page(
+    results: Results, settings: Settings, seconds: float, origin: dict[str, Any], data: str = "data/"
+) -> str:
+    """HTML of the whole page; `data` is where its tables are, or empty for a page without links to them."""
+    links = ", ".join(f'<a href="{data}{name}.csv">{name}.csv</a>' for name in DATA)
     n = len(results["methods"]) - 1
     cores = f"{origin['cores']} core{'s' * (origin['cores'] != 1)}"
     shown = [m for m in MEASURES if ranking(results, m)]
@@ -28,9 +35,7 @@ def page(results: Results, settings: Settings, seconds: float, origin: dict[str,
 <p>{n} ways to discover options on the same {len(results["domains"])} domains, by <code>eigenoptions arena</code>.
 Every method is one file in <code>discovery/methods</code>; a new one takes part without another line.</p>
 <p class="facts">Computed in <b>{duration(seconds)}</b> by {escape(origin["engine"])} on {cores}, {origin["date"]}.
-Data: <a href="data/rows.csv">rows.csv</a>, <a href="data/learning.csv">learning.csv</a>,
-<a href="data/online.csv">online.csv</a>, <a href="data/discovery.csv">discovery.csv</a>,
-<a href="data/ranking.csv">ranking.csv</a>.</p>
+{f"Data: {links}." if data else ""}</p>
 </header>
 <main>
 <section id="ranking"><h2>Ranking</h2>

@@ -17,7 +17,7 @@ from eigenoptions.experiments.arena.jobs import NONE, cover, measure
 from eigenoptions.experiments.experiment import Pmap, Results, Settings
 
 # Chances of an option that are tried where diffusion times are estimated.
-CHANCES = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
+CHANCES = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
 SETTINGS: Mapping[str, Settings] = {
     "default": {
         "domains": list(DOMAINS),
