@@ -74,11 +74,11 @@ def test_as_many_maps_per_row_as_the_terminal_is_wide(capsys, monkeypatch):
 
 
 def test_discover_prints_one_json_object(capsys):
-    code, out, err = run(capsys, "discover", "i-maze", "-n", "3", "--gamma", "0.5", "--json")
+    code, out, err = run(capsys, "discover", "i-maze", "-n", "3", "--gamma", "0.95", "--json")
     assert (code, err, out.count("\n")) == (0, "", 1)
     found = json.loads(out)
-    options = eo.discover(eo.maze("i-maze"), 3, gamma=0.5)
-    assert found["settings"]["gamma"] == 0.5
+    options = eo.discover(eo.maze("i-maze"), 3, gamma=0.95)
+    assert found["settings"]["gamma"] == 0.95
     assert [o["label"] for o in found["options"]] == list(options.labels)
     assert [o["sign"] for o in found["options"]] == ["+", "-", "+"]
     assert [o["eigenvalue"] for o in found["options"]] == options.eigenvalues.tolist()
