@@ -589,6 +589,7 @@ UNCLEAR = {
     "run_options, rng": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), rng=-5),
     "run_options, runs": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), runs=2**70),
     "Spectrum, text": lambda env, mdp: eo.Spectrum("x", "y"),
+    "Spectrum, nothing": lambda env, mdp: eo.Spectrum(None, None),
     "Spectrum, shapes": lambda env, mdp: eo.Spectrum([1.0, 2.0], np.eye(3)),
     "gather, one array": lambda env, mdp: eo.gather(csc_array(np.eye(3))),
     "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),

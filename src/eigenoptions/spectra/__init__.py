@@ -154,7 +154,7 @@ class Spectrum(Frozen):
     def __post_init__(self) -> None:
         for name in ("values", "vectors", "coords", "accuracy"):
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name in ("values", "vectors"):
                 object.__setattr__(self, name, frozen(given))
         if self.values.ndim != 1 or self.vectors.ndim != 2 or self.vectors.shape[1] != len(self.values):
             shapes = f"{self.values.shape} and {self.vectors.shape}"
