@@ -85,7 +85,9 @@ def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
             f'<input type="radio" name="show" id="{name}"><label class="{CLASSES[v]}" for="{name}">{many} '
             f"{PLURALS[v]}</label>"
         )
-    groups: dict[str, list[str]] = {title: [] for title in dict.fromkeys(GROUPS.values())}
+    # Titles begin with the section, so that their alphabetical order is that of the paper.
+    titles = sorted(set(GROUPS.values()), key=lambda title: (title == GROUPS[OURS], title))
+    groups: dict[str, list[str]] = {title: [] for title in titles}
     for claim, experiment in pairs:
         groups[_group(claim)].append(_claim(claim, experiment))
     body = "".join(

@@ -151,7 +151,7 @@ def draw_highlights(
         words = (
             "heights under highlighted options and a random walk"
             if game in HEIGHTS
-            else "options, second half of time"
+            else "the second half of each roll-out"
         )
         figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; {words}."
     if placed:
