@@ -96,7 +96,7 @@ def curves(results: Results, how: str) -> Any:
                 log=True,
                 legend=False,
                 ylabel="steps" if len(panels) % COLUMNS == 0 else "",
-                ticks=[str(n) if n & (n - 1) == 0 else "" for n in counts],
+                ticks=[str(n) for n in counts],
             )
         )
     panels.append(_legend(results))
@@ -124,7 +124,12 @@ def _lines(results: Results, domain: str, how: str) -> dict[str, dict[int, float
     for name in _names(results):
         rows = where(results["rows"], domain=domain, method=name)
         by = {n: [r[how] for r in where(rows, n=n)] for n in sorted(distinct(rows, "n"))}
-        line = {n: float(np.median(values)) for n, values in by.items() if all(map(isfinite, values))}
+        # Powers of two, which all methods share, so that no line has a gap at the number of options of another.
+        line = {
+            n: float(np.median(values))
+            for n, values in by.items()
+            if n & (n - 1) == 0 and all(map(isfinite, values))
+        }
         if line:
             found[name] = line
     return found
