@@ -24,7 +24,7 @@ test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows, in .venv-oldest
-	EIGENOPTIONS_OLDEST=1 .venv-oldest/bin/python -m pytest -o addopts= --import-mode=importlib -q $(ARGS) tests/smoke.py
+	EIGENOPTIONS_OLDEST=1 .venv-oldest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q $(ARGS) tests/smoke.py
 
 studio: .venv/.studio ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -25,7 +25,14 @@ from eigenoptions.options import OptionSet
 DRAWS = 64
 
 
-class OptionsVectorWrapper(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
+# Not generic in Gymnasium 1.1.
+if TYPE_CHECKING:
+    _VectorWrapper = gym.vector.VectorWrapper[Any, Any, Any, Any, Any]
+else:
+    _VectorWrapper = gym.vector.VectorWrapper
+
+
+class OptionsVectorWrapper(_VectorWrapper):
     """Options as extra actions in every copy of a `gymnasium.vector` environment, in one batch call per step.
 
     Every call of `step` takes one primitive step in each copy. Options have different lengths, so decisions end at
