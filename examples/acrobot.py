@@ -17,7 +17,9 @@ from eigenoptions.options.reader import load_linear_options
 def main() -> None:
     batch = eo.collect("Acrobot-v1", 8_000, n_envs=8)
     env = gym.make("Acrobot-v1")
-    options = eo.discover(batch, n_options=4, features="fourier", order=2, space=env.observation_space)
+    options = eo.discover(
+        batch, n_options=4, features="fourier", order=2, space=env.observation_space, n_actions=3
+    )
     options.save("acrobot.safetensors")
     learned = load_linear_options("acrobot.safetensors")
     ahead = learned.look_ahead(env)

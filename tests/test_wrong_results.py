@@ -424,12 +424,11 @@ def test_sizes_that_are_taken_from_samples_are_reported(caplog):
         eo.discover(walk, 2, space=Discrete(4), n_actions=4)
 
 
-def test_bare_arrays_are_refused_in_plain_words():
+def test_bare_arrays_are_columns():
+    """Version 0.1: an AttributeError."""
     walk = sampled()
-    with pytest.raises(
-        ValueError, match=r"got ndarray: make Transitions\(obs, action, next_obs, terminated\)"
-    ):
-        from_transitions((walk.obs, walk.action, walk.next_obs, walk.terminated), 4)
+    found = from_transitions((walk.obs, walk.action, walk.next_obs, walk.terminated), 4)
+    np.testing.assert_array_equal(found.policy, from_transitions(walk, 4).policy)
 
 
 # Options that stop at the wrong end
