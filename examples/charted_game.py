@@ -12,7 +12,7 @@ starts = atari.find_starts(GAME, n=2, bursts=60)
 chart = atari.chart(GAME, starts, limit=200)  # states are the player's places; an action is held for 8 frames
 print(chart)
 
-options = eo.discover(chart.mdp, n_options=2)  # as in any maze
+options = eo.discover(chart.mdp, n_options=4)  # as in any maze
 emulator = atari.Emulator(GAME)
 starts[0].reach(emulator)
 begin = emulator.save()

@@ -293,9 +293,9 @@ def test_the_collection_is_a_set_of_differences(starts: list[Start], gram: Gram)
     while len(seen) < 900:
         for i, start in enumerate(starts):
             emulator.begin()
-            dice = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(turn, i)))
+            generator = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(turn, i)))
             last = bits(emulator.ram()).astype(np.int8)
-            for action in (*start.actions, *dice.integers(3, size=400).tolist()):
+            for action in (*start.actions, *generator.integers(3, size=400).tolist()):
                 emulator.act(action)
                 now = bits(emulator.ram()).astype(np.int8)
                 seen.add((now - last).tobytes())

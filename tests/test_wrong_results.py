@@ -434,6 +434,18 @@ def test_bare_arrays_are_columns():
 # Options that stop at the wrong end
 
 
+def test_stops_that_no_setting_changes_are_not_reported(caplog):
+    """A corridor of 6 states whose end opens into a one-way corridor of 12: nothing climbs back from there."""
+    n, two_way = 18, 6
+    states = np.arange(n)
+    left = np.where(states < two_way, np.maximum(states - 1, 0), states)
+    after = np.stack([left, np.minimum(states + 1, n - 1)], axis=1).ravel()
+    table = csr_array((np.ones(2 * n), (np.arange(2 * n), after)), shape=(2 * n, n))
+    found = eo.discover(eo.MDP(table), 2)
+    assert max(map(len, found.stops)) > n // 2
+    assert caplog.text == ""
+
+
 def test_options_that_stop_mostly_at_the_wrong_end_are_reported(caplog):
     """Version 0.1: e2+ of ``rooms:30x30`` stops in 1,895 places without a word, of these rooms in 16."""
     rooms = eo.maze("rooms:6x6")

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import check_settings, whole
 from eigenoptions.discovery.methods import Method, from_samples_only
@@ -165,14 +167,20 @@ def discover(
 
 
 def _report_stops(mdp: MDP, purposes: list[Purpose], options: OptionSet) -> None:
-    """Warn of options that stop mostly in states where their eigenvector is negative: the end they should leave."""
+    """Warn of options that stop mostly in states where their eigenvector is negative: the end they should leave.
+
+    Only states count that the other end can be reached from and that can be reached from there: elsewhere no setting
+    of the options changes where they stop.
+    """
     table = mdp.transition
-    here = np.repeat(np.arange(mdp.n_states), np.diff(table.indptr[:: mdp.n_actions]))
-    # Where no action leads away, every option stops.
-    leaves = np.bincount(here, table.indices != here, minlength=mdp.n_states) > 0
+    # All actions of a state in one row; SciPy's search for components does not end if entries are repeated.
+    rows = np.ascontiguousarray(table.indptr[:: mdp.n_actions])
+    moves = csr_array((table.data, table.indices, rows), shape=(mdp.n_states, mdp.n_states), copy=True)
+    moves.sum_duplicates()
+    part = connected_components(moves, connection="strong")[1]
     found = []
     for purpose, policy in zip(purposes, options.policy, strict=True):
-        stops = leaves & (policy < 0)
+        stops = (policy < 0) & (part == part[purpose.direction.argmax()])
         low = int((purpose.direction[stops] < -NEGATIVE * np.abs(purpose.direction).max()).sum())
         if 2 * low > (count := int(stops.sum())):
             found.append((purpose.label, low, count))
