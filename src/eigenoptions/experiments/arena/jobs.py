@@ -6,6 +6,7 @@ method work online, from what it has seen so far.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from math import inf, nan
@@ -22,6 +23,8 @@ from eigenoptions.experiments.arena.domains import build
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+
+advice = logging.getLogger("eigenoptions")
 
 Job = Mapping[str, Any]
 Row = dict[str, Any]
@@ -102,8 +105,17 @@ def ends(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _discover(mdp: MDP, job: Job, n: int | None) -> OptionSet:
-    options: OptionSet = discover(mdp, n, job["method"], rng=job["seed"])
+    # The page says where options stop; the advice of `discover` would be printed once per job.
+    advice.addFilter(_nothing)
+    try:
+        options: OptionSet = discover(mdp, n, job["method"], rng=job["seed"])
+    finally:
+        advice.removeFilter(_nothing)
     return options
+
+
+def _nothing(_: logging.LogRecord) -> bool:
+    return False
 
 
 def _draws_nothing(mdp: MDP, job: Job) -> bool:
