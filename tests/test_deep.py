@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.deep import Certificate, Dataset, Encoder, learn
+from eigenoptions.deep import Certificate, Dataset, Encoder, learn, ritz
+from eigenoptions.deep.encoder import _above_noise
 from eigenoptions.features import recalled, record
 from eigenoptions.mdp import Transitions, maze
 from eigenoptions.options.walks import walk
@@ -133,7 +134,7 @@ def test_other_objectives_run_and_the_ritz_step_orders_them(objective: str) -> N
 
 def test_noise_that_is_not_repeated_is_not_memorised() -> None:
     rng = np.random.default_rng(0)
-    clean = walked(12_000, pixels())
+    clean = walked(8_000, pixels())
     noisy = [
         np.float32(x) / 255 + rng.normal(0, 0.05, x.shape).astype(np.float32)
         for x in (clean.obs, clean.next_obs)
@@ -141,12 +142,41 @@ def test_noise_that_is_not_repeated_is_not_memorised() -> None:
     # What is seen after one transition is what is seen before the next.
     same = (clean.next_obs[:-1] == clean.obs[1:]).reshape(len(clean) - 1, -1).all(axis=1)
     noisy[0][1:][same] = noisy[1][:-1][same]
-    found = learn(Transitions(noisy[0], clean.action, noisy[1], clean.terminated), 5, steps=120)
+    found = learn(Transitions(noisy[0], clean.action, noisy[1], clean.terminated), 5, steps=60)
     assert not found.certificate.repeating
+    # One component less than states: those of the noise are left out.
+    assert found.features.arrays["components"].shape == (169, 103)
     assert (
         agreement((found.features(np.float32(pixels()) / 255) @ found.vectors)[:, 1:], truth(5)[1][:, 1:])
         > 0.9
     )
+
+
+@pytest.mark.parametrize("rank", [0, 5, 60])
+def test_components_above_white_noise_are_counted(rank: int) -> None:
+    rng = np.random.default_rng(0)
+    n, d = 1000, 200
+    x = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) + rng.standard_normal((n, d))
+    for y in (x, x[:100]):
+        size = np.linalg.eigvalsh(y @ y.T if len(y) < d else y.T @ y)[::-1] / len(y)
+        assert _above_noise(size, *y.shape) == min(rank, len(y))
+
+
+def test_values_without_noise_are_those_of_the_chain() -> None:
+    rng = np.random.default_rng(0)
+    # Two states, exchanged with probability 0.1: the eigenvalue is 0.2. Half of the variance of x is new noise.
+    x = (np.cumsum(rng.random(40_001) < 0.1) % 2 * 2.0 - 1.0 + rng.standard_normal(40_001))[:, None]
+    n = np.zeros(40_000, dtype=int)
+    data = Dataset.of(Transitions(x[:-1], n, x[1:], n > 0))
+    features = ritz.as_features(
+        lambda obs: np.column_stack([np.ones(len(obs)), obs]), data.observations, True
+    )
+    noisy = ritz.solve(data.all, features, 2, 2)
+    np.testing.assert_allclose(noisy.values[1], 1 - np.sqrt(0.64 / 2), rtol=0.05)
+    clean = ritz.without_noise(noisy, data.all, features, 2)
+    np.testing.assert_allclose(clean.values[1], 0.2, rtol=0.1)
+    # The functions are those of the signal, of variance about 0.8 times 1 in the metric at lag 1.
+    np.testing.assert_allclose(clean.vectors[1, 1] ** 2, 1 / 0.8, rtol=0.1)
 
 
 def test_an_own_module_and_what_it_must_not_do() -> None:

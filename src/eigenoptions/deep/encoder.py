@@ -43,6 +43,8 @@ MAX_SIDE = 48
 RANDOM_CHANNELS, CHANNELS = 16, (32, 32, 32)
 # Most principal components, observations from which they are computed, and share of the largest variance that is noise.
 MAX_COMPONENTS, COMPONENT_SAMPLE, FLAT_COMPONENT = 512, 4096, 1e-7
+# Factor on the upper end of the variances of noise, which those of a sample may exceed a little.
+EDGE_SLACK = 1.05
 # Observations that are encoded at a time.
 BLOCK = 2048
 
@@ -255,7 +257,8 @@ def untrained(
     elif kind == "conv":
         raise ValueError(f"encoder 'conv' needs images, got observations {shape}: use 'mlp'")
     if kind == "random":
-        if "image" in recipe:
+        # Noise passes a convolution coloured, and could not be told from signal after it.
+        if "image" in recipe and not noisy:
             channels = recipe["image"]["channels"]
             arrays["kernel"] = _normal(rng, (RANDOM_CHANNELS, channels, 3, 3), channels * 9)
         arrays |= _components(Encoder(recipe, arrays), observations, noisy)
@@ -337,16 +340,28 @@ def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> di
     G = (x @ x.T if n < d else x.T @ x).astype(np.float64) / n
     size, axes = np.linalg.eigh(G)
     size, axes = size[::-1], axes[:, ::-1]
-    # Upper end of the eigenvalues of pure noise (Marchenko and Pastur), whose variance is their median.
-    noise = float(np.median(size[: min(n, d)])) * min(1.0, n / d)
-    edge = noise * (1 + np.sqrt(d / n)) ** 2 if noisy else 0.0
-    n_kept = int(np.clip((size > max(edge, FLAT_COMPONENT * size[0])).sum(), 1, MAX_COMPONENTS))
+    signal = _above_noise(size, n, d) if noisy else len(size)
+    n_kept = int(np.clip((size[:signal] > FLAT_COMPONENT * size[0]).sum(), 1, MAX_COMPONENTS))
     size, axes = size[:n_kept], axes[:, :n_kept]
     if n < d:
         axes = (x.T @ axes) / np.sqrt(n * size)
     # Equal components on every machine: the largest entry of each is positive.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_kept)])
     return {"centre": centre.astype(np.float32), "components": (axes / np.sqrt(size)).astype(np.float32)}
+
+
+def _above_noise(size: NDArray[np.float64], n: int, d: int) -> int:
+    """Number of variances, in descending order, from n samples in d dimensions, above those of white noise.
+
+    The fewest after which the rest could be white noise: none of the rest exceeds the upper end of the eigenvalues of
+    noise with their mean (Marchenko and Pastur, 1967).
+    """
+    size = size[: min(n, d)]
+    kept = np.arange(len(size))
+    rest = np.cumsum(size[::-1])[::-1] / (d - kept)
+    # Each component kept takes a dimension and a sample from the rest.
+    plain = size <= EDGE_SLACK * rest * (1 + np.sqrt((d - kept) / (n - kept))) ** 2
+    return int(plain.argmax()) if plain.any() else len(size)
 
 
 def _image_recipe(shape: tuple[int, ...]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from eigenoptions.deep.dataset import Part
 from eigenoptions.spectra.gram import Gram
@@ -18,6 +19,8 @@ FLAT = 1e-6
 MAX_PAIRS = 200_000
 # Relative difference between Ritz and implied value from which an eigenfunction counts as not resolved.
 MAX_DIFFERENCE = 0.1
+# Pairs or observations that are processed at a time.
+BLOCK = 4096
 
 Array = NDArray[np.float64]
 Features = Callable[[NDArray[np.int64]], Array]
@@ -38,7 +41,8 @@ class Certificate:
         variances.
     ritz, implied
         ``(K,)`` eigenvalues per transition: by the Ritz step at lag L, ``1 - c(L)^(1/L)`` with the autocorrelation c,
-        and implied by twice that lag, ``1 - (c(2L) / c(L))^(1/L)``. They are equal for a true eigenfunction.
+        and implied by twice that lag, ``1 - (c(2L) / c(L))^(1/L)``. They are equal for a true eigenfunction. Where no
+        observation occurs twice, noise may be new in each, and the first is ``1 - (c(L) / c(1))^(1/(L-1))``.
     resolved
         ``(K,)`` whether both agree to a tenth. The constant function is always resolved.
     lag
@@ -89,17 +93,12 @@ def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. The stream of
-    differences is a `Gram` over the whitened features, so that its metric is the identity.
+    differences is a `Gram`, the metric the covariance of the features over the same pairs.
     """
-    before, after, weight = grouped(part, lag)
-    total = weight.sum()
-    # Each distinct observation once, with the number of its occurrences.
-    numbers, places = np.unique(np.concatenate([before, after]), return_inverse=True)
-    share = np.bincount(places, np.concatenate([weight, weight])) / (2 * total)
-    phi = features(numbers)[:, 1:]
-    mean = share @ phi
-    phi = phi - mean
-    size, axes = np.linalg.eigh(phi.T @ (share[:, None] * phi))
+    gram = Gram(dedupe=False)
+    mean, C, _ = moments(part, features, lag, gram=gram)
+    mean, C = mean[1:], C[1:, 1:]
+    size, axes = np.linalg.eigh(C)
     kept = size > FLAT * max(float(size[-1]), 0.0)
     n = int(kept.sum())
     if size[-1] <= 0 or n < k - 1:
@@ -108,46 +107,78 @@ def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
             "differ, or the encoder collapsed; lower k or train longer"
         )
     S = axes[:, kept] / np.sqrt(size[kept])
-    root, phi = np.sqrt(weight / total)[:, None], phi @ S
-    gram = Gram(n, dedupe=False)
-    gram.add(root * phi[places[: len(before)]], root * phi[places[len(before) :]])
-    found = gram.spectrum(k - 1, metric=np.eye(n))
+    values, columns = np.linalg.eigh(S.T @ (gram.matrix[1:, 1:] / 2) @ S)
     vectors = np.zeros((1 + len(mean), k))
     vectors[0, 0] = 1.0
-    vectors[1:, 1:] = S @ found.vectors
+    vectors[1:, 1:] = S @ columns[:, : k - 1]
     vectors[0, 1:] = -mean @ vectors[1:, 1:]
     variance = size[size > 0] / size[size > 0].sum()
     rank = float(np.exp(-(variance * np.log(variance)).sum()))
-    values = np.concatenate([[0.0], 1.0 - np.clip(1.0 - found.values, 0.0, 1.0) ** (1 / lag)])
+    values = np.append(0.0, 1.0 - np.clip(1.0 - values[: k - 1], 0.0, 1.0) ** (1 / lag))
     return Solution(values, vectors, rank)
+
+
+def without_noise(found: Solution, part: Part, features: Features, lag: int) -> Solution:
+    """The solution in the same span by the covariances at lag 1 and at `lag`, to which new noise contributes nothing.
+
+    Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
+    functions with less noise for slower ones and finds values that are too large. It adds nothing to covariances in
+    time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it.
+    """
+    lag = max(2, lag)
+    near, far = (moments(part, features, x, found.vectors[:, 1:])[2] for x in (1, lag))
+    try:
+        ratio, turn = eigh(far, near)
+    except np.linalg.LinAlgError:
+        # Some function has no positive covariance in time: noise only, or too few data.
+        return found
+    ratio, turn = ratio[::-1], turn[:, ::-1]
+    vectors = np.column_stack([found.vectors[:, 0], found.vectors[:, 1:] @ turn])
+    values = np.append(0.0, 1.0 - np.clip(ratio, 0.0, 1.0) ** (1 / (lag - 1)))
+    return Solution(values, vectors, found.rank)
+
+
+def moments(
+    part: Part, features: Features, lag: int, vectors: Array | None = None, gram: Gram | None = None
+) -> tuple[Array, Array, Array]:
+    """Mean, covariance and symmetric covariance in time at a lag of features, or of functions ``features @ vectors``.
+
+    The differences of the pairs are added to `gram`, each with its share as weight.
+    """
+    before, after, weight = grouped(part, lag)
+    weight = weight / weight.sum()
+    total: list[Any] = [0.0, 0.0, 0.0]
+    for low in range(0, len(before), BLOCK):
+        f, g = (features(side[low : low + BLOCK]) for side in (before, after))
+        if vectors is not None:
+            f, g = f @ vectors, g @ vectors
+        root = np.sqrt(weight[low : low + BLOCK, None])
+        total[0] += 0.5 * (root * (f + g) * root).sum(axis=0)
+        f, g = root * f, root * g
+        total[1] += 0.5 * (f.T @ f + g.T @ g)
+        total[2] += f.T @ g
+        if gram is not None:
+            gram.add(f, g)
+    mean, C, R = total
+    outer = mean[:, None] * mean
+    return mean, C - outer, 0.5 * (R + R.T) - outer
 
 
 def autocorrelations(part: Part, features: Features, vectors: Array, lag: int) -> Array:
     """``(K,)`` autocorrelation at a lag of each function ``features @ vectors`` on the pairs of a part."""
-    before, after, weight = grouped(part, lag)
-    f, g = features(before) @ vectors, features(after) @ vectors
-    total = weight.sum()
-    mean = (weight @ f + weight @ g) / (2 * total)
-    f, g = f - mean, g - mean
-    variance = (weight @ f**2 + weight @ g**2) / (2 * total)
-    return np.asarray((weight @ (f * g)) / total / np.maximum(variance, 1e-300))
+    _, C, R = moments(part, features, lag, vectors)
+    return np.asarray(R.diagonal() / np.maximum(C.diagonal(), 1e-300))
 
 
 def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
     """VAMP-2 score of functions on the pairs of a part: the squared autocorrelations in their span."""
-    before, after, weight = grouped(part, lag)
-    f, g = features(before) @ vectors, features(after) @ vectors
-    total = weight.sum()
-    mean = (weight @ f + weight @ g) / (2 * total)
-    f, g = f - mean, g - mean
-    C = (f.T @ (weight[:, None] * f) + g.T @ (weight[:, None] * g)) / (2 * total)
-    R = f.T @ (weight[:, None] * g) / total
+    _, C, R = moments(part, features, lag, vectors)
     # Functions that died on these pairs have no score.
     try:
         L = np.linalg.cholesky(C)
     except np.linalg.LinAlgError:
         return 0.0
-    M = np.linalg.solve(L, np.linalg.solve(L, 0.5 * (R + R.T)).T)
+    M = np.linalg.solve(L, np.linalg.solve(L, R).T)
     return float((M**2).sum())
 
 
@@ -165,9 +196,13 @@ def grouped(part: Part, lag: int) -> tuple[NDArray[np.int64], NDArray[np.int64],
     return before, after, np.ones(len(before))
 
 
-def as_features(encode: Any, observations: Any, repeating: bool) -> Features:
-    """Features by number of an observation; where observations repeat, each is encoded once."""
-    if not repeating:
+def as_features(encode: Any, observations: Any, stored: bool) -> Features:
+    """Features by number of an observation; where they are stored, each is encoded once."""
+    if not stored:
         return lambda numbers: np.asarray(encode(observations[numbers]))
-    table = encode(observations)
-    return lambda numbers: np.asarray(table[numbers])
+    n = len(observations)
+    first = encode(observations[np.arange(min(n, BLOCK))])
+    table = np.empty((n, first.shape[1]), dtype=np.float32)
+    for low in range(0, n, BLOCK):
+        table[low : low + BLOCK] = encode(observations[np.arange(low, min(n, low + BLOCK))]) if low else first
+    return lambda numbers: table[numbers].astype(np.float64)

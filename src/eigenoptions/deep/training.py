@@ -328,14 +328,21 @@ class _Run:
             for name, w in self.weights.items():
                 w.copy_(weights[name])
         encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
-        repeating = self.data.repeating
-        features = ritz.as_features(encoder, _Seen(self), repeating)
-        whole_data = self.data.all if repeating else self.held_part
-        found = ritz.solve(whole_data, features, self.k, self.lag)
+        data, repeating = self.data, self.data.repeating
+        size = len(data.observations) * encoder.n_features * 4
+        stored = data.transform is None and size <= min(MAX_STORED_BYTES, available_bytes() // 2)
+        features = ritz.as_features(encoder, _Seen(self), stored)
+        found = ritz.solve(data.all, features, self.k, self.lag)
+        if not repeating and self.lag > 1:
+            found = ritz.without_noise(found, data.all, features, self.lag)
         trained = ritz.solve(self.train_part, features, self.k, self.lag)
-        c = [ritz.autocorrelations(whole_data, features, found.vectors[:, 1:], x * self.lag) for x in (1, 2)]
-        ratio = np.clip(c[1] / np.maximum(c[0], 1e-12), 0.0, 1.0)
-        implied = np.append(0.0, 1.0 - ratio ** (1 / self.lag))
+        implied = found.values
+        if len(data.all.pairs(2 * self.lag)[0]):
+            c = [
+                ritz.autocorrelations(data.all, features, found.vectors[:, 1:], x * self.lag) for x in (1, 2)
+            ]
+            ratio = np.clip(c[1] / np.maximum(c[0], 1e-12), 0.0, 1.0)
+            implied = np.append(0.0, 1.0 - ratio ** (1 / self.lag))
         certificate = ritz.Certificate(
             score=ritz.score(self.held_part, features, trained.vectors[:, 1:], self.lag),
             best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], self.lag),
