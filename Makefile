@@ -34,7 +34,8 @@ check: .venv/.dev ## lint and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: .venv/.dev ## the documentation, into docs/_build/html
+docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the examples run for their pictures: minutes)
+	$(BIN)/python docs/gallery.py
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

@@ -13,7 +13,9 @@ from sphinx.util.inspect import stringify_signature
 import eigenoptions
 from eigenoptions.studio import write_static
 
-sys.path.insert(0, str(Path(__file__).parent / "ext"))
+sys.path[:0] = [str(Path(__file__).parent / "ext"), str(Path(__file__).parent)]
+
+import gallery  # noqa: E402 (a module of this folder)
 
 project = "eigenoptions"
 author = "the eigenoptions contributors"
@@ -34,6 +36,8 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # a plain list: two
 napoleon_attr_annotations = False  # the signature has them
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 html_title = f"eigenoptions {release}"
 # The page of the arena, as `eigenoptions arena` wrote it.
 html_extra_path = ["arena.html"]
@@ -64,7 +68,13 @@ def studio_to_try(app: Sphinx, failure: Exception | None) -> None:
         write_static(Path(app.outdir) / "try")
 
 
+def gallery_pages(app: Sphinx) -> None:
+    """Write the pages of the gallery, with the pictures that `make docs` has drawn."""
+    gallery.write_pages(Path(app.srcdir) / "gallery")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", gallery_pages)
     app.connect("build-finished", studio_to_try)
     app.connect("autodoc-process-signature", annotations_as_written)
     app.connect("autodoc-process-docstring", colon_is_no_type, priority=400)  # before napoleon

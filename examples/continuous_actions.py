@@ -1,6 +1,7 @@
 """Options of MountainCarContinuous: three forces in place of an interval of actions, then as usual.
 
-Run it with ``python examples/continuous_actions.py``.
+In the picture: potentials of the first options over position and velocity of the car, blue low and orange high. An
+option moves toward orange; several lead up one of the two slopes.
 """
 
 from __future__ import annotations
@@ -31,4 +32,7 @@ def highest(env: gym.Env, episodes: int = 10) -> float:
 options = eo.discover(car, n_options=8, steps=5000, features="fourier").guarded(patience=8)
 print(options)
 env = eo.OptionsWrapper(car(), options, option_chance=0.2)
+low, high = options.features.low, options.features.high
+figure = eo.plots.landscapes(options[:4], low, high, names=("position", "velocity"))
+eo.plots.save(figure, "continuous-actions.svg")
 print(f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options")

@@ -1,6 +1,8 @@
 """Explore with options of a graph that is not known yet: states seen against steps, with options and without.
 
-Run it with ``python examples/exploration.py``, or with 30 for 30 seeds (20 seconds). It writes ``exploration.svg``.
+``python examples/exploration.py 30`` averages over 30 seeds (20 seconds).
+
+In the picture: options chosen uniformly see fewer states than actions alone; in one decision of twenty they see more.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def seen(mdp: eo.MDP, at: np.ndarray, round_steps: int, chance: float | None, se
 
 def main(runs: int) -> None:
     panels = []
-    for name, text, every in (("four rooms", "four-rooms", 40), ("25 rooms", rooms_map(5, 5, size=5), 200)):
+    for name, text, every in (("four rooms", "four-rooms", 40), ("nine rooms", rooms_map(3, 3, size=5), 80)):
         mdp, at = eo.MDP(eo.maze(text).transition, start=0), every * np.arange(1, 101)
         curves = {}
         for way, chance in CHANCES.items():
@@ -36,4 +38,4 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 2)
+    main(int(sys.argv[1]) if sys.argv[1:] else 4)

@@ -1,6 +1,7 @@
 """How often to take an option: diffusion time of four rooms over the chance of an option, exactly.
 
-Run it with ``python examples/option_chance.py``. It writes ``option-chance.svg`` into the current folder.
+In the picture: the dip of each curve is the best chance of an option. With few options it is small, and far from it
+the walk is slower than without options (the left end of the curves).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import eigenoptions as eo
 def main() -> None:
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, n_options=32)
-    chances = np.linspace(0.0, 0.6, 25)
+    chances = np.linspace(0.0, 0.6, 13)
     lines = {}
     print("options  best chance  diffusion time  uniform choice  none")
-    for n in (4, 8, 16, 32):
+    for n in (4, 8, 32):
         best = eo.best_option_chance(rooms, options[:n])
         row = (best.diffusion_time, best.uniform, best.without)
         print(f"{n:7d}  {best.chance:11.3f}  {row[0]:14.1f}  {row[1]:14.1f}  {row[2]:4.0f}")

@@ -1,6 +1,8 @@
 """Options of samples become the exact ones: principal angles and equal actions as transitions grow (Theorem 5.1).
 
-Run it with ``python examples/sampled_options.py``. It writes ``sampled-options.svg``.
+In the picture: on the left the largest principal angle between the spaces of sampled and exact eigenvectors, on the
+right the share of states in which sampled and exact options take the same action. Both reach their ends once every
+edge was seen.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from scipy.linalg import subspace_angles
 import eigenoptions as eo
 from eigenoptions.discovery.experience import TableExperience
 
-SIZES, K, RUNS = [500, 1000, 2000, 3000, 5000, 7000, 10_000], 8, 10
+SIZES, K, RUNS = [500, 1000, 2000, 4000, 10_000], 8, 3
 
 
 def main() -> None:

@@ -1,44 +1,106 @@
-"""The examples are short, run from anywhere, and say nothing on stderr."""
+"""The examples are short, write one picture each, and do the same twice; the gallery shows them all."""
 
 from __future__ import annotations
 
+import ast
+import logging
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from docs import gallery
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-
-
-def run(example: Path, folder: Path) -> str:
-    command = [sys.executable, "-W", "error", str(example)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+MAX_PICTURE_BYTES = 400_000
 
 
 def test_there_are_examples() -> None:
-    assert "four_rooms.py" in [path.name for path in EXAMPLES]
+    assert len(EXAMPLES) >= 20
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_is_short_and_says_what_it_shows(example: Path) -> None:
+def test_example_is_short_and_describes_its_picture(example: Path) -> None:
     text = example.read_text(encoding="utf-8")
+    doc = ast.get_docstring(ast.parse(text)) or ""
     # The agent in a single file is complete: network, replay buffer and training.
-    assert len(text.splitlines()) < (150 if example.stem == "pytorch_dqn" else 40)
-    assert text.startswith('"""')
+    assert len(text.splitlines()) - len(doc.splitlines()) < (150 if example.stem == "pytorch_dqn" else 40)
+    title, _, see = gallery.words(example)
+    assert title
+    assert see, "write a paragraph 'In the picture: ...' into the docstring"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs_and_says_the_same_twice(example: Path, tmp_path: Path) -> None:
-    said = run(example, tmp_path)
-    assert said.strip()
-    assert run(example, tmp_path) == said
+def test_example_does_the_same_twice(
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In this process, where modules are loaded and random generators in use already; warnings are errors."""
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    logger = logging.getLogger("eigenoptions")
+    said, pictures = [], []
+    for run in ("first", "second"):
+        (tmp_path / run).mkdir()
+        monkeypatch.chdir(tmp_path / run)
+        with caplog.at_level("WARNING"):
+            runpy.run_path(str(example), run_name="__main__")
+            # An example may silence it.
+            logger.setLevel(logging.NOTSET)
+        out, err = capfd.readouterr()
+        assert (err, caplog.messages) == ("", [])
+        said.append(out)
+        (picture,) = gallery.written(example, tmp_path / run)
+        pictures.append(picture.read_bytes())
+    assert said[0].strip()
+    assert said[0] == said[1]
+    assert pictures[0] == pictures[1]
+    assert len(pictures[0]) < MAX_PICTURE_BYTES
 
 
-def test_four_rooms_finds_the_far_rooms(tmp_path: Path) -> None:
-    said = run(EXAMPLES[[path.name for path in EXAMPLES].index("four_rooms.py")], tmp_path)
-    assert "e2+" in said
-    assert "e5-" in said
+def test_an_example_runs_from_anywhere_and_writes_nothing_to_stderr(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(gallery.EXAMPLES / "four_rooms.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "e2+" in done.stdout
+    assert "e5-" in done.stdout
     assert (tmp_path / "four-rooms.safetensors").is_file()
+
+
+def test_the_gallery_has_a_page_per_example_and_draws_again_what_has_changed(tmp_path: Path) -> None:
+    examples, pictures, pages = tmp_path / "examples", tmp_path / "pictures", tmp_path / "docs" / "gallery"
+    for folder in (examples, pictures, pages.parent):
+        folder.mkdir()
+    code = '"""A dot: nothing else.\n\nText.\n\nIn the picture: a\ndot.\n"""\n'
+    code += 'open("one-dot.svg", "w").write("<svg/>")\n'
+    (examples / "one_dot.py").write_text(code)
+    (examples / "blank.py").write_text('"""No picture."""\n')
+    gallery.write_pages(pages, examples, pictures)
+    assert "![" not in (pages / "one_dot.md").read_text()
+    assert gallery.draw(examples / "one_dot.py", pictures) == ""
+    assert gallery.draw(examples / "blank.py", pictures) == "blank.py has no picture: it wrote no picture"
+    first = gallery.kept(examples / "one_dot.py", pictures)
+    assert first is not None
+    gallery.write_pages(pages, examples, pictures)
+    page = (pages / "one_dot.md").read_text()
+    assert page.startswith("# A dot\n\nA dot: nothing else.\n\nText.\n")
+    assert f"![A dot](../../pictures/{first.name})\n\na dot.\n" in page
+    assert "[A dot: nothing else](one_dot.md)" in (pages / "index.md").read_text()
+    (examples / "one_dot.py").write_text(code + "\n")
+    assert gallery.kept(examples / "one_dot.py", pictures) is None
+    gallery.draw(examples / "one_dot.py", pictures)
+    assert not first.exists()
+    (examples / "blank.py").unlink()
+    gallery.write_pages(pages, examples, pictures)
+    assert not (pages / "blank.md").exists()
+
+
+def test_every_example_is_in_one_section() -> None:
+    named = " ".join(gallery.SECTIONS.values()).split()
+    assert len(set(named)) == len(named)
+    assert [stem for stem in named if not (gallery.EXAMPLES / f"{stem}.py").is_file()] == []
+    shown = [example for some in gallery.sections(EXAMPLES).values() for example in some]
+    assert sorted(shown) == EXAMPLES

@@ -1,0 +1,24 @@
+"""Commute times: an embedding in which distance is how long a random walk takes to go there and back.
+
+In the picture: on the left the states of four rooms at their first two coordinates, one colour per room. Rooms are
+clusters, and doors lie between them. On the right the steps from the start, in the lower left corner, to each cell and
+back; a wall between two cells counts, their distance on the map does not.
+"""
+
+import numpy as np
+
+import eigenoptions as eo
+
+rooms = eo.maze("four-rooms")
+W = eo.graph(rooms)
+rows = eo.spectrum(W, k=None, operator="combinatorial").embedding("commute")  # (104, 104)
+steps = W.sum() * ((rows - rows[rooms.start]) ** 2).sum(axis=1)
+print(f"there and back: to the next cell {np.sort(steps)[1]:.0f} steps, to the farthest {steps.max():.0f}")
+
+row, column = rooms.coords.T
+places = {"upper left": (row < 7) & (column < 6), "upper right": (row < 7) & (column > 6)}
+places |= {"lower left": (row >= 7) & (column < 6), "lower right": (row >= 7) & (column > 6)}
+groups = {name: rows[where, 1:3] for name, where in places.items()}
+points = eo.plots.point_panel(groups, xlabel="first coordinate", ylabel="second")
+heat = eo.plots.value_panel(rooms.coords, steps, "steps there and back", signed=False, label="")
+eo.plots.save(eo.plots.figure([points, heat], width=eo.plots.PAGE, ratios=[3, 2]), "commute-time.svg")

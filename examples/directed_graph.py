@@ -1,0 +1,29 @@
+"""One-way doors: options where moves cannot be taken back.
+
+In the picture: four rooms that can only be passed clockwise. The first row has eigenoptions, whose graph takes every
+edge as passable both ways, the second one options of the method "neo", whose graph is directed. Either kind obeys the
+doors, because options are solved with the true moves: follow the arrows around the door on the left.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import eigenoptions as eo
+
+rooms = eo.maze("four-rooms")
+moves = rooms.successors.copy()  # (104, 4): next state of each action, 0 up, 1 right, 2 down, 3 left
+for place, action in (((3, 6), 1), ((7, 9), 2), ((10, 6), 3), ((6, 2), 0)):
+    (door,) = np.flatnonzero((rooms.coords == place).all(axis=1))
+    behind = moves[door, action]
+    moves[behind, (action + 2) % 4] = behind  # no way back into the door
+table = csr_array((np.ones(moves.size), moves.ravel(), np.arange(moves.size + 1)))
+one_way = replace(rooms, transition=table, name="one-way", goal=None)
+
+panels = []
+for method in ("eigen", "neo"):
+    options = eo.discover(one_way, 4, method)
+    print(f"{method}: mean lengths {', '.join(f'{o.label} {o.mean_length:.1f}' for o in options)}")
+    panels += [eo.plots.policy_panel(rooms.coords, o.policy, f"{method} {o.label}") for o in options]
+eo.plots.save(eo.plots.figure(panels, columns=4), "directed-graph.svg")

@@ -1,0 +1,23 @@
+"""Options over options: discover again on the graph that the first options span.
+
+In the picture: above, eigenoptions of four rooms; below, options of the second level. Where first-level options jump
+from anywhere to a few corners, those corners are near everything, and the second level leads to what is still far.
+"""
+
+import eigenoptions as eo
+from eigenoptions.discovery.hierarchy import second_level, spanned
+
+rooms = eo.maze("four-rooms")
+first = eo.discover(rooms, n_options=4)
+wide = spanned(rooms, first)  # its actions are the four moves, then the four options
+second = second_level(rooms, first, n_options=4)
+print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
+for name, options in (("first", first), ("second", second), ("both", first + second)):
+    time = eo.diffusion_time(rooms, options, option_chance=0.05)
+    print(f"diffusion time, {name} level{'s' if name == 'both' else ''}: {time:.0f} steps")
+panels = [
+    eo.plots.policy_panel(rooms.coords, o.policy, f"level {level}: {o.label}")
+    for level, options in ((1, first), (2, second))
+    for o in options
+]
+eo.plots.save(eo.plots.figure(panels, columns=4), "hierarchy.svg")

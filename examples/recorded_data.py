@@ -1,0 +1,28 @@
+"""Options from data that somebody has recorded: no environment, no reward.
+
+In the picture: e2+ from 500, 2,000 and 20,000 recorded steps, and from the exact table. With little data whole parts
+of the map have not been seen, and an option knows nothing of them (red); with enough the two are the same.
+"""
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+import eigenoptions as eo
+from eigenoptions.options.walks import walk
+
+rooms = eo.maze("four-rooms")
+table = eo.MDP(rooms.transition, start=rooms.start)
+log = walk(table, 20_000, rng=1)  # stands for your data
+exact = eo.discover(table, n_options=2, operator="combinatorial")
+
+panels = []
+for n in (500, 2_000, 20_000):
+    # Arrays under the names of D4RL or CleanRL, replay buffers, Minari data sets and lists of steps are read.
+    data = {"observations": log.obs[:n], "actions": log.action[:n], "next_observations": log.next_obs[:n]}
+    found = eo.discover(data, n_options=2, space=Discrete(104), n_actions=4)
+    seen = len(np.unique([log.obs[:n], log.next_obs[:n]]))
+    equal = max(np.mean(found.policy[sign] == exact.policy[0]) for sign in (0, 1))
+    print(f"{n:6d} steps: {seen:3d} of 104 states seen, {equal:.0%} of the actions as in the exact option")
+    panels.append(eo.plots.policy_panel(rooms.coords, found.policy[0], f"{n:,} steps"))
+panels.append(eo.plots.policy_panel(rooms.coords, exact.policy[0], "exact"))
+eo.plots.save(eo.plots.figure(panels, columns=4), "recorded-data.svg")

@@ -1,0 +1,26 @@
+"""Taxi: 500 states, of which the place of the taxi is only a part.
+
+Each destination is a world of its own, so eigenoptions are found for all four at once.
+
+In the picture: one 5 x 5 map per place of the passenger (columns; the last one is inside the taxi) and destination
+(rows). The longest of 16 options: arrows drive, 4 picks up, 5 drops off, red is where it stops. It belongs to one
+destination, fetches the passenger and drives to one corner; of the other destinations it knows nothing.
+"""
+
+import logging
+
+import gymnasium as gym
+import numpy as np
+
+import eigenoptions as eo
+
+# Four destinations are four components of the graph, which `discover` would remark on.
+logging.getLogger("eigenoptions").setLevel(logging.ERROR)
+taxi = eo.from_env(max(name for name in gym.registry if name.startswith("Taxi-")))
+options = eo.discover(taxi, n_options=16)
+print(repr(taxi), repr(options), sep="\n")
+print("\noption  may start in  stops in  mean length")
+for option, stops in zip(options, options.stops, strict=True):
+    print(f"{option.label:>6}  {np.sum(option.initiation):12d}  {len(stops):8d}  {option.mean_length:11.1f}")
+longest = int(np.argmax(options.mean_length))
+eo.plots.save(eo.plots.options(options[longest : longest + 1], width=eo.plots.PAGE), "taxi.svg")
