@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-oldest studio check docs bench fuzz mutants package clean
+.PHONY: help reproduce test test-oldest studio check docs bench bench-deep fuzz mutants package clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -41,6 +41,9 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 
 bench: .venv/.bench ## every benchmark in one run, against what else one would use, into out/bench/table.md
 	$(BIN)/python benchmarks/compare.py $(ARGS)
+
+bench-deep: .venv/.dev ## learned eigenfunctions on 13 grids, from xy to noisy frames, into out/bench/deep.jsonl (20 minutes)
+	$(BIN)/python benchmarks/deep.py $(ARGS)
 
 fuzz: .venv/.dev ## random arrays, tables and files through the functions that take them, for ten minutes (ARGS="--seconds 60" for one)
 	$(BIN)/python -m tests.fuzz $(ARGS)

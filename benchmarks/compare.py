@@ -30,7 +30,8 @@ import record
 from record import number
 
 HERE = Path(__file__).resolve().parent
-NO_BENCHMARKS = {"record", "compare", "chart"}
+# `deep` has a command of its own, make bench-deep.
+NO_BENCHMARKS = {"record", "compare", "chart", "deep"}
 FIRST = (
     "machine",
     "simple_options",

@@ -183,13 +183,14 @@ class Collector:
         fields = {"before": before, "after": after, "action": action, "terminated": terminated}
         return {"observations": self._observations[0], **fields}
 
-    def sample(self, most: int) -> Transitions:
-        """At most `most` of the transitions, evenly spaced."""
+    def sample(self, most: int) -> tuple[NDArray[Any], Transitions]:
+        """At most `most` of the transitions, evenly spaced, as numbers of rows of the observations returned first."""
         parts = self.parts()
-        obs, some = parts["observations"], slice(None, None, -(-len(self) // most))
+        some = slice(None, None, -(-len(self) // most))
         before, action, after, ended = (parts[n][some] for n in ("before", "action", "after", "terminated"))
-        here, there = locked(obs[before], obs[after])
-        return Transitions(here, action, there, ended)
+        used, places = np.unique(np.concatenate([before, after]), return_inverse=True)
+        here, there = locked(*np.split(places, 2))
+        return parts["observations"][used], Transitions(here, action, there, ended)
 
     def _numbers(self, obs: NDArray[Any]) -> Index:
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:

@@ -17,6 +17,8 @@ from eigenoptions.spectra.gram import Gram
 FLAT = 1e-6
 # Most pairs of a Ritz step where observations do not repeat.
 MAX_PAIRS = 200_000
+# Autocorrelation below which a longer lag implies no value: it would be lost in the noise of the sample.
+MIN_CORRELATION = 0.3
 # Relative difference between Ritz and implied value from which an eigenfunction counts as not resolved.
 MAX_DIFFERENCE = 0.1
 # Pairs or observations that are processed at a time.
@@ -114,7 +116,9 @@ def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
     vectors[0, 1:] = -mean @ vectors[1:, 1:]
     variance = size[size > 0] / size[size > 0].sum()
     rank = float(np.exp(-(variance * np.log(variance)).sum()))
-    values = np.append(0.0, 1.0 - np.clip(1.0 - values[: k - 1], 0.0, 1.0) ** (1 / lag))
+    # An autocorrelation below 0 has no root: only a lag of 1 shows values above 1.
+    c = 1.0 - values[: k - 1]
+    values = np.append(0.0, 1.0 - (c if lag == 1 else np.clip(c, 0.0, 1.0) ** (1 / lag)))
     return Solution(values, vectors, rank)
 
 
@@ -162,6 +166,14 @@ def moments(
     mean, C, R = total
     outer = mean[:, None] * mean
     return mean, C - outer, 0.5 * (R + R.T) - outer
+
+
+def visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
+    """The longest lag, at most `lag`, at which the fastest of k functions is still correlated with itself."""
+    fastest = float(solve(part, features, k, 1).values[-1])
+    while lag > 1 and max(1.0 - fastest, 0.0) ** lag < MIN_CORRELATION:
+        lag -= 1
+    return lag
 
 
 def autocorrelations(part: Part, features: Features, vectors: Array, lag: int) -> Array:

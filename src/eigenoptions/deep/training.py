@@ -332,24 +332,26 @@ class _Run:
         size = len(data.observations) * encoder.n_features * 4
         stored = data.transform is None and size <= min(MAX_STORED_BYTES, available_bytes() // 2)
         features = ritz.as_features(encoder, _Seen(self), stored)
-        found = ritz.solve(data.all, features, self.k, self.lag)
-        if not repeating and self.lag > 1:
-            found = ritz.without_noise(found, data.all, features, self.lag)
-        trained = ritz.solve(self.train_part, features, self.k, self.lag)
+        lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
+        found = ritz.solve(data.all, features, self.k, lag)
+        if not repeating and lag > 1:
+            found = ritz.without_noise(found, data.all, features, lag)
+        trained = ritz.solve(self.train_part, features, self.k, lag)
         implied = found.values
-        if len(data.all.pairs(2 * self.lag)[0]):
-            c = [
-                ritz.autocorrelations(data.all, features, found.vectors[:, 1:], x * self.lag) for x in (1, 2)
-            ]
+        if len(data.all.pairs(2 * lag)[0]):
+            c = [ritz.autocorrelations(data.all, features, found.vectors[:, 1:], x * lag) for x in (1, 2)]
             ratio = np.clip(c[1] / np.maximum(c[0], 1e-12), 0.0, 1.0)
-            implied = np.append(0.0, 1.0 - ratio ** (1 / self.lag))
+            implied = np.append(0.0, 1.0 - ratio ** (1 / lag))
+            if repeating:
+                # Without noise the Ritz value of a fast function is right, and nothing is left of it at twice the lag.
+                implied[1:] = np.where(c[0] < ritz.MIN_CORRELATION, found.values[1:], implied[1:])
         certificate = ritz.Certificate(
-            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], self.lag),
-            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], self.lag),
+            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], lag),
+            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], lag),
             effective_rank=found.rank,
             ritz=found.values,
             implied=implied,
-            lag=self.lag,
+            lag=lag,
             repeating=repeating,
         )
         return _result(found, certificate, encoder, _Seen(self), history)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
+from numpy.typing import NDArray
+
 from eigenoptions._checks import one_of, whole
+from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
-from eigenoptions.options import eigenpurposes
+from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.fitted import FitSettings, checked_actions, fit
 from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.spectra import Spectrum
@@ -107,6 +111,22 @@ class TrainedExperience:
         if policy == "look-ahead":
             return linear_options(purposes, self.last.features, self.n_actions, about)
         how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
-        fitted = fit(self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
+        fitted = fit_numbered(*self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
         return fitted.guarded(patience=PATIENCE)
+
+
+def fit_numbered(
+    observations: NDArray[Any],
+    batch: Transitions,
+    purposes: Sequence[Purpose],
+    features: Map,
+    *,
+    basis: Map | None = None,
+    **settings: Any,
+) -> LinearOptionSet:
+    """As `fitted.fit`, from transitions between rows of `observations`, so that each of them is encoded once."""
+    tables = [None if phi is None else rows_of(phi, observations) for phi in (features, basis)]
+    looked_up = [None if table is None else table.__getitem__ for table in tables]
+    fitted = fit(batch, purposes, looked_up[0], basis=looked_up[1], **settings)  # type: ignore[arg-type]
+    return replace(fitted, features=features, basis=basis)

@@ -1,0 +1,452 @@
+"""Learned eigenfunctions on the 13 grids of the literature, from xy to noisy frames: ``make bench-deep``.
+
+Each run learns the first ten eigenfunctions of the random walk from a million transitions (episodes of 50 steps) and
+compares them with the true ones. Beside it: a table of counts from the same samples, which bounds what these samples
+allow, and ALLO (Gomez, Bowling and Machado, ICLR 2024) with the same encoder and the same CPU seconds. Runs are lines
+of ``out/bench/deep.jsonl``; one that is already there is not repeated. ``--table`` prints the results, nothing is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import record
+from rich.progress import track
+
+import eigenoptions as eo
+from eigenoptions.deep import Dataset, learn, objectives
+from eigenoptions.deep.encoder import one_thread, untrained
+from eigenoptions.deep.training import Adam
+from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options.fitted import fit
+from eigenoptions.options.walks import walk
+
+GRIDS = Path(__file__).resolve().parent / "grids"
+KINDS = ("xy", "pixel", "frame", "noise")
+# Eigenfunctions after the constant one, transitions, and steps of an episode.
+K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
+# Side of a frame, and standard deviation of its noise as a share of the range.
+SIDE, NOISE = 84, 0.1
+# CPU seconds of training by kind, and seeds. Settings were chosen on seeds from 100 on.
+SECONDS = {"xy": 6.0, "pixel": 6.0, "frame": 6.0, "noise": 12.0}
+SEEDS = {"xy": 10, "pixel": 3, "frame": 3, "noise": 3}
+# ALLO: step size, and the published mean cosine of 11 functions (the constant included) over 60 seeds, xy and pixels.
+ALLO_RATE = 1e-3
+PUBLISHED = {
+    "GridRoom-1": (0.9912, 0.9914),
+    "GridRoom-4": (0.9965, 0.9965),
+    "GridRoom-16": (0.9990, 0.9992),
+    "GridRoom-32": (0.9982, 0.9073),
+    "GridRoom-64": (0.9917, None),
+    "GridRoomSym-4": (0.8411, 0.8434),
+    "GridMaze-7": (0.9996, 0.9997),
+    "GridMaze-9": (0.9989, 0.9988),
+    "GridMaze-11": (None, 0.9349),
+    "GridMaze-17": (0.9994, 0.9995),
+    "GridMaze-19": (0.9989, 0.9789),
+    "GridMaze-26": (0.9984, 0.9330),
+    "GridMaze-32": (0.9908, 0.6198),
+}
+# Nine rooms: transitions, options, chance of an option, walks per seed, and steps after which states are counted.
+ROOMS_TRANSITIONS, ROOMS_OPTIONS, OPTION_CHANCE, WALKS = 200_000, 16, 0.1, 40
+STEPS = (500, 1000, 2000)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a grid, what is observed, a seed, the method, and its CPU seconds of training."""
+
+    grid: str
+    kind: str
+    seed: int
+    method: str
+    seconds: float
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What identifies it in the file of results."""
+        return self.grid, self.kind, self.seed, self.method, self.seconds, TRANSITIONS
+
+
+@cache
+def grid(name: str) -> eo.MDP:
+    """The largest connected part of a grid, without start and goal."""
+    whole = eo.maze(rooms_map(3, 3, size=5) if name == "nine rooms" else GRIDS / f"{name}.txt")
+    from scipy.sparse.csgraph import connected_components
+
+    part = connected_components(eo.graph(whole))[1]
+    cells = whole.coords[part == np.bincount(part).argmax()]
+    text = np.full(cells.max(axis=0) + 1, "X")
+    text[tuple(cells.T)] = " "
+    found = eo.maze("\n".join("".join(row) for row in text))
+    return eo.MDP(found.transition, coords=found.coords)
+
+
+@cache
+def truth(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Values ``(S,)`` and vectors of I - P of the uniform random walk."""
+    mdp = grid(name)
+    P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1).mean(axis=1)
+    return np.linalg.eigh(np.eye(len(P)) - P)
+
+
+def frames(mdp: eo.MDP, side: int | None) -> np.ndarray:
+    """``(S, h, w)`` one grey image per state: walls dark, the agent bright; one pixel per cell, or `side` x `side`."""
+    cells = mdp.coords - mdp.coords.min(axis=0) + 1
+    h, w = cells.max(axis=0) + 2
+    image = np.zeros((h, w), dtype=np.uint8)
+    image[tuple(cells.T)] = 100
+    images = np.repeat(image[None], len(cells), axis=0)
+    images[np.arange(len(cells)), *cells.T] = 255
+    if side is None:
+        return images
+    rows, columns = (np.arange(side) * n // side for n in (h, w))
+    return images[:, rows][:, :, columns]
+
+
+class FreshNoise:
+    """Adds noise to images: to each one a random window of a long row of normal numbers, so that none occurs twice."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.row = self.rng.normal(0, 255 * NOISE, 1 << 23).astype(np.float32)
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """``(N, ...)`` to the same as floats."""
+        size = images[0].size
+        noisy = images.reshape(len(images), -1).astype(np.float32)
+        for image, low in zip(noisy, self.rng.integers(len(self.row) - size, size=len(images)), strict=True):
+            image += self.row[low : low + size]
+        return noisy.reshape(images.shape)
+
+
+def observed(name: str, kind: str) -> np.ndarray:
+    mdp = grid(name)
+    return mdp.coords.astype(float) if kind == "xy" else frames(mdp, None if kind == "pixel" else SIDE)
+
+
+def dataset(name: str, kind: str, seed: int, transitions: int) -> Dataset:
+    steps = walk(grid(name), transitions, rng=seed, max_episode_steps=EPISODE)
+    noise = FreshNoise(seed) if kind == "noise" else None
+    return Dataset(observed(name, kind), steps.obs, steps.next_obs, steps.action, steps.terminated, noise)
+
+
+def cosines(name: str, functions: np.ndarray) -> list[float]:
+    """Of each function ``(S, K)`` with the eigenspace of its eigenvalue."""
+    values, vectors = truth(name)
+    f = functions - functions.mean(axis=0)
+    f = f / np.maximum(np.linalg.norm(f, axis=0), 1e-300)
+    wanted = [vectors[:, np.abs(values - values[i + 1]) < 1e-9] for i in range(f.shape[1])]
+    return [float(np.linalg.norm(V.T @ f[:, i])) for i, V in enumerate(wanted)]
+
+
+def table(name: str, data: Dataset) -> dict[str, Any]:
+    """What a table of counts reaches: one-hot states in place of features, pairs at lag 1 or 5, the better one."""
+    n, found = grid(name).n_states, []
+    for lag in (1, 5):
+        before, after = data.all.pairs(lag)
+        W = np.bincount(before * n + after, minlength=n * n).reshape(n, n).astype(float)
+        W = W + W.T
+        root = np.sqrt(W.sum(axis=1))
+        values, vectors = np.linalg.eigh(W / root / root[:, None])
+        values, vectors = values[::-1], (vectors / root[:, None])[:, ::-1]
+        error = 1 - (values[1 : K + 1] if lag == 1 else np.clip(values[1 : K + 1], 0, 1) ** (1 / lag))
+        found.append({"cosine": cosines(name, vectors[:, 1 : K + 1]), "error": _errors(name, error)})
+    return max(found, key=lambda entry: float(np.mean(entry["cosine"])))
+
+
+def _errors(name: str, values: np.ndarray) -> list[float]:
+    exact = truth(name)[0][1 : K + 1]
+    return (np.abs(values - exact) / exact).tolist()
+
+
+def ours(name: str, data: Dataset, run: Run) -> dict[str, Any]:
+    found = learn(data, K + 1, seconds=run.seconds, rng=run.seed)
+    clean = observed(name, run.kind)
+    return {
+        "cosine": cosines(name, (found.features(clean) @ found.vectors)[:, 1:]),
+        "error": _errors(name, found.values[1:]),
+        "resolved": int(found.certificate.resolved.sum()) - 1,
+        "steps": int(found.history[-1, 0]),
+    }
+
+
+def allo(name: str, data: Dataset, run: Run) -> dict[str, Any]:
+    """ALLO's own outputs, without a Ritz step: its encoder is ours, and it trains for the same CPU seconds."""
+    rng = np.random.default_rng(run.seed)
+    seen = data.observations if data.transform is None else data.transform(data.observations)
+    with one_thread() as torch:
+        size = np.ones(2) if run.kind == "xy" else np.ones(1)
+        encoder, weights = untrained("auto", seen, size, not data.repeating, rng)
+        head = torch.from_numpy(rng.standard_normal((256, K + 1)).astype(np.float32) / 16).requires_grad_()
+        optimiser, state, steps = Adam([*weights.values(), head]), {}, 0
+        stored = None if data.transform else encoder.inputs(data.observations)
+        began = time.process_time()
+        while time.process_time() - began < run.seconds:
+            parts = [*data.all.draw(1024, 0.9, rng)[:2], *(data.all.draw(1024, 0.0, rng)[0] for _ in "ab")]
+            which, back = np.unique(np.concatenate(parts), return_inverse=True)
+            if stored is None:
+                which, back = np.concatenate(parts), np.arange(4096)
+                x = encoder.inputs(data.transform(data.observations[which]))
+            else:
+                x = stored[torch.from_numpy(which)]
+            outputs = (encoder.hidden(x, weights) @ head)[torch.from_numpy(back)].split(1024)
+            objectives.allo(*outputs, state=state).backward()
+            optimiser.step(ALLO_RATE)
+            steps += 1
+        clean = encoder.inputs(observed(name, run.kind))
+        functions = (encoder.hidden(clean, weights) @ head).detach().double().numpy()
+        duals = -0.5 * state["dual"].diagonal().double().numpy()[1:]
+    return {
+        "cosine": cosines(name, functions[:, 1:]),
+        "error": _errors(name, _undiscounted(duals)),
+        "steps": steps,
+    }
+
+
+def _undiscounted(values: np.ndarray, discount: float = 0.9) -> np.ndarray:
+    """Values of one transition from those of pairs at geometric distances."""
+    kept = np.clip(1 - values, 1e-9, 1.0)
+    return 1 - kept / (1 - discount + discount * kept)
+
+
+def rooms(data: Dataset, run: Run) -> dict[str, Any]:
+    """States of nine rooms seen by a walk with options: learned from frames, exact, and none."""
+    mdp, images = grid("nine rooms"), observed("nine rooms", "frame")
+    found = learn(data, ROOMS_OPTIONS // 2 + 1, seconds=run.seconds, rng=run.seed)
+    some = slice(None, None, max(1, len(data) // 20_000))
+    seen = eo.Transitions(
+        images[data.before[some]], data.action[some], images[data.after[some]], data.terminated[some]
+    )
+    fitted = fit(seen, eo.eigenpurposes(found), found.features, n_actions=4, gamma=0.9).guarded(patience=8)
+    cpu = time.process_time()
+    exact = eo.discover(mdp, ROOMS_OPTIONS, operator="combinatorial")
+    policy, height = fitted.actions(images), fitted.potential(images)
+    result = {
+        "learned": seen_states(mdp, policy, height, run.seed),
+        "exact": seen_states(mdp, exact.policy, None, run.seed),
+        "random": seen_states(mdp, exact.policy[:0], None, run.seed),
+    }
+    return {
+        **result,
+        "discovered": cpu,
+        "cosine": cosines("nine rooms", (found.features(images) @ found.vectors)[:, 1:]),
+    }
+
+
+def seen_states(mdp: eo.MDP, policy: np.ndarray, height: np.ndarray | None, seed: int) -> list[float]:
+    """Mean number of states seen after 500, 1,000 and 2,000 steps, over walks from the first state."""
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(len(STEPS))
+    for _ in range(WALKS):
+        state, option, visited, first = 0, -1, {0}, []
+        best, idle = -np.inf, 0
+        for _ in range(STEPS[-1]):
+            if option < 0 and len(policy) and rng.random() < OPTION_CHANCE:
+                able = np.flatnonzero(policy[:, state] >= 0)
+                option, best, idle = (int(rng.choice(able)) if len(able) else -1), -np.inf, 0
+            action = int(policy[option, state]) if option >= 0 else int(rng.integers(4))
+            state = int(mdp.successors[state, action])
+            visited.add(state)
+            first.append(len(visited))
+            if option >= 0 and height is not None:
+                idle = 0 if height[option, state] > best else idle + 1
+                best = max(best, height[option, state])
+            if option >= 0 and (policy[option, state] < 0 or idle >= 8):
+                option = -1
+        counts += [first[n - 1] for n in STEPS]
+    return (counts / WALKS).round(1).tolist()
+
+
+def work(run: Run) -> dict[str, Any]:
+    """The line of a run."""
+    n = ROOMS_TRANSITIONS if run.method == "rooms" else TRANSITIONS
+    data = dataset(run.grid, run.kind, run.seed, n)
+    began = time.process_time()
+    if run.method == "table":
+        found = table(run.grid, data)
+    elif run.method == "rooms":
+        found = rooms(data, run)
+        found["discovered"] -= began
+    else:
+        found = (allo if run.method == "allo" else ours)(run.grid, data, run)
+    cpu = time.process_time() - began
+    line = {**vars(run), "transitions": TRANSITIONS, "states": grid(run.grid).n_states, "cpu": round(cpu, 2)}
+    return {**line, **found, "load": round(os.getloadavg()[0], 1)}
+
+
+def plan(given: argparse.Namespace) -> Iterator[Run]:
+    """The runs that are asked for: short ones first, so that a run that is stopped leaves a table."""
+    for kind in given.kinds:
+        seconds = given.seconds or SECONDS[kind]
+        for seed in range(given.seeds or SEEDS[kind]):
+            for name in given.grids:
+                for method in given.methods:
+                    if method == "table":
+                        # The same whatever is observed.
+                        yield Run(name, "xy", seed, method, 0.0)
+                    # One run of the rival per grid: it is slow to settle, not noisy.
+                    elif method != "allo" or seed == 0:
+                        yield Run(name, kind, seed, method, seconds)
+    if given.rooms:
+        yield from (
+            Run("nine rooms", "frame", seed, "rooms", SECONDS["frame"]) for seed in range(given.rooms)
+        )
+
+
+def stored(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    names = ("grid", "kind", "seed", "method", "seconds", "transitions")
+    return {tuple(line[name] for name in names): line for line in lines}
+
+
+def carry_out(runs: list[Run], path: Path, workers: int) -> None:
+    """Run what is not stored yet, and append each line as soon as it is known."""
+    known = stored(path)
+    left = list(dict.fromkeys(run for run in runs if run.key not in known))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        tasks = [pool.submit(work, run) for run in left]
+        for done in track(as_completed(tasks), "learning", total=len(tasks), disable=record.QUICK):
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done.result()) + "\n")
+
+
+def rows(lines: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
+    """One row per grid: means over seeds."""
+    of_kind = [line for line in lines if line["kind"] == kind and line["method"] != "rooms"]
+    for name in PUBLISHED:
+        mine = [line for line in of_kind if line["grid"] == name]
+        by = {m: [x for x in mine if x["method"] == m] for m in ("vamp2", "allo", "table")}
+        if not by["vamp2"]:
+            continue
+        most = max(line["seconds"] for line in by["vamp2"])
+        best = [line for line in by["vamp2"] if line["seconds"] == most]
+        seeds = {line["seed"] for line in best}
+        bound = [x for x in lines if x["method"] == "table" and x["grid"] == name and x["seed"] in seeds]
+        fast = [x["cpu"] for x in by["vamp2"] if np.mean(x["cosine"]) >= 0.99]
+        published = PUBLISHED[name][0 if kind == "xy" else 1]
+        mean = float(np.mean([line["cosine"] for line in best]))
+        yield {
+            "grid": name,
+            "states": best[0]["states"],
+            "seeds": len(best),
+            "mean": mean,
+            "minimum": float(np.mean([min(line["cosine"]) for line in best])),
+            "bound": float(np.mean([line["cosine"] for line in bound])) if bound else None,
+            "of 11": (K * mean + 1) / (K + 1),
+            "published": published,
+            "error": float(np.mean([line["error"] for line in best])),
+            "cpu": float(np.mean([line["cpu"] for line in best])),
+            "to 0.99": min(fast) if fast else None,
+            "allo": float(np.mean([line["cosine"] for line in by["allo"]])) if by["allo"] else None,
+        }
+
+
+def report(lines: list[dict[str, Any]]) -> None:
+    """The table of each kind in Markdown, and the aims."""
+    for kind in KINDS:
+        found = list(rows(lines, kind))
+        if not found:
+            continue
+        print(
+            f"\n{kind}\n\n| grid (states) | seeds | mean | minimum | bound | eigenvalue error | CPU s | "
+            "CPU s to 0.99 | of 11: ours | of 11: ALLO published | ALLO here |\n"
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+        )
+        for row in found:
+            share = f"{100 * row['error']:.1f}%"
+            print(
+                f"| {row['grid']} ({row['states']:,}) | {row['seeds']} | {_4(row['mean'])} | {_4(row['minimum'])} | "
+                f"{_4(row['bound'])} | {share} | {row['cpu']:.1f} | {_1(row['to 0.99'])} | {_4(row['of 11'])} | "
+                f"{_4(row['published'])} | {_4(row['allo'])} |"
+            )
+    walked = [line for line in lines if line["method"] == "rooms"]
+    if walked:
+        print("\nnine rooms from frames\n\n| options | 500 | 1,000 | 2,000 |\n|---|--:|--:|--:|")
+        for who in ("learned", "exact", "random"):
+            mean = np.mean([line[who] for line in walked], axis=0)
+            print(f"| {who} | {mean[0]:.0f} | {mean[1]:.0f} | {mean[2]:.0f} |")
+        print(
+            f"\n{len(walked)} seeds, {np.mean([line['discovered'] for line in walked]):.1f} CPU s of discovery"
+        )
+
+
+def _4(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _1(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def aims(lines: list[dict[str, Any]]) -> None:
+    for kind in KINDS:
+        found = [row for row in rows(lines, kind) if row["bound"] is not None]
+        if not found:
+            continue
+        record.fact(f"{kind}: mean cosine over grids", float(np.mean([row["mean"] for row in found])), "")
+        record.aim(
+            f"{kind}: eigenvalue error, largest of a grid", max(r["error"] for r in found), most=0.03, unit=""
+        )
+        if kind == "xy":
+            short = max(row["bound"] - row["mean"] for row in found)
+            record.aim("xy: below the bound of the sample, at most", short, most=0.003, unit="")
+        compared = [row for row in found if row["published"] is not None]
+        wins = sum(row["of 11"] >= row["published"] for row in compared)
+        record.fact(f"{kind}: grids at or above ALLO's published mean", wins, f"of {len(compared)}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="two small grids and few transitions, for the tests"
+    )
+    parser.add_argument(
+        "--grids", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED), metavar="GRID"
+    )
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS, metavar="KIND")
+    parser.add_argument(
+        "--methods", nargs="+", default=["table", "vamp2", "allo"], choices=["table", "vamp2", "allo"]
+    )
+    parser.add_argument("--seeds", type=int, help="number of seeds; 10 for xy, 3 for pixels")
+    parser.add_argument("--seconds", type=float, help="CPU seconds of training per run")
+    parser.add_argument("--rooms", type=int, default=10, help="number of seeds of nine rooms")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="number of processes")
+    parser.add_argument("--out", type=Path, default=record.OUT / "deep.jsonl", help="file of the results")
+    parser.add_argument("--table", action="store_true", help="print the results that are stored, run nothing")
+    given = parser.parse_args()
+    path = given.out
+    if given.quick:
+        given.grids, given.kinds, given.seeds, given.rooms = (
+            ["GridRoom-4", "GridMaze-7"],
+            ["xy", "pixel"],
+            1,
+            0,
+        )
+        given.seconds, given.workers, path = 0.3, 1, path.with_name("deep-quick.jsonl")
+        path.unlink(missing_ok=True)
+    if not given.table:
+        carry_out(list(plan(given)), path, given.workers)
+    lines = [line for line in stored(path).values() if line["transitions"] == TRANSITIONS]
+    report(lines)
+    aims(lines)
+    return record.verdict()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
