@@ -27,6 +27,7 @@ from eigenoptions.atari import (
     load_starts,
     paper_order,
     player_bytes,
+    published_starts,
     random_directions,
     rank,
     save_starts,
@@ -390,3 +391,14 @@ def test_wrong_random_directions_are_told() -> None:
         random_directions(0)
     with pytest.raises(ValueError, match="inside must be one of features, data"):
         random_directions(3, inside="anywhere")
+
+
+def test_the_authors_starts_are_where_their_actions_lead() -> None:
+    for game, points in (("Freeway", 1.0), ("MontezumaRevenge", 100.0), ("MsPacman", 110.0)):
+        emulator, found = Emulator(game), published_starts(game)
+        assert len(found) == 6
+        assert all(start.frames % 5 == 0 for start in found)
+        # The last one has crossed the road, has the key, or has eaten.
+        assert found[-1].reach(emulator) == points
+    with pytest.raises(ValueError, match="of Freeway, MontezumaRevenge, MsPacman, got Pong: use find_starts"):
+        published_starts("Pong")

@@ -89,7 +89,8 @@ def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.Ca
     ("given", "told"),
     [
         (["Freewy"], "did you mean Freeway"),
-        (["Freeway", "--quick", "--full"], "not both"),
+        (["Freeway", "--quick", "--full"], "give --full or --quick, not both"),
+        (["Freeway", "--paper", "--full"], "give --paper or --full, not both"),
         (["Combat"], "no game 'Combat' that can be played alone"),
     ],
 )
@@ -103,8 +104,14 @@ def test_what_is_refused(
 
 def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
-    found = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
     assert found["game"] == "Pong"
+    # Standard error is no terminal here: one line per stage, and per quarter of it.
+    lines = printed.err.splitlines()
+    assert lines[0] == "Pong: start states"
+    assert "Pong: collections and roll-outs" in lines
+    assert any(line.startswith("Pong: collections and roll-outs: ") for line in lines)
     (game,) = Gallery(tmp_path).index()["games"]
     assert all(option["histogram"] is None and option["heatmap"] for option in game["options"])
     rows = np.genfromtxt(tmp_path / "pong" / "rollouts.csv", delimiter=",", names=True)

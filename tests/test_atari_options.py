@@ -174,6 +174,17 @@ def test_another_way_of_playing_is_refused(
         bind(options, freeway(**settings))
 
 
+def test_options_that_hold_actions_need_that_frame_skip() -> None:
+    up = np.zeros((1, 128))
+    up[0, 14] = 1.0  # the chicken's height
+    held = atari_options(up, "Freeway", False, coding=Ram("bytes"), provenance={"hold": 8})
+    env = freeway(frameskip=8)
+    obs, _ = env.reset(seed=0)
+    assert bind(held, env)[0].act(obs) == 1
+    with pytest.raises(ValueError, match=r"frame skip is 1, not 8.*frameskip=8"):
+        bind(held, freeway())
+
+
 def test_another_game_is_refused(options: eo.LinearOptionSet) -> None:
     with pytest.raises(
         ValueError, match="options of Freeway do not fit ALE/Pong-v5: it is another game, Pong"

@@ -65,6 +65,14 @@ def test_who_dies_early_does_not_dwell_and_has_no_place():
     assert found["arrives"].tolist() == [1, 0, 0]
 
 
+def test_a_place_may_have_more_bytes_than_a_number_holds():
+    """`find_starts` watches up to twelve bytes in games whose player it does not find."""
+    path = np.zeros((1, 6, 12), dtype=np.uint8)
+    path[0, 2:, 11] = 40  # differs in the last byte alone
+    found = measure(rolls(path), np.zeros(12))
+    assert (found["places"], found["dwell"], found["x12"], found["arrives"]) == (2, 1, 40, 1)
+
+
 def test_staying_at_the_start_is_no_arriving():
     found = measure(rolls([[[5]] * 6, [[5 + FAR]] * 6]), (5,))
     assert found["settles"].tolist() == [1, 1]
@@ -294,6 +302,28 @@ def test_freeway_is_judged_by_lanes_heights_and_points(rng):
     assert all(notes(results))
 
 
+def test_bytes_are_judged_by_who_climbs_and_scores(rng):
+    table = options(rng)
+    table.pop("y")
+    results = made_up(table, "Freeway", LANES)
+    results |= {"long_frames": 8192, "long_variants": ["paper", "bytes"]}
+
+    def said(farthest, score, collections=3):
+        mine = {**table, "variant": np.ones(len(table["kind"]))}
+        singular = (table["kind"] == 0) & (table["direction"] == 5)
+        mine |= {"farthest": np.where(singular, farthest, 20.0), "score": np.where(singular, score, 0.0)}
+        both = joined([table, mine])
+        results["long"] = np.stack(list(both.values()), axis=1)
+        results["starts"] = results["starts"][:collections]
+        (claim,) = (c for c in claims(results) if c.id == "freeway-bytes")
+        return claim.verdict
+
+    assert said(170.0, 20.0) == "holds"
+    assert said(170.0, 0.0) == "partly"
+    assert said(30.0, 0.0) == "does not hold"
+    assert said(30.0, 0.0, collections=1) == "not decided"
+
+
 def test_montezuma_and_pacman_are_judged_by_their_places(rng):
     table = options(rng, own=1.0, shift=1.0)
     goals = {name: [[0, 255], [i, i]] for i, name in enumerate(GOALS)}
@@ -304,9 +334,39 @@ def test_montezuma_and_pacman_are_judged_by_their_places(rng):
     table["region"] = np.where(table["region"] == 3, 3, -1)  # the rope alone
     places, similar = claims(made_up(table, "MontezumaRevenge", goals))[:2]
     assert (places.verdict, similar.verdict) == ("partly", "does not hold")
+    table["region"] = np.full(len(table["kind"]), -1.0)  # nowhere
+    assert claims(made_up(table, "MontezumaRevenge", goals))[0].verdict == "does not hold"
     corners = {"corner upper left": [[0, 9], [0, 9]], "junction 24,24": [[20, 29], [20, 29]]}
-    table["region"] = np.where(table["region"] == 3, 1, -1)
-    assert claims(made_up(table, "MsPacman", corners))[0].verdict == "partly"
+    for places, told in ((2, "holds"), (1, "partly"), (0, "does not hold")):
+        number = np.where(places == 2, table["direction"] % 2, 1)
+        table["region"] = np.where((table["kind"] == 0) & (places > 0), number, -1)
+        assert claims(made_up(table, "MsPacman", corners))[0].verdict == told
+
+
+def test_every_claim_about_a_game_is_tried_on_both_sides():
+    """The tests above have each claim that the paper makes about a game, and ours, hold and fail."""
+    ids = [c.id for game in ("Freeway", "MontezumaRevenge", "MsPacman") for c in _claims_of(game)]
+    tried = ["lane", "heights", "walk", "445", "close-to-dqn", "intent", "ours-0", "places", "kulkarni"]
+    assert {name.split("-", 1)[1] for name in ids} == set(tried)
+
+
+def _claims_of(game):
+    table = options(np.random.default_rng(0), collections=1, starts=2)
+    if game == "Freeway":
+        table.pop("y")
+    return claims(made_up(table, game, LANES if game == "Freeway" else {}))
+
+
+def test_another_way_than_the_papers_has_no_claims_of_the_paper(rng):
+    results = made_up(options(rng), "MsPacman")
+    results["variants"] = ["planned"]
+    for name in ("effects", "levels", "means", "collections"):
+        for row in results[name]:
+            row["variant"] = "planned"
+    (claim,) = claims(results)
+    assert (claim.section, claim.id) == ("ours", "pacman-ours-way")
+    assert "(MsPacman, planned)" in claim.sentence
+    assert notes(results)[1][0] == "Means by kind, planned:"
 
 
 def test_highlighted_options_lie_apart_and_have_reasons(rng):

@@ -22,7 +22,7 @@ from eigenoptions.experiments.atari.jobs import (
     trace,
 )
 from eigenoptions.experiments.atari.measures import KINDS, MEASURES
-from eigenoptions.experiments.atari.study import run
+from eigenoptions.experiments.atari.study import rolled, run
 
 pytest.importorskip("ale_py")
 
@@ -181,8 +181,35 @@ def test_sizes_and_games():
             assert json.loads(json.dumps(given)) == given
     assert len(atari.settings("Freeway")["seeds"]) >= 3
     assert atari.settings("MsPacman")["kinds"]["random"]["bases"] >= 10
-    with pytest.raises(ValueError, match="size must be one of quick, paper, full, got 'huge'"):
+    with pytest.raises(ValueError, match="size must be one of quick, default, paper, full, got 'huge'"):
         atari.settings("Freeway", "huge")
+
+
+def test_the_default_is_the_last_way_of_the_full_size():
+    """So the command shows what the documents show."""
+    for game in (*atari.GAMES, "Breakout"):
+        small, full = atari.settings(game, "default"), atari.settings(game, "full")
+        last = full["variants"][-1]
+        assert {**small["way"], "frames": small["frames"], "kinds": last["kinds"]} == last
+        assert small["kinds"] == {**last["kinds"], "constant": {}, "walk": {"many": 8}}
+        assert small["seeds"] == full["seeds"]
+
+
+def test_the_default_way_and_the_starts_of_the_authors():
+    few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}}
+    tiny = {**atari.settings("Freeway", "quick"), "kinds": {**few, "constant": {}}, "seeds": [1]}
+    way = {**atari.settings("Freeway", "default")["way"], "plan": 20}
+    last = {**PAPER, "name": "last", "from": 1, "kinds": few, "frames": 20}
+    theirs = {**last, "name": atari.AUTHORS, "starts": "authors", "from": 3}
+    results = run(
+        {**tiny, "way": way, "variants": [theirs, last], "long": []},
+        lambda function, jobs: [function(job) for job in jobs],
+    )
+    assert results["variants"] == [way["name"], atari.AUTHORS, "last"]
+    assert next(claim.id for claim in atari.claims(results)) == "freeway-ours-way"
+    assert len(results["starts"]) == 2
+    own = rolled(results, variant=1)
+    assert set(own["start"]) == {0, 1, 2}
 
 
 def test_a_game_about_which_nothing_is_known_is_studied_too():

@@ -20,6 +20,7 @@ from eigenoptions.atari.protocol import (
     random_directions,
     rank,
 )
+from eigenoptions.atari.published_starts import published_starts
 from eigenoptions.atari.ram import Ram, bits
 from eigenoptions.atari.rollouts import Rollouts, Rules, play
 from eigenoptions.atari.slow_features import slow_directions
@@ -29,6 +30,6 @@ from eigenoptions.atari.starts import Start, find_starts, influence, load_starts
 __all__ = [
     "Chart", "Emulator", "Game", "Ram", "Rollouts", "Rules", "Start", "active", "atari_options", "bind", "bits",
     "chart", "collect", "complete", "directions", "discover", "find_starts", "follow", "game_name", "influence",
-    "known", "load_starts", "paper_order", "plan", "play", "player_bytes", "random_directions", "rank", "register",
-    "save_starts", "slow_directions", "whereabouts",
+    "known", "load_starts", "paper_order", "plan", "play", "player_bytes", "published_starts", "random_directions",
+    "rank", "register", "save_starts", "slow_directions", "whereabouts",
 ]

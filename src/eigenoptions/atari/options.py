@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._checks import whole
 from eigenoptions.atari.emulator import Emulator, game_name
 from eigenoptions.atari.protocol import ROWS, collect, complete, directions, rank
 from eigenoptions.atari.ram import Ram
@@ -22,7 +23,7 @@ from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
 # The call that makes an environment to which options can be bound.
-MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)'
+MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip={}, repeat_action_probability=0.0)'
 
 
 def discover(
@@ -132,10 +133,11 @@ def atari_options(
 def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     """Options from `atari_options` in a Gymnasium environment of their game, whose emulator they save and restore.
 
-    The environment must be played as the options were found: memory as observation, frame skip 1, minimal action set
-    and no sticky actions. With sticky actions a look ahead would either foresee random numbers that the player cannot
-    see, or differ from what happens, so they are refused. Wrapped in `OptionsWrapper` the environment takes options as
-    actions. After a look ahead ``env.render()`` shows the last action tried, until the next step.
+    The environment must be played as the options were found: memory as observation, frame skip 1 (or the ``hold`` of
+    their provenance, the frames that an action was held), minimal action set and no sticky actions. With sticky
+    actions a look ahead would either foresee random numbers that the player cannot see, or differ from what happens,
+    so they are refused. Wrapped in `OptionsWrapper` the environment takes options as actions. After a look ahead
+    ``env.render()`` shows the last action tried, until the next step.
 
     >>> import ale_py, gymnasium  # the first registers the environments of the second
     >>> up = np.zeros((1, 1024))
@@ -150,17 +152,18 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     if game is None:
         raise ValueError("these options have no game in their provenance: make them with atari_options")
     base = getattr(env, "unwrapped", env)
-    spec, make = getattr(env, "spec", None), MAKE.format(game)
+    hold = whole("hold in the provenance of the options", options.provenance.get("hold", 1))
+    spec, make = getattr(env, "spec", None), MAKE.format(game, hold)
     title = spec.id if spec is not None else type(base).__name__
     if not (hasattr(base, "ale") and hasattr(base, "clone_state")):
         raise ValueError(f"options of {game} need an Atari environment, {make}, got {title}")
-    wrong = "; ".join(_differences(base, game))
+    wrong = "; ".join(_differences(base, game, hold))
     if wrong:
         raise ValueError(f"options of {game} do not fit {title}: {wrong}. Make it with {make}")
     return options.look_ahead(env, save=methodcaller("clone_state"), restore=_restore)
 
 
-def _differences(base: Any, game: str) -> list[str]:
+def _differences(base: Any, game: str, hold: int) -> list[str]:
     """How an environment differs from the game as the options know it; empty if in nothing."""
     given = defaultdict(lambda: None, getattr(base, "_ezpickle_kwargs", {}))
     other = game_name(given["game"] or getattr(base, "_game", ""))
@@ -168,7 +171,7 @@ def _differences(base: Any, game: str) -> list[str]:
     differences = {
         f"it is another game, {other}": other != game,
         f"observations are {given['obs_type']}, not memory (ram)": given["obs_type"] != "ram",
-        f"frame skip is {given['frameskip']}, not 1": given["frameskip"] != 1,
+        f"frame skip is {given['frameskip']}, not {hold}": given["frameskip"] != hold,
         f"actions are sticky ({sticky:g}), which a look ahead cannot foresee": sticky,
         f"mode is {given['mode']}, not the game's own": given["mode"],
         f"difficulty is {given['difficulty']}, not the game's own": given["difficulty"],

@@ -133,15 +133,20 @@ def print_warnings() -> None:
 
 
 class Bar:
-    """A line on a terminal that names the current step and its progress; nothing is shown elsewhere."""
+    """A line on a terminal that names the current step and its progress; elsewhere plain `lines`, if wanted."""
+
+    lines: Console | None = None
 
     def __init__(self, shown: Any) -> None:
         self._shown = shown
         self._task = shown.add_task("", total=None)
+        self._text, self._quarters = "", 0
 
     def begin(self, text: str) -> None:
         """Begin a new step of unknown length."""
         self._shown.reset(self._task, description=text, total=None)
+        self._text, self._quarters = text, 0
+        self._print(text)
 
     def rename(self, text: str) -> None:
         """Change the text of the current step."""
@@ -150,11 +155,23 @@ class Bar:
     def step(self, done: int, total: int) -> None:
         """Show the progress of the current step."""
         self._shown.update(self._task, completed=done, total=total)
+        quarters = 4 * done // max(total, 1)
+        if quarters > self._quarters:
+            self._print(f"{self._text}: {done} of {total}")
+        self._quarters = quarters
+
+    def _print(self, text: str) -> None:
+        if self.lines is not None:
+            self.lines.print(printable(text), soft_wrap=True, markup=False)
 
 
 @contextmanager
-def bar(text: str) -> Iterator[Bar]:
-    """Show a progress bar with elapsed and remaining time on standard error until the block ends."""
+def bar(text: str, *, lines: bool = False) -> Iterator[Bar]:
+    """Show a progress bar with elapsed and remaining time on standard error until the block ends.
+
+    Where standard error is no terminal nothing is shown, or with `lines` one line per step and quarter of it, for the
+    log of a run that takes minutes.
+    """
     from rich import progress
 
     console = Console(stderr=True)
@@ -171,6 +188,9 @@ def bar(text: str) -> Iterator[Bar]:
     ) as shown:
         line = Bar(shown)
         line.begin(text)
+        # The first step is short, and an error that ends it should be one line.
+        if lines and not console.is_terminal:
+            line.lines = Console(stderr=True, highlight=False)
         yield line
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions.experiments.atari.jobs import PAPER
 from eigenoptions.experiments.atari.measures import OPTION, Table, rarefied, region
 from eigenoptions.experiments.atari.statistics import Effect, chosen, effect, effect_of
 from eigenoptions.experiments.atari.study import reliable, rolled
@@ -40,6 +41,8 @@ ROAD_HEIGHT = 170.0
 MIN_LANES = 3
 # "Very similar": share of Kulkarni's goals at which options settle.
 SIMILAR_SHARE = 0.8
+# The variant with bytes for features.
+BYTES_NAME = "bytes"
 # Beginnings of the names of claims.
 NAMES = {"Freeway": "freeway", "MontezumaRevenge": "montezuma", "MsPacman": "pacman"}
 GOALS = ("central ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
@@ -55,11 +58,14 @@ KNOWN = (
 
 
 def claims(results: Results) -> list[Claim]:
-    """Claims about the game of the results."""
+    """Claims about the game of the results; of the paper's claims only where its way was taken."""
+    if results["variants"][0] != PAPER["name"]:
+        return _further(results)
     own = {"Freeway": _freeway, "MontezumaRevenge": _montezuma, "MsPacman": _pacman}.get(results["game"])
     placed = "x" in results["columns"]
     found = own(results) if own and placed else []
-    return [*found, *([_intent(results)] if placed else []), *_further(results)]
+    crosses = [_bytes_cross(results)] if _has_bytes(results) else []
+    return [*found, *([_intent(results)] if placed else []), *_further(results), *crosses]
 
 
 def notes(results: Results) -> list[Note]:
@@ -107,10 +113,14 @@ def notes(results: Results) -> list[Note]:
         f"options (both signs; T has rank {_range(ranks)} of {results['collections'][0]['features']}) and "
         f"{_each(random)} of {len(np.unique(random['basis']))} random bases. {results['acts']:,} frames were emulated."
     )
-    tables: list[Note] = [("Means by kind, the paper's way:", kinds)]
+    tables: list[Note] = [(f"Means by kind, {_way_of(first)}:", kinds)]
     tables += [("Singular against random directions:", effects)] if effects else []
     tables += [("Agreement and reliable options:", levels)] if levels else []
     return [text, *tables, *(f"Known beforehand: {line}" for line in KNOWN)]
+
+
+def _way_of(variant: str) -> str:
+    return "the paper's way" if variant == PAPER["name"] else variant
 
 
 def _collections(results: Results) -> int:
@@ -376,8 +386,9 @@ def _ours(results: Results, variant: str) -> Claim:
     game = results["game"]
     arrives, agrees = (_effect(results, name, "random", variant) for name in ("arrives", "agreement"))
     reach = _effect(results, "reach", "random", variant)
+    papers = variant == PAPER["name"]
+    way = "" if papers else f", {variant}"
     number = results["variants"].index(variant)
-    way = f", {variant}" if number else ""
     return Claim(
         f"Singular directions reach particular places better than random directions ({game}{way}).",
         OURS,
@@ -388,8 +399,35 @@ def _ours(results: Results, variant: str) -> Claim:
         f"{arrives.above} and {agrees.above} of {arrives.groups} random bases. Different places that as "
         f"many options arrive at: {reach}."
         + (" Singular directions do worse in both." if arrives.worse and agrees.worse else ""),
-        f"{NAMES.get(game, game.lower())}-ours-{number}",
-        "Followed in the paper's way, singular directions are no better than random ones.",
+        f"{NAMES.get(game, game.lower())}-ours-{number if number or papers else 'way'}",
+        f"Followed in {_way_of(variant)}, singular directions are no better than random ones.",
+    )
+
+
+def _has_bytes(results: Results) -> bool:
+    return BYTES_NAME in results.get("long_variants", [])
+
+
+def _bytes_cross(results: Results) -> Claim:
+    """Our claim about Freeway: with bytes the paper's protocol has options that climb the road, and score."""
+    table = rolled(results, "long", variant=results["long_variants"].index(BYTES_NAME))
+    high = {kind: _best(chosen(table, kind=kind), "farthest") for kind in ("singular", "random")}
+    best = {kind: _best(chosen(table, kind=kind)) for kind in ("singular", "random")}
+    half = ROAD_HEIGHT / 2
+    climbs = [mine >= half > other for mine, other in zip(*high.values(), strict=True)]
+    scores = [mine > other for mine, other in zip(*best.values(), strict=True)]
+    return Claim(
+        "With the bytes of the memory instead of its bits, and the paper's protocol otherwise, some singular vector "
+        "leads the chicken up the road, and some scores, where no random direction does (Freeway).",
+        OURS,
+        f"farthest of singular options {_list(high['singular'])}, of random ones {_list(high['random'])} of "
+        f"{ROAD_HEIGHT:g} units; best scores {_list(best['singular'])} and {_list(best['random'])} (by collection, "
+        f"{_frames(results):,} frames)",
+        verdict(_seen(all(climbs), results), _seen(any(scores), results)),
+        "Two tests: in every collection a singular option gets at least half across the road and no random direction "
+        "does; in some collection the best singular option has more points than the best random direction.",
+        "freeway-bytes",
+        "Bits hide the height of the chicken behind binary carries; on bytes the same protocol does not get stuck.",
     )
 
 
@@ -443,15 +481,16 @@ def _names(results: Results, table: Table) -> NDArray[Any]:
 
 def _longest(results: Results) -> Table:
     """Long roll-outs, where there are any; else those of the first start."""
-    return rolled(results, "long") if "long" in results else rolled(results, variant=0, start=0)
+    name, first = ("long", {}) if "long" in results else ("rollouts", {"start": 0.0})
+    return rolled(results, name, variant=0, **first)
 
 
 def _frames(results: Results) -> int:
     return int(results.get("long_frames") or results["frames"])
 
 
-def _best(table: Table) -> list[float]:
-    return [float(table["score"][table["collection"] == c].max()) for c in np.unique(table["collection"])]
+def _best(table: Table, measure: str = "score") -> list[float]:
+    return [float(table[measure][table["collection"] == c].max()) for c in np.unique(table["collection"])]
 
 
 def _effect(results: Results, measure: str, against: str, variant: str | None = None) -> Effect:

@@ -21,8 +21,8 @@ CELL = 4
 SETTLED = 0.5
 # About the size of a player, or of a lane, in units of position; what is nearer to the start is still the start.
 FAR = 16.0
-# Names of the coordinates, four at most.
-AXES = "xyzw"
+# Names of the coordinates of a position, at most as many as `find_starts` watches bytes.
+AXES = ("x", "y", "z", "w", *(f"x{i}" for i in range(5, 13)))
 
 MEASURES = {
     "dwell": "share of the second half of the frames spent at the modal place",
@@ -98,8 +98,8 @@ def _steady(actions: NDArray[Any], length: NDArray[np.int64]) -> Array:
 
 def _placed(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
     """Measures of one path of positions ``(length, p)``."""
-    cells = (path // CELL).astype(np.int64)
-    code = cells @ (1 << (8 * np.arange(path.shape[1])))
+    # One number per place, in the order of places: positions may have more bytes than fit into a code.
+    code = np.unique(path // CELL, axis=0, return_inverse=True)[1].ravel() if len(path) else np.zeros(0)
     axes = AXES[: path.shape[1]]
     nothing = {"dwell": 0.0, "settles": 0.0, "arrives": 0.0, "away": np.nan, **dict.fromkeys(axes, np.nan)}
     travel = np.linalg.norm(path - start, axis=1)

@@ -78,8 +78,9 @@ def _places(results: Results) -> plots.Panel:
 
 def _heights(results: Results) -> plots.Panel:
     """Share of the time at each height, mean per kind and for the three highest singular options (Figure 8)."""
-    table = rolled(results, "long")
-    share = results["heights"] / np.maximum(results["heights"].sum(axis=1, keepdims=True), 1)
+    table = rolled(results, "long", variant=0)
+    counts = results["heights"][rolled(results, "long")["variant"] == 0]
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     at = {kind: table["kind"] == KINDS.index(kind) for kind in ("singular", "random", "published", "walk")}
     lines = {kind: share[rows].mean(axis=0) for kind, rows in at.items() if rows.any()}
     best = np.flatnonzero(at["singular"])

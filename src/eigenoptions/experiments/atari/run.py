@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,10 @@ INDEX = "index.json"
 # Settings of one game.
 SETTINGS = "settings.json"
 # Flags of the command line by size.
-FLAGS = {"quick": "--quick", "paper": "the default", "full": "--full"}
+FLAGS = {"quick": "--quick", "default": "the default", "paper": "--paper", "full": "--full"}
+
+# What the functions of `jobs` do, in words.
+STAGES = {"starts": "start states", "rollouts": "collections and roll-outs", "trace": "highlighted options"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class GameReport:
 def run_game(
     game: str,
     folder: str | Path = "out/atari",
-    size: str = "paper",
+    size: str = "default",
     *,
     fresh: bool = False,
     tell: Callable[[str], object] = lambda news: None,
@@ -63,7 +65,7 @@ def run_game(
     game, folder
         Name of the game, any of `atari.emulator.games`, and the folder in which that of the game is created.
     size
-        ``"quick"``, ``"paper"`` or ``"full"``.
+        ``"default"``: the way that works (docs/atari.md); ``"paper"``: the paper's; ``"full"``; ``"quick"``.
     fresh
         Start over; otherwise a folder with results of other settings is refused.
     tell, progress
@@ -88,8 +90,10 @@ def run_game(
                 frames += result["acts"]
                 speed(frames / (time.perf_counter() - start))
 
-        over = partial(store.pmap, progress=progress, arrived=arrived)
-        tell(f"{name}: start states, collections, roll-outs")
+        def over(function: Callable[[Any], Any], jobs: Sequence[Any]) -> list[Any]:
+            tell(f"{name}: {STAGES[function.__name__]}")
+            return store.pmap(function, jobs, progress=progress, arrived=arrived)
+
         results = chosen.run(settings, over)
         seconds = time.perf_counter() - start + store.seconds_saved
     outcome = Outcome(chosen, settings, results, seconds, origin(current().name))
@@ -154,12 +158,12 @@ def _refuse_others(here: Path, size: str, settings: Settings, fresh: bool) -> No
 
 
 def _save_options(here: Path, name: str, settings: Settings, plain: Sequence[Mapping[str, Any]]) -> None:
-    """Write the singular options of the first collection, and the start states, for use elsewhere."""
-    first = settings["seeds"][0]
-    job = {"game": name, "seed": first, "starts": plain, "variant": PAPER, "kinds": {"singular": {}}}
+    """Write the singular options of the first collection and variant, and the start states, for use elsewhere."""
+    first, variant = settings["seeds"][0], settings.get("way", PAPER)
+    job = {"game": name, "seed": first, "starts": plain, "variant": variant, "kinds": {"singular": {}}}
     found = collection_of({**settings, **job})
     assert found is not None
-    provenance = {"seed": first, "rows": found.rows}
+    provenance = {"seed": first, "rows": found.rows, "hold": variant["hold"]}
     options = atari_options(found.spectrum, name, coding=found.coding, provenance=provenance)
     options.save(here / "options.safetensors")
     save_starts(here / "starts.json", [Start.again(name, start) for start in plain])
@@ -180,7 +184,8 @@ Discovery in Reinforcement Learning</cite>), by <code>eigenoptions atari {escape
 {verdicts([(outcome, claims)])}
 <section><h2>Highlighted options</h2>
 <p>Chosen by a rule (see <code>highlight</code>): options that settle somewhere, away from where they started and from
-each other. Beside them are the best option of the published program, the best single action and a random walk.</p>
+each other. Beside them are baselines: the best single action, a random walk, and in the paper's way the best option
+of the published program.</p>
 {card_list(options)}</section>
 <section><h2>All of them</h2>{overviews(drawn["figures"])}</section>
 {section(outcome, claims, data="")}

@@ -13,9 +13,11 @@ import numpy as np
 
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.games import known
+from eigenoptions.atari.published_starts import published_starts
 from eigenoptions.atari.starts import Start
 from eigenoptions.experiments.atari.jobs import PAPER, rollouts, starts, trace
 from eigenoptions.experiments.atari.measures import (
+    AXES,
     FAR,
     KINDS,
     OPTION,
@@ -57,9 +59,10 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     ----------
     settings
         ``game``, ``seeds`` (one per collection), ``starts``, ``bursts``, ``transitions``, ``longest``, ``frames``,
-        ``until``, ``kinds``, ``variants`` (each `PAPER` with changes, and perhaps its own ``kinds``, ``frames``,
+        ``until``, ``kinds``, ``way`` (the first variant; without it `PAPER`), ``variants`` (further ones, each `PAPER`
+        with changes, and perhaps ``starts="authors"`` for the paper's own start states, its own ``kinds``, ``frames``,
         ``seeds`` and ``from``: from how many of the starts) and ``long`` (more roll-outs from the first start: a list
-        of ``{"frames", "kinds"}``, perhaps with ``seeds``).
+        of ``{"frames", "kinds"}``, perhaps with ``seeds`` and ``variant``).
     pmap
         Function that maps over jobs.
 
@@ -67,22 +70,23 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     -------
     dict
         ``rollouts (N, C)`` with names of ``columns``, and ``variants``, to which its column variant points; ``long``
-        and ``heights`` the same of long roll-outs; tables ``starts``, ``collections``, ``means``, ``effects``,
-        ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the highlighted options; and the
-        start states of the first collection, from which they were followed.
+        (with ``long_variants``) and ``heights`` the same of long roll-outs; tables ``starts``, ``collections``,
+        ``means``, ``effects``, ``levels`` and ``highlights``; ``trace_actions`` and ``trace_positions`` of the
+        highlighted options; and the start states of the first collection, from which they were followed.
     """
     game, seeds = settings["game"], settings["seeds"]
     asked = {"game": game, "starts": settings["starts"], "bursts": settings["bursts"]}
     found = pmap(starts, [{**asked, "seed": seed} for seed in seeds])
     jobs = _jobs(settings, found)
     done = pmap(rollouts, jobs)
-    variants = [PAPER, *settings.get("variants", [])]
+    variants = _variants(settings)
+    names = [variant["name"] for variant in variants]
     pairs = list(zip(jobs, done, strict=True))
     short, long = ([pair for pair in pairs if pair[0]["heights"] == is_long] for is_long in (False, True))
-    table = _table(short)
+    table = _table(short, names)
     results: Results = {
         "game": game,
-        "variants": [variant["name"] for variant in variants],
+        "variants": names,
         "columns": list(table),
         "rollouts": np.stack(list(table.values()), axis=1),
         "regions": {name: [list(ends) for ends in box] for name, box in known(game).regions.items()},
@@ -94,7 +98,10 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         "reached": {"starts": found[0]},
     }
     if long:
-        results["long"] = np.stack(list(_table(long).values()), axis=1)
+        # Some ways are followed for long only.
+        names = list(dict.fromkeys([*names, *(job["variant"]["name"] for job, _ in long)]))
+        results["long_variants"] = names
+        results["long"] = np.stack(list(_table(long, names).values()), axis=1)
         results["heights"] = np.concatenate([result["heights"] for _, result in long])
         results["long_frames"] = max(job["frames"] for job, _ in long)
     results |= summaries(results)
@@ -125,7 +132,7 @@ def _mean_rows(table: Table) -> list[dict[str, Any]]:
         part = chosen(table, kind=kind)
         row: dict[str, Any] = {"kind": kind, "options": len(part["kind"])}
         for name, column in part.items():
-            if name not in (*KEYS, "region", *"xyzw"):
+            if name not in (*KEYS, "region", *AXES):
                 found = column[~np.isnan(column)]
                 row[name] = float(found.mean()) if len(found) else float("nan")
         rows.append(row)
@@ -202,7 +209,7 @@ def highlight(results: Results, many: int = HIGHLIGHTS) -> list[dict[str, Any]]:
     Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from which
     they settle near that place, then of dwell, then of their number. One that was taken from another start, or whose
     place is nearer than APART to that of one taken before, is skipped. If they are fewer than `many`, the options of
-    largest dwell times distance follow, by the same rule. They are of the paper's variant; FURTHER_HIGHLIGHTS of the
+    largest dwell times distance follow, by the same rule. They are of the first variant; FURTHER_HIGHLIGHTS of the
     last variant, if there are others, are chosen likewise. For comparison, the best-scoring row of V by the published
     program, the best-scoring constant action (of the long roll-outs, where there are any) and a random walk follow.
     """
@@ -276,15 +283,19 @@ def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
     jobs = []
     for extra in settings.get("long", []):
         given = {key: extra[key] for key in ("frames", "kinds")}
+        variant = extra.get("variant", PAPER)
         jobs += [
-            {**base, "heights": True, "variant": PAPER, "seed": seed, "starts": its, "start": 0, **given}
+            {**base, "heights": True, "variant": variant, "seed": seed, "starts": its, "start": 0, **given}
             for seed, its in zip(settings["seeds"], found, strict=True)
             if seed in extra.get("seeds", settings["seeds"])
         ]
-    for variant in [PAPER, *settings.get("variants", [])]:
+    for variant in _variants(settings):
         given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
-        for seed, its in zip(settings["seeds"], found, strict=True):
+        for seed, own in zip(settings["seeds"], found, strict=True):
             if seed in variant.get("seeds", settings["seeds"]):
+                its = own
+                if variant.get("starts") == "authors":
+                    its = [start.plain() for start in published_starts(settings["game"])]
                 numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
                 job = {"heights": False, "variant": _roll_settings(variant), "seed": seed, "starts": its}
                 # One chart serves all starts.
@@ -293,8 +304,11 @@ def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
     return jobs
 
 
-def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Table:
-    names = list(dict.fromkeys(job["variant"]["name"] for job, _ in pairs))
+def _variants(settings: Settings) -> list[Settings]:
+    return [settings.get("way", PAPER), *settings.get("variants", [])]
+
+
+def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], names: Sequence[str]) -> Table:
     tables = []
     for job, result in pairs:
         head = {"variant": names.index(job["variant"]["name"]), "collection": job["seed"]}
@@ -327,7 +341,7 @@ def _traces(
         groups.setdefault((row["variant"], row["start"]), []).append(number)
     jobs = []
     for (name, start), numbers in sorted(groups.items()):
-        (variant,) = (v for v in [PAPER, *settings.get("variants", [])] if v["name"] == name)
+        (variant,) = (v for v in _variants(settings) if v["name"] == name)
         own = {"frames": variant.get("frames", frames), "variant": _roll_settings(variant), "start": start}
         jobs.append({**base, **own, "options": [{key: rows[i][key] for key in OPTION} for i in numbers]})
     parts = pmap(trace, jobs)
@@ -343,4 +357,8 @@ def _traces(
 
 def _roll_settings(variant: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a variant that concern a single roll-out."""
-    return {key: value for key, value in variant.items() if key not in ("kinds", "frames", "seeds", "from")}
+    return {
+        key: value
+        for key, value in variant.items()
+        if key not in ("kinds", "frames", "seeds", "from", "starts")
+    }
