@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from eigenoptions._checks import one_of
-from eigenoptions.experiments.atari.claims import BYTES_NAME, claims, notes
+from eigenoptions.experiments.atari.claims import claims, notes
+from eigenoptions.experiments.atari.freeway import BYTES_NAME
 from eigenoptions.experiments.atari.jobs import PAPER
 from eigenoptions.experiments.atari.pictures import figure
 from eigenoptions.experiments.atari.study import run as run_study
@@ -126,13 +127,13 @@ def _variants(game: str) -> list[Settings]:
     """What the full size tries beside the paper's way; the last one is `way`."""
     if game not in GAMES:
         return [way(game)]
-    # All directions where roll-outs share much, some elsewhere.
-    many, each = (None, 4) if game == "Freeway" else (16, 1)
-    kinds = {"singular": {"many": many}, "random": {"bases": 10, "many": each}}
-    some = {"singular": {"many": 16}, "random": {"bases": 10, "many": 1}}
+    some = {"singular": {"many": 12}, "random": {"bases": 10, "many": 1}}
+    # All directions where roll-outs share much.
+    every = {"singular": {"many": None}, "random": {"bases": 10, "many": 4}}
+    frames, kinds = (300, every) if game == "Freeway" else (160, some)
     found: list[Settings] = [
-        {**BYTES, "from": 4, "kinds": kinds},
-        {"name": AUTHORS, "kinds": some, "starts": "authors"},
+        {**BYTES, "from": 3, "kinds": kinds, "frames": frames},
+        {"name": AUTHORS, "starts": "authors", "kinds": some, "frames": frames},
     ]
     if game == "Freeway":
         found.append(_variant("hold 8", 512, hold=8, seeds=[1]))
