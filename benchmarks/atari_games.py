@@ -26,16 +26,16 @@ GAMES = (
 )
 # fmt: on
 MEASURES = ("arrives", "agreement", "reach")
-# 3,600 decisions of random play, charts of 400 states, 200 frames from four starts, 20 random options.
-SMALL: dict[str, Any] = {"starts": 4, "bursts": 150, "transitions": 10_000, "frames": 200}
-STATES, RANDOM = 400, {"bases": 10, "many": 1}
+# 1,512 decisions of random play, charts of 150 states, 160 frames from three starts, 20 random options.
+SMALL: dict[str, Any] = {"starts": 3, "bursts": 60, "transitions": 4_200, "frames": 160}
+STATES, RANDOM = 150, {"bases": 10, "many": 1}
 
 
 def study(game: str) -> dict[str, Any]:
     """Effects of singular against random directions in one game, and what it took."""
     given = {**settings(game, "default"), **SMALL}
     given["way"] = {**given["way"], "plan": STATES}
-    given["kinds"] = {"singular": given["kinds"]["singular"], "random": RANDOM, "walk": {"many": 4}}
+    given["kinds"] = {"singular": given["kinds"]["singular"], "random": RANDOM}
     began = time.process_time()
     try:
         found = run(given, pmap)
@@ -46,7 +46,7 @@ def study(game: str) -> dict[str, Any]:
         "game": game,
         "effects": {r["measure"]: {k: v for k, v in r.items() if k != "against"} for r in rows},
         "reliable": {r["kind"]: r["reliable"] for r in found["levels"]},
-        "means": [r for r in found["means"] if r["kind"] in ("singular", "random", "walk")],
+        "means": [r for r in found["means"] if r["kind"] in ("singular", "random")],
         "watch": found["reached"]["starts"][0]["watch"],
         "rank": [r["rank"] for r in found["collections"]],
         "seconds": time.process_time() - began,

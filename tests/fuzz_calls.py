@@ -328,6 +328,7 @@ SLOW: dict[str, list[Callable[[Given], object]]] = {
     "atari.load_starts": [lambda x: eo.atari.load_starts(x.folder / "options.safetensors")],
     "atari.paper_order": [lambda x: eo.atari.paper_order(spectrum_of(x))],
     "atari.play": [lambda x: eo.atari.play(emulator(), emulator().save(), [[x.a, x.b]])],
+    "atari.published_starts": [lambda x: eo.atari.published_starts(x.a)],
     "atari.player_bytes": [lambda x: eo.atari.player_bytes(emulator(), rng=x.a) if x.seed % 4 == 0 else None],
     "atari.random_directions": [lambda x: eo.atari.random_directions(x.count(5), inside=x.b)],
     "atari.rank": [lambda x: eo.atari.rank(spectrum_of(x))],
