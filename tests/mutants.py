@@ -4,8 +4,9 @@
 changes) in a copy of the repository, and runs the doctests of the module and the test files that `TESTS` names for
 it. Results go to a file, one line per mutant; the same command continues where it stopped.
 
-The module is also the plugin of pytest that keeps a mutant cheap: within each file the fastest tests come first, as far
-as earlier mutants have measured them, and after `--budget` CPU seconds what is left is not run.
+What keeps a mutant cheap: every run is a fork of this process, which has imported the large libraries once; within
+each file the fastest tests come first, as far as earlier runs have measured them; and after `--budget` CPU seconds what
+is left is not run.
 """
 
 from __future__ import annotations
@@ -14,29 +15,29 @@ import argparse
 import ast
 import collections
 import difflib
+import importlib
 import json
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+import traceback
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-try:
-    from cosmic_ray.ast import ast_nodes, get_ast
-    from cosmic_ray.mutating import mutate_code
-    from cosmic_ray.plugins import get_operator, operator_names
-except ModuleNotFoundError:
-    get_operator = None  # the tests of a mutant do not need it
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "src/eigenoptions"
@@ -50,11 +51,18 @@ COPIED = (
     *(path.name for path in ROOT.glob("*.*")),
     "Makefile",
 )
-# CPU seconds of the tests of one mutant: an endless loop ends here.
-MAX_SECONDS = 150
+# Imported before the first fork; of those that are not installed the tests are left out anyway.
+PRELOADED = """numpy scipy.sparse.linalg scipy.sparse.csgraph scipy.linalg scipy.stats scipy.ndimage numba gymnasium
+    hypothesis matplotlib.figure mpl_toolkits.mplot3d rich.console joblib safetensors.numpy torch stable_baselines3
+    sb3_contrib minigrid ale_py tyro starlette.applications"""
+
+# A test that takes so many times as long as without a mutant, and so many seconds more, has an endless loop.
+MAX_SLOWDOWN, MAX_EXTRA_CPU_SECONDS, MAX_EXTRA_SECONDS = 5, 10, 120
 
 # Where numbers are colours, sizes and places on a page, and people judge them.
 DRAWN = ("plots/", "atari/charts", "experiments/atari/pictures", "experiments/page", "_sketch")
+# The library; the experiments are a sample of their own (--only "^experiments/").
+LIBRARY = "^(?!experiments/)"
 
 # Test files by the beginning of a module's path; the longest beginning counts, the cheapest file comes first.
 TESTS = {
@@ -131,51 +139,58 @@ KINDS = (
 )
 
 
-# Seconds of each test, measured while mutants are tested.
-TIMES = "EIGENOPTIONS_TEST_TIMES"
-BUDGET = "EIGENOPTIONS_TEST_BUDGET"
-_times: dict[str, float] = {}
+class Cheap:
+    """Plugin of pytest for one run: order, budget and time limits of the tests."""
 
+    def __init__(self, times: Path, budget: float, broken: set[str]) -> None:
+        self.path, self.budget, self.broken = times, budget, broken
+        self.times: dict[str, float] = json.loads(times.read_text()) if times.exists() else {}
+        self.measured: dict[str, float] = {}
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the fastest tests of each file first; what is not known yet counts as fast."""
-    path = Path(os.environ[TIMES])
-    if path.exists():
-        _times.update(json.loads(path.read_text()))
-    files = list(dict.fromkeys(item.path for item in items))
-    slow = float(os.environ[BUDGET]) / 3
-    known = {item.nodeid: _times.get(item.nodeid, 0.1) for item in items}
-    items.sort(key=lambda item: (known[item.nodeid] > slow, files.index(item.path), known[item.nodeid]))
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Put the fastest tests of each file first; what is not known yet counts as fast."""
+        items[:] = [item for item in items if item.nodeid not in self.broken]
+        files = list(dict.fromkeys(item.path for item in items))
+        known = {item.nodeid: self.times.get(item.nodeid, 0.1) for item in items}
+        slow = self.budget / 3
+        items.sort(key=lambda item: (known[item.nodeid] > slow, files.index(item.path), known[item.nodeid]))
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Measure a test, and end the process if it takes far longer than it should."""
+        begun, known = cpu_seconds(), self.times.get(item.nodeid, self.budget)
+        left = self.budget - begun
+        item.stash[_SKIPPED] = left < 0 or self.times.get(item.nodeid, 0.0) > max(left, 1.0)
+        limit = int(time.process_time() + MAX_SLOWDOWN * known + MAX_EXTRA_CPU_SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+        signal.alarm(int(4 * MAX_SLOWDOWN * known) + MAX_EXTRA_SECONDS)
+        try:
+            return (yield)
+        finally:
+            signal.alarm(0)
+            if not item.stash[_SKIPPED]:
+                self.measured[item.nodeid] = round(cpu_seconds() - begun, 2)
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure a test; leave it out if the budget is used up or if the test alone would use it."""
-    begun = time.process_time()
-    left = float(os.environ[BUDGET]) - begun
-    item.stash[_SKIPPED] = left < 0 or _times.get(item.nodeid, 0.0) > max(left, 1.0)
-    try:
-        return (yield)
-    finally:
-        if not item.stash[_SKIPPED]:
-            _times[item.nodeid] = round(time.process_time() - begun, 2)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Leave out what the budget does not allow."""
+        if item.stash[_SKIPPED]:
+            pytest.skip("the budget of this mutant is used up")
 
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out what the budget does not allow."""
-    if item.stash[_SKIPPED]:
-        pytest.skip("the budget of this mutant is used up")
-
-
-def pytest_sessionfinish() -> None:
-    """Keep the seconds for the next mutant."""
-    path = Path(os.environ[TIMES])
-    path.with_suffix(".new").write_text(json.dumps(_times))
-    path.with_suffix(".new").replace(path)
+    def pytest_sessionfinish(self) -> None:
+        """Keep the seconds for the next mutant."""
+        known = json.loads(self.path.read_text()) if self.path.exists() else {}
+        made = self.path.with_suffix(f".{os.getpid()}")
+        made.write_text(json.dumps(known | self.measured))
+        made.replace(self.path)
 
 
 _SKIPPED = pytest.StashKey[bool]()
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of those it has started and waited for."""
+    return sum(os.times()[:4])
 
 
 def wanted(operator: str) -> bool:
@@ -186,19 +201,39 @@ def wanted(operator: str) -> bool:
     return "RemoveDecorator" not in operator and not get_operator(operator).arguments()
 
 
-def unread(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Spans that are not run, or that decide nothing: annotations, imports for types, decorators, public names."""
-    spans: list[ast.AST | None] = []
-    for node in ast.walk(ast.parse(source)):
+def ignored(tree: ast.AST) -> Iterator[ast.AST | None]:
+    """Parts of a module that are not run, or that no test is to notice.
+
+    Annotations and code for type checkers (`TYPE_CHECKING`, `assert`); decorators; the text of errors, warnings, logs
+    and `__repr__`; and `strict=` of zip, which like an assertion never decides anything in right code.
+    """
+    for node in ast.walk(tree):
+        texts = False
         if isinstance(node, ast.arg | ast.AnnAssign):
-            spans.append(node.annotation)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            spans += [node.returns, *node.decorator_list]
-        if isinstance(node, ast.ClassDef):
-            spans += node.decorator_list
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            spans.append(node)
-    return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in spans if n is not None]  # type: ignore
+            yield node.annotation
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (node.returns, *node.decorator_list)
+            texts = node.name in ("__repr__", "__str__")
+        elif isinstance(node, ast.ClassDef):
+            yield from node.decorator_list
+        elif isinstance(node, ast.Assert) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        ):
+            yield node
+        elif isinstance(node, ast.Raise):
+            texts = True
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rsplit(".")[-1]
+            texts = called in ("warn", "warning", "info", "debug", "error", "print")
+            yield from (word.value for word in node.keywords if (called, word.arg) == ("zip", "strict"))
+        if texts:
+            yield from (part for part in ast.walk(node) if isinstance(part, ast.JoinedStr))
+
+
+def unread(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Spans of the parts that are `ignored`."""
+    found = (node for node in ignored(ast.parse(source)) if node is not None)
+    return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in found]  # type: ignore
 
 
 def places(module: Path, operators: dict[str, Any]) -> dict[tuple[int, int], list[tuple[str, int]]]:
@@ -268,70 +303,121 @@ def forget_compiled(kernels: Path, name: str) -> None:
             path.unlink()
 
 
-def keep_compiled(root: Path, *others: Path) -> None:
-    """Copy compiled kernels to other trees whose kernels are the same files, so that they are compiled once."""
+def keep_compiled(root: Path, other: Path) -> None:
+    """Copy compiled kernels to another tree whose kernels are the same files, so that they are compiled once."""
+    compiled = other / PACKAGE / "_kernels" / "__pycache__"
+    compiled.mkdir(exist_ok=True)
+    known = {path.name.split(".py3")[0] for path in compiled.glob("*.nb*")}
     for path in (root / PACKAGE / "_kernels" / "__pycache__").glob("*.nb*"):
-        for other in others:
-            target = other / path.relative_to(root)
-            if not target.exists() or target.stat().st_mtime < path.stat().st_mtime:
-                target.parent.mkdir(exist_ok=True)
-                shutil.copy2(path, target)
+        # Index and code of one kernel belong together: those of another tree are numbered otherwise.
+        if path.name.split(".py3")[0] not in known:
+            shutil.copy2(path, compiled)
 
 
-def run(root: Path, tests: list[str], times: Path, budget: float) -> tuple[str, str, float]:
-    """Outcome ("survived", "killed" or "time"), the test that failed, and CPU seconds."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root))),
-        TIMES: str(times),
-        BUDGET: str(budget),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "CI": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants"]
-    command.append("--hypothesis-profile=mutants")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [*command, *tests],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5)),
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-    by = failed[1] if failed else done.stdout[-200:] + done.stderr[-200:]
-    if done.returncode == 0:
-        return "survived", "", seconds
-    return ("time" if done.returncode < 0 and seconds > MAX_SECONDS - 5 else "killed"), by, seconds
+@dataclass
+class Run:
+    """Tests in a tree, in a process of its own; `log` is what pytest prints."""
+
+    root: Path
+    log: Path
+    pid: int = 0
+
+    def start(self, arguments: list[str], cheap: Cheap, *, write_bytecode: bool = False) -> Run:
+        """Fork, and run pytest with these arguments."""
+        self.pid = os.fork()
+        if self.pid:
+            return self
+        code = 70
+        try:
+            os.setsid()
+            for number, target in (
+                (os.open(os.devnull, os.O_RDONLY), 0),
+                (self._opened(), 1),
+                (self._opened(), 2),
+            ):
+                os.dup2(number, target)
+            os.chdir(self.root)
+            os.environ["PYTHONPATH"] = os.pathsep.join((str(self.root / "src"), str(self.root)))
+            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+            sys.dont_write_bytecode = not write_bytecode
+            sys.path[:] = [
+                str(self.root / "src"),
+                str(self.root),
+                *(p for p in sys.path if p not in OWN_PATHS),
+            ]
+            sys.argv = ["pytest"]
+            for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "eigenoptions")]:
+                del sys.modules[name]
+            importlib.invalidate_caches()
+            quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants"]
+            quiet += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            code = int(pytest.main([*quiet, *arguments], plugins=[cheap]))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+
+    def _opened(self) -> int:
+        return os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def outcome(self, status: int) -> tuple[str, str]:
+        """ "survived", "killed" or "time", and the test that failed."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        if status == 0:
+            return "survived", ""
+        text = self.log.read_text(errors="replace")
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.M)
+        slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM)
+        return ("time" if slow else "killed"), failed[1] if failed else text[-300:]
 
 
-def attempt(pristine: Path, chosen: tuple[str, str, int], times: Path, budget: float) -> dict[str, object]:
-    """Run the tests of one mutant in a copy of the repository made of hard links."""
+OWN_PATHS = {"", str(ROOT), str(ROOT / "src"), os.getcwd()}
+
+
+def mutated(pristine: Path, root: Path, chosen: tuple[str, str, int]) -> list[str]:
+    """Make a copy of the repository, of hard links, with one change; the lines that differ."""
     path, operator, occurrence = chosen
-    module = pristine / PACKAGE / path
-    source = module.read_text()
+    source = (pristine / PACKAGE / path).read_text()
     mutant = mutant_of(source, operator, occurrence)
     assert mutant is not None
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made) / "mutant"
-        shutil.copytree(pristine, root, copy_function=os.link)
-        (root / PACKAGE / path).unlink()
-        (root / PACKAGE / path).write_text(mutant)
-        if path.startswith("_kernels/"):
-            forget_compiled(root / PACKAGE / "_kernels", Path(path).stem)
-        outcome, by, seconds = run(root, tests_of(path), times, budget)
-        if not path.startswith("_kernels/"):
-            keep_compiled(root, pristine)
+    shutil.copytree(pristine, root, copy_function=os.link)
+    (root / PACKAGE / path).unlink()
+    (root / PACKAGE / path).write_text(mutant)
+    if path.startswith("_kernels/"):
+        forget_compiled(root / PACKAGE / "_kernels", Path(path).stem)
     lines = difflib.ndiff(source.splitlines(), mutant.splitlines())
-    change = [line for line in lines if line[:2] in ("- ", "+ ")]
-    return {"outcome": outcome, "by": by, "seconds": round(seconds, 1), "change": change}
+    return [line for line in lines if line[:2] in ("- ", "+ ")]
+
+
+def prepare(made: Path, times: Path, log: Path) -> Path:
+    """A copy of the repository with bytecode and compiled kernels; stops if its tests cannot be collected."""
+    pristine = made / "pristine"
+    pristine.mkdir()
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, pristine / name)
+    kernels = [test for start in TESTS if start.startswith("_kernels/") for test in TESTS[start].split()]
+    warm_up = [f"tests/{test}.py" for test in dict.fromkeys(kernels)]
+    for arguments, budget in ((["--collect-only", "tests"], 1e9), (warm_up, 240.0)):
+        run = Run(pristine, log).start(arguments, Cheap(times, budget, set()), write_bytecode=True)
+        outcome, by = run.outcome(os.waitpid(run.pid, 0)[1])
+        if outcome != "survived":
+            raise SystemExit(f"the tests fail without a mutant, see {log}: {by}")
+    keep_compiled(pristine, ROOT)
+    return pristine
+
+
+def failures(pristine: Path, rows: list[dict[str, Any]], times: Path, log: Path) -> set[str]:
+    """Tests that killed a mutant and fail without one too: these kills do not count."""
+    killers = sorted({row["by"] for row in rows if row["outcome"] == "killed" and "::" in row["by"]})
+    if not killers:
+        return set()
+    log.unlink(missing_ok=True)
+    run = Run(pristine, log).start(killers, Cheap(times, 1e9, set()))
+    os.waitpid(run.pid, 0)
+    return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M))
 
 
 def main() -> None:
@@ -339,49 +425,60 @@ def main() -> None:
     reader = argparse.ArgumentParser()
     reader.add_argument("--count", type=int, default=200, help="places to change")
     reader.add_argument("--seed", type=int, default=2017)
-    reader.add_argument("--only", default="", help="regular expression of module paths")
+    reader.add_argument("--only", default=LIBRARY, help="regular expression of module paths")
+    reader.add_argument("--first", type=int, default=10**9, help="only so many of the sample, in its order")
     reader.add_argument("--seconds", type=float, default=3600.0, help="no mutant begins after these")
     reader.add_argument("--budget", type=float, default=15.0, help="CPU seconds of the tests of a mutant")
+    reader.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     reader.add_argument("--out", type=Path, default=ROOT / "out" / "mutants.jsonl")
     reader.add_argument("--again", action="store_true", help="run the survivors of the file again")
     given = reader.parse_args()
-    times = given.out.with_suffix(".times")
+    times, log = given.out.with_suffix(".times"), given.out.with_suffix(".log")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
     done = {tuple(row["mutant"]): row for row in rows}
     end = time.monotonic() + given.seconds
+    drawn = sample(given.count, given.seed, given.only, given.out.with_suffix(".sample"))[: given.first]
+    again = ("survived",) if given.again else ()
+    to_do = [m for m in drawn if (m[0], *m[2:]) not in done or done[m[0], *m[2:]]["outcome"] in again]
+    os.environ.update(CI="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MPLBACKEND="Agg")
+    for name in PRELOADED.split():
+        with suppress(ImportError):
+            importlib.import_module(name)
     with tempfile.TemporaryDirectory() as made:
-        pristine = Path(made) / "pristine"
-        pristine.mkdir()
-        for name in COPIED:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-            copy(ROOT / name, pristine / name)
-        drawn = sample(given.count, given.seed, given.only, given.out.with_suffix(".sample"))
-        for path, line, operator, occurrence in drawn:
-            old = done.get((path, operator, occurrence))
-            if time.monotonic() > end:
+        pristine = prepare(Path(made), times, log)
+        queue, running = iter(to_do), {}
+        while True:
+            room = islice(queue, given.workers - len(running) if time.monotonic() < end else 0)
+            for path, line, operator, occurrence in room:
+                root = Path(made) / f"{path.replace('/', '-')}-{operator.split('/')[-1]}-{occurrence}"
+                change = mutated(pristine, root, (path, operator, occurrence))
+                cheap = Cheap(times, given.budget, set())
+                run = Run(root, root / "log").start(["-x", *tests_of(path)], cheap)
+                running[run.pid] = (
+                    run,
+                    {"mutant": (path, operator, occurrence), "line": line, "change": change},
+                )
+            if not running:
                 break
-            if old and not (given.again and old["outcome"] == "survived"):
-                continue
-            result = attempt(pristine, (path, operator, occurrence), times, given.budget)
-            row = {"mutant": (path, operator, occurrence), "line": line, **result}
-            done[path, operator, occurrence] = row
+            pid, status, used = os.wait4(-1, 0)
+            run, row = running.pop(pid)
+            row["outcome"], row["by"] = run.outcome(status)
+            row["seconds"] = round(used.ru_utime + used.ru_stime, 1)
+            done[row["mutant"]] = row
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            print(f"{row['outcome']:9}{path}:{line} {' -> '.join(row['change'])}", flush=True)
-        keep_compiled(pristine, ROOT)
-        check(pristine, list(done.values()), times)
+            path = row["mutant"][0]
+            print(
+                f"{row['outcome']:9}{row['seconds']:6} {path}:{row['line']} {' -> '.join(row['change'])}",
+                flush=True,
+            )
+            if not path.startswith("_kernels/"):
+                keep_compiled(run.root, pristine)
+            shutil.rmtree(run.root)
+        for test in sorted(failures(pristine, list(done.values()), times, log)):
+            print(f"fails without a mutant, so that its kills do not count: {test}", flush=True)
     print(json.dumps(collections.Counter(row["outcome"] for row in done.values())))
-
-
-def check(pristine: Path, rows: list[dict[str, object]], times: Path) -> None:
-    """Say which tests that killed a mutant also fail without one: these kills do not count."""
-    killers = sorted(
-        {str(row["by"]) for row in rows if row["outcome"] == "killed" and "::" in str(row["by"])}
-    )
-    outcome, by, _ = run(pristine, killers, times, 1e9) if killers else ("survived", "", 0.0)
-    if outcome != "survived":
-        print(f"fails without a mutant, so that its kills do not count: {by}", flush=True)
 
 
 if __name__ == "__main__":
