@@ -2,7 +2,7 @@
 
 ``python -m tests.fuzz --seconds 600`` runs in one process, so that a crash ends it with a signal: `tests/test_fuzz.py`
 and ``make fuzz`` start it as a subprocess. A call may return, or raise a ValueError or a TypeError with a message;
-where a slow twin knows the right answer (`fuzz_calls.RIGHT`), results of random right input are compared with it.
+where a slow twin knows the right answer (`fuzz_right.RIGHT`), results of random right input are compared with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from tests.fuzz_calls import CALLS, RARELY, RIGHT, SLOW, Given
+from tests.fuzz_calls import CALLS, RARELY, SLOW
+from tests.fuzz_given import Given
+from tests.fuzz_right import RIGHT
 
 import eigenoptions as eo
 from eigenoptions import files

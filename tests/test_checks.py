@@ -88,3 +88,24 @@ def test_names_out_of_a_registry():
 def test_an_unknown_keyword_names_the_nearest(call, said):
     with pytest.raises(TypeError, match=re.escape(said)):
         call(eo.maze("i-maze"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rng: eo.maze("rooms:1x2", rng=rng),
+        lambda rng: eo.spectrum(eo.graph(eo.maze("S..G")), rng=rng),
+        lambda rng: eo.discover(eo.maze("S..G"), 2, rng=rng),
+        lambda rng: eo.collect(eo.maze("S..G"), 5, rng=rng),
+        lambda rng: next(eo.cycle(eo.maze("S..G"), n_options=2, steps=5, rng=rng)),
+        lambda rng: eo.diffusion_estimate(eo.maze("S..G"), walks=2, rng=rng),
+        lambda rng: eo.q_learning(eo.maze("S..G"), runs=1, episodes=1, rng=rng),
+        lambda rng: eo.run_options(eo.envs.MazeEnv("S..G"), eo.discover(eo.maze("S..G"), 2), rng=rng),
+        lambda rng: eo.discover("CartPole-v1", 2, steps=20, rng=rng),
+    ],
+    ids=["maze", "spectrum", "discover", "collect", "cycle", "estimate", "learning", "run", "samples"],
+)
+@pytest.mark.parametrize("rng", [-5, "x", 0.5])
+def test_every_door_says_what_a_seed_is(call, rng):
+    with pytest.raises((ValueError, TypeError), match=rf"rng must be .*, got {rng!r}"):
+        call(rng)

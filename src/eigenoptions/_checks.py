@@ -12,6 +12,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -64,6 +65,22 @@ def number(name: str, value: Any, interval: str = "[0, 1)") -> float:
         if (x > low if interval[0] == "(" else x >= low) and (x < high if interval[-1] == ")" else x <= high):
             return x
     raise ValueError(f"{name} must be in {interval}, got {value!r}")
+
+
+def random_generator(rng: Any) -> np.random.Generator:
+    """The generator `rng` itself, or the one that a seed, a SeedSequence or None (a random seed) gives.
+
+    >>> random_generator(-5)
+    Traceback (most recent call last):
+    ValueError: rng must be a seed of at least 0, a SeedSequence or a Generator, got -5: give rng=0, or any other seed
+    """
+    import numpy as np
+
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        kinds = "a seed of at least 0, a SeedSequence or a Generator"
+        raise ValueError(f"rng must be {kinds}, got {rng!r}: give rng=0, or any other seed") from None
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -35,6 +35,8 @@ MAPS: dict[str, Any] = {}
 
 def register(kind: Kind) -> Kind:
     """Class decorator: enter a feature map into `MAPS` under its `name`."""
+    if not (isinstance(kind, type) and isinstance(getattr(kind, "name", None), str)):
+        raise TypeError(f"a feature map is a class with a `name` and a method `for_space`, got {kind!r}")
     MAPS[kind.name] = kind
     return kind
 
@@ -84,6 +86,10 @@ class OneHot:
 
     n_states: int
     name: ClassVar[str] = "one-hot"
+
+    def __post_init__(self) -> None:
+        # The limit is that of the indices of a sparse array.
+        object.__setattr__(self, "n_states", whole("n_states", self.n_states, most=(1 << 63) - 1))
 
     @classmethod
     def for_space(cls, space: Any, obs: ArrayLike | None = None) -> Self:

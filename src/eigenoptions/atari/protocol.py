@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import kind_of, number, one_of, whole
+from eigenoptions._checks import kind_of, number, one_of, random_generator, whole
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
@@ -239,7 +239,7 @@ def random_directions(
     True
     """
     one_of("inside", inside, ("features", "data"))
-    rng = np.random.default_rng(rng)
+    rng = random_generator(rng)
     if not isinstance(of, Spectrum):
         d = whole("the number of features", of)
         return _haar(d, d, rng)

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import random_generator, whole
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.games import known
 from eigenoptions.atari.ram import BYTES
@@ -144,7 +144,7 @@ def find_starts(
     """
     n, bursts = whole("n", n), whole("bursts", bursts)
     emulator = Emulator(game)
-    rng = np.random.default_rng(rng)
+    rng = random_generator(rng)
     emulator.begin()
     intro = skip_intro(emulator)
     here, best, places = emulator.save(), 0, 0
@@ -213,7 +213,7 @@ def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tupl
     compared with no button. Of bytes that move together one is taken. If no byte drifts like this, those count that
     depend on the action at all. The emulator is left as it was.
     """
-    rng = np.random.default_rng(rng)
+    rng = random_generator(rng)
     here, drifts, differs, moves = emulator.save(), np.zeros(BYTES), np.zeros(BYTES), []
     state, lives = here, emulator.lives
     for _ in range(PROBES):

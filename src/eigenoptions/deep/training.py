@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._checks import number, one_of, random_generator, whole
 from eigenoptions.deep import ritz
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import COMPONENT_SAMPLE, Encoder, one_thread, untrained
@@ -157,7 +157,7 @@ def learn(
         one_of("setting", name, Training.__dataclass_fields__)
     how = Training(**settings)
     k = whole("k", k, 2)
-    generator = np.random.default_rng(rng)
+    generator = random_generator(rng)
     data = Dataset.of(transitions)
     if data.repeating:
         log.info(

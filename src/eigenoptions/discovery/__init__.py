@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import check_settings, whole
+from eigenoptions._checks import check_settings, random_generator, whole
 from eigenoptions.discovery.methods import Method, from_samples_only
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP, Transitions, maze
@@ -148,7 +148,7 @@ def discover(
     if found.mdp is None:
         return _sampled(found, chosen, many, {"gamma": gamma, "rng": rng, "progress": progress, **settings})
     check_settings(f"method {method!r}", settings, chosen.settings, PARAMETERS)
-    mdp, generator = found.mdp, np.random.default_rng(rng)
+    mdp, generator = found.mdp, random_generator(rng)
     begin = EXPLORED_PERCENT if found.kind == "explored" else 0
     gamma = chosen.default_gamma(mdp) if gamma is None else gamma
     simple = {k: v for k, v in settings.items() if isinstance(v, str | bool | int | float)}

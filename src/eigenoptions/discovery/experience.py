@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import locked, one_of, whole
+from eigenoptions._checks import locked, one_of, random_generator, whole
 from eigenoptions.discovery.methods import Method
 from eigenoptions.discovery.trained import ORIGIN, POLICIES, TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
@@ -149,7 +149,7 @@ class TableExperience:
             per_row = np.asarray(self.counts.sum(axis=1)).ravel()
             settings["visits"] = per_row.reshape(self.n_states, -1).sum(axis=1)
         inside = {name: self._restricted(value, states) for name, value in settings.items()}
-        generator = np.random.default_rng(rng)
+        generator = random_generator(rng)
         try:
             found = method.purposes(known, n_options, generator, **inside)
         except ValueError:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
 from scipy.sparse.linalg import splu
 
-from eigenoptions._checks import check_settings, kind_of
+from eigenoptions._checks import check_settings, kind_of, random_generator
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -92,7 +92,7 @@ def second_level(
             f"method {method!r} has no purposes of its own: choose one that has, such as 'eigen'"
         )
     wide = spanned(mdp, options)
-    purposes = chosen.purposes(wide, n_options, np.random.default_rng(rng), **settings)
+    purposes = chosen.purposes(wide, n_options, random_generator(rng), **settings)
     gamma = chosen.default_gamma(mdp) if gamma is None else gamma
     return solve(mdp, purposes, gamma, provenance={"method": method, "source": "table", "level": 2})
 

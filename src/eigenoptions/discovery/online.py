@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import random_generator, whole
 from eigenoptions.discovery.experience import Experience, TableExperience
 from eigenoptions.discovery.methods import from_samples_only
 from eigenoptions.discovery.methods import method as declared
@@ -111,7 +111,7 @@ def cycle(
         whole("rounds", rounds)
     if method != "eigen":
         settings["method"] = from_samples_only(declared(method))
-    generator, limit = np.random.default_rng(rng), settings.pop("max_episode_steps", None)
+    generator, limit = random_generator(rng), settings.pop("max_episode_steps", None)
     past: Experience | None = None
     options: Any = None
     start: int | None = None

@@ -240,9 +240,13 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
     0.1
     """
     chance = number("option_chance", option_chance, "(0, 1)")
-    first = getattr(agent.action_space, "n_primitive", None)
+    first = getattr(getattr(agent, "action_space", None), "n_primitive", None)
     if first is None:
         raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")
+    if not hasattr(agent.policy, "action_net"):
+        raise ValueError(
+            f"{type(agent).__name__} has no action logits: use OptionsWrapper(option_chance=...), by which DQN explores"
+        )
     bias = agent.policy.action_net.bias
     with torch.no_grad():
         bias[:first] = np.log((1 - chance) / first)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import number, whole
+from eigenoptions._checks import number, random_generator, whole
 from eigenoptions.evaluation.exact import Progress, checked, counter, map_here, some
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -107,7 +107,7 @@ def diffusion_estimate(
     # A small type: the policy is read at every step.
     policy = policy.astype(np.min_scalar_type(-mdp.n_actions - 1))
     n = mdp.n_states
-    generator = np.random.default_rng(rng)
+    generator = random_generator(rng)
     seeds = [
         (int(generator.integers(n)), int(generator.integers(2**64, dtype=np.uint64))) for _ in range(walks)
     ]

@@ -15,7 +15,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import kind_of, random_generator, whole
+
+MAX_CELLS = 50_000_000
 
 
 def open_map(rows: int, cols: int) -> str:
@@ -24,7 +26,8 @@ def open_map(rows: int, cols: int) -> str:
     >>> open_map(2, 3).split()
     ['...', '...']
     """
-    return "\n".join(["." * whole("cols", cols)] * whole("rows", rows))
+    _check_size(rows, cols, 1)
+    return "\n".join(["." * cols] * rows)
 
 
 def rooms_map(
@@ -50,9 +53,10 @@ def rooms_map(
     #...#...#
     #########
     """
-    rng = np.random.default_rng(rng)
+    rng = random_generator(rng)
     step = whole("size", size) + 1
-    grid = np.full((whole("rows", rows) * step + 1, whole("cols", cols) * step + 1), ".")
+    _check_size(rows, cols, step**2)
+    grid = np.full((rows * step + 1, cols * step + 1), ".")
     grid[::step] = "#"
     grid[:, ::step] = "#"
 
@@ -78,8 +82,9 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     #.....#
     #######
     """
-    rng = np.random.default_rng(rng)
-    number = np.arange(whole("rows", rows) * whole("cols", cols)).reshape(rows, cols)
+    rng = random_generator(rng)
+    _check_size(rows, cols, 4)
+    number = np.arange(rows * cols).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     b = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
     weights = coo_array((1.0 + rng.random(len(a)), (a, b)), shape=(number.size, number.size))
@@ -103,7 +108,6 @@ RULES = {
     "perfect": Rule(lambda rows, cols, rng: perfect_map(rows, cols, rng=rng), 4),
     "open": Rule(lambda rows, cols, rng: open_map(rows, cols), 1),
 }
-MAX_CELLS = 50_000_000
 
 
 def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
@@ -112,6 +116,7 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
     >>> by_rule("open:2x3").split()
     ['...', '...']
     """
+    kind_of("the name of a map", name, str, "write kind:ROWSxCOLS")
     kind, colon, size = name.partition(":")
     if not colon or kind not in RULES:
         return None
@@ -119,10 +124,16 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"a map made by rule has rows and columns, like {kind}:20x30, got {name!r}")
     rows, cols = map(int, parts)
-    cells = rows * cols * RULES[kind].cells
-    if not 1 <= cells <= MAX_CELLS:
-        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {name} has {cells:,}: give other numbers")
+    _check_size(rows, cols, RULES[kind].cells, name)
     return RULES[kind].build(rows, cols, rng)
+
+
+def _check_size(rows: int, cols: int, cells: int, name: str = "") -> None:
+    """Check the size of a map with so many cells per unit of rows times columns."""
+    total = whole("rows", rows, 0) * whole("cols", cols, 0) * cells
+    if not 1 <= total <= MAX_CELLS:
+        given = name or f"one of {rows} x {cols}"
+        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {given} has {total:,}: give other numbers")
 
 
 def of_file(source: str | Path, known: list[str]) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, number, printable, whole
+from eigenoptions._checks import Frozen, frozen, number, printable, random_generator, whole
 from eigenoptions.features import Map, record, rows_of
 from eigenoptions.options import (
     FILE_FORMAT,
@@ -258,7 +258,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         rng
             Random generator that seeds the copies where there are several.
         """
-        model = Clones(env, self.n_actions, samples, save, restore, np.random.default_rng(rng))
+        model = Clones(env, self.n_actions, samples, save, restore, random_generator(rng))
         about = {**self.provenance, "gamma": 0.0}
         return replace(self, model=model, weights=None, basis=None, provenance=about)
 

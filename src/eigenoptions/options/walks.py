@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import locked, number, whole
+from eigenoptions._checks import locked, number, random_generator, whole
 from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet
 
@@ -89,7 +89,7 @@ def walk(
     if mdp.start is None and goal >= 0 and mdp.n_states > 1:
         starts = np.delete(starts, goal)
     episodes = Episodes(-1 if begin is None else int(begin), starts, goal, limit)
-    seed = np.random.default_rng(rng).integers(2**64, dtype=np.uint64)
+    seed = random_generator(rng).integers(2**64, dtype=np.uint64)
     state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
     option = np.empty(int(steps), dtype=np.int32)
     wander(moves, menu, episodes, seed, state, action, after, option)

@@ -22,6 +22,7 @@ from matplotlib.patheffects import withStroke
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._checks import real, whole
 from eigenoptions.mdp import MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
@@ -68,10 +69,13 @@ def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None,
     0.6
     """
     cells = _cells(coords)
+    letters = {
+        whole("a marked state", s, 0, len(cells) - 1): letter for s, letter in dict(marks or {}).items()
+    }
 
     def draw(ax: Axes) -> None:
         _ground(ax, cells, np.zeros(len(cells), dtype=bool))
-        for state, letter in (marks or {}).items():
+        for state, letter in letters.items():
             row, col = cells[state]
             tint = MARKS.get(letter, "white")
             ax.add_artist(PathPatch(_joined(_squares(cells[[state]])), facecolor=tint, linewidth=0))
@@ -194,7 +198,7 @@ def policy_panel(
     'e2+'
     """
     cells = _cells(coords)
-    actions = np.asarray(policy, dtype=np.int64)
+    actions = np.asarray(real("policy", policy), dtype=np.int64)
     if actions.shape != (len(cells),):
         raise ValueError(
             f"policy must have one action for each of {len(cells)} states, got shape {actions.shape}"
@@ -246,7 +250,7 @@ def _cells(coords: ArrayLike | None) -> NDArray[np.int64]:
         raise ValueError(
             "these states have no coords: a picture needs a row and a column for each (MDP(coords=...))"
         )
-    cells = np.asarray(coords, dtype=np.int64)
+    cells = np.asarray(real("coords", coords), dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
     return cells

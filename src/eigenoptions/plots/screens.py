@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
+from eigenoptions._checks import kind_of, whole
 from eigenoptions.files import write_bytes
 from eigenoptions.plots.lines import named_style
 from eigenoptions.plots.panels import Panel
@@ -25,6 +26,8 @@ BLUR_PIXELS = 3.0
 FRAMES_PER_SECOND = 60.0
 # Browsers show a picture that is to last less for 100 ms instead.
 MIN_PICTURE_MS = 20
+# Most frames per picture: a GIF counts its duration in 16 bits of 10 ms.
+MAX_EVERY = 30_000
 
 
 def screen_panel(screen: NDArray[np.uint8], places: ArrayLike | None = None, title: str = "") -> Panel:
@@ -35,6 +38,7 @@ def screen_panel(screen: NDArray[np.uint8], places: ArrayLike | None = None, tit
     >>> screen_panel(np.zeros((210, 160, 3), dtype=np.uint8), [[80, 100]]).aspect
     1.3125
     """
+    screen = _checked("screen", screen, 3)
     high, wide = screen.shape[:2]
     at = np.empty((0, 2)) if places is None else np.asarray(places, dtype=float).reshape(-1, 2)
     at = at[np.isfinite(at).all(axis=1)]
@@ -67,6 +71,7 @@ def time_panel(
     >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).kind
     'graph'
     """
+    kind_of("samples", samples, Mapping, "give the values by name")
     edges = np.asarray(bins, dtype=float)
     shares = {}
     for name, values in samples.items():
@@ -94,6 +99,8 @@ def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> Non
     ...     (pathlib.Path(folder) / "a.gif").read_bytes()[:6]
     b'GIF89a'
     """
+    screens = _checked("screens", screens, 4)
+    whole("every", every, most=MAX_EVERY)
     if not len(screens):
         raise ValueError("a clip needs at least one screen")
     colors, flat = np.unique(
@@ -119,3 +126,12 @@ def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> Non
         optimize=False,
     )
     write_bytes(path, buffer.getvalue())
+
+
+def _checked(name: str, screens: ArrayLike, dimensions: int) -> NDArray[np.uint8]:
+    """Pixels with three colours of one byte each."""
+    given = np.asarray(screens)
+    if given.ndim != dimensions or given.shape[-1] != 3 or given.dtype != np.uint8:
+        shape = "(N, H, W, 3)" if dimensions == 4 else "(H, W, 3)"
+        raise ValueError(f"{name} must have shape {shape} and dtype uint8, got {given.shape} {given.dtype}")
+    return given

@@ -29,6 +29,7 @@ from eigenoptions._checks import (
     lock,
     number,
     one_of,
+    random_generator,
     real,
     sparse_rows,
     whole,
@@ -345,9 +346,8 @@ def spectrum(
     if wanted > n_zero:
         more = wanted - n_zero
         by_size = solver == "auto" and n <= DENSE_UP_TO_STATES
-        found = _nonzero(
-            problem, more, None if by_size or solver == "dense" else np.random.default_rng(rng), progress
-        )
+        generator = random_generator(rng)
+        found = _nonzero(problem, more, None if by_size or solver == "dense" else generator, progress)
         values = np.concatenate([values, np.maximum(found[0][:more], 0.0)])
         vectors = np.hstack([vectors, found[1][:, :more]])
         accuracy = np.concatenate([accuracy, found[2][:more]])

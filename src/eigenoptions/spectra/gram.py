@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions import files
-from eigenoptions._checks import one_of, real, sparse_rows, whole
+from eigenoptions._checks import one_of, random_generator, real, sparse_rows, whole
 from eigenoptions.features import OneHot, recalled, record, rows_of
 from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum, spectrum
 from eigenoptions.spectra.canonical import canonical_basis
@@ -302,7 +302,7 @@ class Gram:
             raise ValueError("only a stream with dedupe=True keeps its differences")
         if not isinstance(n, int | np.integer) or not 0 <= n <= len(self):
             raise ValueError(f"n must be in 0..{len(self)}, the differences there are, got {n!r}")
-        chosen = np.sort(np.random.default_rng(rng).choice(len(self), n, replace=False))
+        chosen = np.sort(random_generator(rng).choice(len(self), n, replace=False))
         part = deepcopy(self)
         part._rows, part._cache = UniqueRows(), None
         part._rows.insert(*self._rows.take(chosen))

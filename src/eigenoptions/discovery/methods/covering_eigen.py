@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._checks import random_generator, whole
 from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.methods import Method, Progress
 from eigenoptions.mdp import MDP, reachable
@@ -102,7 +102,7 @@ def rod_cycle(
     [20, 37, 47, 58]
     """
     whole("round_steps", round_steps)
-    generator = np.random.default_rng(rng)
+    generator = random_generator(rng)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
     past = TableExperience(mdp.n_states, mdp.n_actions, mdp.coords)
