@@ -3,8 +3,8 @@
 Ten games, named before any of them was run, with fewer starts, states and frames than the command takes (`SMALL`), so
 that all of them fit into ten minutes of one core:
 
-    python benchmarks/atari_games.py                       # about 10 minutes, into out/atari_games/table.md
-    python benchmarks/atari_games.py --games Alien,Hero    # some of them
+    python docs/atari_games.py                       # about 10 minutes, into out/atari_games/table.md
+    python docs/atari_games.py --games Alien,Hero    # some of them
 """
 
 from __future__ import annotations
