@@ -25,7 +25,7 @@ SECTIONS = {
     "First steps": "four_rooms own_maze option_clip learning_curves saved_options compare_methods option_chance",
     "Your environment": (
         "own_environment frozen_lake taxi directed_graph minigrid_rooms mountain_car cartpole acrobot "
-        "continuous_actions own_features"
+        "continuous_actions own_features pixels"
     ),
     "Your agent": "action_masks pytorch_dqn sb3_dqn sb3_ppo sb3_maskable_ppo vector_environments",
     "Your data": "recorded_data sampled_options exploration",

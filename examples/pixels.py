@@ -1,26 +1,27 @@
 """From pixels to a trained agent: skills from frames of a maze, without a reward, then Q-learning explores with them.
 
 Nothing sees the number of a state, only 78 x 78 grey frames. Needs ``pip install 'eigenoptions[deep]'``.
+
+In the picture: the first four eigenfunctions that were learned from the frames, drawn over the map, and below them
+the options that climb them.
 """
 
 from collections import defaultdict
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box
-from gymnasium.wrappers import TransformObservation
 
 import eigenoptions as eo
 
-cells = eo.maze("four-rooms").coords
-frames = np.zeros((104, 13, 13), dtype=np.uint8)
+cells, frames = eo.maze("four-rooms").coords, np.zeros((104, 13, 13), dtype=np.uint8)
 frames[:, *cells.T], frames[np.arange(104), *cells.T] = 100, 255  # cells are grey, the agent is white
 frames = np.kron(frames, np.ones((1, 6, 6), dtype=np.uint8))
 
 
 def make_env() -> gym.Env:
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    return TransformObservation(maze, lambda state: frames[state], Box(0, 255, (78, 78), np.uint8))
+    seen = gym.spaces.Box(0, 255, (78, 78), np.uint8)
+    return gym.wrappers.TransformObservation(maze, frames.__getitem__, seen)
 
 
 skills = eo.discover(make_env, 8, features="deep", steps=20_000, training_steps=150)
@@ -29,11 +30,16 @@ for chance in (0.0, 0.1):
     rng, q, steps, goals = np.random.default_rng(0), defaultdict(lambda: np.zeros(4)), 0, 0
     before, _ = env.reset(seed=env.action_space.seed(0))
     while steps < 2000:
-        known = q[before.tobytes()]
-        action = known.argmax() if known.any() and rng.random() < 0.5 else env.action_space.sample()
+        greedy = q[before.tobytes()].any() and rng.random() < 0.5
+        action = q[before.tobytes()].argmax() if greedy else env.action_space.sample()
         after, reward, goal, late, info = env.step(action)
         for s, a, r, s2, *_ in info.get("steps") or [(before, action, reward, after)]:
             q[s.tobytes()][a] += 0.5 * (r + 0.9 * q[s2.tobytes()].max() - q[s.tobytes()][a])
         steps, goals = steps + info["duration"], goals + goal
         before = env.reset()[0] if goal or late else after
     print(f"2,000 steps, an option in {chance:.0%} of random decisions: goal reached {goals} times")
+
+names, heights, policies = skills.labels, skills.potential(frames), skills.actions(frames)
+panels = [eo.plots.value_panel(cells, heights[i], names[i]) for i in range(0, 8, 2)]
+panels += [eo.plots.policy_panel(cells, policies[i], names[i]) for i in range(0, 8, 2)]
+eo.plots.save(eo.plots.figure(panels, columns=4), "pixels.svg")
