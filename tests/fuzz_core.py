@@ -8,9 +8,11 @@ import numpy as np
 from tests.fuzz_given import Calls, Given, entered, looked_up, spectrum_of, transitions_of
 
 import eigenoptions as eo
+from eigenoptions.discovery.frontier import Explorer
 from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.experiments.store import Store
+from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
     default_representation,
     learned_successor,
@@ -67,6 +69,14 @@ CALLS: Calls = {
     "discovery.hierarchy.second_level": [lambda x: second_level(x.mdp, x.skills, x.a, gamma=x.b)],
     "discovery.methods.covering_eigen.rod_cycle": [
         lambda x: list(islice(rod_cycle(x.mdp, round_steps=x.count(20), gamma=x.b), 2)),
+    ],
+    "discovery.frontier.Explorer": [
+        lambda x: Explorer(x.mdp.n_states, x.mdp.n_actions, gamma=x.a, prior=x.b).walk(x.mdp, x.count(20)),
+        lambda x: Explorer(4, 2, rng=x.a)(x.bad.indices),
+    ],
+    "options.walks.walk": [
+        lambda x: walk(x.mdp, x.count(20), x.skills, option_chance=x.a),
+        lambda x: walk(x.mdp, 5, begin=x.a, max_episode_steps=x.b),
     ],
     "spectra.representations.successor_representation": [lambda x: successor_representation(x.bad, x.a)],
     "spectra.representations.learned_successor": [

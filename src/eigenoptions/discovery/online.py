@@ -14,16 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import random_generator, whole
+from eigenoptions._checks import one_of, random_generator, whole
 from eigenoptions.discovery.experience import Experience, TableExperience
+from eigenoptions.discovery.frontier import Explorer
 from eigenoptions.discovery.methods import from_samples_only
 from eigenoptions.discovery.methods import method as declared
-from eigenoptions.discovery.samples import begin, opened
+from eigenoptions.discovery.samples import Opened, begin, opened
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
+
+# Ways to explore: a random walk that takes options at times, or `frontier.Explorer`.
+EXPLORATIONS = ("options", "frontier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +94,10 @@ def cycle(
         Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
         the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
         between ends of the known part, and less is seen than without options (see ``examples/exploration.py``).
+    explore
+        ``"options"``: a random walk that takes the options of the last round. ``"frontier"``: every action leads toward
+        what is unknown (`discovery.frontier.Explorer`), which sees most tables five times as fast or more; the options
+        are derived but not taken. It needs states that are numbered.
     settings
         `n_envs` and `max_episode_steps` as in `envs.collect`; the others as in `from_transitions`, or those of the
         method.
@@ -102,6 +110,8 @@ def cycle(
     Snapshot(round 1: 500 steps, 78 seen, 177 differences)
     Snapshot(round 2: 1000 steps, 101 seen, 278 differences)
     Snapshot(round 3: 1500 steps, 103 seen, 300 differences)
+    >>> next(cycle(maze("four-rooms"), steps=600, explore="frontier")).seen
+    104
     """
     from eigenoptions.envs import collect
 
@@ -111,6 +121,7 @@ def cycle(
         whole("rounds", rounds)
     if method != "eigen":
         settings["method"] = from_samples_only(declared(method))
+    frontier = one_of("explore", settings.pop("explore", EXPLORATIONS[0]), EXPLORATIONS) == "frontier"
     generator, limit = random_generator(rng), settings.pop("max_episode_steps", None)
     past: Experience | None = None
     options: Any = None
@@ -118,12 +129,18 @@ def cycle(
     with opened(env, settings.pop("n_envs", 1), limit) as about:
         stored = about.stored(features)
         how: dict[str, Any] = {"option_chance": option_chance, "rng": generator}
+        explorer = _explorer(about, generator) if frontier else None
         for i in count(1) if rounds is None else range(1, rounds + 1):
             if isinstance(env, MDP):
-                batch: Transitions = walk(env, steps, options, begin=start, max_episode_steps=limit, **how)
+                go: dict[str, Any] = {"begin": start, "max_episode_steps": limit}
+                batch = (
+                    explorer.walk(env, steps, **go) if explorer else walk(env, steps, options, **go, **how)
+                )
                 start = None if batch.terminated[-1] else int(batch.next_obs[-1])
             else:
-                batch = collect(about.envs, steps, policy=options, **how, **stored)
+                if explorer:
+                    explorer.begin()
+                batch = collect(about.envs, steps, policy=explorer or options, **how, **stored)
             if past is None:
                 # Bounds that are not finite are taken from the first round.
                 space, phi = (None, Raw()) if stored else (about.space, features)
@@ -135,6 +152,16 @@ def cycle(
                 options = _options(past, n_options, generator, settings)
                 options = options if options is None else replace(options, **stored)
             yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
+
+
+def _explorer(about: Opened, rng: np.random.Generator) -> Explorer:
+    """An explorer of the states of an environment, with random numbers of its own."""
+    space = about.space
+    if not hasattr(space, "n") or space.shape:
+        raise ValueError(
+            f'explore="frontier" needs states that are numbered, got {space}: use explore="options"'
+        )
+    return Explorer(int(space.n), about.n_actions, rng=rng.spawn(1)[0])
 
 
 def _options(

@@ -75,26 +75,33 @@ def walk(
     >>> walk(maze("S.G"), 4, rng=1).next_obs.tolist()
     [0, 1, 1, 1]
     """
-    from eigenoptions._kernels.walking import Episodes, wander
+    from eigenoptions._kernels.walking import wander
 
     whole("steps", steps)
+    places = episodes(mdp, begin, max_episode_steps)
+    moves, menu = tables(mdp, policy_of(mdp, options), option_chance)
+    seed = random_generator(rng).integers(2**64, dtype=np.uint64)
+    state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
+    option = np.empty(int(steps), dtype=np.int32)
+    wander(moves, menu, places, seed, state, action, after, option)
+    transitions = Transitions(*locked(state, action, after, after == places.goal))
+    return (transitions, option) if record_options else transitions
+
+
+def episodes(mdp: MDP, begin: int | None, max_episode_steps: int | None) -> Any:
+    """Where and when episodes of a walk begin and end, as the kernels read it: `_kernels.walking.Episodes`."""
+    from eigenoptions._kernels.walking import Episodes
+
     limit = np.iinfo(np.int64).max
     if max_episode_steps is not None:
         limit = whole("max_episode_steps", max_episode_steps)
     if begin is not None and not 0 <= begin < mdp.n_states:
         raise ValueError(f"begin must be a state in 0..{mdp.n_states - 1}, got {begin!r}")
-    moves, menu = tables(mdp, policy_of(mdp, options), option_chance)
     starts = np.arange(mdp.n_states) if mdp.start is None else np.array([mdp.start])
     goal = -1 if mdp.goal is None else mdp.goal
     if mdp.start is None and goal >= 0 and mdp.n_states > 1:
         starts = np.delete(starts, goal)
-    episodes = Episodes(-1 if begin is None else int(begin), starts, goal, limit)
-    seed = random_generator(rng).integers(2**64, dtype=np.uint64)
-    state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
-    option = np.empty(int(steps), dtype=np.int32)
-    wander(moves, menu, episodes, seed, state, action, after, option)
-    transitions = Transitions(*locked(state, action, after, after == goal))
-    return (transitions, option) if record_options else transitions
+    return Episodes(-1 if begin is None else int(begin), starts, goal, limit)
 
 
 def policy_of(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:

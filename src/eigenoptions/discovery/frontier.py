@@ -1,0 +1,190 @@
+"""Exploration toward what is unknown, by one eigenvector of what was seen so far (paper, Section 6: incomplete graphs).
+
+An action that was tried n times leads to the unknown with chance ``prior / (n + prior)``, so an untried one surely.
+With the walk P over the known states and the chance d to leave them, discounted by gamma per step, the matrix
+
+    M = [[gamma P, gamma d], [0, 1]]        (the last row is the unknown)
+
+is nonnegative. Its largest eigenvalue is 1, all others are at most gamma, and the eigenvector of 1 is ``(z, 1)`` with
+``z(s) = E[gamma^T]`` for a random walk that needs T steps to the unknown. Being positive, it has one sign: up, to the
+unknown. It is also the first eigenvector of the default representation (see `spectra.representations`) of the
+walk whose steps cost ``-log gamma`` until it leaves what is known.
+
+`Explorer` follows z greedily, which is its option with gamma 0. In a table whose moves are certain, z grows by at least
+``1 / gamma`` per step up to an untried action (exactly so for ``prior=0``), so the way there is never lost. What
+decides is that tries are counted at every step: it is count-driven planning, and plans by shortest ways to the
+nearest untried action are about as good (docs/agents.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csc_array, csr_array, eye_array
+
+from eigenoptions._checks import locked, number, random_generator, whole
+from eigenoptions.mdp import MDP, Transitions
+
+# Discount of the random walk, chance of the unknown, and sweeps per update; chosen on the seeds 100 to 109 of the
+# domains in docs/agents.md, where gamma from 0.8 to 0.99, prior from 0 to 0.1 and 4 to 20 sweeps are about as good.
+GAMMA, PRIOR, SWEEPS = 0.95, 0.01, 10
+
+Array = NDArray[np.float64]
+
+
+class Explorer:
+    """Explores states that are numbered: each action leads toward what is unknown.
+
+    Parameters
+    ----------
+    n_states, n_actions
+        Size of the table.
+    gamma
+        Discount per step of the random walk whose way to the unknown is short or long, in (0, 1).
+    prior
+        An action that was tried n times leads to the unknown with chance ``prior / (n + prior)``.
+    sweeps
+        Sweeps over the states around the walk per update of the eigenvector.
+    rng
+        Seed or generator that decides between equally good actions.
+
+    Examples
+    --------
+    A corridor of 20 states: after 100 steps, each of its 80 actions was tried.
+
+    >>> from eigenoptions.mdp import maze
+    >>> explorer = Explorer(20, 4)
+    >>> path = explorer.walk(maze("S" + 19 * "."), 100)
+    >>> explorer.n_seen, int(explorer.tries.min())
+    (20, 1)
+    """
+
+    def __init__(
+        self,
+        n_states: int,
+        n_actions: int,
+        *,
+        gamma: float = GAMMA,
+        prior: float = PRIOR,
+        sweeps: int = SWEEPS,
+        rng: int | np.random.Generator = 0,
+    ) -> None:
+        from eigenoptions._kernels.frontier import Known
+
+        S, A = whole("n_states", n_states), whole("n_actions", n_actions)
+        self.n_states, self.n_actions = S, A
+        self._rng = random_generator(rng)
+        self._known = Known(
+            A,
+            number("gamma", gamma, "(0, 1)"),
+            number("prior", prior, "[0, inf)"),
+            whole("sweeps", sweeps),
+            *(np.zeros(S * A, np.int64), np.full(S * A, -1)),
+            *(np.zeros(0, np.int64) for _ in range(3)),
+            np.zeros(S),
+            *(np.zeros(S, np.int64) for _ in range(3)),
+            np.zeros(S, np.bool_),
+            np.zeros(4, np.int64),
+        )
+        # State and action of each copy of an environment whose next observation is still to come.
+        self._pending: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    @property
+    def n_seen(self) -> int:
+        """Number of states seen."""
+        return int(self._known.totals[0])
+
+    @property
+    def tries(self) -> NDArray[np.int64]:
+        """``(S, A)`` how often each action was tried."""
+        return self._known.tries.reshape(self.n_states, -1).copy()
+
+    def walk(
+        self, mdp: MDP, steps: int, *, begin: int | None = None, max_episode_steps: int | None = None
+    ) -> Transitions:
+        """Explore a table; the parameters are those of `options.walks.walk`."""
+        from eigenoptions._kernels.frontier import roam
+        from eigenoptions.options.walks import episodes, tables
+
+        if (mdp.n_states, mdp.n_actions) != (self.n_states, self.n_actions):
+            both = (
+                f"{mdp.n_states} states and {mdp.n_actions} actions, got {self.n_states} and {self.n_actions}"
+            )
+            raise ValueError(f"an explorer of this table must be made for {both}")
+        whole("steps", steps)
+        places = episodes(mdp, begin, max_episode_steps)
+        moves, _ = tables(mdp, np.empty((0, self.n_states), dtype=np.int32))
+        self._reserve(steps + self.n_actions * len(places.starts))
+        parts = tuple(np.empty(steps, dtype=np.int64) for _ in range(3))
+        roam(moves, self._known, places, self._seed(), *parts)
+        return Transitions(*locked(*parts, parts[2] == places.goal))
+
+    def begin(self) -> None:
+        """Forget the last observations: the next ones come after a reset."""
+        self._pending = None
+
+    def __call__(self, obs: ArrayLike) -> NDArray[np.int64]:
+        """Actions for the states of all copies of an environment: a policy for `envs.collect`.
+
+        What the last actions led to is read from these states. After an end of an episode it is the next start.
+
+        >>> explorer = Explorer(3, 2)
+        >>> explorer([0]).shape, explorer([1]).shape
+        ((1,), (1,))
+        >>> int(explorer.tries[0].sum())
+        1
+        """
+        from eigenoptions._kernels.frontier import decide
+        from eigenoptions.discovery.experience import state_numbers
+
+        states = state_numbers(np.atleast_1d(obs), self.n_states).astype(np.int64)
+        before, taken = self._pending or (np.empty(0, np.int64), np.empty(0, np.int64))
+        self._reserve(len(states))
+        actions = np.empty_like(states)
+        decide(self._known, before, taken, states, self._seed(), actions)
+        self._pending = states, actions
+        return actions.copy()
+
+    def eigenvector(self) -> Array:
+        """``(S,)`` z, solved exactly: nearness of the unknown, from 0 to 1; 0 in states that were not seen.
+
+        >>> explorer = Explorer(2, 1, prior=0.0, gamma=0.5)
+        >>> explorer.begin(), explorer([0]).tolist(), explorer([1]).tolist()
+        (None, [0], [0])
+        >>> explorer.eigenvector().tolist()
+        [0.25, 0.5]
+        """
+        from scipy.sparse.linalg import splu
+
+        known, S, A = self._known, self.n_states, self.n_actions
+        tries = known.tries.astype(np.float64)
+        weight = np.divide(1.0, tries + known.prior, where=tries > 0, out=np.zeros(S * A))
+        rows, entries = self._outcomes()
+        chances = known.times[entries] * weight[rows]
+        P = csr_array((chances, (rows // A, known.after[entries])), shape=(S, S)) / A
+        leave = np.where(tries > 0, known.prior * weight, 1.0).reshape(S, A).mean(axis=1)
+        z = splu(csc_array(eye_array(S) - known.gamma * P)).solve(known.gamma * leave)
+        return np.where(known.seen, z, 0.0)
+
+    def _outcomes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and entries of the lists of outcomes."""
+        known = self._known
+        rows, entries = [np.flatnonzero(known.head >= 0)], [known.head[known.head >= 0]]
+        while len(rows[-1]):
+            following = known.link[entries[-1]]
+            rows.append(rows[-1][following >= 0])
+            entries.append(following[following >= 0])
+        return np.concatenate(rows), np.concatenate(entries)
+
+    def _reserve(self, more: int) -> None:
+        """Make room for this many further outcomes."""
+        known = self._known
+        need = int(known.totals[1]) + more
+        if need > len(known.link):
+            lists = {name: np.resize(getattr(known, name), 2 * need) for name in ("link", "after", "times")}
+            self._known = known._replace(**lists)
+
+    def _seed(self) -> Any:
+        return self._rng.integers(2**64, dtype=np.uint64)
