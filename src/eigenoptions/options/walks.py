@@ -94,8 +94,8 @@ def episodes(mdp: MDP, begin: int | None, max_episode_steps: int | None) -> Any:
 
     limit = np.iinfo(np.int64).max
     if max_episode_steps is not None:
-        limit = whole("max_episode_steps", max_episode_steps)
-    if begin is not None and not 0 <= begin < mdp.n_states:
+        limit = min(limit, whole("max_episode_steps", max_episode_steps))
+    if begin is not None and not (isinstance(begin, int | np.integer) and 0 <= begin < mdp.n_states):
         raise ValueError(f"begin must be a state in 0..{mdp.n_states - 1}, got {begin!r}")
     starts = np.arange(mdp.n_states) if mdp.start is None else np.array([mdp.start])
     goal = -1 if mdp.goal is None else mdp.goal
