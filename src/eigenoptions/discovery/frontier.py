@@ -76,17 +76,26 @@ class Explorer:
         S, A = whole("n_states", n_states), whole("n_actions", n_actions)
         self.n_states, self.n_actions = S, A
         self._rng = random_generator(rng)
+
+        def zeros(n: int) -> NDArray[np.int64]:
+            return np.zeros(n, np.int64)
+
         self._known = Known(
             A,
             number("gamma", gamma, "(0, 1)"),
             number("prior", prior, "[0, inf)"),
             whole("sweeps", sweeps),
-            *(np.zeros(S * A, np.int64), np.full(S * A, -1)),
-            *(np.zeros(0, np.int64) for _ in range(3)),
-            np.zeros(S),
-            *(np.zeros(S, np.int64) for _ in range(3)),
-            np.zeros(S, np.bool_),
-            np.zeros(4, np.int64),
+            tries=zeros(S * A),
+            head=np.full(S * A, -1),
+            link=zeros(0),
+            after=zeros(0),
+            times=zeros(0),
+            nearness=np.zeros(S),
+            queue=zeros(S),
+            depth=zeros(S),
+            mark=zeros(S),
+            seen=np.zeros(S, np.bool_),
+            totals=zeros(4),
         )
         # State and action of each copy of an environment whose next observation is still to come.
         self._pending: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -183,8 +192,10 @@ class Explorer:
         known = self._known
         need = int(known.totals[1]) + more
         if need > len(known.link):
-            lists = {name: np.resize(getattr(known, name), 2 * need) for name in ("link", "after", "times")}
-            self._known = known._replace(**lists)
+            link, after, times = (
+                np.resize(part, 2 * need) for part in (known.link, known.after, known.times)
+            )
+            self._known = known._replace(link=link, after=after, times=times)
 
     def _seed(self) -> Any:
         return self._rng.integers(2**64, dtype=np.uint64)
