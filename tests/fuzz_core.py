@@ -15,6 +15,7 @@ from eigenoptions.experiments.store import Store
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
     default_representation,
+    learned_default,
     learned_successor,
     successor_representation,
 )
@@ -79,6 +80,10 @@ CALLS: Calls = {
         lambda x: walk(x.mdp, 5, begin=x.a, max_episode_steps=x.b),
     ],
     "spectra.representations.successor_representation": [lambda x: successor_representation(x.bad, x.a)],
+    "spectra.representations.learned_default": [
+        lambda x: learned_default(x.bad.indices, x.bad.indices[::-1], x.bad.data, temperature=x.a),
+        lambda x: learned_default([0, 1], [1, 0], [x.a, -1.0], alpha=x.b, sweeps=x.count(3)),
+    ],
     "spectra.representations.learned_successor": [
         lambda x: learned_successor(x.bad.indices, x.bad.indices[::-1], x.count(9), gamma=x.b),
         lambda x: learned_successor([0, 1], [1, 0], 2, alpha=x.a, sweeps=x.count(3)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,12 @@ from eigenoptions.discovery.methods.diffusion import slowness
 from eigenoptions.discovery.methods.neo import expected_visits
 from eigenoptions.discovery.methods.successor_goals import landmarks
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import learned_successor, successor_representation, uniform_walk
+from eigenoptions.spectra.representations import (
+    learned_default,
+    learned_successor,
+    successor_representation,
+    uniform_walk,
+)
 
 # Two rooms; the door at the top leads right only, the one at the bottom left only.
 ONE_WAY = "S..#...\n.......\n...#...\n.......\n...#..G"
@@ -363,6 +368,43 @@ def test_a_round_of_the_cycle_by_hand(four_rooms):
     nxt[batch.obs, batch.action] = batch.next_obs
     known = eo.MDP(np.eye(104)[nxt])
     assert_allclose(first.options.value, eo.solve(known, eo.Purpose(e), 0.99).value, atol=1e-8)
+
+
+def test_a_round_of_the_reward_aware_cycle_by_hand():
+    """Temporal differences one by one, the first eigenvector by inverse iteration, and its logarithm as purpose."""
+    corridor = replace(eo.maze("S...."), goal=None, reward=np.array([-1.0, -1.0, -2.0, -1.0, -1.0]))
+    first = next(rod_cycle(corridor, representation="default", td=(0.2, 2), round_steps=30, rng=1))
+    batch = walk(corridor, 30, rng=np.random.default_rng(1))
+    Z = np.eye(5)
+    pairs = list(zip(batch.obs, batch.next_obs, strict=True))
+    for s, t in pairs[::-1] + pairs:
+        weight = np.exp(corridor.reward[s] / 1.3)
+        Z[s] += 0.2 * (weight * ((np.arange(5) == s) + Z[t]) - Z[s])
+    assert_allclose(
+        learned_default(batch.obs, batch.next_obs, corridor.reward, alpha=0.2, sweeps=2), Z, rtol=1e-12
+    )
+    left = np.unique(batch.obs)
+    e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])
+    potential = np.zeros(5)
+    potential[left] = np.log(e)
+    purpose = eo.Purpose(potential / np.linalg.norm(potential))
+    nxt = np.tile(np.arange(5)[:, None], (1, 4))
+    nxt[batch.obs, batch.action] = batch.next_obs
+    expected = eo.solve(eo.MDP(np.eye(5)[nxt]), purpose, 0.99)
+    assert_allclose(first.options.value, expected.value, atol=1e-9)
+    kept = [found.options.labels for found in islice(rod_cycle(corridor, keep=2, round_steps=10), 3)][-1]
+    assert kept == ("round 2", "round 3")
+
+
+def test_the_reward_aware_cycle_needs_rewards_per_state(four_rooms):
+    refused(
+        ValueError,
+        lambda: next(rod_cycle(four_rooms, representation="default")),
+        "one negative reward per state",
+    )
+    refused(ValueError, lambda: next(rod_cycle(four_rooms, representation="laplacian")), "successor, default")
+    refused(ValueError, lambda: next(rod_cycle(four_rooms, keep=0)), "keep")
+    refused(ValueError, lambda: learned_default([0], [9], [-1.0, -1.0]), "0..1")
 
 
 def test_options_of_the_cycle_stay_within_what_was_seen(four_rooms):

@@ -64,22 +64,56 @@ def learned_successor(
     >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    gamma, alpha = number("gamma", gamma), number("alpha", alpha, "(0, 1]")
-    n = whole("n_states", n_states, most=MAX_DENSE_STATES)
+    gamma, n = number("gamma", gamma), whole("n_states", n_states, most=MAX_DENSE_STATES)
+    pairs, alpha, psi = _td(before, after, n, alpha, np.zeros((n, n)) if begin is None else begin)
+    for s, s_next in pairs * whole("sweeps", sweeps):
+        psi[s] += alpha * (gamma * psi[s_next] - psi[s])
+        psi[s, s] += alpha
+    return psi
+
+
+def learned_default(
+    before: ArrayLike,
+    after: ArrayLike,
+    rewards: ArrayLike,
+    *,
+    temperature: float = 1.3,
+    alpha: float = 0.1,
+    sweeps: int = 1,
+    begin: Array | None = None,
+) -> Array:
+    """``(S, S)`` the default representation, learned by temporal differences (Tse et al., 2025, Section 3).
+
+    ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, once over the transitions from the last to the
+    first, then in order, `sweeps` times in all, beginning with `begin` or with the identity.
+
+    >>> learned_default([0, 1] * 500, [1, 0] * 500, [-1.0, -1.0], temperature=1.0).round(3).tolist()
+    [[0.425, 0.157], [0.157, 0.425]]
+    """
+    n = whole("number of rewards", np.size(rewards), most=MAX_DENSE_STATES)
+    weight = 1.0 / weights_of(rewards, temperature, n)
+    pairs, alpha, Z = _td(before, after, n, alpha, np.eye(n) if begin is None else begin)
+    for s, s_next in pairs[::-1] + pairs * (whole("sweeps", sweeps) - 1):
+        Z[s] += alpha * (weight[s] * Z[s_next] - Z[s])
+        Z[s, s] += alpha * weight[s]
+    return Z
+
+
+def _td(
+    before: ArrayLike, after: ArrayLike, n: int, alpha: float, begin: Array
+) -> tuple[list[tuple[int, int]], float, Array]:
+    """Checked pairs of states, step size, and a copy of the representation to begin with."""
     first, then = (np.asarray(states).ravel() for states in (before, after))
     for states in (first, then):
         if len(states) and not (states.dtype.kind in "iu" and 0 <= states.min() <= states.max() < n):
             raise ValueError(f"before and after must be states in 0..{n - 1}, got {states[:5]}")
     if len(first) != len(then):
         raise ValueError(f"before and after must have one length, got {len(first)} and {len(then)}")
-    psi = np.zeros((n, n)) if begin is None else np.array(real("begin", begin), dtype=np.float64)
-    if psi.shape != (n, n):
-        raise ValueError(f"begin must have shape ({n}, {n}), got {psi.shape}")
-    for _ in range(whole("sweeps", sweeps)):
-        for s, s_next in zip(first.tolist(), then.tolist(), strict=True):
-            psi[s] += alpha * (gamma * psi[s_next] - psi[s])
-            psi[s, s] += alpha
-    return psi
+    table = np.array(real("begin", begin), dtype=np.float64)
+    if table.shape != (n, n):
+        raise ValueError(f"begin must have shape ({n}, {n}), got {table.shape}")
+    pairs = list(zip(first.tolist(), then.tolist(), strict=True))
+    return pairs, number("alpha", alpha, "(0, 1]"), table
 
 
 def default_representation(P: csr_array, rewards: ArrayLike, temperature: float) -> Array:

@@ -2,7 +2,9 @@
 
 Each round of `rod_cycle` walks some steps with the options so far, learns the successor representation Psi of what it
 saw by temporal differences, takes the first eigenvector e of ``(Psi + Psi') / 2`` with the sign that points away from
-what was visited, ``sum of e < 0``, and adds the option that maximises ``e(s') - e(s)`` on the transitions seen.
+what was visited, ``sum of e < 0``, and adds the option that maximises ``e(s') - e(s)`` on the transitions seen. With
+the default representation Z instead, the purpose is ``log e`` of the first eigenvector of ``(Z + Z') / 2``, which also
+leads away from costly states (reward-aware covering eigenoptions, RACE, of Tse et al., NeurIPS 2025).
 """
 
 from __future__ import annotations
@@ -14,19 +16,23 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import random_generator, whole
+from eigenoptions._checks import one_of, random_generator, whole
 from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.methods import Method, Progress
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import lengths, solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import leading, learned_successor
+from eigenoptions.spectra.representations import leading, learned_default, learned_successor
 
 # Rounds after which a search for all states ends in any case.
 MAX_ROUNDS = 1_000
-# Discount, step size and sweeps over a round, by which the representation is learned.
-SR_GAMMA, STEP_SIZE, SWEEPS = 0.99, 0.1, 10
+# Discount of the successor representation.
+SR_GAMMA = 0.99
+# Most squarings of a representation on the way to its first eigenvector: as many as 2^30 products.
+MAX_SQUARINGS = 30
+# Change of a logarithm of an entry of the eigenvector, and error that is left, when they end.
+LOG_ERROR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +83,9 @@ def rod_cycle(
     round_steps: int = 100,
     option_chance: float = 0.05,
     gamma: float = 0.99,
+    keep: int | None = None,
+    representation: str = "successor",
+    td: tuple[float, int] = (0.1, 10),
     rng: int | np.random.Generator = 0,
 ) -> Iterator[Round]:
     """The representation-driven option discovery cycle: one more option per round, without end.
@@ -91,6 +100,12 @@ def rod_cycle(
         Probability that a decision is for an option, where one may start.
     gamma
         Discount of the options' purposes.
+    keep
+        Number of options kept, those of the latest rounds; None: all.
+    representation
+        "successor", or "default" for an MDP with negative rewards per state.
+    td
+        Step size of temporal differences, and sweeps over the transitions of a round.
     rng
         Seed or random generator.
 
@@ -102,25 +117,68 @@ def rod_cycle(
     [20, 37, 47, 58]
     """
     whole("round_steps", round_steps)
+    one_of("representation", representation, ("successor", "default"))
+    if keep is not None:
+        whole("keep", keep)
+    alpha, sweeps = td
     generator = random_generator(rng)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
     past = TableExperience(mdp.n_states, mdp.n_actions, mdp.coords)
-    psi: NDArray[np.float64] | None = None
+    table: NDArray[np.float64] | None = None
     made: OptionSet | None = None
     for i in count(1):
         batch = walk(endless, round_steps, made, option_chance=option_chance, rng=generator)
         past.add(batch)
-        psi = learned_successor(
-            batch.obs, batch.next_obs, mdp.n_states, gamma=SR_GAMMA, alpha=STEP_SIZE, sweeps=SWEEPS, begin=psi
-        )
-        values, vectors, accuracy = leading(-(psi + psi.T) / 2.0, 1)
-        e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
-        purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=float(accuracy[0]), index=1)
+        if representation == "default":
+            table = learned_default(
+                batch.obs, batch.next_obs, _rewards(mdp), alpha=alpha, sweeps=sweeps, begin=table
+            )
+            purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
+        else:
+            table = learned_successor(
+                batch.obs,
+                batch.next_obs,
+                mdp.n_states,
+                gamma=SR_GAMMA,
+                alpha=alpha,
+                sweeps=sweeps,
+                begin=table,
+            )
+            values, vectors, accuracy = leading(-(table + table.T) / 2.0, 1)
+            e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
+            purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=float(accuracy[0]), index=1)
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         new = replace(solve(past.mdp(), purpose, gamma), state_space="")
-        made = new if made is None else made + new
+        made = new if made is None else (made + new)[-keep if keep else 0 :]
         yield Round(i * round_steps, past.seen.copy(), made, batch.next_obs)
+
+
+def _rewards(mdp: MDP) -> NDArray[np.float64]:
+    if mdp.reward is None or len(mdp.reward) != mdp.n_states:
+        raise ValueError(
+            f'representation "default" needs an MDP with one negative reward per state, got {mdp!r}'
+        )
+    return mdp.reward
+
+
+def _cheap(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``(S,)`` the logarithm of the first eigenvector over the states that were left, 0 elsewhere, of length 1.
+
+    Z has no negative entries, so that squaring it loses no small entry to rounding, as other methods would.
+    """
+    left = Z.sum(axis=1) != 1.0
+    power = (Z + Z.T)[np.ix_(left, left)]
+    e = power.sum(axis=1)
+    for _ in range(MAX_SQUARINGS):
+        power = power @ power
+        power /= power.max()
+        last, e = e / e.max(), power.sum(axis=1)
+        if np.abs(np.log(e / e.max()) - np.log(last)).max() < LOG_ERROR:
+            break
+    potential = np.zeros(len(Z))
+    potential[left] = np.log(e / np.linalg.norm(e))
+    return potential / np.linalg.norm(potential)
 
 
 def entered(mdp: MDP, rng: int | np.random.Generator) -> Iterator[NDArray[np.int64]]:
