@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from eigenoptions._checks import locked
 from eigenoptions.mdp import Transitions
@@ -139,6 +140,19 @@ class Part:
         far = np.minimum(at + rng.geometric(1.0 - discount, size=n) - 1, self.end[at])
         order = self.data._runs[0]
         return self.data.before[order[at]], self.data.after[order[far]], self.data.action[order[at]]
+
+    @cached_property
+    def table(self) -> tuple[Index, csr_array]:
+        """Numbers of the n observations, and weights ``(n, n)`` of sum 1: each action of each counts equally."""
+        at, data = self.data._runs[0][self.starts], self.data
+        numbers, places = np.unique(np.concatenate([data.before[at], data.after[at]]), return_inverse=True)
+        i, j = np.split(places, 2)
+        kinds, action = np.unique(data.action[at], return_inverse=True)
+        # How often the same action was taken in the same observation.
+        taken = i * len(kinds) + action
+        weight = 1.0 / np.bincount(taken)[taken]
+        N = csr_array((weight, (i, j)), shape=(len(numbers), len(numbers)))
+        return numbers, csr_array((N + N.T) / (2 * weight.sum()))
 
     def pairs(self, lag: int) -> tuple[Index, Index]:
         """Numbers of all pairs of observations `lag` transitions apart."""

@@ -13,7 +13,7 @@ from typing import Any
 RIDGE = 1e-6
 # Weight of the penalty on correlated outputs (GGDO), its first value and the rates of ALLO's dual variables.
 GGDO_PENALTY = 5.0
-ALLO_PENALTY, ALLO_DUAL_RATE, ALLO_PENALTY_RATE, ALLO_MAX_DUAL = 2.0, 1e-3, 0.01, 100.0
+ALLO_PENALTY, ALLO_DUAL_RATE, ALLO_PENALTY_RATE, ALLO_MAX_DUAL = 2.0, 1e-4, 0.01, 100.0
 
 
 def vamp2(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = None) -> Any:
@@ -70,7 +70,7 @@ def allo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, A
     smooth = ((before - after) ** 2).mean(dim=0).sum()
     loss = smooth + (dual * error).sum() + penalty * square.sum()
     with torch.no_grad():
-        rise = ALLO_DUAL_RATE * penalty * error.detach()
+        rise = ALLO_DUAL_RATE * error.detach()
         state["dual"] = (dual + rise).clamp(-ALLO_MAX_DUAL, ALLO_MAX_DUAL)
         state["penalty"] = penalty + ALLO_PENALTY_RATE * max(0.0, float(square.detach().mean()))
     return loss

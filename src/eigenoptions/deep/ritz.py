@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from eigenoptions.deep.dataset import Part
-from eigenoptions.spectra.gram import Gram
 
 # Share of the largest variance below which a direction of the features is left out.
 FLAT = 1e-6
@@ -94,12 +93,12 @@ class Solution:
 def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
-    `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. The stream of
-    differences is a `Gram`, the metric the covariance of the features over the same pairs.
+    `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
+    squares ``C - R`` of their differences, which is the matrix ``T'T / 2`` of the stream `Gram`, and their covariance C
+    as the metric, it solves ``(C - R) v = lambda C v``.
     """
-    gram = Gram(dedupe=False)
-    mean, C, _ = moments(part, features, lag, gram=gram)
-    mean, C = mean[1:], C[1:, 1:]
+    mean, C, R = moments(part, features, lag)
+    mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
     size, axes = np.linalg.eigh(C)
     kept = size > FLAT * max(float(size[-1]), 0.0)
     n = int(kept.sum())
@@ -109,7 +108,7 @@ def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
             "differ, or the encoder collapsed; lower k or train longer"
         )
     S = axes[:, kept] / np.sqrt(size[kept])
-    values, columns = np.linalg.eigh(S.T @ (gram.matrix[1:, 1:] / 2) @ S)
+    values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
     vectors[0, 0] = 1.0
     vectors[1:, 1:] = S @ columns[:, : k - 1]
@@ -143,27 +142,36 @@ def without_noise(found: Solution, part: Part, features: Features, lag: int) -> 
 
 
 def moments(
-    part: Part, features: Features, lag: int, vectors: Array | None = None, gram: Gram | None = None
+    part: Part, features: Features, lag: int, vectors: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Mean, covariance and symmetric covariance in time at a lag of features, or of functions ``features @ vectors``.
 
-    The differences of the pairs are added to `gram`, each with its share as weight.
+    Where observations repeat exactly, the pairs at a lag are those of the walk that takes each action seen in an
+    observation equally often (as the paper counts each transition once), else those of the sample.
     """
-    before, after, weight = grouped(part, lag)
-    weight = weight / weight.sum()
+    if part.data.repeating:
+        numbers, W = part.table
+        f = features(numbers) if vectors is None else features(numbers) @ vectors
+        share = np.asarray(W.sum(axis=1)).ravel()
+        mean, later = share @ f, f
+        f = later = f - mean
+        for _ in range(lag):
+            later = (W @ later) / share[:, None]
+        f_share = f.T * share
+        R = f_share @ later
+        return mean, f_share @ f, 0.5 * (R + R.T)
+    before, after = part.pairs(lag)
+    step = -(-len(before) // MAX_PAIRS) or 1
+    before, after = before[::step], after[::step]
     total: list[Any] = [0.0, 0.0, 0.0]
     for low in range(0, len(before), BLOCK):
         f, g = (features(side[low : low + BLOCK]) for side in (before, after))
         if vectors is not None:
             f, g = f @ vectors, g @ vectors
-        root = np.sqrt(weight[low : low + BLOCK, None])
-        total[0] += 0.5 * (root * (f + g) * root).sum(axis=0)
-        f, g = root * f, root * g
+        total[0] += 0.5 * (f + g).sum(axis=0)
         total[1] += 0.5 * (f.T @ f + g.T @ g)
         total[2] += f.T @ g
-        if gram is not None:
-            gram.add(f, g)
-    mean, C, R = total
+    mean, C, R = (x / len(before) for x in total)
     outer = mean[:, None] * mean
     return mean, C - outer, 0.5 * (R + R.T) - outer
 
@@ -172,7 +180,8 @@ def visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     """The longest lag, at most `lag`, at which the fastest of k functions is still correlated with itself."""
     fastest = float(solve(part, features, k, 1).values[-1])
     while lag > 1 and max(1.0 - fastest, 0.0) ** lag < MIN_CORRELATION:
-        lag -= 1
+        # Odd lags only: at even ones a function that changes sign in each step looks slow.
+        lag -= 1 + lag % 2
     return lag
 
 
@@ -192,20 +201,6 @@ def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
         return 0.0
     M = np.linalg.solve(L, np.linalg.solve(L, R).T)
     return float((M**2).sum())
-
-
-def grouped(part: Part, lag: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Pairs of a part at a lag, equal ones once with their number where observations repeat, else at most 200,000."""
-    before, after = part.pairs(lag)
-    if part.data.repeating:
-        n = len(part.data.observations)
-        # A pair counts like its reverse.
-        low, high = np.minimum(before, after), np.maximum(before, after)
-        key, counts = np.unique(low * n + high, return_counts=True)
-        return key // n, key % n, counts.astype(np.float64)
-    step = -(-len(before) // MAX_PAIRS) or 1
-    before, after = before[::step], after[::step]
-    return before, after, np.ones(len(before))
 
 
 def as_features(encode: Any, observations: Any, stored: bool) -> Features:

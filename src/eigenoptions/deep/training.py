@@ -27,6 +27,8 @@ DEFAULT_SECONDS = 15.0
 STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 # Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
+# Eigenvalue times lag below which a function counts as slow.
+SLOW = 0.5
 # Most bytes of inputs that are stored instead of being computed in each step.
 MAX_STORED_BYTES = 1 << 30
 
@@ -110,7 +112,7 @@ def learn(
     The last hidden layer of a network is trained by a variational objective (VAMP-2); one exact generalized
     eigenproblem on it (Rayleigh-Ritz) then gives eigenfunctions of the Laplacian of the walk ``I - P``, symmetrised
     where transitions are directed. A part of the data is held out: the weights with the best score on it are kept.
-    Where no observation occurs twice, the Ritz step uses held-out data, too.
+    Where observations repeat exactly, the walk is the one that takes each action seen in an observation equally often.
 
     Parameters
     ----------
@@ -403,9 +405,14 @@ def _result(
     seen: _Seen,
     history: NDArray[np.float64],
 ) -> LearnedSpectrum:
-    """The spectrum in canonical signs; values that the Ritz step has not resolved are those implied by longer lags."""
+    """The spectrum in canonical signs; values of slow or unresolved functions are those implied by longer lags.
+
+    What is left in a function of faster ones has decayed at the longer lag, so that the value implied there is the
+    better one, unless the function itself has decayed as well.
+    """
     good = certificate.resolved
-    values = np.where(good, certificate.ritz, certificate.implied)
+    slow = certificate.ritz * certificate.lag < SLOW
+    values = np.where(good & ~slow, certificate.ritz, certificate.implied)
     order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
     certificate = replace(certificate, ritz=certificate.ritz[order], implied=certificate.implied[order])
     vectors = found.vectors[:, order]
