@@ -15,7 +15,8 @@ from eigenoptions.studio import write_static
 
 sys.path[:0] = [str(Path(__file__).parent / "ext"), str(Path(__file__).parent)]
 
-import gallery  # noqa: E402 (a module of this folder)
+import gallery  # noqa: E402 (modules of this folder)
+import notebooks  # noqa: E402
 
 project = "eigenoptions"
 author = "the eigenoptions contributors"
@@ -68,13 +69,14 @@ def studio_to_try(app: Sphinx, failure: Exception | None) -> None:
         write_static(Path(app.outdir) / "try")
 
 
-def gallery_pages(app: Sphinx) -> None:
-    """Write the pages of the gallery, with the pictures that `make docs` has drawn."""
+def generated_pages(app: Sphinx) -> None:
+    """Write the pages of the gallery, with the pictures that `make docs` has drawn, and those of the notebooks."""
     gallery.write_pages(Path(app.srcdir) / "gallery")
+    notebooks.write_pages(Path(app.srcdir) / "notebooks")
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("builder-inited", gallery_pages)
+    app.connect("builder-inited", generated_pages)
     app.connect("build-finished", studio_to_try)
     app.connect("autodoc-process-signature", annotations_as_written)
     app.connect("autodoc-process-docstring", colon_is_no_type, priority=400)  # before napoleon

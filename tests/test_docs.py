@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 import tyro
@@ -42,10 +44,60 @@ def test_the_documents_build_and_need_nothing_from_outside(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     reference = (tmp_path / "html" / "api.html").read_text(encoding="utf-8")
     assert 'id="eigenoptions.discover"' in reference
-    for page in (tmp_path / "html").glob("*.html"):
+    assert broken_links(tmp_path / "html") == []
+    for page in (tmp_path / "html").rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         remote = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(?:\w+:)?//[^>]*>", text)
         assert remote == [], page.name
+
+
+class Links(HTMLParser):
+    """Addresses and anchors of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.addresses: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.addresses.add(value)
+            elif value and name in ("id", "name"):
+                self.anchors.add(value)
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of a built site that lead to no file or no anchor in it; of other hosts only the form is looked at."""
+    pages = {page.resolve(): Links(page) for page in site.rglob("*.html")}
+    found = []
+    for page, links in pages.items():
+        for address in sorted(links.addresses):
+            parts = urlsplit(address)
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            anchor = unquote(parts.fragment)
+            if parts.scheme in ("http", "https"):
+                right = re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?", parts.netloc) is not None
+            elif parts.scheme:
+                right = parts.scheme in ("data", "mailto", "javascript")
+            else:
+                # The scripts of the studio read what follows # themselves.
+                own = target not in pages or "try" in target.relative_to(site.resolve()).parts
+                right = target.exists() and (not anchor or own or anchor in pages[target].anchors)
+            if not right:
+                found.append(f"{page.relative_to(site.resolve())}: {address}")
+    return found
+
+
+def test_the_link_check_can_fail(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#here">x</a> <a href="#top">x</a> <p id="top">')
+    (tmp_path / "b.html").write_text('<p id="here"> <a href="https://arxiv.org/abs/1703.00956">x</a>')
+    assert broken_links(tmp_path) == []
+    (tmp_path / "c.html").write_text(
+        '<a href="b.html#gone">x</a> <img src="d.png"> <a href="https://nohost/">x</a>'
+    )
+    assert broken_links(tmp_path) == ["c.html: b.html#gone", "c.html: d.png", "c.html: https://nohost/"]
 
 
 def test_a_name_that_is_left_out_fails_the_build(copy: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A Sphinx extension: the build fails when a public name is not documented.
 
 Public are the names in ``eigenoptions.__all__``, the methods and properties of its classes, and the fields of
-its records. A name counts as documented when the reference has an entry for it (autodoc leaves out methods
+its records; and the functions and classes of the modules in `MODULES`. A name counts as documented when the reference has an entry for it (autodoc leaves out methods
 without a docstring); a field when the docstring of its class speaks of it.
 """
 
@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -20,6 +21,8 @@ from sphinx.errors import SphinxError
 
 import eigenoptions
 
+# Modules whose names have pages of their own, in docs/reference.
+MODULES = ("plots", "envs", "envs.sb3", "features", "mdp.maps", "deep")
 MEMBERS = (property, cached_property, classmethod, staticmethod)
 
 
@@ -42,9 +45,22 @@ def undocumented(entries: Collection[str]) -> Iterator[str]:
                     yield f"{name}.{field.name}"
 
 
+def undocumented_in(name: str, entries: Collection[str]) -> Iterator[str]:
+    """Functions and classes of a module that are missing in the entries of the reference."""
+    module = import_module(f"eigenoptions.{name}")
+    for member, value in vars(module).items():
+        listed = member in getattr(module, "__all__", (member,))
+        own = getattr(value, "__module__", "").startswith(module.__name__)
+        if own and listed and member[0] != "_" and (inspect.isfunction(value) or inspect.isclass(value)):
+            known = f"eigenoptions.{name}.{member}" in entries or f"eigenoptions.{member}" in entries
+            if not known or not inspect.getdoc(value):
+                yield f"{name}.{member}"
+
+
 def check(app: Sphinx, env: BuildEnvironment) -> None:
     """Stop the build with the whole list."""
-    missing = list(undocumented(env.get_domain("py").objects))
+    entries = env.get_domain("py").objects
+    missing = [*undocumented(entries), *(name for m in MODULES for name in undocumented_in(m, entries))]
     if missing:
         raise SphinxError(f"public names without documentation: {', '.join(missing)}; see docs/api.md")
 
