@@ -1,8 +1,8 @@
 """Run the notebooks and store their outputs: `python docs/notebooks.py`; `write_pages` shows them in the documents.
 
 Cells run in one Python process without Jupyter, which the tests then do not need: what a cell prints, and the text and
-the picture of its last expression, are what Jupyter would show. A cell with the tag "varies" prints what another machine may
-print otherwise; tests do not compare it.
+the picture of its last expression, are what Jupyter would show. A cell with the tag "varies" prints what may differ
+on another machine; tests do not compare it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -22,7 +23,15 @@ import eigenoptions
 from eigenoptions.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+# Pages of the gallery and of notebooks are generated; test_examples.py and test_notebooks.py run what they show.
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/reference/*.md")]
+)
+# Blocks of these kinds are run or read by a test, or hold no code; MyST's directives have braces.
+KINDS = re.compile(r"python|console|json|text|\{[\w-]+\}.*")
+# Commands of other programs on the pages, which no test runs: installation, and the start of a Ray cluster.
+NOT_RUN = ("pip install", "ray start", "export RAY_", "(umask 077; python -c")
 
 
 def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
@@ -158,6 +167,23 @@ def test_python_on_the_page_is_true(page: str, tmp_path: Path, monkeypatch: pyte
             names = test.globs
         else:
             exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_a_page_is_of_a_kind_that_is_tested(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    opened = re.findall(r"^ *```+(.*)$", text, flags=re.MULTILINE)[::2]
+    assert [kind for kind in opened if not KINDS.fullmatch(kind)] == []
+    assert [block for block in fences(page, "text") if "eo." in block] == []
+    for block in fences(page, "json"):
+        json.loads(block)
+    for line in "".join(fences(page, "console")).splitlines():
+        words = line.removeprefix("$ ")
+        script = re.match(r"python (\S+\.py)", words)
+        assert line.startswith("$ "), line
+        assert words.startswith(("eigenoptions ", "make", *NOT_RUN)) or (
+            script and (ROOT / script[1]).is_file()
+        ), line
 
 
 # Commands that run for minutes or until they are stopped, with tests of their own; here their arguments are read.

@@ -1,8 +1,9 @@
 """A Sphinx extension: the build fails when a public name is not documented.
 
 Public are the names in ``eigenoptions.__all__``, the methods and properties of its classes, and the fields of
-its records; and the functions and classes of the modules in `MODULES`. A name counts as documented when the reference has an entry for it (autodoc leaves out methods
-without a docstring); a field when the docstring of its class speaks of it.
+its records; and the functions and classes of the modules in `MODULES`. A name counts as documented when the reference
+has an entry for it (autodoc leaves out methods without a docstring); a field when the docstring of its class speaks
+of it.
 """
 
 from __future__ import annotations
