@@ -24,13 +24,15 @@ from typing import Any
 import numpy as np
 import record
 from rich.progress import track
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
 from eigenoptions.deep import Dataset, learn, objectives
 from eigenoptions.deep.encoder import one_thread, untrained
 from eigenoptions.deep.training import Adam
+from eigenoptions.discovery.trained import MAX_FIT_TRANSITIONS, PATIENCE, fit_numbered
 from eigenoptions.mdp.maps import rooms_map
-from eigenoptions.options.fitted import fit
 from eigenoptions.options.walks import walk
 
 GRIDS = Path(__file__).resolve().parent / "grids"
@@ -41,6 +43,7 @@ K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
 SIDE, NOISE = 84, 0.1
 # CPU seconds of training by kind, and seeds. Settings were chosen on seeds from 100 on.
 SECONDS = {"xy": 6.0, "pixel": 6.0, "frame": 6.0, "noise": 12.0}
+WORLD_SECONDS = 10.0
 SEEDS = {"xy": 10, "pixel": 3, "frame": 3, "noise": 3}
 # ALLO: step size, and the published mean cosine of 11 functions (the constant included) over 60 seeds, xy and pixels.
 ALLO_RATE = 1e-3
@@ -59,8 +62,10 @@ PUBLISHED = {
     "GridMaze-26": (0.9984, 0.9330),
     "GridMaze-32": (0.9908, 0.6198),
 }
-# Nine rooms: transitions, options, chance of an option, walks per seed, and steps after which states are counted.
-ROOMS_TRANSITIONS, ROOMS_OPTIONS, OPTION_CHANCE, WALKS = 200_000, 16, 0.1, 40
+# Worlds that are explored with learned options, and what is seen of them.
+WORLDS = (("nine rooms", "frame"), ("nine rooms", "noise"), ("MiniGrid", "map"), ("MiniGrid", "view"))
+# Transitions, options, chance of an option, walks per seed, and steps after which states are counted.
+WORLD_TRANSITIONS, WORLD_OPTIONS, OPTION_CHANCE, WALKS = 200_000, 16, 0.1, 40
 STEPS = (500, 1000, 2000)
 
 
@@ -81,11 +86,54 @@ class Run:
 
 
 @cache
+def minigrid() -> Any:
+    """MiniGrid's four rooms, always the same ones."""
+    import gymnasium as gym
+
+    env = gym.make("minigrid:MiniGrid-FourRooms-v0")
+    env.reset(seed=0)
+    return env
+
+
+@cache
+def headings() -> list[tuple[int, int, int]]:
+    """States of MiniGrid's four rooms: column, row and direction of the agent."""
+    world = minigrid().unwrapped.grid
+    free = [(x, y) for y in range(world.height) for x in range(world.width)
+            if getattr(world.get(x, y), "type", "goal") == "goal"]  # fmt: skip
+    return [(x, y, d) for x, y in free for d in range(4)]
+
+
+def turning() -> eo.MDP:
+    """MiniGrid's four rooms as a table: turn left, turn right, go forward."""
+    number = {state: i for i, state in enumerate(headings())}
+    after = []
+    for x, y, d in headings():
+        ahead = (x + (1, 0, -1, 0)[d], y + (0, 1, 0, -1)[d], d)
+        after += [number[x, y, (d - 1) % 4], number[x, y, (d + 1) % 4], number.get(ahead, number[x, y, d])]
+    n = len(after)
+    return eo.MDP(csr_array((np.ones(n), after, np.arange(n + 1)), shape=(n, n // 3)))
+
+
+def views(kind: str) -> np.ndarray:
+    """``(S, h, w, 3)`` what MiniGrid shows in each state: the whole map, or what lies before the agent."""
+    from minigrid.wrappers import RGBImgObsWrapper, RGBImgPartialObsWrapper
+
+    env = minigrid()
+    show = RGBImgObsWrapper(env, 4) if kind == "map" else RGBImgPartialObsWrapper(env, 6)
+    seen = []
+    for x, y, d in headings():
+        env.unwrapped.agent_pos, env.unwrapped.agent_dir = (x, y), d
+        seen.append(show.observation(env.unwrapped.gen_obs())["image"])
+    return np.stack(seen)
+
+
+@cache
 def grid(name: str) -> eo.MDP:
     """The largest connected part of a grid, without start and goal."""
+    if name == "MiniGrid":
+        return turning()
     whole = eo.maze(rooms_map(3, 3, size=5) if name == "nine rooms" else GRIDS / f"{name}.txt")
-    from scipy.sparse.csgraph import connected_components
-
     part = connected_components(eo.graph(whole))[1]
     cells = whole.coords[part == np.bincount(part).argmax()]
     text = np.full(cells.max(axis=0) + 1, "X")
@@ -133,6 +181,8 @@ class FreshNoise:
 
 
 def observed(name: str, kind: str) -> np.ndarray:
+    if name == "MiniGrid":
+        return views(kind)
     mdp = grid(name)
     return mdp.coords.astype(float) if kind == "xy" else frames(mdp, None if kind == "pixel" else SIDE)
 
@@ -222,64 +272,79 @@ def _undiscounted(values: np.ndarray, discount: float = 0.9) -> np.ndarray:
     return 1 - kept / (1 - discount + discount * kept)
 
 
-def rooms(data: Dataset, run: Run) -> dict[str, Any]:
-    """States of nine rooms seen by a walk with options: learned from frames, exact, and none."""
-    mdp, images = grid("nine rooms"), observed("nine rooms", "frame")
-    found = learn(data, ROOMS_OPTIONS // 2 + 1, seconds=run.seconds, rng=run.seed)
-    some = slice(None, None, max(1, len(data) // 20_000))
-    seen = eo.Transitions(
-        images[data.before[some]], data.action[some], images[data.after[some]], data.terminated[some]
+def explore(data: Dataset, run: Run) -> dict[str, Any]:
+    """States seen by a walk with options: learned from what is observed, exact ones of the table, and none."""
+    began = time.process_time()
+    mdp, images = grid(run.grid), observed(run.grid, run.kind)
+    found = learn(data, WORLD_OPTIONS // 2 + 1, seconds=run.seconds, rng=run.seed)
+    # Noise is new in every step: so many pictures of each state stand for it.
+    versions = 1 if data.transform is None else 8
+    shown = images if versions == 1 else np.concatenate([data.transform(images) for _ in range(versions)])
+    every = slice(None, None, max(1, len(data) // MAX_FIT_TRANSITIONS))
+    version = np.random.default_rng(run.seed).integers(versions, size=(2, len(data)))[:, every] * len(images)
+    batch = eo.Transitions(
+        data.before[every] + version[0],
+        data.action[every],
+        data.after[every] + version[1],
+        data.terminated[every],
     )
-    fitted = fit(seen, eo.eigenpurposes(found), found.features, n_actions=4, gamma=0.9).guarded(patience=8)
-    cpu = time.process_time()
-    exact = eo.discover(mdp, ROOMS_OPTIONS, operator="combinatorial")
-    policy, height = fitted.actions(images), fitted.potential(images)
-    result = {
-        "learned": seen_states(mdp, policy, height, run.seed),
-        "exact": seen_states(mdp, exact.policy, None, run.seed),
-        "random": seen_states(mdp, exact.policy[:0], None, run.seed),
-    }
+    purposes = eo.eigenpurposes(found)
+    fitted = fit_numbered(shown, batch, purposes, found.features, n_actions=mdp.n_actions, gamma=0.9)
+    spent = time.process_time() - began
+    exact = eo.discover(mdp, WORLD_OPTIONS, operator="combinatorial")
+    policy, height = (
+        x.reshape(len(fitted), versions, -1) for x in (fitted.actions(shown), fitted.potential(shown))
+    )
+    f = np.linalg.qr((found.features(images) @ found.vectors)[:, 1:])[0]
+    pvfs = eo.spectrum(eo.graph(mdp), WORLD_OPTIONS // 2 + 1, "combinatorial").vectors[:, 1:]
     return {
-        **result,
-        "discovered": cpu,
-        "cosine": cosines("nine rooms", (found.features(images) @ found.vectors)[:, 1:]),
+        "learned": seen_states(mdp, policy, height, run.seed),
+        "exact": seen_states(mdp, exact.policy[:, None], None, run.seed),
+        "random": seen_states(mdp, exact.policy[:0, None], None, run.seed),
+        "discovered": round(spent, 2),
+        "span": float(np.linalg.norm(f.T @ pvfs) ** 2 / pvfs.shape[1]),
     }
 
 
 def seen_states(mdp: eo.MDP, policy: np.ndarray, height: np.ndarray | None, seed: int) -> list[float]:
-    """Mean number of states seen after 500, 1,000 and 2,000 steps, over walks from the first state."""
+    """Mean number of states seen after 500, 1,000 and 2,000 steps, over walks from the first state.
+
+    Policies and potentials are ``(options, versions, S)``: one of the versions is drawn in each step. With potentials,
+    an option ends after PATIENCE steps without a rise.
+    """
     rng = np.random.default_rng(seed)
     counts = np.zeros(len(STEPS))
+    versions = policy.shape[1]
     for _ in range(WALKS):
-        state, option, visited, first = 0, -1, {0}, []
+        state, option, visited, seen = 0, -1, {0}, []
         best, idle = -np.inf, 0
         for _ in range(STEPS[-1]):
+            now = int(rng.integers(versions))
             if option < 0 and len(policy) and rng.random() < OPTION_CHANCE:
-                able = np.flatnonzero(policy[:, state] >= 0)
+                able = np.flatnonzero(policy[:, now, state] >= 0)
                 option, best, idle = (int(rng.choice(able)) if len(able) else -1), -np.inf, 0
-            action = int(policy[option, state]) if option >= 0 else int(rng.integers(4))
+            elif option >= 0 and (policy[option, now, state] < 0 or idle >= PATIENCE):
+                option = -1
+            action = int(policy[option, now, state]) if option >= 0 else int(rng.integers(mdp.n_actions))
             state = int(mdp.successors[state, action])
             visited.add(state)
-            first.append(len(visited))
+            seen.append(len(visited))
             if option >= 0 and height is not None:
-                idle = 0 if height[option, state] > best else idle + 1
-                best = max(best, height[option, state])
-            if option >= 0 and (policy[option, state] < 0 or idle >= 8):
-                option = -1
-        counts += [first[n - 1] for n in STEPS]
+                idle = 0 if height[option, now, state] > best else idle + 1
+                best = max(best, height[option, now, state])
+        counts += [seen[n - 1] for n in STEPS]
     return (counts / WALKS).round(1).tolist()
 
 
 def work(run: Run) -> dict[str, Any]:
     """The line of a run."""
-    n = ROOMS_TRANSITIONS if run.method == "rooms" else TRANSITIONS
+    n = WORLD_TRANSITIONS if run.method == "explore" else TRANSITIONS
     data = dataset(run.grid, run.kind, run.seed, n)
     began = time.process_time()
     if run.method == "table":
         found = table(run.grid, data)
-    elif run.method == "rooms":
-        found = rooms(data, run)
-        found["discovered"] -= began
+    elif run.method == "explore":
+        found = explore(data, run)
     else:
         found = (allo if run.method == "allo" else ours)(run.grid, data, run)
     cpu = time.process_time() - began
@@ -300,10 +365,8 @@ def plan(given: argparse.Namespace) -> Iterator[Run]:
                     # One run of the rival per grid: it is slow to settle, not noisy.
                     elif method != "allo" or seed == 0:
                         yield Run(name, kind, seed, method, seconds)
-    if given.rooms:
-        yield from (
-            Run("nine rooms", "frame", seed, "rooms", SECONDS["frame"]) for seed in range(given.rooms)
-        )
+    for seed in range(given.worlds):
+        yield from (Run(*world, seed, "explore", WORLD_SECONDS) for world in WORLDS)
 
 
 def stored(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -326,7 +389,7 @@ def carry_out(runs: list[Run], path: Path, workers: int) -> None:
 
 def rows(lines: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
     """One row per grid: means over seeds."""
-    of_kind = [line for line in lines if line["kind"] == kind and line["method"] != "rooms"]
+    of_kind = [line for line in lines if line["kind"] == kind and line["method"] != "explore"]
     for name in PUBLISHED:
         mine = [line for line in of_kind if line["grid"] == name]
         by = {m: [x for x in mine if x["method"] == m] for m in ("vamp2", "allo", "table")}
@@ -373,14 +436,24 @@ def report(lines: list[dict[str, Any]]) -> None:
                 f"{_4(row['bound'])} | {share} | {row['cpu']:.1f} | {_1(row['to 0.99'])} | {_4(row['of 11'])} | "
                 f"{_4(row['published'])} | {_4(row['allo'])} |"
             )
-    walked = [line for line in lines if line["method"] == "rooms"]
-    if walked:
-        print("\nnine rooms from frames\n\n| options | 500 | 1,000 | 2,000 |\n|---|--:|--:|--:|")
-        for who in ("learned", "exact", "random"):
-            mean = np.mean([line[who] for line in walked], axis=0)
-            print(f"| {who} | {mean[0]:.0f} | {mean[1]:.0f} | {mean[2]:.0f} |")
+    worlds: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for line in lines:
+        if line["method"] == "explore":
+            worlds.setdefault((line["grid"], line["kind"]), []).append(line)
+    if worlds:
         print(
-            f"\n{len(walked)} seeds, {np.mean([line['discovered'] for line in walked]):.1f} CPU s of discovery"
+            "\n| states seen after 500, 1,000, 2,000 steps | seeds | learned | exact | random | span | CPU s |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|")
+    for (name, kind), some in worlds.items():
+        seen = [
+            " ".join(f"{x:.0f}" for x in np.mean([line[who] for line in some], axis=0))
+            for who in ("learned", "exact", "random")
+        ]
+        span, spent = (np.mean([line[what] for line in some]) for what in ("span", "discovered"))
+        states = some[0]["states"]
+        print(
+            f"| {name} ({states:,}), {kind} | {len(some)} | {' | '.join(seen)} | {span:.3f} | {spent:.1f} |"
         )
 
 
@@ -419,20 +492,20 @@ def main() -> int:
     parser.add_argument(
         "--grids", nargs="+", default=list(PUBLISHED), choices=list(PUBLISHED), metavar="GRID"
     )
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS, metavar="KIND")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS, metavar="KIND")
     parser.add_argument(
         "--methods", nargs="+", default=["table", "vamp2", "allo"], choices=["table", "vamp2", "allo"]
     )
     parser.add_argument("--seeds", type=int, help="number of seeds; 10 for xy, 3 for pixels")
     parser.add_argument("--seconds", type=float, help="CPU seconds of training per run")
-    parser.add_argument("--rooms", type=int, default=10, help="number of seeds of nine rooms")
+    parser.add_argument("--worlds", type=int, default=10, help="seeds of the worlds that are explored")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument("--out", type=Path, default=record.OUT / "deep.jsonl", help="file of the results")
     parser.add_argument("--table", action="store_true", help="print the results that are stored, run nothing")
     given = parser.parse_args()
     path = given.out
     if given.quick:
-        given.grids, given.kinds, given.seeds, given.rooms = (
+        given.grids, given.kinds, given.seeds, given.worlds = (
             ["GridRoom-4", "GridMaze-7"],
             ["xy", "pixel"],
             1,
