@@ -56,8 +56,9 @@ PRELOADED = """numpy scipy.sparse.linalg scipy.sparse.csgraph scipy.linalg scipy
     hypothesis matplotlib.figure mpl_toolkits.mplot3d rich.console joblib safetensors.numpy torch stable_baselines3
     sb3_contrib minigrid ale_py tyro starlette.applications"""
 
-# A test that takes so many times as long as without a mutant, and so many seconds more, has an endless loop.
-MAX_SLOWDOWN, MAX_EXTRA_CPU_SECONDS, MAX_EXTRA_SECONDS = 5, 10, 120
+# A test that takes so many times as long as without a mutant, and so many seconds more, has an endless loop. Changed
+# kernels are compiled by the first test that calls them.
+MAX_SLOWDOWN, MAX_EXTRA_CPU_SECONDS, MAX_COMPILE_SECONDS, MAX_EXTRA_SECONDS = 5, 10, 100, 300
 
 # Where numbers are colours, sizes and places on a page, and people judge them.
 DRAWN = ("plots/", "atari/charts", "experiments/atari/pictures", "experiments/page", "_sketch")
@@ -142,14 +143,13 @@ KINDS = (
 class Cheap:
     """Plugin of pytest for one run: order, budget and time limits of the tests."""
 
-    def __init__(self, times: Path, budget: float, broken: set[str]) -> None:
-        self.path, self.budget, self.broken = times, budget, broken
+    def __init__(self, times: Path, budget: float, extra: int = MAX_COMPILE_SECONDS) -> None:
+        self.path, self.budget, self.extra = times, budget, extra
         self.times: dict[str, float] = json.loads(times.read_text()) if times.exists() else {}
         self.measured: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put the fastest tests of each file first; what is not known yet counts as fast."""
-        items[:] = [item for item in items if item.nodeid not in self.broken]
         files = list(dict.fromkeys(item.path for item in items))
         known = {item.nodeid: self.times.get(item.nodeid, 0.1) for item in items}
         slow = self.budget / 3
@@ -161,7 +161,7 @@ class Cheap:
         begun, known = cpu_seconds(), self.times.get(item.nodeid, self.budget)
         left = self.budget - begun
         item.stash[_SKIPPED] = left < 0 or self.times.get(item.nodeid, 0.0) > max(left, 1.0)
-        limit = int(time.process_time() + MAX_SLOWDOWN * known + MAX_EXTRA_CPU_SECONDS)
+        limit = int(time.process_time() + MAX_SLOWDOWN * known + self.extra)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         signal.alarm(int(4 * MAX_SLOWDOWN * known) + MAX_EXTRA_SECONDS)
         try:
@@ -400,8 +400,9 @@ def prepare(made: Path, times: Path, log: Path) -> Path:
         copy(ROOT / name, pristine / name)
     kernels = [test for start in TESTS if start.startswith("_kernels/") for test in TESTS[start].split()]
     warm_up = [f"tests/{test}.py" for test in dict.fromkeys(kernels)]
-    for arguments, budget in ((["--collect-only", "tests"], 1e9), (warm_up, 240.0)):
-        run = Run(pristine, log).start(arguments, Cheap(times, budget, set()), write_bytecode=True)
+    compiled = any((pristine / PACKAGE / "_kernels" / "__pycache__").glob("*.nbi"))
+    for arguments, budget in ((["--collect-only", "tests"], 1e9), (warm_up, 0.0 if compiled else 120.0)):
+        run = Run(pristine, log).start(arguments, Cheap(times, budget), write_bytecode=True)
         outcome, by = run.outcome(os.waitpid(run.pid, 0)[1])
         if outcome != "survived":
             raise SystemExit(f"the tests fail without a mutant, see {log}: {by}")
@@ -415,7 +416,7 @@ def failures(pristine: Path, rows: list[dict[str, Any]], times: Path, log: Path)
     if not killers:
         return set()
     log.unlink(missing_ok=True)
-    run = Run(pristine, log).start(killers, Cheap(times, 1e9, set()))
+    run = Run(pristine, log).start(killers, Cheap(times, 1e9))
     os.waitpid(run.pid, 0)
     return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M))
 
@@ -453,7 +454,11 @@ def main() -> None:
             for path, line, operator, occurrence in room:
                 root = Path(made) / f"{path.replace('/', '-')}-{operator.split('/')[-1]}-{occurrence}"
                 change = mutated(pristine, root, (path, operator, occurrence))
-                cheap = Cheap(times, given.budget, set())
+                kernel = path.startswith("_kernels/")
+                # Compiling takes about as long as the tests.
+                cheap = Cheap(
+                    times, given.budget * (1 + kernel), *(() if kernel else (MAX_EXTRA_CPU_SECONDS,))
+                )
                 run = Run(root, root / "log").start(["-x", *tests_of(path)], cheap)
                 running[run.pid] = (
                     run,

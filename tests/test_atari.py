@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("ale_py")
 
+from eigenoptions import atari
 from eigenoptions.atari import (
     Emulator,
     Start,
@@ -402,3 +404,34 @@ def test_the_authors_starts_are_where_their_actions_lead() -> None:
         assert found[-1].reach(emulator) == points
     with pytest.raises(ValueError, match="of Freeway, MontezumaRevenge, MsPacman, got Pong: use find_starts"):
         published_starts("Pong")
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        # Floats were cut off, and numbers of no action reached the emulator.
+        (lambda e: atari.play(e, e.save(), [[0.5, 1.0]]), r"actions must be numbers in 0..2 of shape"),
+        (lambda e: atari.play(e, e.save(), [[0, 3]]), r"actions must be numbers in 0..2 of shape"),
+        (lambda e: atari.play(e, e.save(), [[-1]]), r"actions must be numbers in 0..2 of shape"),
+        (lambda e: atari.play(e, e.save(), [0, 1]), r"actions must be numbers in 0..2 of shape"),
+        (
+            lambda e: atari.follow(e, e.save(), None, None),
+            "chart must be of type Chart, got NoneType: make one",
+        ),
+        (lambda e: atari.register("Pong"), "game must be of type Game, got str: describe it"),
+        (lambda e: atari.bits(3), r"memory must be bytes, 0..255, of shape \(..., 128\), got int64 of shape"),
+        (lambda e: atari.bits(np.full(128, 256)), r"memory must be bytes, 0..255"),
+        (lambda e: atari.bits(np.full(128, -1)), r"memory must be bytes, 0..255"),
+        (lambda e: atari.bits(np.zeros(128)), r"memory must be bytes, 0..255, .* got float64"),
+    ],
+)
+def test_what_is_no_action_chart_game_or_memory_is_refused(call: Any, complaint: str) -> None:
+    before = dict(atari.games.GAMES)
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        call(Emulator("Freeway"))
+    assert before == atari.games.GAMES
+
+
+def test_the_ends_of_what_a_byte_holds_are_accepted() -> None:
+    assert atari.bits([255, 0]).tolist() == [True] * 8 + [False] * 8
+    assert atari.play(emulator := Emulator("Freeway"), emulator.save(), [[0, 2]]).watched.shape[0] == 1

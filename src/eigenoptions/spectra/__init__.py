@@ -160,6 +160,11 @@ class Spectrum(Frozen):
         if self.values.ndim != 1 or self.vectors.ndim != 2 or self.vectors.shape[1] != len(self.values):
             shapes = f"{self.values.shape} and {self.vectors.shape}"
             raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
+        for name in ("values", "vectors"):
+            given = real(name, getattr(self, name))
+            if not np.isfinite(given).all():
+                wrong = given[~np.isfinite(given)][0]
+                raise ValueError(f"{name} must be finite, got {wrong}: leave out eigenpairs that did not converge")
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
         """``(d, K)`` columns scaled so that distances between rows have a meaning.
