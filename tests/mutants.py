@@ -149,11 +149,15 @@ class Cheap:
         self.measured: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Put the fastest tests of each file first; what is not known yet counts as fast."""
+        """Put the fastest tests first, those of the first file before others; what is not known yet counts as fast."""
         files = list(dict.fromkeys(item.path for item in items))
         known = {item.nodeid: self.times.get(item.nodeid, 0.1) for item in items}
-        slow = self.budget / 3
-        items.sort(key=lambda item: (known[item.nodeid] > slow, files.index(item.path), known[item.nodeid]))
+
+        def order(item: pytest.Item) -> tuple[int, int, float]:
+            seconds = known[item.nodeid]
+            return sum(seconds > limit for limit in (0.05, 0.3, 1, 3)), files.index(item.path), seconds
+
+        items.sort(key=order)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -461,3 +461,16 @@ def test_a_misspelt_setting_is_refused_by_name(four_rooms):
         eo.q_learning(four_rooms, runs=1, episodes=1, epsilom=0.1)
     with pytest.raises(TypeError, match="q_learning has no setting 'explore': it has alpha, gamma"):
         eo.q_learning(four_rooms, runs=1, episodes=1, explore=0.1)
+
+
+def test_memory_is_that_of_the_values_of_actions_or_of_actions_and_options(monkeypatch):
+    mdp = eo.maze("S..G")
+    options = eo.discover(mdp, 3)
+    monkeypatch.setattr("eigenoptions.learning.MAX_RECORD_BYTES", 2 * (24 * 5 + 8 * 4 * 4) - 1)
+    with pytest.raises(ValueError, match="2 runs of 5 episodes with 16 values"):
+        eo.q_learning(mdp, options, runs=2, episodes=5)
+    for learner in (eo.smdp_q_learning, eo.intra_option_q_learning):
+        with pytest.raises(ValueError, match="2 runs of 5 episodes with 28 values"):
+            learner(mdp, options, runs=2, episodes=5)
+    monkeypatch.setattr("eigenoptions.learning.MAX_RECORD_BYTES", 2 * (24 * 5 + 8 * 4 * 4))
+    assert eo.q_learning(mdp, options, runs=2, episodes=5).q.shape == (2, 4, 4)

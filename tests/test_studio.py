@@ -208,6 +208,17 @@ def test_random_mazes_hang_together_and_keep_to_their_size(
     assert mdp.n_states == 1 or None not in (mdp.start, mdp.goal)
 
 
+@given(short=st.integers(9, 54), longer=st.integers(0, 10), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_random_rooms_are_two_to_six_along_the_shorter_side(short: int, longer: int, seed: int) -> None:
+    request = Request(kind="rooms", rows=short, cols=short + longer, seed=seed)
+    found = endpoints.random_map(request, lambda: None)["map"]
+    # The walls between rooms have single doors.
+    walls = [i for i, row in enumerate(found) if row.count("#") > len(row) / 2]
+    assert 2 <= len(walls) - 1 <= 6
+    assert 3 <= walls[1] - walls[0] - 1 <= 9
+
+
 def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
     found = post(client, "race", map=ROOMS, n_options=8, seed=3)
     mdp = eo.maze("four-rooms")
