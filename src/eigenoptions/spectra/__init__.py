@@ -164,7 +164,9 @@ class Spectrum(Frozen):
             given = real(name, getattr(self, name))
             if not np.isfinite(given).all():
                 wrong = given[~np.isfinite(given)][0]
-                raise ValueError(f"{name} must be finite, got {wrong}: leave out eigenpairs that did not converge")
+                raise ValueError(
+                    f"{name} must be finite, got {wrong}: leave out eigenpairs that did not converge"
+                )
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
         """``(d, K)`` columns scaled so that distances between rows have a meaning.
