@@ -34,7 +34,7 @@ def main() -> None:
         action, _ = agent.predict(state, deterministic=True, action_masks=env.action_masks())
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest way has 20.")
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest path has 20.")
     masks = np.vstack([np.ones((4, 104)), options.initiation]).T
     best, _ = agent.predict(np.arange(104), action_masks=masks, deterministic=True)
     panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,13 +12,15 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import eigenoptions as eo
-from eigenoptions.cli import COMMANDS, main
+from eigenoptions.cli import COMMANDS, main, terminal
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import diffusion_curve, hitting_times
@@ -641,3 +644,18 @@ def test_a_terminal_without_unicode_gets_question_marks():
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
     seen = subprocess.run([*COMMAND, "mazes"], env=env, capture_output=True, check=True)
     assert b"?????" in seen.stdout
+
+
+def test_the_bar_counts_time_over_all_steps_and_shows_no_empty_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, clock = io.StringIO(), [0.0]
+    monkeypatch.setattr(terminal, "Console", partial(Console, file=screen, force_terminal=True, width=90))
+    monkeypatch.setattr(terminal, "monotonic", lambda: clock[0])
+    with terminal.bar("first") as line:
+        clock[0] = 75.0
+        line.begin("2 of 16: second")
+        line._shown.refresh()
+        assert "0:01:15" in screen.getvalue()
+        assert "/?" not in screen.getvalue()
+        line.step(3, 7)
+        line._shown.refresh()
+        assert "3/7" in screen.getvalue()

@@ -300,7 +300,7 @@ def test_a_second_run_goes_on_from_what_is_done(tmp_path):
     assert news == ["writing the report"]
     assert [o.seconds for o in again] == [o.seconds for o in outcomes]
     both = reproduce(folder, "quick", ["figure1"], fresh=True, engine="serial", tell=news.append)
-    assert news[1:] == ["Figure 1: the domains", "writing the report"]
+    assert news[1:] == ["1 of 1: Figure 1: the domains", "writing the report"]
     assert [o.experiment.name for o in both] == names  # the other one stays in the report
 
 

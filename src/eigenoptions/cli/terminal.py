@@ -8,7 +8,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, Optional
 
 from rich.console import Console
@@ -174,13 +176,23 @@ def bar(text: str, *, lines: bool = False) -> Iterator[Bar]:
     """
     from rich import progress
 
+    class Counted(progress.MofNCompleteColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text() if task.total is None else super().render(task)
+
+    class Elapsed(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            # Since the bar appeared; that of rich begins anew with each step.
+            return Text(str(timedelta(seconds=int(monotonic() - began))), style="progress.elapsed")
+
+    began = monotonic()
     console = Console(stderr=True)
     columns = (
         progress.SpinnerColumn(),
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
+        Counted(),
+        Elapsed(),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(

@@ -129,7 +129,8 @@ def discover(
         Called with the percents done and 100.
     settings
         Settings of the method, for ``"eigen"``: `operator` ("normalized"), `both_signs` (True), `skip_zero` (True) and
-        `weights` of the graph. For samples: `steps`, `features` and the other settings of `samples.from_samples`.
+        `weights` of the graph. For samples: `steps` (50,000), `features`, `n_envs`, `max_episode_steps`, and those of
+        `eigenoptions.discovery.samples.from_transitions`: `space`, `n_actions`, `policy` and others.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def reproduce(
                 store.delete(experiment.run, given)
             stored = store.get(experiment.run, given)
             if stored is None and experiment in chosen:
-                tell(experiment.title)
+                tell(f"{chosen.index(experiment) + 1} of {len(chosen)}: {experiment.title}")
                 start, saved = time.perf_counter(), store.seconds_saved
                 results = experiment.run(given, partial(run, fresh=again))
                 seconds = time.perf_counter() - start + store.seconds_saved - saved
