@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from eigenoptions import load_linear_options
 from eigenoptions.atari import Game, chart, find_starts, games, load_starts, register
 from eigenoptions.cli import main
-from eigenoptions.experiments.atari import settings
+from eigenoptions.experiments.atari import experiment, run, settings
 from eigenoptions.experiments.atari.run import run_game
 from eigenoptions.studio.gallery import Gallery
 
@@ -127,7 +128,16 @@ def test_a_planted_game_is_used_everywhere(
     register(Game("Pong", (51,), {"top": ((0, 99),)}, ((None, 0.0, 140.0), (0, 1.0, -7.0))))
     assert {start.watch for start in find_starts("pong", n=2, bursts=10)} == {(51,)}
     assert chart("Pong", find_starts("Pong", n=1, bursts=5), limit=4).watch == (51,)
-    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
-    assert json.loads(capsys.readouterr().out)["claims"]
+    # The default, the way that works, in a size for tests.
+    usual = experiment("Pong")
+    few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}, "walk": {"many": 1}}
+    tiny = {**usual.settings["quick"], "way": {**usual.settings["default"]["way"], "plan": 8}, "kinds": few}
+    small = replace(usual, settings={**usual.settings, "default": {**tiny, "variants": []}})
+    monkeypatch.setattr(run, "experiment", lambda game: small)
+    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", "--engine", "serial"]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert claim["id"] == "pong-ours-way"
+    assert load_linear_options(tmp_path / "pong" / "options.safetensors").provenance["hold"] == 8
     (game,) = Gallery(tmp_path).index()["games"]
+    assert game["options"]
     assert all(option["histogram"] for option in game["options"])

@@ -27,7 +27,7 @@ from eigenoptions.experiments.experiment import Results
 # Frames of the game that a clip shows, and how many of them become one of its pictures.
 CLIP_FRAMES, CLIP_STRIDE = 600, 3
 # How often the screen is searched for the player, in games whose positions are not known.
-MAX_SEARCHES = 200
+MAX_SEARCHES = 64
 # Width of one option's pictures, in inches.
 CARD_WIDTH = 1.6
 # A histogram has as many lines as colours.
