@@ -594,6 +594,8 @@ UNCLEAR = {
     "Spectrum, value": lambda env, mdp: eo.Spectrum([0.0, np.nan, 1.0], np.eye(3)),
     "Spectrum, vector": lambda env, mdp: eo.Spectrum([0.0, 1.0], np.array([[1.0, 0.0], [np.inf, 1.0]])),
     "Spectrum, complex": lambda env, mdp: eo.Spectrum([0.0, 1.0], np.eye(2) * 1j),
+    "from_env, seed": lambda env, mdp: eo.from_env(env, seed="x"),
+    "Numbered, seed": lambda env, mdp: eo.envs.Numbered(env, seed=-1),
     "gather, one array": lambda env, mdp: eo.gather(csc_array(np.eye(3))),
     "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),
     "bits of a number": lambda env, mdp: eo.atari.bits(3),

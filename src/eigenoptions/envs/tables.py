@@ -94,6 +94,8 @@ def from_env(
     try:
         n_actions = count_actions(made)
         whole("max_states", max_states)
+        if seed is not None:
+            whole("seed", seed, 0)
         if key is None and save is None and restore is None:
             mdp = known_mdp(made)
             if mdp is not None:
@@ -142,6 +144,7 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         progress: Progress | None = None,
         seed: int = 0,
     ) -> None:
+        whole("seed", seed, 0)
         kept = {"max_states": max_states, "key": key, "save": save, "restore": restore, "seed": seed}
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **kept)
