@@ -30,8 +30,8 @@ import record
 from record import number
 
 HERE = Path(__file__).resolve().parent
-# `deep` has a command of its own, make bench-deep.
-NO_BENCHMARKS = {"record", "compare", "chart", "deep"}
+# `deep` has a command of its own, make bench-deep, and `screens` measures no times.
+NO_BENCHMARKS = {"record", "compare", "chart", "deep", "screens"}
 FIRST = (
     "machine",
     "simple_options",

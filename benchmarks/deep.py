@@ -39,6 +39,8 @@ GRIDS = Path(__file__).resolve().parent / "grids"
 KINDS = ("xy", "pixel", "frame", "noise")
 # Eigenfunctions after the constant one, transitions, and steps of an episode.
 K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
+# Transitions where each frame is recorded with its own noise, and takes its place in memory.
+NOISY_TRANSITIONS = 60_000
 # Side of a frame, and standard deviation of its noise as a share of the range.
 SIDE, NOISE = 84, 0.1
 # CPU seconds of training by kind, and seeds. Settings were chosen on seeds from 100 on.
@@ -164,20 +166,23 @@ def frames(mdp: eo.MDP, side: int | None) -> np.ndarray:
     return images[:, rows][:, :, columns]
 
 
-class FreshNoise:
-    """Adds noise to images: to each one a random window of a long row of normal numbers, so that none occurs twice."""
+def noisy(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Grey images with noise of their own, so that none occurs twice."""
+    added = rng.standard_normal(images.shape, dtype=np.float32) * (255 * NOISE)
+    return np.clip(images + added, 0, 255).astype(np.uint8)
 
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.row = self.rng.normal(0, 255 * NOISE, 1 << 23).astype(np.float32)
 
-    def __call__(self, images: np.ndarray) -> np.ndarray:
-        """``(N, ...)`` to the same as floats."""
-        size = images[0].size
-        noisy = images.reshape(len(images), -1).astype(np.float32)
-        for image, low in zip(noisy, self.rng.integers(len(self.row) - size, size=len(images)), strict=True):
-            image += self.row[low : low + size]
-        return noisy.reshape(images.shape)
+def recorded(images: np.ndarray, steps: eo.Transitions, rng: np.random.Generator) -> Dataset:
+    """Each frame as it was recorded, with its own noise: what follows a transition is seen once."""
+    linked = np.arange(len(steps)) % EPISODE > 0
+    first = np.cumsum(~linked)
+    after = np.arange(len(steps)) + first
+    state = np.empty(after[-1] + 1, dtype=np.int64)
+    state[after], state[after - 1] = steps.next_obs, steps.obs
+    seen = np.empty((len(state), *images.shape[1:]), dtype=np.uint8)
+    for low in range(0, len(seen), 4096):
+        seen[low : low + 4096] = noisy(images[state[low : low + 4096]], rng)
+    return Dataset(seen, after - 1, after, steps.action, steps.terminated)
 
 
 def observed(name: str, kind: str) -> np.ndarray:
@@ -189,8 +194,9 @@ def observed(name: str, kind: str) -> np.ndarray:
 
 def dataset(name: str, kind: str, seed: int, transitions: int) -> Dataset:
     steps = walk(grid(name), transitions, rng=seed, max_episode_steps=EPISODE)
-    noise = FreshNoise(seed) if kind == "noise" else None
-    return Dataset(observed(name, kind), steps.obs, steps.next_obs, steps.action, steps.terminated, noise)
+    if kind == "noise":
+        return recorded(observed(name, kind), steps, np.random.default_rng(seed))
+    return Dataset(observed(name, kind), steps.obs, steps.next_obs, steps.action, steps.terminated)
 
 
 def cosines(name: str, functions: np.ndarray) -> list[float]:
@@ -203,7 +209,11 @@ def cosines(name: str, functions: np.ndarray) -> list[float]:
 
 
 def table(name: str, data: Dataset) -> dict[str, Any]:
-    """What a table of counts reaches: one-hot states in place of features, pairs at lag 1 or 5, the better one."""
+    """What a table of counts reaches: one-hot states in place of features, pairs at lag 1 or 5, the better one.
+
+    Every visit counts, as for the methods of the literature. `learn` counts each action of a repeated observation
+    equally; a table that does so is exact once each action was taken in each state, so its bound is 1.
+    """
     n, found = grid(name).n_states, []
     for lag in (1, 5):
         before, after = data.all.pairs(lag)
@@ -236,22 +246,18 @@ def ours(name: str, data: Dataset, run: Run) -> dict[str, Any]:
 def allo(name: str, data: Dataset, run: Run) -> dict[str, Any]:
     """ALLO's own outputs, without a Ritz step: its encoder is ours, and it trains for the same CPU seconds."""
     rng = np.random.default_rng(run.seed)
-    seen = data.observations if data.transform is None else data.transform(data.observations)
+    seen = data.observations[:: max(1, len(data.observations) // 4096)]
     with one_thread() as torch:
         size = np.ones(2) if run.kind == "xy" else np.ones(1)
         encoder, weights = untrained("auto", seen, size, not data.repeating, rng)
         head = torch.from_numpy(rng.standard_normal((256, K + 1)).astype(np.float32) / 16).requires_grad_()
         optimiser, state, steps = Adam([*weights.values(), head]), {}, 0
-        stored = None if data.transform else encoder.inputs(data.observations)
+        stored = encoder.inputs(data.observations)
         began = time.process_time()
         while time.process_time() - began < run.seconds:
             parts = [*data.all.draw(1024, 0.9, rng)[:2], *(data.all.draw(1024, 0.0, rng)[0] for _ in "ab")]
             which, back = np.unique(np.concatenate(parts), return_inverse=True)
-            if stored is None:
-                which, back = np.concatenate(parts), np.arange(4096)
-                x = encoder.inputs(data.transform(data.observations[which]))
-            else:
-                x = stored[torch.from_numpy(which)]
+            x = stored[torch.from_numpy(which)]
             outputs = (encoder.hidden(x, weights) @ head)[torch.from_numpy(back)].split(1024)
             objectives.allo(*outputs, state=state).backward()
             optimiser.step(ALLO_RATE)
@@ -278,18 +284,14 @@ def explore(data: Dataset, run: Run) -> dict[str, Any]:
     mdp, images = grid(run.grid), observed(run.grid, run.kind)
     found = learn(data, WORLD_OPTIONS // 2 + 1, seconds=run.seconds, rng=run.seed)
     # Noise is new in every step: so many pictures of each state stand for it.
-    versions = 1 if data.transform is None else 8
-    shown = images if versions == 1 else np.concatenate([data.transform(images) for _ in range(versions)])
+    versions = 8 if run.kind == "noise" else 1
+    rng = np.random.default_rng(run.seed)
+    shown = images if versions == 1 else np.concatenate([noisy(images, rng) for _ in range(versions)])
     every = slice(None, None, max(1, len(data) // MAX_FIT_TRANSITIONS))
-    version = np.random.default_rng(run.seed).integers(versions, size=(2, len(data)))[:, every] * len(images)
-    batch = eo.Transitions(
-        data.before[every] + version[0],
-        data.action[every],
-        data.after[every] + version[1],
-        data.terminated[every],
-    )
+    batch = eo.Transitions(data.before[every], data.action[every], data.after[every], data.terminated[every])
     purposes = eo.eigenpurposes(found)
-    fitted = fit_numbered(shown, batch, purposes, found.features, n_actions=mdp.n_actions, gamma=0.9)
+    how = {"n_actions": mdp.n_actions, "gamma": 0.9}
+    fitted = fit_numbered(data.observations, batch, purposes, found.features, **how)
     spent = time.process_time() - began
     exact = eo.discover(mdp, WORLD_OPTIONS, operator="combinatorial")
     policy, height = (
@@ -339,6 +341,7 @@ def seen_states(mdp: eo.MDP, policy: np.ndarray, height: np.ndarray | None, seed
 def work(run: Run) -> dict[str, Any]:
     """The line of a run."""
     n = WORLD_TRANSITIONS if run.method == "explore" else TRANSITIONS
+    n = min(n, NOISY_TRANSITIONS) if run.kind == "noise" else n
     data = dataset(run.grid, run.kind, run.seed, n)
     began = time.process_time()
     if run.method == "table":
@@ -380,11 +383,19 @@ def carry_out(runs: list[Run], path: Path, workers: int) -> None:
     known = stored(path)
     left = list(dict.fromkeys(run for run in runs if run.key not in known))
     path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for line in track(_lines(left, workers), "learning", total=len(left), disable=record.QUICK):
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+
+def _lines(runs: list[Run], workers: int) -> Iterator[dict[str, Any]]:
+    """Lines of runs as they end."""
+    if workers == 1:
+        yield from map(work, runs)
+        return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        tasks = [pool.submit(work, run) for run in left]
-        for done in track(as_completed(tasks), "learning", total=len(tasks), disable=record.QUICK):
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(done.result()) + "\n")
+        yield from (done.result() for done in as_completed([pool.submit(work, run) for run in runs]))
 
 
 def rows(lines: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:

@@ -135,7 +135,7 @@ def test_a_benchmark_says_what_it_measures_and_how_to_run_it(path: Path) -> None
 
 
 # Those that start browsers, clusters, games or a process for each size take minutes and are left to `make bench`.
-LONG = {"atari", "growth", "million", "parallel", "simple_options", "studio"}
+LONG = {"atari", "growth", "million", "parallel", "screens", "simple_options", "studio"}
 SHORT = [path.stem for path in FILES if path.stem not in LONG]
 
 
