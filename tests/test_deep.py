@@ -192,6 +192,44 @@ def test_values_without_noise_are_those_of_the_chain() -> None:
     np.testing.assert_allclose(clean.vectors[1, 1] ** 2, 1 / 0.8, rtol=0.1)
 
 
+def with_clock(states: np.ndarray, hour: np.ndarray) -> np.ndarray:
+    """Images of four rooms, with a clock of 12 pixels below the map."""
+    images = np.zeros((len(states), 15, 13), dtype=np.uint8)
+    images[:, :13] = pixels()[states]
+    images[np.arange(len(states)), 14, hour] = 255
+    return images
+
+
+def test_control_ignores_a_slow_clock() -> None:
+    taken = walk(eo.MDP(ROOMS.transition), 8_000, rng=0, max_episode_steps=50)
+    hour = np.cumsum(np.random.default_rng(5).random(8_001) < 0.02) % 12
+    before, after = with_clock(taken.obs, hour[:-1]), with_clock(taken.next_obs, hour[1:])
+    seen = Transitions(before, taken.action, after, taken.terminated)
+    found = learn(seen, 5, steps=40, control=True)
+    everywhere = np.arange(104)
+    f, later = (
+        found.features(with_clock(everywhere, np.full(104, h))) @ found.vectors[:, 1:] for h in (0, 7)
+    )
+    np.testing.assert_array_equal(f, later)
+    assert agreement(f, truth(5)[1][:, 1:]) > 0.97
+
+
+def test_control_of_vectors_and_where_there_is_none() -> None:
+    taken = walk(eo.MDP(ROOMS.transition), 4_000, rng=0, max_episode_steps=50)
+    tide = np.sin(np.arange(4_001) / 200)
+    before, after = (
+        np.column_stack([XY[s], x]) for s, x in ((taken.obs, tide[:-1]), (taken.next_obs, tide[1:]))
+    )
+    seen = Transitions(before, taken.action, after, taken.terminated)
+    frequency = learn(seen, 3, steps=2, control=True).features.arrays["frequency"]
+    assert (np.abs(frequency).max(axis=1) > 0).tolist() == [True, True, False]
+    shuffled = np.random.default_rng(0).permutation(taken.action)
+    with pytest.raises(ValueError, match="say nothing about the observations"):
+        learn(Transitions(before, shuffled, after, taken.terminated), 3, steps=2, control=True)
+    with pytest.raises(ValueError, match="control=True needs encoder"):
+        learn(walked(600, pixels()), 3, "conv", steps=2, control=True)
+
+
 def test_an_own_module_and_what_it_must_not_do() -> None:
     seen = walked(3_000, XY)
     torch.manual_seed(0)
@@ -335,3 +373,10 @@ def test_stacked_frames_become_channels() -> None:
     frames = np.stack([pixels()] * 2, axis=1)[..., None]
     found = learn(walked(3_000, frames), 3, steps=2)
     assert found.features(frames).shape == (104, 257)
+
+
+def test_frames_stacked_by_gymnasium_become_channels() -> None:
+    seen = eo.collect(lambda: gym.wrappers.FrameStackObservation(Camera(), 2), 600, max_episode_steps=50)
+    found = learn(seen, 3, steps=2)
+    assert found.features.recipe["image"]["channels"] == 2
+    assert found.features(seen.obs[:3]).shape == (3, 257)

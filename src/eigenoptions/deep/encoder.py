@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import one_of
+from eigenoptions.deep.control import Pairs, directions, influenced
 from eigenoptions.features import register
 
 ENCODERS = ("mlp", "random", "conv")
@@ -124,6 +125,7 @@ class Encoder:
             "outputs",
         ),
         "noise",
+        "control",
     )
 
     @property
@@ -169,6 +171,8 @@ class Encoder:
             x = _image(x, self.recipe["image"]) * float(self.recipe["scale"])
         if kind == "conv":
             return x
+        if "mask" in t:
+            x = x * t["mask"].reshape(x.shape[1:])
         if "kernel" in t:
             x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
         x = x.reshape(len(x), -1)
@@ -223,6 +227,7 @@ def untrained(
     steps: NDArray[np.float64],
     noisy: bool,
     rng: np.random.Generator,
+    pairs: Pairs | None = None,
 ) -> tuple[Encoder, dict[str, Any]]:
     """An encoder for observations like these ``(n, ...)``, and the first weights of its trained layers.
 
@@ -238,9 +243,15 @@ def untrained(
         No observation occurs twice: components that could be noise are left out.
     rng
         Random generator of the weights.
+    pairs
+        Observations, actions and next observations, to keep only what actions influence; None: all is kept.
     """
     torch = require_torch()
     shape = observations.shape[1:]
+    if pairs is not None and kind not in ("auto", "mlp", "random"):
+        raise ValueError(
+            "control=True needs encoder 'mlp' or 'random': others train on the whole observation"
+        )
     if isinstance(kind, torch.nn.Module):
         return _own_module(kind, observations)
     if kind == "auto":
@@ -251,17 +262,22 @@ def untrained(
         flat = observations.reshape(len(observations), -1).astype(np.float64)
         if len(shape) != 1:
             raise ValueError(f"encoder 'mlp' needs vectors (N, D), got observations {shape}: use 'random'")
-        arrays = _fourier(flat, steps, rng)
+        arrays = _fourier(flat, steps, rng, pairs)
     elif len(shape) > 1:
         recipe["image"], recipe["scale"] = _image_recipe(shape), _scale(observations)
     elif kind == "conv":
         raise ValueError(f"encoder 'conv' needs images, got observations {shape}: use 'mlp'")
+    if kind == "random" and pairs is not None:
+        arrays |= _mask(recipe, observations, noisy, pairs)
     if kind == "random":
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if "image" in recipe and not noisy:
             channels = recipe["image"]["channels"]
             arrays["kernel"] = _normal(rng, (RANDOM_CHANNELS, channels, 3, 3), channels * 9)
         arrays |= _components(Encoder(recipe, arrays), observations, noisy)
+    if kind == "random" and pairs is not None:
+        x, y = (_all_inputs(Encoder(recipe, arrays), side) for side in (pairs[0], pairs[2]))
+        arrays["components"] = arrays["components"] @ np.float32(directions(x, pairs[1], y))
     return _layered(recipe, arrays, observations, rng)
 
 
@@ -316,9 +332,18 @@ def _checked_output(h: Any, n: int) -> Any:
 
 
 def _fourier(
-    x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator
+    x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator, pairs: Pairs | None = None
 ) -> dict[str, Array]:
     """Frequencies and phases of random Fourier features as wide as a few steps of each dimension."""
+    if pairs is not None:
+        # Numbers that the action does not influence have frequency 0.
+        size = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
+        before, after = (np.asarray(side, dtype=np.float64) / size for side in (pairs[0], pairs[2]))
+        kept = influenced(before, pairs[1], after - before)
+        found = _fourier(x[:, kept], steps[kept], rng)
+        frequency = np.zeros((len(size), FOURIER_FEATURES), dtype=np.float32)
+        frequency[kept] = found["frequency"]
+        return {"frequency": frequency, "phase": found["phase"]}
     extent = np.ptp(x, axis=0)
     extent = np.where(extent > 0, extent, 1.0)
     width = np.clip(FOURIER_STEPS * steps, FOURIER_NARROWEST * extent, FOURIER_WIDEST * extent)
@@ -328,11 +353,22 @@ def _fourier(
     return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
 
 
+def _all_inputs(encoder: Encoder, observations: NDArray[Any]) -> Array:
+    parts = range(0, len(observations), BLOCK)
+    return np.concatenate([encoder.inputs(observations[i : i + BLOCK]).numpy() for i in parts])
+
+
+def _mask(recipe: dict[str, Any], observations: NDArray[Any], noisy: bool, pairs: Pairs) -> dict[str, Array]:
+    """1 for each pixel that actions influence, given the principal components of the whole image, else 0."""
+    plain = Encoder(recipe)
+    whole = Encoder(recipe, _components(plain, observations, noisy))
+    change = _all_inputs(plain, pairs[2]) - _all_inputs(plain, pairs[0])
+    return {"mask": influenced(_all_inputs(whole, pairs[0]), pairs[1], change).astype(np.float32)}
+
+
 def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> dict[str, Array]:
     """Principal components of the inputs, where they are noisy those above the noise; each scaled to variance 1."""
-    x = np.concatenate(
-        [encoder.inputs(observations[i : i + BLOCK]).numpy() for i in range(0, len(observations), BLOCK)]
-    )
+    x = _all_inputs(encoder, observations)
     centre = x.mean(axis=0)
     x = x - centre
     n, d = x.shape

@@ -1,4 +1,4 @@
-"""Objectives that train an encoder: VAMP-2, and three others of the literature to compare it with.
+"""Objectives that train an encoder: VAMP-2, and three others of the literature to compare it with; and the optimiser.
 
 Each takes the outputs z of pairs of observations and returns a loss. `vamp2` and `omm` need pairs only; `allo` and
 `ggdo` also take the outputs of two independent batches, and `allo` keeps dual variables between steps.
@@ -90,3 +90,29 @@ def _covariances(before: Any, after: Any, *, centre: bool) -> tuple[Any, Any]:
 OBJECTIVES: dict[str, Callable[..., Any]] = {"vamp2": vamp2, "omm": omm, "allo": allo, "ggdo": ggdo}
 # Objectives that need two more batches of observations.
 INDEPENDENT_BATCHES = ("allo", "ggdo")
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015) for a list of tensors. torch's own takes seconds to import."""
+
+    def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
+        import torch
+
+        self.parameters, self.decay, self.time = parameters, decay, 0
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
+
+    def step(self, rate: float) -> None:
+        """Move every tensor by its gradient, and clear it."""
+        import torch
+
+        self.time += 1
+        one, two = self.decay
+        scale = rate * (1 - two**self.time) ** 0.5 / (1 - one**self.time)
+        with torch.no_grad():
+            for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
+                if p.grad is None:
+                    continue
+                mean.mul_(one).add_(p.grad, alpha=1 - one)
+                square.mul_(two).addcmul_(p.grad, p.grad, value=1 - two)
+                p.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
+                p.grad = None

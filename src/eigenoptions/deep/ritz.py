@@ -90,15 +90,16 @@ class Solution:
     rank: float
 
 
-def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
+def solve(part: Part, features: Features, k: int, lag: int, added: Array | None = None) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
     squares ``C - R`` of their differences, which is the matrix ``T'T / 2`` of the stream `Gram`, and their covariance C
-    as the metric, it solves ``(C - R) v = lambda C v``.
+    as the metric, it solves ``(C - R) v = lambda C v``. Noise of covariance `added` ``(m, m)`` is added to C, so
+    that no function is found in what is smaller.
     """
     mean, C, R = moments(part, features, lag)
-    mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
+    mean, C, R = mean[1:], C[1:, 1:] + (0.0 if added is None else added), R[1:, 1:]
     size, axes = np.linalg.eigh(C)
     kept = size > FLAT * max(float(size[-1]), 0.0)
     n = int(kept.sum())

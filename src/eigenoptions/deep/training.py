@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, random_generator, whole
 from eigenoptions.deep import ritz
+from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import COMPONENT_SAMPLE, Encoder, one_thread, untrained
-from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES
+from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam
 from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 
@@ -29,6 +30,8 @@ STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
 # Eigenvalue times lag below which a function counts as slow.
 SLOW = 0.5
+# Standard deviation of the noise that is added to inputs of variance 1.
+INPUT_NOISE = 0.3
 # Most bytes of inputs that are stored instead of being computed in each step.
 MAX_STORED_BYTES = 1 << 30
 
@@ -55,12 +58,15 @@ class Training:
         Functions that are trained; None: `k` plus 6, at least 16.
     noise
         Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.3 where
-        no observation occurs twice and encoder "random" is used, else 0.
+        no observation occurs twice and encoder "random" is used, or with `control`, else 0.
+    control
+        Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
+        `deep.control`. For encoders "mlp" and "random".
 
     Examples
     --------
-    >>> Training(batch=512)
-    Training(objective='vamp2', batch=512, rate=0.003, discount=0.9, lag=5, outputs=None, noise=None)
+    >>> Training(batch=512).rate
+    0.003
     """
 
     objective: str = "vamp2"
@@ -70,6 +76,7 @@ class Training:
     lag: int = 5
     outputs: int | None = None
     noise: float | None = None
+    control: bool = False
 
     def __post_init__(self) -> None:
         one_of("objective", self.objective, OBJECTIVES)
@@ -193,7 +200,12 @@ class _Run:
         n = len(data.observations)
         chosen = np.sort(rng.choice(n, min(n, COMPONENT_SAMPLE), replace=False))
         sample = self._seen(chosen)
-        self.encoder, self.weights = _first_encoder(encoder, sample, _steps(data), not data.repeating, rng)
+        if isinstance(encoder, Encoder):
+            self.encoder, self.weights = _trained_further(encoder, sample)
+        else:
+            pairs = self._control_pairs() if how.control else None
+            first = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
+            self.encoder, self.weights = first
         m = self.encoder.n_features - 1
         if len(data) < 2 * m:
             raise ValueError(
@@ -204,14 +216,33 @@ class _Run:
 
         head = rng.standard_normal((m, outputs)) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
-        images = self.encoder.recipe["encoder"] == "random" and not data.repeating
-        self.noise = how.noise if how.noise is not None else 0.3 if images else 0.0
+        noisy = self.encoder.recipe["encoder"] == "random" and (how.control or not data.repeating)
+        self.noise = how.noise if how.noise is not None else INPUT_NOISE if noisy else 0.0
         self.lag = self._longest_lag()
         self.inputs = self._stored_inputs()
 
     def _seen(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         obs = self.data.observations[numbers]
         return obs if self.data.transform is None else np.asarray(self.data.transform(obs))
+
+    def _control_pairs(self) -> Pairs:
+        """Observations, actions and next observations of transitions, in the order of time."""
+        at = self.train_part.starts[:: -(-len(self.train_part.starts) // MAX_TRANSITIONS)]
+        at = self.data._runs[0][at]
+        return self._seen(self.data.before[at]), self.data.action[at], self._seen(self.data.after[at])
+
+    def _noise_covariance(self, encoder: Encoder) -> NDArray[np.float64] | None:
+        """``(m, m)`` covariance that noise on the inputs adds to the features; None without `control`."""
+        import torch
+
+        if not (self.how.control and self.noise):
+            return None
+        n = len(self.data.observations)
+        x = encoder.inputs(self._seen(np.arange(0, n, -(-n // COMPONENT_SAMPLE))))
+        noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
+        with torch.no_grad():
+            clean, noisy = (encoder.hidden(z, self.weights).double() for z in (x, x + self.noise * noise))
+        return np.asarray(((noisy - clean).T @ (noisy - clean) / len(x)).numpy())
 
     def _longest_lag(self) -> int:
         """The lag of the Ritz step: the one asked for, or less where few trajectories are so long."""
@@ -335,10 +366,11 @@ class _Run:
         stored = data.transform is None and size <= min(MAX_STORED_BYTES, available_bytes() // 2)
         features = ritz.as_features(encoder, _Seen(self), stored)
         lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
-        found = ritz.solve(data.all, features, self.k, lag)
-        if not repeating and lag > 1:
+        added = self._noise_covariance(encoder)
+        found = ritz.solve(data.all, features, self.k, lag, added)
+        if lag > 1 and (added is not None or not repeating):
             found = ritz.without_noise(found, data.all, features, lag)
-        trained = ritz.solve(self.train_part, features, self.k, lag)
+        trained = ritz.solve(self.train_part, features, self.k, lag, added)
         implied = found.values
         if len(data.all.pairs(2 * lag)[0]):
             c = [ritz.autocorrelations(data.all, features, found.vectors[:, 1:], x * lag) for x in (1, 2)]
@@ -357,32 +389,6 @@ class _Run:
             repeating=repeating,
         )
         return _result(found, certificate, encoder, _Seen(self), history)
-
-
-class Adam:
-    """Adam (Kingma and Ba, 2015) for a list of tensors. torch's own takes seconds to import."""
-
-    def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
-        import torch
-
-        self.parameters, self.decay, self.time = parameters, decay, 0
-        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
-
-    def step(self, rate: float) -> None:
-        """Move every tensor by its gradient, and clear it."""
-        import torch
-
-        self.time += 1
-        one, two = self.decay
-        scale = rate * (1 - two**self.time) ** 0.5 / (1 - one**self.time)
-        with torch.no_grad():
-            for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
-                if p.grad is None:
-                    continue
-                mean.mul_(one).add_(p.grad, alpha=1 - one)
-                square.mul_(two).addcmul_(p.grad, p.grad, value=1 - two)
-                p.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
-                p.grad = None
 
 
 class _Seen:
@@ -446,11 +452,8 @@ def _scores(train: NDArray[np.float64], held: NDArray[np.float64], k: int) -> tu
     return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
 
 
-def _first_encoder(
-    encoder: Any, sample: NDArray[Any], steps: NDArray[np.float64], noisy: bool, rng: np.random.Generator
-) -> tuple[Encoder, dict[str, Any]]:
-    if not isinstance(encoder, Encoder):
-        return untrained(encoder, sample, steps, noisy, rng)
+def _trained_further(encoder: Encoder, sample: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
+    """The encoder, and copies of the weights of its trained layers."""
     import torch
 
     if tuple(encoder.recipe["shape"]) != sample.shape[1:]:
