@@ -246,7 +246,8 @@ def test_commands_on_the_page_work(page: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_files_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\((?!\w+:)([^)#\s]+)", text)
+    # Pages that the build writes are not there in a fresh copy; the check of the built site follows links to them.
+    targets = re.findall(r"\]\((?!\w+:|(?:\.\./)?(?:gallery|notebooks)/)([^)#\s]+)", text)
     assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
 
 
