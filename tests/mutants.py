@@ -35,9 +35,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator, operator_names
+
+try:
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator, operator_names
+except ModuleNotFoundError:
+    # The suite imports this module in search of doctests, without the extra.
+    get_operator = None
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "src/eigenoptions"
