@@ -31,7 +31,7 @@ function connected({ pieces }, consequence) {
 function picture({ map, operator, gamma, shown }) {
   const t = tabled(map);
   if (t.pieces === t.n) throw new Error("no free cell has a free neighbour, so there is nowhere to go: erase a wall between two cells");
-  const { values, vectors } = spectrum(weights(t), t, operator);
+  const { values, vectors } = spectrum(weights(t), t, operator, shown);
   const k = Math.min(shown, values.length);
   const rows = Array.from({ length: k }, (_, i) => vectors.subarray(i * t.n, (i + 1) * t.n));
   const found = solve(t, rows.flatMap((row) => [row, row.map((x) => -x)]), gamma);
@@ -163,8 +163,8 @@ async function* sample({ map, seed }) {
   connected(t, "and a walk sees only one");
   const { n, next } = t;
   const W = weights(t);
-  const exact = spectrum(W, t, "combinatorial");
   const shown = Math.min(SAMPLED_EIGENVECTORS, n - 1);
+  const exact = spectrum(W, t, "combinatorial", shown);
   const transitions = W.reduce((a, b) => a + b, 0);
   yield { states: n, transitions, eigenvalues: Array.from(exact.values.subarray(0, shown)), exact: single(exact.vectors.subarray(0, shown * n)) };
   const rand = random(seed);

@@ -19,7 +19,7 @@ const neighbours = ({ next }, s) => [0, 1, 2, 3].map((a) => next[4 * s + a]).fil
 const goals = ({ n }, states) => states.map((goal) => ({ label: `goal ${goal}`, potential: Float64Array.from({ length: n }, (_, s) => Number(s === goal)) }));
 
 export function eigen(table, { many, operator, W = weights(table) }) {
-  const { values, vectors } = spectrum(W, table, operator);
+  const { values, vectors } = spectrum(W, table, operator, Math.ceil(many / 2));
   const { n, pieces } = table;
   const found = [];
   for (let i = 0; i < values.length && found.length < many; i++) {
@@ -45,7 +45,7 @@ function covering(table, { many }) {
   const W = weights(table);
   const found = new Set();
   while (found.size < many) {
-    const fiedler = spectrum(W, table, "combinatorial").vectors.slice(0, n);
+    const fiedler = spectrum(W, table, "combinatorial", 1).vectors.slice(0, n);
     const [a, b] = [highest(fiedler), highest(fiedler.map((x) => -x))];
     if (W[a * n + b]) break;
     found.add(a).add(b);

@@ -1,7 +1,7 @@
 // The maze as a table of moves, its spectrum and its options, by the rules of the library: canonical eigenvectors, and
 // one rule for ties (see docs/architecture.md). In double precision, so for mazes of a few hundred states.
 
-import { eigh } from "./algebra.js";
+import { eigh, lowest } from "./algebra.js";
 
 const MOVES = [[-1, 0], [0, 1], [1, 0], [0, -1]];
 // Powers of the degrees in D^-p (D - W) D^-p, and t in v = D^-t u; gamma where the values are a representation's.
@@ -81,8 +81,8 @@ export function weights({ n, next }) {
   return W;
 }
 
-// All non-zero eigenpairs of a graph in the canonical basis: values, and vectors as rows.
-export function spectrum(W, { n, component, pieces }, operator = "normalized") {
+// Non-zero eigenvalues of a graph, and the first `most` eigenvectors (or some more) in the canonical basis, as rows.
+export function spectrum(W, { n, component, pieces }, operator = "normalized", most = n) {
   const { power, tilt, gamma } = OPERATORS[operator];
   const degree = new Float64Array(n);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) degree[i] += W[i * n + j];
@@ -101,13 +101,22 @@ export function spectrum(W, { n, component, pieces }, operator = "normalized") {
   for (let i = 0; i < n; i++) size[component[i]] += unit[i] ** 2;
   for (let i = 0; i < n; i++) unit[i] /= Math.sqrt(size[component[i]]);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) if (component[i] === component[j]) A[i * n + j] += 4 * norm * unit[i] * unit[j];
-  let { values, vectors } = eigh(A, n);
+  // An eigenspace is computed as a whole.
+  const count = (all) => {
+    let m = Math.min(most, n - pieces);
+    while (m < n - pieces && same(all, m, norm)) m++;
+    return m;
+  };
+  // For more than a third of the vectors it pays to compute all of them.
+  const few = 3 * most < n ? lowest(A.slice(), n, count) : null;
+  let { values, vectors } = few ?? eigh(A, n);
+  const many = few ? few.vectors.length / n : n - pieces;
   values = values.subarray(0, n - pieces).map((v) => Math.max(v, 0));
-  vectors = vectors.subarray(0, (n - pieces) * n);
-  canonical(values, vectors, n, norm);
+  vectors = vectors.subarray(0, many * n);
+  canonical(values.subarray(0, many), vectors, n, norm);
   if (tilt) {
     const scale = positive.map((d) => d ** -tilt);
-    for (let k = 0; k < values.length; k++) {
+    for (let k = 0; k < many; k++) {
       const v = vectors.subarray(k * n, (k + 1) * n);
       for (let i = 0; i < n; i++) v[i] *= scale[i];
       const length = Math.hypot(...v);
@@ -118,10 +127,15 @@ export function spectrum(W, { n, component, pieces }, operator = "normalized") {
   return { values, vectors };
 }
 
+// Whether eigenvalue i is a copy of the one before.
+function same(values, i, norm) {
+  return values[i] - values[i - 1] <= SAME_RELATIVE * Math.abs(values[i]) + SAME_ABSOLUTE * norm;
+}
+
 function canonical(values, vectors, n, norm) {
   for (let low = 0; low < values.length;) {
     let high = low + 1;
-    while (high < values.length && values[high] - values[high - 1] <= SAME_RELATIVE * Math.abs(values[high]) + SAME_ABSOLUTE * norm) high++;
+    while (high < values.length && same(values, high, norm)) high++;
     eigenspace(vectors.subarray(low * n, high * n), n, high - low);
     low = high;
   }
