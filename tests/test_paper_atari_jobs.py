@@ -7,7 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from eigenoptions.atari import slow_features
 from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rollouts import play
 from eigenoptions.atari.slow_features import held_play, lasting_bytes
 from eigenoptions.atari.starts import Start
@@ -21,8 +23,8 @@ from eigenoptions.experiments.atari.jobs import (
     starts,
     trace,
 )
-from eigenoptions.experiments.atari.measures import KINDS, MEASURES
-from eigenoptions.experiments.atari.study import rolled, run
+from eigenoptions.experiments.atari.measures import KINDS, MEASURES, points_of
+from eigenoptions.experiments.atari.study import _table, rolled, run
 
 pytest.importorskip("ale_py")
 
@@ -162,6 +164,34 @@ def test_bytes_without_a_trace_are_left_out():
     found = lasting_bytes(emulator, [emulator.save()])
     assert 14 in found
     assert 4 not in found  # the joystick's echo
+
+
+def test_where_nothing_lasts_all_bytes_are_taken(job, monkeypatch):
+    monkeypatch.setattr(slow_features, "LASTING_SHARE", 2.0)  # more than all states
+    emulator = Emulator("Freeway")
+    emulator.begin()
+    with pytest.raises(
+        ValueError, match="no byte of Freeway keeps a trace of the action held: use all bytes"
+    ):
+        lasting_bytes(emulator, [emulator.save()])
+    variant = {**PAPER, "hold": 7, "bytes": "lasting", "slow": True}
+    found = collection_of({**job, "variant": variant, "kinds": {"singular": {}}})
+    assert found is not None
+    assert found.coding == Ram()
+
+
+def test_collections_with_other_numbers_of_player_bytes_are_joined():
+    """In games where the player's bytes are searched, seeds may find two of them, or three."""
+    pairs = [
+        (
+            {"variant": PAPER, "seed": seed},
+            {"table": {"kind": np.zeros(2), **dict.fromkeys(axes, np.ones(2)), "dwell": np.ones(2)}},
+        )
+        for seed, axes in ((1, "xy"), (2, "xyz"))
+    ]
+    table = _table(pairs, [PAPER["name"]])
+    assert table["z"].tolist() == [0, 0, 1, 1]
+    assert points_of(table).shape == (4, 3)
 
 
 def test_planned_options_are_rolled_out_too(job):

@@ -101,14 +101,15 @@ def held_play(
     return episodes, states[:: max(1, len(states) // PROBES)]
 
 
-def lasting_bytes(emulator: Emulator, states: Sequence[Any]) -> tuple[int, ...]:
+def lasting_bytes(emulator: Emulator, states: Sequence[Any], *, required: bool = True) -> tuple[int, ...]:
     """Addresses of the bytes on which the player's actions have a *lasting* influence.
 
     They differ between actions, REST_FRAMES after these were held, in more than LASTING_SHARE of the states: echoes of
-    the joystick are gone by then, and clocks and traffic never differ.
+    the joystick are gone by then, and clocks and traffic never differ. Where there are none, ValueError if they are
+    `required`, else the result is empty.
     """
     found = np.flatnonzero(influence(emulator, states, rest=REST_FRAMES) > LASTING_SHARE)
-    if not len(found):
+    if required and not len(found):
         raise ValueError(f"no byte of {emulator.game} keeps a trace of the action held: use all bytes")
     return tuple(found.tolist())
 

@@ -272,7 +272,9 @@ def collection(text: str) -> Collection:
         return Collection(coding, directions(gram, min(ROWS, len(gram)), rng=seed), len(gram), seed)
     decisions = max(given["transitions"] * DECISIONS // ROWS, 2 * EPISODE_DECISIONS)
     episodes, lasting = _played(game, seed, hold, decisions, json.dumps(given["starts"]))
-    coding = Ram(**given["coding"], addresses=lasting if given.get("bytes") == "lasting" else None)
+    # All bytes in a game in which the influence of no action lasts.
+    chosen = (lasting or None) if given.get("bytes") == "lasting" else None
+    coding = Ram(**given["coding"], addresses=chosen)
     slow = bool(given.get("slow"))
     gram, spectrum = held_spectrum(episodes, coding, slow=slow)
     return Collection(coding, spectrum, len(gram), seed, slow=slow)
@@ -286,4 +288,4 @@ def _played(
     emulator, rng = Emulator(game), np.random.default_rng([seed, hold])
     first = [Start.again(game, plain) for plain in json.loads(starts)]
     episodes, states = held_play(emulator, first, hold, decisions, rng)
-    return episodes, lasting_bytes(emulator, states)
+    return episodes, lasting_bytes(emulator, states, required=False)

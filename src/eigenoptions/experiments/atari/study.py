@@ -314,7 +314,10 @@ def _table(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], names: 
         head = {"variant": names.index(job["variant"]["name"]), "collection": job["seed"]}
         size = len(result["table"]["kind"])
         tables.append({**{key: np.full(size, float(x)) for key, x in head.items()}, **result["table"]})
-    return joined(tables)
+    # Where the player's bytes are searched, collections may find different numbers of them; places are compared within
+    # a collection, so that coordinates it does not have may be any constant.
+    axes = [axis for axis in AXES if any(axis in table for table in tables)]
+    return joined([{**{axis: np.zeros(len(table["kind"])) for axis in axes}, **table} for table in tables])
 
 
 def _collections(pairs: Sequence[tuple[Mapping[str, Any], Any]]) -> list[dict[str, Any]]:
