@@ -48,10 +48,10 @@ TASKS: dict[str, dict[str, Any]] = {
         "maze": "four-rooms", "limit": 500, "steps": 8000, "gamma": 0.95, "n_options": 8, "discovery": 400,
     },
     "rooms-5x5": {
-        **_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 5000,
+        **_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 3000,
     },
     "rooms-10x10": {
-        **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 20_000,
+        **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
     },
     "MultiRoom": {
         "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
@@ -98,14 +98,17 @@ AGENT_SETTINGS: dict[str, dict[str, Any]] = {"Q-learning": {"explore_share": 0.5
 COUNT_BETA = 0.01
 
 
+def _numbered(task: Mapping[str, Any]) -> bool:
+    return "maze" in task or task["env"].startswith("minigrid:")
+
+
 def applies(task: Mapping[str, Any], agent: str, exploration: str) -> bool:
     """Whether a run exists: a table needs numbered states, known options need a table, repeats need random actions.
 
     >>> applies(TASKS["MountainCar"], "Q-learning", "plain"), applies(TASKS["four-rooms"], "PPO", "repeats")
     (False, False)
     """
-    numbered = "maze" in task or task["env"].startswith("minigrid:")
-    if not numbered and (agent == "Q-learning" or exploration == "options"):
+    if not _numbered(task) and (agent == "Q-learning" or exploration == "options"):
         return False
     return exploration != "repeats" or agent in EPSILON_GREEDY
 
@@ -162,7 +165,7 @@ def known_options(name: str) -> Any:
 
 
 def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
-    """Options of the last of four rounds of `cycle` in the task, whose reward is not used."""
+    """Options of the last of four rounds of `cycle` in the task, whose reward is not used; toward what is unknown."""
     env = make_task(task)
     rounds = 4
     if "maze" in task:
@@ -171,6 +174,8 @@ def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
         how: dict[str, Any] = {"max_episode_steps": task["limit"]}
     else:
         how = {}
+    if _numbered(task):
+        how["explore"] = "frontier"
     *_, last = cycle(env, n_options=task["n_options"], steps=steps // rounds, rounds=rounds, rng=seed, **how)
     found: Any = last.options
     return found if hasattr(found, "policy") else found.guarded(patience=PATIENCE)
