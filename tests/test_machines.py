@@ -16,6 +16,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions.discovery.frontier import Explorer
 from eigenoptions.mdp.maps import perfect_map, rooms_map
 
 ROOT = Path(__file__).parent.parent
@@ -76,6 +77,9 @@ def computed(seed: int) -> dict[str, np.ndarray]:
             sp = eo.spectrum(W, None if name in small else 33, solver=solver, rng=seed)
             options = eo.solve(mdp, eo.eigenpurposes(sp))
             found[f"{name}/{solver}/policy"], found[f"{name}/{solver}/value"] = options.policy, options.value
+    # The seed of the explorer is its own: it decides ties, and must decide the same ones.
+    square = small["square"]
+    found["exploration/policy"] = Explorer(square.n_states, 4, rng=0).walk(square, 1500).obs
     found["cycle/auto/value"] = eo.spectrum(cycle(600), rng=seed).vectors[:, -32:]
     return found
 
