@@ -118,6 +118,7 @@ LATER = (
     "per domain, of the median, as the limit is worded.",
     "The claims added on 2026-11-16 (introduction, Section 5.1, lemmas, random walks, planning) and the margin of "
     f"{MARGIN:g} were written when the results of the earlier claims were known; an audit had measured some of theirs.",
+    "Bytes in Freeway: the claim and its tests were written after an audit had seen the like in six other collections.",
     "Every goal: the claim and its tests were written after a trial run had shown the averages over goals.",
     "All folded analysis, and the sections Looking closer, were written after the results "
     "were seen. The reasons they give fit the numbers but were not tested separately.",
