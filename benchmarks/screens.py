@@ -118,14 +118,15 @@ def measured(rollouts: list[Any], starts: list[Any]) -> dict[str, float]:
     }
 
 
-def game_line(game: str, seed: int, n_starts: int) -> dict[str, Any]:
+def game_line(game: str, seed: int, n_starts: int, control: bool) -> dict[str, Any]:
     """All ways in one game."""
     rng = np.random.default_rng(seed)
     began = time.process_time()
     starts = published_starts(game)[:n_starts]
     emulator, data = Emulator(game), played(game, starts, rng)
     collected = time.process_time() - began
-    found = learn(data, FUNCTIONS + 1, seconds=SECONDS, rng=seed)
+    # With control, what actions do not influence is ignored: traffic, enemies, clocks.
+    found = learn(data, FUNCTIONS + 1, seconds=SECONDS, rng=seed, control=control)
     trained = time.process_time() - began - collected
     axes = np.concatenate([found.vectors[:, 1:], -found.vectors[:, 1:]], axis=1)
     phi = found.features(data.obs)
@@ -139,7 +140,12 @@ def game_line(game: str, seed: int, n_starts: int) -> dict[str, Any]:
         "random walk": None,
     }
     line: dict[str, Any] = {"game": game, "seed": seed, "starts": len(starts), "options": axes.shape[1]}
-    line |= {"decisions": len(data), "collected": round(collected, 1), "trained": round(trained, 1)}
+    line |= {
+        "control": control,
+        "decisions": len(data),
+        "collected": round(collected, 1),
+        "trained": round(trained, 1),
+    }
     line["resolved"] = int(found.certificate.resolved.sum()) - 1
     n = axes.shape[1]
     for way, potential in ways.items():
@@ -168,12 +174,13 @@ def main() -> int:
     parser.add_argument(
         "--starts", type=int, default=1 if record.QUICK else 6, help="start states, at most 6"
     )
+    parser.add_argument("--control", action="store_true", help="learn only what actions influence")
     parser.add_argument("--out", type=Path, default=record.OUT / "screens.jsonl", help="file of the results")
     given = parser.parse_args()
     given.out.parent.mkdir(parents=True, exist_ok=True)
     todo = [(game, seed) for seed in given.seeds for game in given.games]
     for game, seed in track(todo, "games", disable=record.QUICK):
-        line = game_line(game, seed, given.starts)
+        line = game_line(game, seed, given.starts, given.control)
         with given.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         for way, numbers in line.items():
