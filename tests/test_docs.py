@@ -211,7 +211,9 @@ def test_long_commands_on_the_page_have_the_right_arguments(page: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if typed(page, "make")])
 def test_targets_on_the_page_exist(page: str) -> None:
-    targets = re.findall(r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    targets = re.findall(
+        r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     assert [words[0] for words in typed(page, "make") if words and words[0] not in targets] == []
 
 
