@@ -31,7 +31,7 @@ CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
 # Eigenvalue times lag below which a function counts as slow.
 SLOW = 0.5
 # Standard deviation of the noise that is added to inputs of variance 1.
-INPUT_NOISE = 0.3
+INPUT_NOISE = 0.6
 # Most bytes of inputs that are stored instead of being computed in each step.
 MAX_STORED_BYTES = 1 << 30
 
@@ -57,7 +57,7 @@ class Training:
     outputs
         Functions that are trained; None: `k` plus 6, at least 16.
     noise
-        Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.3 where
+        Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.6 where
         no observation occurs twice and encoder "random" is used, or with `control`, else 0.
     control
         Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
