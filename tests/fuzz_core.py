@@ -8,7 +8,7 @@ import numpy as np
 from tests.fuzz_given import Calls, Given, entered, looked_up, spectrum_of, transitions_of
 
 import eigenoptions as eo
-from eigenoptions.discovery.frontier import Explorer
+from eigenoptions.discovery.frontier import Cells, Explorer
 from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.experiments.store import Store
@@ -74,6 +74,10 @@ CALLS: Calls = {
     "discovery.frontier.Explorer": [
         lambda x: Explorer(x.mdp.n_states, x.mdp.n_actions, gamma=x.a, prior=x.b).walk(x.mdp, x.count(20)),
         lambda x: Explorer(4, 2, rng=x.a)(x.bad.indices),
+    ],
+    "discovery.frontier.Cells": [
+        lambda x: Cells(x.values, x.values + 1.0, x.a)(x.values),
+        lambda x: Cells([0.0, 0.0], [1.0, 2.0], cells=x.a)(x.b),
     ],
     "options.walks.walk": [
         lambda x: walk(x.mdp, x.count(20), x.skills, option_chance=x.a),

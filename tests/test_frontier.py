@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import eigenoptions as eo
 from eigenoptions._kernels.frontier import update
-from eigenoptions.discovery.frontier import Explorer
+from eigenoptions.discovery.frontier import Cells, Explorer
 from eigenoptions.discovery.online import cycle
 from eigenoptions.mdp.maps import rooms_map
 
@@ -121,13 +122,29 @@ def test_environments_of_numbered_states(n_envs: int) -> None:
     assert isinstance(found.options, eo.OptionSet)
 
 
+def test_observations_in_cells() -> None:
+    """Random actions leave the valley of the car seldom; toward unknown cells it is left by swinging."""
+    space = gym.make("MountainCar-v0").observation_space
+    cells = Cells(space.low, space.high)
+    assert cells.cells == 20
+    assert Cells(np.zeros(6), np.ones(6)).count <= 200_000
+    explorer = Explorer(cells.count, 3, gamma=0.99, state=cells)
+    found = eo.collect("MountainCar-v0", 3000, policy=explorer, n_envs=2)
+    chance = eo.collect("MountainCar-v0", 3000, n_envs=2)
+    assert len(np.unique(cells(found.next_obs))) > 2 * len(np.unique(cells(chance.next_obs)))
+    assert explorer.n_seen >= len(np.unique(cells(found.next_obs)))
+
+
 def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
     for call, complaint in (
         (
             lambda: next(cycle(four_rooms, explore="nearest")),
             "explore must be one of options, frontier, got 'nearest'",
         ),
-        (lambda: next(cycle("MountainCar-v0", explore="frontier")), "needs states that are numbered"),
+        (lambda: next(cycle("CartPole-v1", explore="frontier")), "needs states .* finite bounds"),
+        (lambda: Cells(np.zeros(18), np.ones(18)), "at most 17 dimensions to be sorted into cells, got 18"),
+        (lambda: Cells([0.0], [1.0], cells=0), r"cells must be a whole number in 1\.\.200000, got 0"),
+        (lambda: Cells([0.0], [1.0])([[np.nan]]), "observations must be finite, got nan"),
         (lambda: Explorer(3, 0), "n_actions must be a whole number from 1, got 0"),
         (lambda: Explorer(3, 2, gamma=1.0), r"gamma must be in \(0, 1\)"),
         (lambda: Explorer(3, 2, prior=-1.0), r"prior must be in \[0, inf\)"),

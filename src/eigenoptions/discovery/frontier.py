@@ -18,6 +18,7 @@ nearest untried action are about as good (docs/agents.md).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,52 @@ from eigenoptions.mdp import MDP, Transitions
 # domains in docs/agents.md, where gamma from 0.8 to 0.99, prior from 0 to 0.1 and 4 to 20 sweeps are about as good.
 GAMMA, PRIOR, SWEEPS = 0.95, 0.01, 10
 
+# Discount where states are cells, chosen on two seeds of MountainCar: a cell is left after several steps only.
+CELLS_GAMMA = 0.99
+# Cells along a dimension, and most cells: with more than four dimensions there are fewer along each.
+CELLS, MAX_CELLS = 20, 200_000
+
 Array = NDArray[np.float64]
+
+
+class Cells:
+    """Numbers of the cells of a box into which observations fall.
+
+    Parameters
+    ----------
+    low, high
+        Bounds of the observations ``(d,)``, all of them finite.
+    cells
+        Cells along each dimension. None: 20, or as many as give 200,000 in all.
+
+    Examples
+    --------
+    >>> cells = Cells([0.0, 0.0], [1.0, 2.0], cells=10)
+    >>> cells.count, cells(np.array([[0.0, 0.0], [0.95, 0.3], [1.0, 2.0]])).tolist()
+    (100, [0, 91, 99])
+    """
+
+    def __init__(self, low: ArrayLike, high: ArrayLike, cells: int | None = None) -> None:
+        self.low, top = (np.asarray(end, dtype=np.float64).ravel() for end in (low, high))
+        dimensions = len(self.low)
+        most = int(MAX_CELLS ** (1.0 / max(dimensions, 1)))
+        if len(top) != dimensions or not np.isfinite([self.low, top]).all() or not (top > self.low).all():
+            raise ValueError(f"cells need finite bounds, the upper above the lower, got {low!r} and {high!r}")
+        if most < 2:
+            raise ValueError(
+                f"observations must have at most 17 dimensions to be sorted into cells, got {dimensions}"
+            )
+        self.cells = min(CELLS, most) if cells is None else whole("cells", cells, most=most)
+        self.scale = self.cells / (top - self.low)
+        self.count = self.cells**dimensions
+
+    def __call__(self, obs: ArrayLike) -> NDArray[np.int64]:
+        """Cell of each observation of a batch ``(N, ...)``; those beyond a bound fall into the cell at it."""
+        rows = np.asarray(obs, dtype=np.float64).reshape(-1, len(self.low))
+        if not np.isfinite(rows).all():
+            raise ValueError(f"observations must be finite, got {rows[~np.isfinite(rows)][0]}")
+        place = np.clip((rows - self.low) * self.scale, 0, self.cells - 1).astype(np.int64)
+        return place @ self.cells ** np.arange(len(self.low) - 1, -1, -1)
 
 
 class Explorer:
@@ -49,6 +95,8 @@ class Explorer:
         Sweeps over the states around the walk per update of the eigenvector.
     rng
         Seed or generator that decides between equally good actions.
+    state
+        Function from a batch of observations to state numbers, such as `Cells`; None: observations are the numbers.
 
     Examples
     --------
@@ -70,12 +118,13 @@ class Explorer:
         prior: float = PRIOR,
         sweeps: int = SWEEPS,
         rng: int | np.random.Generator = 0,
+        state: Callable[[Any], Any] | None = None,
     ) -> None:
         from eigenoptions._kernels.frontier import Known
 
         S, A = whole("n_states", n_states), whole("n_actions", n_actions)
         self.n_states, self.n_actions = S, A
-        self._rng = random_generator(rng)
+        self._rng, self._state = random_generator(rng), state
 
         def zeros(n: int) -> NDArray[np.int64]:
             return np.zeros(n, np.int64)
@@ -148,7 +197,8 @@ class Explorer:
         from eigenoptions._kernels.frontier import decide
         from eigenoptions.discovery.experience import state_numbers
 
-        states = state_numbers(np.atleast_1d(obs), self.n_states).astype(np.int64)
+        numbers = np.atleast_1d(obs) if self._state is None else self._state(obs)
+        states = state_numbers(numbers, self.n_states)
         before, taken = self._pending or (np.empty(0, np.int64), np.empty(0, np.int64))
         self._reserve(len(states))
         actions = np.empty_like(states)
