@@ -211,7 +211,7 @@ def test_control_ignores_a_slow_clock() -> None:
         found.features(with_clock(everywhere, np.full(104, h))) @ found.vectors[:, 1:] for h in (0, 7)
     )
     np.testing.assert_array_equal(f, later)
-    assert agreement(f, truth(5)[1][:, 1:]) > 0.97
+    assert agreement(f, truth(5)[1][:, 1:]) > 0.95
 
 
 def test_control_of_vectors_and_where_there_is_none() -> None:

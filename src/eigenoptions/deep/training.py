@@ -30,8 +30,8 @@ STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
 # Eigenvalue times lag below which a function counts as slow.
 SLOW = 0.5
-# Standard deviation of the noise that is added to inputs of variance 1.
-INPUT_NOISE = 0.6
+# Standard deviation of the noise that is added to inputs of variance 1, and that with `control`.
+INPUT_NOISE, CONTROL_NOISE = 0.6, 0.3
 # Most bytes of inputs that are stored instead of being computed in each step.
 MAX_STORED_BYTES = 1 << 30
 
@@ -58,7 +58,7 @@ class Training:
         Functions that are trained; None: `k` plus 6, at least 16.
     noise
         Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.6 where
-        no observation occurs twice and encoder "random" is used, or with `control`, else 0.
+        no observation occurs twice and encoder "random" is used, 0.3 with `control` and that encoder, else 0.
     control
         Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
         `deep.control`. For encoders "mlp" and "random".
@@ -217,7 +217,8 @@ class _Run:
         head = rng.standard_normal((m, outputs)) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
         noisy = self.encoder.recipe["encoder"] == "random" and (how.control or not data.repeating)
-        self.noise = how.noise if how.noise is not None else INPUT_NOISE if noisy else 0.0
+        usual = CONTROL_NOISE if how.control else INPUT_NOISE
+        self.noise = how.noise if how.noise is not None else usual if noisy else 0.0
         self.lag = self._longest_lag()
         self.inputs = self._stored_inputs()
 
