@@ -28,7 +28,7 @@ SECTIONS = {
         "continuous_actions own_features pixels"
     ),
     "Your agent": "action_masks pytorch_dqn sb3_dqn sb3_ppo sb3_maskable_ppo vector_environments",
-    "Your data, and pixels": "recorded_data sampled_options exploration pixels",
+    "Your data": "recorded_data sampled_options exploration",
     "Ideas to build on": "own_method hierarchy reward_aware commute_time parallel_runs",
     "Atari games": "atari_options charted_game",
 }
