@@ -458,3 +458,19 @@ def test_a_key_that_leaves_out_a_part_is_noticed() -> None:
     env._numbers.pop(3)
     with pytest.raises(ValueError, match="a state that exploration did not find"):
         env.step(1)
+
+
+def test_headings_of_minigrid_are_four_maps_in_two_rows() -> None:
+    """Turning right from one map leads to the same cell of the next: right, down; left, up."""
+    pytest.importorskip("minigrid")
+    mdp = from_env("minigrid:MiniGrid-Empty-5x5-v0")
+    assert mdp.coords is not None
+    assert mdp.successors is not None
+    maps, cells = np.divmod(mdp.coords, 6)
+    assert sorted(set(map(tuple, maps.tolist()))) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    heading = maps @ [2, 1]
+    after = mdp.successors[:, 1]
+    turned = after != np.arange(mdp.n_states)
+    assert turned.sum() == 32, "all but the two ends"
+    np.testing.assert_array_equal(cells[after[turned]], cells[turned])
+    np.testing.assert_array_equal(heading[after[turned]], (heading[turned] + 1) % 4)

@@ -429,3 +429,16 @@ def test_a_walk_records_the_option_behind_each_step(four_rooms):
     assert set(by.tolist()) == {-1, 0, 1, 2, 3}
     led = by >= 0
     assert np.array_equal(options.policy[by[led], steps.obs[led]], steps.action[led])
+
+
+@pytest.mark.parametrize(
+    "reward", [[1.0] * 3, [1.0] * 17, [[1.0] * 4] * 3, [0.0, 1.0, np.nan, 0.0], [np.inf] * 16]
+)
+def test_rewards_are_finite_numbers_of_states_or_of_states_and_actions(reward):
+    table = eo.maze("S..G").transition
+    with pytest.raises(
+        ValueError, match="reward must be 4 finite numbers, one per state, or 16, one per state"
+    ):
+        eo.MDP(table, reward=reward)
+    for right in ([1.0] * 4, [[1.0] * 4] * 4):
+        assert eo.MDP(table, reward=right).reward.shape == (np.size(right),)

@@ -282,3 +282,12 @@ def test_labels_are_no_markup():
     for page in (made._repr_html_(), OptionSet([[0]], 1, labels=("<script>",))._repr_html_()):
         assert "<script" not in page
         assert "&lt;script" in page
+
+
+def test_options_are_counted_from_either_end():
+    options = eo.discover(eo.maze("S..G"), 4)
+    n = len(options)
+    assert [options[i].label for i in range(-n, n)] == 2 * list(options.labels)
+    for outside in (-n - 1, n):
+        with pytest.raises(IndexError):
+            options[outside]

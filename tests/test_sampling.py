@@ -278,3 +278,19 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
         TypeError, match="discover takes an MDP, a maze, Transitions or an environment, got int"
     ):
         eo.discover(3)
+
+
+def test_a_function_of_bare_numbers_or_of_words_can_be_the_features() -> None:
+    """Batches that are no arrays (N, ...) of numbers have no cells to thin them by: all transitions count."""
+    rng = np.random.default_rng(0)
+    x, action = rng.random(400), rng.integers(2, size=400)
+    after = np.clip(x + 0.1 * (2 * action - 1), 0, 1)
+
+    def waves(obs: Any) -> np.ndarray:
+        return np.cos(np.pi * np.outer(np.asarray(obs).astype(float), np.arange(1, 4)))
+
+    plain = Transitions(x, action, after, np.zeros(400, dtype=bool))
+    words = Transitions(x.astype(str), action, after.astype(str), np.zeros(400, dtype=bool))
+    found = [eo.discover(data, 2, features=waves, n_actions=2) for data in (plain, words)]
+    assert isinstance(found[0], LinearOptionSet)
+    np.testing.assert_allclose(found[0].direction, found[1].direction, atol=1e-9)
