@@ -130,7 +130,7 @@ def main() -> None:
     while not over:
         state, _, terminated, truncated, info = env.step(act(state, info["action_mask"]))
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest path has 20.")
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     best = [act(s, np.append(np.ones(4, bool), options.initiation[:, s])) for s in range(104)]
     panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
     eo.plots.save(eo.plots.figure([panel]), "pytorch-dqn.svg")

@@ -5,8 +5,6 @@ The replay buffer gives DQN the true discount of each decision: gamma to the num
 In the picture: the greedy choice in every state. Arrows are actions, digits options (4 is e2+, 5 is e2-, + above 9).
 """
 
-from __future__ import annotations
-
 import gymnasium as gym
 import numpy as np
 import torch
@@ -35,7 +33,7 @@ def main() -> None:
         action, _ = agent.predict(state, deterministic=True)
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest path has 20.")
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     best, _ = agent.predict(np.arange(104), deterministic=True)
     panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
     eo.plots.save(eo.plots.figure([panel]), "sb3-dqn.svg")

@@ -5,8 +5,6 @@ It asks the wrapper which options may start, and so never wastes a decision on o
 In the picture: the greedy choice in every state. Arrows are actions, digits options (4 is e2+, 5 is e2-, + above 9).
 """
 
-from __future__ import annotations
-
 import gymnasium as gym
 import numpy as np
 import torch
@@ -34,7 +32,7 @@ def main() -> None:
         action, _ = agent.predict(state, deterministic=True, action_masks=env.action_masks())
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest path has 20.")
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     masks = np.vstack([np.ones((4, 104)), options.initiation]).T
     best, _ = agent.predict(np.arange(104), action_masks=masks, deterministic=True)
     panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")

@@ -33,7 +33,7 @@ def main() -> None:
         action, _ = agent.predict(state, deterministic=True)
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
-    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; the shortest path has 20.")
+    print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     best, _ = agent.predict(np.arange(104), deterministic=True)
     panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
     eo.plots.save(eo.plots.figure([panel]), "sb3-ppo.svg")
