@@ -14,6 +14,7 @@ import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -659,3 +660,23 @@ def test_the_bar_counts_time_over_all_steps_and_shows_no_empty_count(monkeypatch
         line.step(3, 7)
         line._shown.refresh()
         assert "3/7" in screen.getvalue()
+
+
+def test_plain_lines_are_printed_as_they_are() -> None:
+    screen, nothing = io.StringIO(), lambda *_, **__: None
+    line = terminal.Bar(SimpleNamespace(add_task=nothing, reset=nothing, update=nothing))
+    line.lines = Console(file=screen, width=20)
+    line.begin("maze [red]a[/red], which is longer than the line")
+    line.step(1, 4)
+    line.step(1, 4)
+    line.step(3, 4)
+    first = "maze [red]a[/red], which is longer than the line"
+    assert screen.getvalue() == f"{first}\n{first}: 1 of 4\n{first}: 3 of 4\n"
+
+
+def test_learning_counts_its_steps_over_all_numbers_of_options(capsys, monkeypatch):
+    steps = []
+    monkeypatch.setattr(terminal.Bar, "step", lambda bar, done, total: steps.append((done, total)))
+    monkeypatch.setattr("eigenoptions.cli.measure.RUNS_PER_STEP", 2)
+    assert run(capsys, "learn", "i-maze", "-n", "0,2", "--runs", "5", "--episodes", "2")[0] == 0
+    assert steps == [(i, 6) for i in range(1, 7)]

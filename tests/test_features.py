@@ -216,3 +216,10 @@ def test_a_map_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     assert recalled(record(options.features)) == Powers(3)
     with pytest.raises(TypeError, match="has no setting 'degre': did you mean 'degree'"):
         eo.discover("MountainCar-v0", 2, steps=400, features="powers", degre=3)
+
+
+@pytest.mark.parametrize("low", [(), [[0.0]], 0.0, (np.nan,), (-np.inf,)])
+def test_bounds_are_one_finite_number_per_dimension(low):
+    for kind in (Raw, Fourier, Tiles, RBF):
+        with pytest.raises(ValueError, match="low must be finite, one number per dimension"):
+            kind(low, (1.0,))

@@ -333,6 +333,9 @@ def test_samples_become_the_laplacian(client: httpx.Client, monkeypatch: pytest.
     counts = [look["rows"] for look in looks]
     assert counts == sorted(counts)
     assert looks[0]["agreement"][0] < 0.9
+    shown = [share for look in looks for share in look["agreement"]]
+    assert all(share == round(share, 4) for share in shown)
+    assert any(share != round(share, 3) for share in shown)
 
 
 def test_the_options_file_is_what_save_writes(client: httpx.Client, tmp_path: Path) -> None:
