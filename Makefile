@@ -51,7 +51,7 @@ fuzz: .venv/.dev ## random arrays, tables and files through the functions that t
 package: .venv/.core ## build wheel and source distribution, install them with each extra into fresh environments, and try them
 	$(BIN)/python -m tests.package $(ARGS)
 
-mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice, into out/mutants.jsonl (about an hour)
+mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice, into out/mutants.jsonl (about half an hour)
 	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
 	$(BIN)/python -m tests.mutants $(ARGS)
 

@@ -358,3 +358,18 @@ def test_bad_places(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("taken")
     with pytest.raises(OSError, match=r"cannot write into .*file"):
         collect("FrozenLake-v1", 10, out=tmp_path / "file")
+
+
+def test_what_collect_makes_it_closes_and_what_it_is_given_it_does_not():
+    closed = []
+
+    class Closing(gym.Wrapper):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    collect(lambda: Closing(gym.make("CartPole-v1")), 20, n_envs=2, rng=0)
+    assert len(closed) == 2
+    given = Closing(gym.make("CartPole-v1"))
+    collect(given, 20, rng=0)
+    assert given not in closed

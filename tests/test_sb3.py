@@ -7,6 +7,7 @@ one step believes it is worth 0.9.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -376,3 +377,23 @@ def test_forgotten_parts_are_named() -> None:
 def test_sb3_finds_nothing_to_complain_about(mode: str, four_rooms: eo.MDP) -> None:
     env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=50)
     check_env(OptionsWrapper(env, eo.discover(four_rooms, n_options=4), mode=mode))
+
+
+def test_a_paced_agent_explores_by_its_run_unless_it_has_no_plan_or_is_told_not_to() -> None:
+    from eigenoptions.envs.sb3_runs import _Paced
+
+    class Parent:
+        def predict(self, observation: Any, deterministic: bool = False) -> tuple[str, bool]:
+            return "parent", deterministic
+
+    class Agent(_Paced, Parent):
+        exploration_rate = 0.5
+
+    agent = Agent()
+    agent.run = SimpleNamespace(explore=None)
+    assert agent.predict(0) == ("parent", False)
+    agent.run = SimpleNamespace(explore=lambda rate: 3 if rate == 0.5 else None)
+    assert agent.predict(0, deterministic=True) == ("parent", True)
+    assert agent.predict(0)[0].tolist() == [3]
+    agent.exploration_rate = 0.0
+    assert agent.predict(0) == ("parent", True)
