@@ -21,6 +21,7 @@ SLOW: Calls = {
     "deep.learn": [
         lambda x: eo.deep.learn(eo.collect(x.line, 40, rng=0), k=x.count(2), steps=x.count(3), rng=x.b)
     ],
+    "deep.heads": [lambda x: eo.deep.heads(eo.collect(x.line, 40, rng=0), [], x.a, steps=x.count(3))],
     "deep.LearnedSpectrum": [
         lambda x: eo.deep.learn(eo.collect(x.line, 40, rng=0), k=2, steps=2).certificate
     ],

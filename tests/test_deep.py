@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.deep import Certificate, Dataset, Encoder, learn, ritz
+from eigenoptions.deep import Certificate, Dataset, Encoder, heads, learn, ritz
 from eigenoptions.deep.encoder import _above_noise
 from eigenoptions.features import recalled, record
 from eigenoptions.mdp import Transitions, maze
@@ -329,6 +329,21 @@ def test_options_from_pixels_climb_their_potentials(skills: Any) -> None:
             moves = ROOMS.successors[state, np.maximum(actions[option, state], 0)]
             state = np.where(actions[option, state] >= 0, moves, state)
         assert f[option, state].mean() > f[option].mean() + 0.5 * f[option].std()
+
+
+def test_heads_trained_by_gradient_climb_and_are_saved(found: Any, tmp_path: Path) -> None:
+    options = heads(walked(20_000, XY), eo.eigenpurposes(found)[:2], found.features, steps=200)
+    assert options.patience == 8
+    f, actions = options.potential(XY), options.actions(XY)
+    for option in range(2):
+        state = np.arange(ROOMS.n_states)
+        for _ in range(40):
+            moves = ROOMS.successors[state, np.maximum(actions[option, state], 0)]
+            state = np.where(actions[option, state] >= 0, moves, state)
+        assert f[option, state].mean() > f[option].mean() + 0.5 * f[option].std()
+    options.save(tmp_path / "heads.safetensors")
+    same = eo.load_options(tmp_path / "heads.safetensors")
+    assert same.actions(XY).tolist() == actions.tolist()
 
 
 def test_the_wrapper_and_the_walk_use_them(skills: Any) -> None:

@@ -7,7 +7,8 @@ feature map is an `Encoder`. ``discover(env, features="deep")`` does all of it.
 
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
+from eigenoptions.deep.heads import heads
 from eigenoptions.deep.ritz import Certificate
 from eigenoptions.deep.training import LearnedSpectrum, Training, learn
 
-__all__ = ["Certificate", "Dataset", "Encoder", "LearnedSpectrum", "Training", "learn"]
+__all__ = ["Certificate", "Dataset", "Encoder", "LearnedSpectrum", "Training", "heads", "learn"]

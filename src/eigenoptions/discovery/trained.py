@@ -20,6 +20,8 @@ from eigenoptions.spectra import Spectrum
 ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
 # Where the policies of options in a feature space come from.
 POLICIES = ("learned", "look-ahead")
+# The same for trained features, of which also the network can be trained on the policies.
+TRAINED_POLICIES = (*POLICIES, "gradient")
 # Steps without a rise of its potential after which an option ends.
 PATIENCE = 8
 # The feature map that is trained on the transitions.
@@ -93,8 +95,8 @@ class TrainedExperience:
         provenance: dict[str, Any] | None = None,
         **fitting: Any,
     ) -> LinearOptionSet:
-        """Eigenoptions of trained features: learned by `fit` on a part of the transitions, or to look ahead."""
-        one_of("policy", policy, POLICIES)
+        """Eigenoptions of trained features: learned by `fit` or by gradient (`deep.heads`), or to look ahead."""
+        one_of("policy", policy, TRAINED_POLICIES)
         signs = 2 if both_signs else 1
         wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
         found = self.spectrum(-(-wanted // signs) + (1 if skip_zero else 0))
@@ -110,7 +112,14 @@ class TrainedExperience:
         }
         if policy == "look-ahead":
             return linear_options(purposes, self.last.features, self.n_actions, about)
-        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
+        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about}
+        if policy == "gradient":
+            from eigenoptions.deep import Dataset, heads
+
+            if fitting:
+                raise ValueError(f"policy='gradient' has no setting {', '.join(fitting)}: remove it")
+            return heads(Dataset(**self.gram.parts()), purposes, self.last.features, **how)
+        how |= fitting
         fitted = fit_numbered(*self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
         return fitted.guarded(patience=PATIENCE)
