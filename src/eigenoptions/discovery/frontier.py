@@ -12,7 +12,7 @@ walk whose steps cost ``-log gamma`` until it leaves what is known.
 
 `Explorer` follows z greedily, which is its option with gamma 0. In a table whose moves are certain, z grows by at least
 ``1 / gamma`` per step up to an untried action (exactly so for ``prior=0``), so the way there is never lost. What
-decides is that tries are counted at every step: it is count-driven planning, and plans by shortest ways to the
+decides is that tries are counted at every step: it is count-driven planning, and plans by shortest paths to the
 nearest untried action are about as good (docs/agents.md).
 """
 

@@ -141,7 +141,7 @@ def claims(results: Results) -> list[Claim]:
             "Each option is defined in a room and it moves the agent toward the closest doorway.",
             "Appendix C",
             f"{many} options for {len(size)} rooms; {len(rows) - detours} of {len(rows)} states take the "
-            "shortest way to the closest doorway",
+            "shortest path to the closest doorway",
             verdict(many == 4 and whole, detours == 0),
             "Rooms and doorways are found automatically (states whose neighbours do not meet again nearby); "
             "an option must be available in all of one room and nowhere else.",
