@@ -40,9 +40,7 @@ CALLS: Calls = {
     "envs.Recording": [lambda x: len(eo.envs.Recording(x.folder, (1, 2)))],
     "envs.load_transitions": [lambda x: eo.envs.load_transitions(x.a)],
     "envs.CollectionStopped": [lambda x: eo.envs.CollectionStopped("full")],
-    "envs.OptionsSpace": [
-        lambda x: eo.envs.OptionsSpace(x.count(9), x.b if x.b != 10**9 else 9, 0.1).sample()
-    ],
+    "envs.OptionsSpace": [lambda x: eo.envs.OptionsSpace(x.count(9), x.few(9), 0.1).sample()],
     "envs.PrimitiveStep": [lambda x: eo.envs.PrimitiveStep(0, x.a, 0.0, 1, x.b, np.ones(2, np.int8))],
     "OptionsWrapper": [wrapped, lambda x: eo.OptionsWrapper(eo.envs.MazeEnv(x.line), x.a, mode=x.b)],
     "OptionsVectorWrapper": [
@@ -57,7 +55,7 @@ CALLS: Calls = {
     "run_options": [
         lambda x: eo.run_options(eo.envs.MazeEnv(x.line), x.options, runs=x.count(2), max_steps=9, rng=x.b),
         lambda x: eo.run_options(x.a, x.b),
-        lambda x: eo.run_options(eo.envs.MazeEnv(x.line), x.a, warm_up=x.b if x.b != 10**9 else 2),
+        lambda x: eo.run_options(eo.envs.MazeEnv(x.line), x.a, warm_up=x.few(2)),
     ],
 }
 

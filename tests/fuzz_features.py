@@ -70,7 +70,7 @@ CALLS: Calls = {
         lambda x: features.rows_of(x.a, x.b),
     ],
     "features.flattened": [lambda x: features.flattened(x.a), lambda x: features.flattened(x.values[None])],
-    "mdp.maps.open_map": [lambda x: maps.open_map(x.count(9), x.b if x.b != 10**9 else 9)],
+    "mdp.maps.open_map": [lambda x: maps.open_map(x.count(9), x.few(9))],
     "mdp.maps.rooms_map": [
         lambda x: maps.rooms_map(x.count(2), x.count(2), 2, rng=x.b),
         lambda x: maps.rooms_map(1, 2, x.count(3), centred=x.b),
@@ -78,7 +78,7 @@ CALLS: Calls = {
     "mdp.maps.perfect_map": [lambda x: maps.perfect_map(x.count(4), x.count(4), rng=x.b)],
     "mdp.maps.Rule": [lambda x: maps.Rule(x.a, x.b)],
     "mdp.maps.by_rule": [
-        lambda x: maps.by_rule(f"open:{x.count(4)}x{x.b if x.b != 10**9 else 4}"),
+        lambda x: maps.by_rule(f"open:{x.count(4)}x{x.few(4)}"),
         lambda x: maps.by_rule("perfect:2x2", x.a),
         lambda x: maps.by_rule(x.a),
     ],

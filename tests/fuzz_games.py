@@ -39,12 +39,8 @@ SLOW: Calls = {
             "Freeway", [start()], transitions=-1 if isinstance(x.b, int) else x.b or 0
         ),
     ],
-    "atari.find_starts": [
-        lambda x: eo.atari.find_starts("Freeway", n=x.count(1), bursts=x.b if x.b != 10**9 else 2)
-    ],
-    "atari.collect": [
-        lambda x: eo.atari.collect("Freeway", [start()], n=x.count(3), longest=x.b if x.b != 10**9 else 5)
-    ],
+    "atari.find_starts": [lambda x: eo.atari.find_starts("Freeway", n=x.count(1), bursts=x.few(2))],
+    "atari.collect": [lambda x: eo.atari.collect("Freeway", [start()], n=x.count(3), longest=x.few(5))],
     "atari.directions": [lambda x: eo.atari.directions(streamed([0, 1], [1, 0]), x.a, tol=x.b)],
     "atari.atari_options": [
         lambda x: eo.atari.atari_options(x.values[None], "Freeway"),
@@ -59,9 +55,7 @@ SLOW: Calls = {
     "atari.slow_directions": [
         lambda x: eo.atari.slow_directions("Freeway", [start()], hold=x.a, decisions=x.count(3))
     ],
-    "atari.chart": [
-        lambda x: eo.atari.chart("Freeway", [start()], hold=x.count(4), limit=x.b if x.b != 10**9 else 2)
-    ],
+    "atari.chart": [lambda x: eo.atari.chart("Freeway", [start()], hold=x.count(4), limit=x.few(2))],
     "atari.plan": [lambda x: eo.atari.plan(x.a, x.values)],
     "atari.follow": [lambda x: eo.atari.follow(emulator(), x.a, x.b, x.options)],
     "atari.Game": [lambda x: eo.atari.Game("Freeway", position=(x.a,))],
