@@ -315,6 +315,7 @@ def test_large_observations_make_small_chunks() -> None:
             {"policy": 3},
             "policy must be None, an OptionSet or a function of observations, got int",
         ),
+        ("FrozenLake-v1", {"policy": []}, "policy has no options: pass None for random actions"),
         ("FrozenLake-v9", {}, "no environment 'FrozenLake-v9'"),
         (
             "minigrid:MiniGrid-Empty-5x5-v0",

@@ -160,6 +160,7 @@ def test_bad_input_is_refused() -> None:
         (lambda: OneHot(3)(np.array([3])), "states must be in 0..2, got 3..3"),
         (lambda: OneHot(3)(np.array([0.5])), "need state numbers"),
         (lambda: Bits()(np.zeros((2, 2))), "bits need bytes"),
+        (lambda: recalled([]), r"a record of features is a dict, got \[\]"),
         (lambda: recalled({"map": "wavelets"}), "unknown feature map {'map': 'wavelets'}"),
         (lambda: rows_of(lambda x: x[:1], np.eye(2)), r"features must give \(2, d\) for 2 observations"),
         (lambda: rows_of(lambda x: x * np.inf, np.ones((2, 2))), "features must be finite, got inf"),

@@ -400,6 +400,8 @@ def recalled(record: Mapping[str, Any] | None, given: Map | None = None) -> Map 
     """
     if record is None or given is not None:
         return given
+    if not isinstance(record, Mapping):
+        raise ValueError(f"a record of features is a dict, got {record!r}")
     if "map" not in record:
         function = record.get("function")
         raise ValueError(f"the features are the function {function}, not in the file: pass features=")

@@ -294,6 +294,8 @@ def _behaviour(
     if policy is None:
         return lambda obs, fresh, rng: rng.integers(n_actions, size=n)
     if isinstance(policy, OptionSet | Sequence):
+        if not len(policy):
+            raise ValueError("policy has no options: pass None for random actions")
         if isinstance(policy, OptionSet):
             check_options(policy, n_actions, envs.single_observation_space, mdp_of(envs))
         return OptionWalk(policy, n_actions, n, chance)
