@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import diags_array
 from tests import reference
@@ -183,16 +183,22 @@ def test_same_answer_twice(four_rooms):
 CHANCES = st.sampled_from([None, None, 0.0, 0.05, 0.5, 0.9])
 
 
+def digits(slow):
+    """Relative tolerance for a twin by LU in double precision, whose error grows with the longest time."""
+    return max(1e-8, 1e-15 * slow.max())
+
+
 @given(st.integers(0, 10**6), CHANCES)
 @settings(max_examples=80)
 def test_twin_on_random_mazes_and_options(seed, option_chance):
     mdp, options = random_walk(seed)
     how = {"option_chance": option_chance}
     slow = reference.hitting_times(mdp, options.policy, option_chance)
-    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=1e-8)
-    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
+    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=digits(slow))
+    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
 
 
+@example(373, 0.05, None)  # 4e11 steps
 @given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 1.0]), CHANCES)
 @settings(max_examples=50)
 def test_twin_on_stochastic_mazes(seed, chance, option_chance):
@@ -200,8 +206,8 @@ def test_twin_on_stochastic_mazes(seed, chance, option_chance):
     assert mdp.successors is None
     how = {"option_chance": option_chance}
     slow = reference.hitting_times(mdp, options.policy, option_chance)
-    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=1e-8)
-    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
+    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=digits(slow))
+    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 100, 30_000_000]), st.sampled_from([1, 3, 512]))
@@ -215,8 +221,8 @@ def test_elimination_alone_and_in_small_groups(seed, room, group):
         )  # nothing is proved: every goal by elimination
         patch.setattr("eigenoptions.evaluation.exact.ELIMINATION_NUMBERS", room)
         patch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", group)
-        np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=1e-8)
-        assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=1e-8)
+        np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=digits(slow))
+        assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 1e-7, 1e-11]))
