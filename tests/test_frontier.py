@@ -142,7 +142,10 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
             "explore must be one of options, frontier, got 'nearest'",
         ),
         (lambda: next(cycle("CartPole-v1", explore="frontier")), "needs states .* finite bounds"),
-        (lambda: Cells(np.zeros(18), np.ones(18)), "at most 17 dimensions to be sorted into cells, got 18"),
+        (
+            lambda: Cells(np.zeros(18), np.ones(18)),
+            "observations of 18 dimensions give more than 200,000 cells",
+        ),
         (lambda: Cells([0.0], [1.0], cells=0), r"cells must be a whole number in 1\.\.200000, got 0"),
         (lambda: Cells([0.0], [1.0])([[np.nan]]), "observations must be finite, got nan"),
         (lambda: Explorer(3, 0), "n_actions must be a whole number from 1, got 0"),

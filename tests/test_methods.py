@@ -400,7 +400,7 @@ def test_the_reward_aware_cycle_needs_rewards_per_state(four_rooms):
     refused(
         ValueError,
         lambda: next(rod_cycle(four_rooms, representation="default")),
-        "one negative reward per state",
+        "one negative number per state",
     )
     refused(ValueError, lambda: next(rod_cycle(four_rooms, representation="laplacian")), "successor, default")
     refused(ValueError, lambda: next(rod_cycle(four_rooms, keep=0)), "keep")

@@ -64,7 +64,7 @@ def test_no_machine_is_named():
     """Tracked files hold no paths of a developer's machine."""
     texts = [*ROOT.glob("*.md"), *ROOT.glob("*.toml"), ROOT / "Makefile", *(ROOT / "docs").glob("*.md")]
     for path in texts:
-        assert not re.search(r"(/home/|/Users/|/work/|file://)", path.read_text(encoding="utf-8")), path.name
+        assert not re.search(r"/(home|Users|work)/|file://", path.read_text(encoding="utf-8")), path.name
 
 
 def test_the_program_imports_public_names_only():

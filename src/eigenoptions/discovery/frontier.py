@@ -65,7 +65,7 @@ class Cells:
             raise ValueError(f"cells need finite bounds, the upper above the lower, got {low!r} and {high!r}")
         if most < 2:
             raise ValueError(
-                f"observations must have at most 17 dimensions to be sorted into cells, got {dimensions}"
+                f"observations of {dimensions} dimensions give more than {MAX_CELLS:,} cells, two along each of them"
             )
         self.cells = min(CELLS, most) if cells is None else whole("cells", cells, most=most)
         self.scale = self.cells / (top - self.low)

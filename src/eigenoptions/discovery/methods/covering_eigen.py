@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from eigenoptions._checks import one_of, random_generator, whole
 from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.methods import Method, Progress
+from eigenoptions.discovery.methods.reward_aware import LOG_ERROR, rewards_per_state
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import lengths, solve
@@ -31,8 +32,6 @@ MAX_ROUNDS = 1_000
 SR_GAMMA = 0.99
 # Most squarings of a representation on the way to its first eigenvector: as many as 2^30 products.
 MAX_SQUARINGS = 30
-# Change of a logarithm of an entry of the eigenvector, and error that is left, when they end.
-LOG_ERROR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +117,7 @@ def rod_cycle(
     """
     whole("round_steps", round_steps)
     one_of("representation", representation, ("successor", "default"))
+    rewards = rewards_per_state(mdp) if representation == "default" else None
     if keep is not None:
         whole("keep", keep)
     alpha, sweeps = td
@@ -130,9 +130,9 @@ def rod_cycle(
     for i in count(1):
         batch = walk(endless, round_steps, made, option_chance=option_chance, rng=generator)
         past.add(batch)
-        if representation == "default":
+        if rewards is not None:
             table = learned_default(
-                batch.obs, batch.next_obs, _rewards(mdp), alpha=alpha, sweeps=sweeps, begin=table
+                batch.obs, batch.next_obs, rewards, alpha=alpha, sweeps=sweeps, begin=table
             )
             purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
         else:
@@ -152,14 +152,6 @@ def rod_cycle(
         new = replace(solve(past.mdp(), purpose, gamma), state_space="")
         made = new if made is None else (made + new)[-keep if keep else 0 :]
         yield Round(i * round_steps, past.seen.copy(), made, batch.next_obs)
-
-
-def _rewards(mdp: MDP) -> NDArray[np.float64]:
-    if mdp.reward is None or len(mdp.reward) != mdp.n_states:
-        raise ValueError(
-            f'representation "default" needs an MDP with one negative reward per state, got {mdp!r}'
-        )
-    return mdp.reward
 
 
 def _cheap(Z: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ def purposes(
     them: the higher, the less costs matter.
     """
     states = connected(mdp, graph(mdp), METHOD.name)
-    Z = default_representation(uniform_walk(mdp), _rewards(mdp, rewards), temperature)
+    Z = default_representation(uniform_walk(mdp), rewards_per_state(mdp, rewards), temperature)
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
     _, vectors, _ = leading(-symmetric, len(states))
     # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
@@ -73,12 +73,12 @@ def _check_range(mdp: MDP, entries: Array, temperature: float) -> None:
         )
 
 
-def _rewards(mdp: MDP, rewards: ArrayLike | None) -> Array:
-    """``(S,)`` the mean reward of leaving each state under the uniformly random policy."""
+def rewards_per_state(mdp: MDP, rewards: ArrayLike | None = None) -> Array:
+    """``(S,)`` the mean reward of leaving each state under the uniformly random policy; None: those of the MDP."""
     if rewards is None and mdp.reward is None:
         raise ValueError(
-            f"method {METHOD.name!r} needs rewards, but {mdp!r} has none: give rewards=, one negative number per "
-            "state, or make the MDP with reward="
+            f"the default representation needs rewards, but {mdp!r} has none: make the MDP with reward=, one negative "
+            f"number per state (method {METHOD.name!r} also takes them as rewards=)"
         )
     r = np.asarray(mdp.reward if rewards is None else rewards, dtype=np.float64)
     if r.size == mdp.n_states * mdp.n_actions:
