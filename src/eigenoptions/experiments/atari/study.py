@@ -293,15 +293,20 @@ def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
         given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
         for seed, own in zip(settings["seeds"], found, strict=True):
             if seed in variant.get("seeds", settings["seeds"]):
-                its = own
-                if variant.get("starts") == "authors":
-                    its = [start.plain() for start in published_starts(settings["game"])]
+                its = _starts_of(settings, variant, own)
                 numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
                 job = {"heights": False, "variant": _roll_settings(variant), "seed": seed, "starts": its}
                 # One chart serves all starts.
                 some = [numbers] if variant.get("plan") else numbers
                 jobs += [{**base, **given, **job, "start": start} for start in some]
     return jobs
+
+
+def _starts_of(settings: Settings, variant: Mapping[str, Any], own: Any) -> Any:
+    """Start states of a variant, as plain data: its collection's own, or those of the paper's authors."""
+    if variant.get("starts") != "authors":
+        return own
+    return [start.plain() for start in published_starts(settings["game"])]
 
 
 def _variants(settings: Settings) -> list[Settings]:
@@ -338,7 +343,7 @@ def _traces(
     settings: Settings, found: Sequence[Any], rows: Sequence[Mapping[str, Any]], frames: int, pmap: Pmap
 ) -> Results:
     """What the highlighted options did, in the order of their rows; -1 and 0 after the end of each."""
-    base = {key: settings[key] for key in SHARED} | {"seed": settings["seeds"][0], "starts": found[0]}
+    base = {key: settings[key] for key in SHARED} | {"seed": settings["seeds"][0]}
     groups: dict[tuple[str, int], list[int]] = {}
     for number, row in enumerate(rows):
         groups.setdefault((row["variant"], row["start"]), []).append(number)
@@ -346,6 +351,7 @@ def _traces(
     for (name, start), numbers in sorted(groups.items()):
         (variant,) = (v for v in _variants(settings) if v["name"] == name)
         own = {"frames": variant.get("frames", frames), "variant": _roll_settings(variant), "start": start}
+        own["starts"] = _starts_of(settings, variant, found[0])
         jobs.append({**base, **own, "options": [{key: rows[i][key] for key in OPTION} for i in numbers]})
     parts = pmap(trace, jobs)
     most = max((part["actions"].shape[1] for part in parts), default=0)
