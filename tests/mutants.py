@@ -15,10 +15,10 @@ import argparse
 import ast
 import collections
 import difflib
+import hashlib
 import importlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -26,6 +26,7 @@ import signal
 import sys
 import tempfile
 import time
+import tomllib
 import traceback
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -245,16 +246,38 @@ def unread(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in found]  # type: ignore
 
 
-def places(module: Path, operators: dict[str, Any]) -> dict[tuple[int, int], list[tuple[str, int]]]:
-    """Places of a module that can be changed: the changes of each, as operator and occurrence."""
-    source = module.read_text()
-    nodes, skipped = list(ast_nodes(get_ast(source))), unread(source)
-    found: dict[tuple[int, int], list[tuple[str, int]]] = collections.defaultdict(list)
+@dataclass(frozen=True)
+class Mutant:
+    """A change: its place and its operator, which name it in all versions of the code, and the operator's occurrence."""
+
+    name: tuple[str, str, int, int, str]
+    occurrence: int
+
+    @property
+    def path(self) -> str:
+        """The module."""
+        return self.name[0]
+
+
+def places(
+    path: str, source: str, operators: dict[str, Any]
+) -> dict[tuple[str, str, int, int], list[tuple[str, int]]]:
+    """Places of a module that can be changed: the changes of each, as operator and occurrence.
+
+    A place is a path, the text of a line, a column of it and a count of equal lines, so that it stays the same when
+    other lines change.
+    """
+    lines, skipped, seen = source.splitlines(), unread(source), collections.Counter()
+    counts = [seen.update([line.strip()]) or seen[line.strip()] for line in lines]
+    nodes = list(ast_nodes(get_ast(source)))
+    found: dict[tuple[str, str, int, int], list[tuple[str, int]]] = collections.defaultdict(list)
     for name, operator in operators.items():
         spots = (spot for node in nodes for spot in operator.mutation_positions(node))
         for occurrence, (start, _) in enumerate(spots):
             if not any(low <= start < high for low, high in skipped):
-                found[start].append((name, occurrence))
+                text = lines[start[0] - 1]
+                column = start[1] - len(text) + len(text.lstrip())
+                found[path, text.strip(), column, counts[start[0] - 1]].append((name, occurrence))
     return found
 
 
@@ -268,29 +291,37 @@ def mutant_of(source: str, operator: str, occurrence: int) -> str | None:
     return None if same else mutant
 
 
-def sample(count: int, seed: int, only: str, kept: Path) -> list[tuple[str, int, str, int]]:
-    """`count` places drawn without replacement, each with one change: path, line, operator and occurrence.
+def drawn_from(*key: object) -> str:
+    """A random number that only the key decides, as text."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
-    The search takes half a minute, so the sample is kept in a file.
+
+def sample(count: int, seed: int, only: str) -> list[Mutant]:
+    """`count` places drawn without replacement, each with one change.
+
+    Every place has a random number of its own, and the smallest are drawn: a commit that changes other lines leaves
+    the sample as it is.
     """
-    name = json.dumps([count, seed, only])
-    if kept.exists() and (found := json.loads(kept.read_text())).get(name):
-        return [tuple(mutant) for mutant in found[name]]
-    every = []
-    operators = {name: get_operator(name)() for name in operator_names() if wanted(name)}
+    operators = {name: get_operator(name)() for name in sorted(operator_names()) if wanted(name)}
+    every = {}
     for module in sorted((ROOT / PACKAGE).rglob("*.py")):
         path = module.relative_to(ROOT / PACKAGE).as_posix()
         if re.search(only, path) and not path.startswith(DRAWN):
-            every += [
-                (path, place[0], changes) for place, changes in sorted(places(module, operators).items())
-            ]
-    rng = random.Random(seed)
-    rng.shuffle(every)
+            every |= places(path, module.read_text(), operators)
     print(f"{len(every):,} places", flush=True)
-    drawn = ((path, line, *rng.choice(changes)) for path, line, changes in every)
-    chosen = list(islice((m for m in drawn if mutant_of((ROOT / PACKAGE / m[0]).read_text(), *m[2:])), count))
-    kept.write_text(json.dumps({name: chosen}))
-    return chosen
+    return list(islice(mutants(every, seed), count))
+
+
+def mutants(every: dict[tuple[str, str, int, int], list[tuple[str, int]]], seed: int) -> Iterator[Mutant]:
+    """One mutant per place, in the random order of the seed."""
+    for place in sorted(every, key=lambda place: drawn_from(seed, *place)):
+        source = (ROOT / PACKAGE / place[0]).read_text()
+        for operator, occurrence in sorted(
+            every[place], key=lambda change: drawn_from(seed, *place, *change[:1])
+        ):
+            if mutant_of(source, operator, occurrence):
+                yield Mutant((*place, operator), occurrence)
+                break
 
 
 def tests_of(path: str) -> list[str]:
@@ -385,19 +416,22 @@ class Run:
 OWN_PATHS = {"", str(ROOT), str(ROOT / "src"), os.getcwd()}
 
 
-def mutated(pristine: Path, root: Path, chosen: tuple[str, str, int]) -> list[str]:
+def mutated(pristine: Path, root: Path, mutant: Mutant) -> list[str]:
     """Make a copy of the repository, of hard links, with one change; the lines that differ."""
-    path, operator, occurrence = chosen
-    source = (pristine / PACKAGE / path).read_text()
-    mutant = mutant_of(source, operator, occurrence)
-    assert mutant is not None
+    path, source = mutant.path, (pristine / PACKAGE / mutant.path).read_text()
+    changed = mutant_of(source, mutant.name[-1], mutant.occurrence)
+    assert changed is not None
     shutil.copytree(pristine, root, copy_function=os.link)
     (root / PACKAGE / path).unlink()
-    (root / PACKAGE / path).write_text(mutant)
+    (root / PACKAGE / path).write_text(changed)
     if path.startswith("_kernels/"):
         forget_compiled(root / PACKAGE / "_kernels", Path(path).stem)
-    lines = difflib.ndiff(source.splitlines(), mutant.splitlines())
-    return [line for line in lines if line[:2] in ("- ", "+ ")]
+    lines = difflib.unified_diff(source.splitlines(), changed.splitlines(), lineterm="", n=0)
+    return [
+        f"{line[0]} {line[1:].strip()}"
+        for line in lines
+        if line[0] in "+-" and line[:3] not in ("---", "+++")
+    ]
 
 
 def prepare(made: Path, times: Path, log: Path) -> Path:
@@ -430,13 +464,60 @@ def failures(pristine: Path, rows: list[dict[str, Any]], times: Path, log: Path)
     return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M))
 
 
+def equivalent() -> dict[tuple[str, ...], str]:
+    """Changes that cannot be noticed, as path and changed lines, with the reason."""
+    listed = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["equivalent"]
+    return {(change["path"], *change["change"]): change["reason"] for change in listed}
+
+
+def summary(rows: list[dict[str, Any]], failing: set[str]) -> str:
+    """Numbers of killed, equivalent and surviving mutants, and the survivors."""
+    reasons = equivalent()
+    counts, lines = collections.Counter(), []
+    for row in rows:
+        noticed = row["outcome"] != "survived" and row["by"] not in failing
+        reason = reasons.get((row["name"][0], *row["change"]))
+        counts["killed" if noticed else "equivalent" if reason else "survived"] += 1
+        if not noticed and not reason:
+            lines.append(f"survived: {row['name'][0]} {' -> '.join(row['change'])}")
+    lines += [f"fails without a mutant, so that its kills do not count: {test}" for test in sorted(failing)]
+    of_all, of_rest = (counts["killed"] / max(1, n) for n in (len(rows), len(rows) - counts["equivalent"]))
+    numbers = ", ".join(f"{counts[key]} {key}" for key in ("killed", "equivalent", "survived"))
+    ratios = f"{of_all:.1%} killed of all, {of_rest:.1%} of those that are not equivalent"
+    return "\n".join([*lines, f"{len(rows)} mutants: {numbers}; {ratios}"])
+
+
+def tried(to_do: list[Mutant], given: argparse.Namespace, pristine: Path) -> Iterator[dict[str, Any]]:
+    """Try mutants, `given.workers` at a time, until they or the seconds are used up."""
+    end, times = time.monotonic() + given.seconds, given.out.with_suffix(".times")
+    queue, running = iter(to_do), {}
+    while True:
+        for mutant in islice(queue, given.workers - len(running) if time.monotonic() < end else 0):
+            root = pristine.with_name(drawn_from(mutant.name)[:16])
+            change = mutated(pristine, root, mutant)
+            kernel = mutant.path.startswith("_kernels/")
+            # Compiling takes about as long as the tests.
+            cheap = Cheap(times, given.budget * (1 + kernel), *(() if kernel else (MAX_EXTRA_CPU_SECONDS,)))
+            run = Run(root, root / "log").start(["-x", *tests_of(mutant.path)], cheap)
+            running[run.pid] = run, {"name": mutant.name, "change": change}
+        if not running:
+            return
+        pid, status, used = os.wait4(-1, 0)
+        run, row = running.pop(pid)
+        row["outcome"], row["by"] = run.outcome(status)
+        row["seconds"] = round(used.ru_utime + used.ru_stime, 1)
+        yield row
+        if not row["name"][0].startswith("_kernels/"):
+            keep_compiled(run.root, pristine)
+        shutil.rmtree(run.root)
+
+
 def main() -> None:
     """Run until the mutants or the seconds are used up; print what came of them."""
     reader = argparse.ArgumentParser()
     reader.add_argument("--count", type=int, default=200, help="places to change")
     reader.add_argument("--seed", type=int, default=2017)
     reader.add_argument("--only", default=LIBRARY, help="regular expression of module paths")
-    reader.add_argument("--first", type=int, default=10**9, help="only so many of the sample, in its order")
     reader.add_argument("--seconds", type=float, default=3600.0, help="no mutant begins after these")
     reader.add_argument("--budget", type=float, default=15.0, help="CPU seconds of the tests of a mutant")
     reader.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants at a time")
@@ -446,53 +527,26 @@ def main() -> None:
     times, log = given.out.with_suffix(".times"), given.out.with_suffix(".log")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
-    done = {tuple(row["mutant"]): row for row in rows}
-    end = time.monotonic() + given.seconds
-    drawn = sample(given.count, given.seed, given.only, given.out.with_suffix(".sample"))[: given.first]
-    again = ("survived",) if given.again else ()
-    to_do = [m for m in drawn if (m[0], *m[2:]) not in done or done[m[0], *m[2:]]["outcome"] in again]
+    done = {tuple(row["name"]): row for row in rows}
+    drawn = sample(given.count, given.seed, given.only)
+    again = {name for name, row in done.items() if given.again and row["outcome"] == "survived"}
+    to_do = [mutant for mutant in drawn if mutant.name not in done or mutant.name in again]
     os.environ.update(CI="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MPLBACKEND="Agg")
     for name in PRELOADED.split():
         with suppress(ImportError):
             importlib.import_module(name)
     with tempfile.TemporaryDirectory() as made:
         pristine = prepare(Path(made), times, log)
-        queue, running = iter(to_do), {}
-        while True:
-            room = islice(queue, given.workers - len(running) if time.monotonic() < end else 0)
-            for path, line, operator, occurrence in room:
-                root = Path(made) / f"{path.replace('/', '-')}-{operator.split('/')[-1]}-{occurrence}"
-                change = mutated(pristine, root, (path, operator, occurrence))
-                kernel = path.startswith("_kernels/")
-                # Compiling takes about as long as the tests.
-                cheap = Cheap(
-                    times, given.budget * (1 + kernel), *(() if kernel else (MAX_EXTRA_CPU_SECONDS,))
-                )
-                run = Run(root, root / "log").start(["-x", *tests_of(path)], cheap)
-                running[run.pid] = (
-                    run,
-                    {"mutant": (path, operator, occurrence), "line": line, "change": change},
-                )
-            if not running:
-                break
-            pid, status, used = os.wait4(-1, 0)
-            run, row = running.pop(pid)
-            row["outcome"], row["by"] = run.outcome(status)
-            row["seconds"] = round(used.ru_utime + used.ru_stime, 1)
-            done[row["mutant"]] = row
+        for row in tried(to_do, given, pristine):
+            done[row["name"]] = row
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            path = row["mutant"][0]
             print(
-                f"{row['outcome']:9}{row['seconds']:6} {path}:{row['line']} {' -> '.join(row['change'])}",
+                f"{row['outcome']:9}{row['seconds']:6} {row['name'][0]} {' -> '.join(row['change'])}",
                 flush=True,
             )
-            if not path.startswith("_kernels/"):
-                keep_compiled(run.root, pristine)
-            shutil.rmtree(run.root)
-        for test in sorted(failures(pristine, list(done.values()), times, log)):
-            print(f"fails without a mutant, so that its kills do not count: {test}", flush=True)
-    print(json.dumps(collections.Counter(row["outcome"] for row in done.values())))
+        last = [done[mutant.name] for mutant in drawn if mutant.name in done]
+        print(summary(last, failures(pristine, last, times, log)))
 
 
 if __name__ == "__main__":
