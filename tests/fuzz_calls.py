@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from tests import fuzz_core, fuzz_envs, fuzz_features, fuzz_games, fuzz_plots
+from tests import fuzz_core, fuzz_envs, fuzz_faces, fuzz_features, fuzz_games, fuzz_plots
 
 import eigenoptions as eo
 
 ROOT = Path(__file__).parent.parent
-CALLS = {**fuzz_core.CALLS, **fuzz_envs.CALLS, **fuzz_features.CALLS, **fuzz_plots.CALLS}
+CALLS = {**fuzz_core.CALLS, **fuzz_envs.CALLS, **fuzz_faces.CALLS, **fuzz_features.CALLS, **fuzz_plots.CALLS}
 # Calls that take a tenth of a second and more: made in one of `RARELY` examples.
 RARELY = 25
-SLOW = {**fuzz_envs.SLOW, **fuzz_games.SLOW, **fuzz_plots.SLOW}
+SLOW = {**fuzz_envs.SLOW, **fuzz_faces.SLOW, **fuzz_games.SLOW, **fuzz_plots.SLOW}
 
 # Public names that hold no code of their own.
 PLAIN = {"TERMINATE", "spectra.MAX_DENSE_STATES", "spectra.OPERATORS", "spectra.Operator"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
-from tests.fuzz_given import Calls, Given, entered, looked_up, spectrum_of, transitions_of
+from tests.fuzz_given import Calls, Given, looked_up, spectrum_of, transitions_of
 
 import eigenoptions as eo
 from eigenoptions.discovery.frontier import Cells, Explorer
@@ -124,11 +124,6 @@ CALLS: Calls = {
         )
     ],
     "LearningRecord": [lambda x: eo.q_learning(x.mdp, runs=2, episodes=2, max_steps=5).settings],
-    "parallel.using": [lambda x: entered(eo.parallel.using(x.a, x.b))],
-    "parallel.pmap": [
-        lambda x: eo.parallel.pmap(abs, [x.seed, -1], workers=x.a),
-        lambda x: eo.parallel.pmap(x.a, [x.b]),
-    ],
     "experiments.store.Store": [lambda x: stored(x)],
 }
 

@@ -248,7 +248,7 @@ def unread(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change: its place and its operator, which name it in all versions of the code, and the operator's occurrence."""
+    """A change: place and operator, which name it in all versions of the code, and the occurrence of the operator."""
 
     name: tuple[str, str, int, int, str]
     occurrence: int

@@ -256,8 +256,11 @@ def test_influence_tells_the_joystick_from_the_cars() -> None:
 def test_too_few_starts_are_counted() -> None:
     with pytest.raises(ValueError, match=r"\d+ of 20 start states were found in Freeway .* raise bursts"):
         find_starts("Freeway", n=20, bursts=2)
-    with pytest.raises(ValueError, match="bursts must be a whole number from 1"):
-        find_starts("Freeway", bursts=0)
+    for bursts in (0, 2**70):
+        with pytest.raises(ValueError, match=r"bursts must be a whole number in 1\.\.1000000, got"):
+            find_starts("Freeway", bursts=bursts)
+    with pytest.raises(ValueError, match=r"n must be a whole number in 1\.\.512, got 513"):
+        find_starts("Freeway", n=513)
 
 
 def test_starts_are_kept_as_plain_data(tmp_path: Path, starts: list[Start]) -> None:

@@ -51,6 +51,8 @@ MAX_VIEW_BYTES = 12
 # Places kept in the archive, of 8 kB each, and places tried as start states.
 MAX_PLACES = 4_096
 MAX_TRIES = 512
+# Bursts of one exploration: a million take hours.
+MAX_BURSTS = 1_000_000
 
 Progress = Callable[[int, int], object] | None
 
@@ -131,9 +133,9 @@ def find_starts(
     rng
         Random generator or seed of the exploration.
     bursts
-        Bursts of exploration, 120 frames each. In games whose position bytes are not known, if too few places are
-        found, as many follow with places distinguished by single values of the player's bytes, and then by all bytes
-        that depend on the action.
+        Bursts of exploration, 120 frames each, at most a million. In games whose position bytes are not known, if too
+        few places are found, as many follow with places distinguished by single values of the player's bytes, and then
+        by all bytes that depend on the action.
     progress
         Called with bursts done and bursts in all.
 
@@ -142,7 +144,7 @@ def find_starts(
     >>> [start.position for start in find_starts("Freeway", n=2, bursts=10)]
     [(6,), (39,)]
     """
-    n, bursts = whole("n", n), whole("bursts", bursts)
+    n, bursts = whole("n", n, most=MAX_TRIES), whole("bursts", bursts, most=MAX_BURSTS)
     emulator = Emulator(game)
     rng = random_generator(rng)
     emulator.begin()
