@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests.fuzz_calls import CALLS, RARELY, SLOW
+from tests.fuzz_faces import REQUESTS
 from tests.fuzz_given import Given
 from tests.fuzz_right import RIGHT
 
@@ -73,6 +74,8 @@ def calls(x, rarely):
     for name, each in [*CALLS.items(), *(SLOW.items() if x.seed % rarely == 0 else ())]:
         for call in each:
             yield name, partial(call, x)
+    for request in REQUESTS:
+        yield "studio", partial(request, x)
     yield "reachable", lambda: reachable(x.bad, [x.a])
     yield "lengths", lambda: lengths(x.line, x.bad.indices)
     yield "of a table", lambda: _use(eo.MDP(x.bad))

@@ -130,12 +130,13 @@ def mapped(x: Given, engine: str) -> object:
     return found
 
 
+# Requests, which are no calls of a public name.
+REQUESTS = [
+    requests,
+    lambda x: answered("maze", b"{}", host=str(x.a).strip() or "x"),
+    lambda x: answered("picture", str(x.a).encode(), origin=f"http://{x.b}"),
+]
 CALLS: Calls = {
-    "studio": [
-        requests,
-        lambda x: answered("maze", b"{}", host=str(x.a).strip() or "x"),
-        lambda x: answered("picture", str(x.a).encode(), origin=f"http://{x.b}"),
-    ],
     "parallel.pmap": [
         lambda x: mapped(x, "serial"),
         lambda x: eo.parallel.pmap(x.a, [x.b]),
@@ -148,4 +149,4 @@ CALLS: Calls = {
         lambda x: entered(eo.parallel.using("processes", x.a)),
     ],
 }
-SLOW: Calls = {"parallel.pmap in processes": [lambda x: mapped(x, "processes")]}
+SLOW: Calls = {"parallel.pmap": [lambda x: mapped(x, "processes")]}
