@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import scipy.linalg
 
 import eigenoptions as eo
 from eigenoptions.discovery.online import cycle
@@ -62,6 +63,21 @@ def test_regression_with_few_and_many_features(shape: tuple[int, int]) -> None:
     penalty = (1e-3 + 1e-12) * (psi**2).sum() / shape[1]
     exact = np.linalg.solve(psi.T @ psi + penalty * np.eye(shape[1]), psi.T @ target)
     np.testing.assert_allclose(_regression(psi, 1e-3)(target), exact, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(5, 30), (30, 5)])
+def test_regression_factors_the_smaller_system(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = []
+
+    def cho_factor(A: np.ndarray, **how: bool) -> tuple[np.ndarray, bool]:
+        orders.append(len(A))
+        return scipy.linalg.cho_factor(A, **how)
+
+    monkeypatch.setattr("eigenoptions.options.fitted.cho_factor", cho_factor)
+    _regression(np.random.default_rng(0).normal(size=shape), 1e-3)
+    assert orders == [5]
 
 
 def test_a_large_fit_is_announced(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,19 @@ def test_places_of_one_game_do_not_overlap() -> None:
     assert sum("junction" in name for name in maze.regions) == 36
 
 
+def test_places_have_the_shape_of_their_screens() -> None:
+    """Ms. Pac-Man's first maze is its own mirror image at x = 88, on a grid of 8 x 12; what is climbed has an axis."""
+    places = {name: np.array(box) for name, box in known("MsPacman").regions.items()}
+    middles = {tuple(box.mean(axis=1).tolist()) for box in places.values()}
+    assert middles == {(176 - x, y) for x, y in middles}
+    assert {(x if x < 88 else 176 - x) % 8 for x, _ in middles} == {2}
+    assert {y % 12 for _, y in middles} == {2}
+    room = {name: np.array(box) for name, box in known("MontezumaRevenge").regions.items()}
+    climbed = {name: tuple(box[0]) for name, box in room.items() if "ladder" in name or name == "rope"}
+    axes = {"left ladder": (21, 4), "central ladder": (77, 4), "rope": (109, 2), "right ladder": (133, 4)}
+    assert climbed == {name: (x - reach, x + reach) for name, (x, reach) in axes.items()}
+
+
 def test_what_is_not_known_of_a_game_is_told() -> None:
     with pytest.raises(ValueError, match="memory of Pong is not known: use whereabouts"):
         known("Pong").to_screen((1,))
@@ -208,6 +221,13 @@ def test_starts_are_far_apart_and_reached_again(starts: list[Start]) -> None:
     heights = [start.position[0] for start in starts]
     assert heights[0] == 6
     assert min(abs(a - b) for a in heights for b in heights if a is not b) >= 8
+
+
+def test_exploration_holds_its_actions(starts: list[Start]) -> None:
+    """Nine of ten frames repeat an action; of those that draw one, some draw the same."""
+    ways = [np.array(start.actions[:-60]) for start in starts if start.frames > 60]
+    changes = sum(int((np.diff(way) != 0).sum()) for way in ways)
+    assert 0 < changes < 0.15 * sum(len(way) for way in ways)
 
 
 def test_the_same_seed_finds_the_same_starts(starts: list[Start]) -> None:

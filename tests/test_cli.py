@@ -680,3 +680,25 @@ def test_learning_counts_its_steps_over_all_numbers_of_options(capsys, monkeypat
     monkeypatch.setattr("eigenoptions.cli.measure.RUNS_PER_STEP", 2)
     assert run(capsys, "learn", "i-maze", "-n", "0,2", "--runs", "5", "--episodes", "2")[0] == 0
     assert steps == [(i, 6) for i in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("many", "words"),
+    [(0, "no eigen options"), (1, "1 eigen option"), (2, "2 eigen options"), (None, "eigen options")],
+)
+def test_headings_count_the_options(many, words):
+    assert terminal.describe("m", 3, {"method": "eigen", "n_options": many}) == f"m: 3 states; {words}"
+
+
+@pytest.mark.parametrize("features", ["bits", "fourier"])
+def test_features_that_are_given_make_discover_sample(capsys, monkeypatch, features):
+    asked = []
+
+    def read_source(source, sample, **_):
+        asked.append(sample)
+        raise ValueError("as far as that")
+
+    monkeypatch.setattr("eigenoptions.discovery.read_source", read_source)
+    assert "as far as that" in refused(capsys, "discover", "MountainCar-v0", "--features", features)
+    assert "as far as that" in refused(capsys, "discover", "four-rooms")
+    assert asked == [True, False]

@@ -395,3 +395,50 @@ def test_frames_stacked_by_gymnasium_become_channels() -> None:
     found = learn(seen, 3, steps=2)
     assert found.features.recipe["image"]["channels"] == 2
     assert found.features(seen.obs[:3]).shape == (3, 257)
+
+
+def test_weights_of_layers_keep_variances() -> None:
+    from eigenoptions.deep.encoder import _normal
+
+    for inputs in (2, 50):
+        drawn = _normal(np.random.default_rng(0), (200, 100), inputs)
+        assert drawn.std() == pytest.approx(np.sqrt(2 / inputs), rel=0.02)
+
+
+def test_a_table_of_transitions_counts_every_action_once_and_sums_to_one() -> None:
+    """Action 0 of state 0 was taken twice, with two results: each counts a half."""
+    at, then, action = np.array([0, 0, 0, 1]), np.array([1, 2, 1, 0]), np.array([0, 0, 1, 0])
+    eye = np.eye(3)
+    data = Dataset.of(Transitions(eye[at], action, eye[then], np.ones(4, dtype=bool)))
+    numbers, weights = data.all.table
+    order = np.argsort([int(data.observations[i].argmax()) for i in numbers])
+    expected = np.array([[0, 1.5 + 1, 0.5], [1.5 + 1, 0, 0], [0.5, 0, 0]]) / 6
+    np.testing.assert_allclose(weights.toarray()[np.ix_(order, order)], expected)
+
+
+def test_one_long_observation_is_a_batch_too() -> None:
+    image = np.arange(4096.0).reshape(1, 64, 64)
+    data = Dataset.of(Transitions(image, np.zeros(1, dtype=int), image[:, ::-1], np.ones(1, dtype=bool)))
+    assert len(data.observations) == 2
+
+
+def test_objectives_are_the_papers_formulas() -> None:
+    import torch
+
+    from eigenoptions.deep.objectives import ALLO_DUAL_RATE, ALLO_PENALTY, GGDO_PENALTY, allo, ggdo
+
+    rng = np.random.default_rng(0)
+    before, after, first, second = rng.normal(size=(4, 50, 3))
+    tensors = [torch.from_numpy(x) for x in (before, after, first, second)]
+    errors = [x.T @ x / 50 - np.eye(3) for x in (first, second)]
+    weight = np.array([3.0, 2.0, 1.0])
+    smooth = ((before - after) ** 2).mean(axis=0)
+    shared = np.minimum.outer(weight, weight)
+    expected = (smooth * weight).sum() + GGDO_PENALTY * (shared * errors[0] * errors[1]).sum()
+    assert float(ggdo(*tensors)) == pytest.approx(expected)
+    lower, dual = [np.tril(error) for error in errors], np.tril(rng.normal(size=(3, 3)))
+    state = {"dual": torch.from_numpy(dual), "penalty": ALLO_PENALTY}
+    mean = (lower[0] + lower[1]) / 2
+    expected = smooth.sum() + (dual * mean).sum() + ALLO_PENALTY * (lower[0] * lower[1]).sum()
+    assert float(allo(*tensors, state=state)) == pytest.approx(expected)
+    np.testing.assert_allclose(state["dual"].numpy(), dual + ALLO_DUAL_RATE * mean)

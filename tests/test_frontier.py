@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions._kernels.frontier import update
+from eigenoptions._kernels.frontier import around, update
 from eigenoptions.discovery.frontier import Cells, Explorer
 from eigenoptions.discovery.online import cycle
 from eigenoptions.mdp.maps import rooms_map
@@ -158,3 +158,19 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
     ):
         with pytest.raises(ValueError, match=complaint):
             call()
+
+
+def test_updates_reach_twice_as_far_as_the_nearest_untried_action() -> None:
+    """On a line, from its end: the first untried action is two steps away, so states within six steps count."""
+    n = 12
+    explorer = Explorer(n, 2, rng=0)
+    explorer._reserve(2 * n)
+    known = explorer._known
+    for row in range(2 * n):
+        s, right = divmod(row, 2)
+        known.tries[row], known.head[row], known.link[row] = 1, row, -1
+        known.after[row] = min(s + 1, n - 1) if right else max(s - 1, 0)
+    assert around(known, 0) == n
+    known.tries[2 * 2] = 0
+    assert around(known, 0) == 7
+    assert known.queue[:7].tolist() == list(range(7))

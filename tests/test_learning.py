@@ -322,6 +322,8 @@ def test_generators_and_seed_sequences():
     assert same(by_seed, q_learning(mdp, runs=3, episodes=9, rng=np.random.SeedSequence(4)))
     first = q_learning(mdp, runs=3, episodes=9, rng=np.random.default_rng(4))
     assert same(first, q_learning(mdp, runs=3, episodes=9, rng=np.random.default_rng(4)))
+    entropy = np.random.default_rng(4).integers(2**32, size=4).tolist()
+    assert same(first, q_learning(mdp, runs=3, episodes=9, rng=np.random.SeedSequence(entropy)))
     rng = np.random.default_rng(4)
     assert same(first, q_learning(mdp, runs=3, episodes=9, rng=rng))
     assert not same(first, q_learning(mdp, runs=3, episodes=9, rng=rng))
@@ -354,6 +356,21 @@ def test_bands_of_unanimous_runs_are_not_empty():
     assert 0.7 < low[0] < 0.73 < high[0] == 1.0  # Wilson, 10 of 10: 0.722
     low, high = record.band("learning_returns")
     assert low[0] == 0.0 < 0.27 < high[0] < 0.3
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_bands_of_returns_are_the_intervals_of_wilson(level):
+    from scipy.stats import binomtest
+
+    returns = np.tril(np.ones((7, 7)))[:, ::-1][:, :6]
+    steps = np.ones((7, 6), dtype=np.int32)
+    record = LearningRecord(returns, returns, steps, steps, np.zeros((7, 2, 1)), np.arange(7))
+    expected = [
+        binomtest(int(k), 7).proportion_ci(level, method="wilson") for k in returns.sum(axis=0).tolist()
+    ]
+    np.testing.assert_allclose(
+        np.array(record.band(level=level)).T, [(x.low, x.high) for x in expected], rtol=1e-9
+    )
 
 
 # Bad input --------------------------------------------------------------------------------------------------

@@ -442,3 +442,17 @@ def test_rewards_are_finite_numbers_of_states_or_of_states_and_actions(reward):
         eo.MDP(table, reward=reward)
     for right in ([1.0] * 4, [[1.0] * 4] * 4):
         assert eo.MDP(table, reward=right).reward.shape == (np.size(right),)
+
+
+def test_weights_of_the_random_walk_are_its_mean_probabilities_both_ways():
+    """Two actions: one stays with 1/4 and goes on with 3/4, the other goes to state 0."""
+    P = np.zeros((6, 3))
+    for s in range(3):
+        P[2 * s, s], P[2 * s, (s + 1) % 3] = 0.25, 0.75
+        P[2 * s + 1, 0] = 1.0
+    mdp = eo.MDP(csr_array(P))
+    walk = P.reshape(3, 2, 3).mean(axis=1)
+    expected = (walk + walk.T) / 2
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(eo.graph(mdp, "random-walk").toarray(), expected)
+    np.testing.assert_array_equal(eo.graph(mdp).toarray(), expected > 0)

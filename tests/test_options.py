@@ -291,3 +291,8 @@ def test_options_are_counted_from_either_end():
     for outside in (-n - 1, n):
         with pytest.raises(IndexError):
             options[outside]
+
+
+def test_settings_of_eigenpurposes_are_named():
+    with pytest.raises(TypeError, match="positional"):
+        eo.eigenpurposes(eo.spectrum(eo.graph(eo.maze("S..G"))), True)

@@ -82,6 +82,9 @@ def test_the_grid_is_finer_than_the_noise_and_sums_are_exact(rng: np.random.Gene
     assert (on_a_grid(rounded, Ram()) == rounded).all()
     assert (on_a_grid(-e, Ram()) == -rounded).all()
     assert (on_a_grid(0 * e, Ram()) == 0).all()
+    # The step is the 2^52nd part of the power of two above the sum.
+    step = np.exp2(np.floor(np.log2(np.abs(e).sum(axis=1))) + 1 - 52)
+    assert (rounded % step[:, None] == 0).all()
     phi = rng.random((50, 1024)) < 0.5
     order = rng.permutation(1024)
     sums = phi @ rounded.T

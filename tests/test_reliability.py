@@ -114,6 +114,14 @@ def test_numbers_that_are_no_weights_are_refused(number, sparse):
             entry(given)
 
 
+def test_sparse_arrays_without_a_part_are_refused():
+    for part in ("indices", "indptr"):
+        broken = csr_array(np.eye(3))
+        delattr(broken, part)
+        with pytest.raises(ValueError, match="is not a valid sparse array"):
+            eo.spectrum(broken)
+
+
 def _records():
     mdp = eo.maze("i-maze")
     options = eo.discover(mdp, 4)

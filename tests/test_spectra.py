@@ -667,3 +667,12 @@ def test_arrays_are_read_only_and_broken_sparse_arrays_are_refused(four_rooms):
     broken.indices[3] = 10**8
     refused(ValueError, lambda: eo.spectrum(broken), "not a valid sparse array")
     refused(ValueError, lambda: eo.spectrum(np.array([[0, 1j], [1j, 0]])), "weights must be real numbers")
+
+
+@pytest.mark.parametrize(
+    ("values", "vectors"),
+    [(np.zeros((2, 1)), np.eye(2)), (np.zeros(2), np.zeros(2)), (np.zeros(3), np.eye(2))],
+)
+def test_values_and_vectors_of_a_spectrum_fit(values, vectors):
+    with pytest.raises(ValueError, match=r"values \(K,\) and vectors \(d, K\) must fit"):
+        eo.Spectrum(values, vectors)

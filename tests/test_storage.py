@@ -103,6 +103,13 @@ def test_only_reads_what_the_same_index_gives(options, file, only):
     assert fields(eo.load_options(file, only=only)) == fields(options[index])
 
 
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("only", [[], slice(0), slice(None)])
+def test_parts_of_files_with_one_option_or_none(options, tmp_path, n, only):
+    options[:n].save(tmp_path / "few.safetensors")
+    assert fields(eo.load_options(tmp_path / "few.safetensors", only=only)) == fields(options[:n][only])
+
+
 def test_a_mask_works_too(options, file):
     mask = np.array([True, False, False, True])
     assert fields(eo.load_options(file, only=mask)) == fields(options[mask])

@@ -219,6 +219,19 @@ def test_random_rooms_are_two_to_six_along_the_shorter_side(short: int, longer: 
     assert 3 <= walls[1] - walls[0] - 1 <= 9
 
 
+def test_a_room_more_than_six_along_the_shorter_side_does_not_fit() -> None:
+    """Seven rooms of three cells and their walls would be 29 cells."""
+    for seed in range(8):
+        found = endpoints.random_map(Request(kind="rooms", rows=29, cols=29, seed=seed), lambda: None)["map"]
+        walls = [i for i, row in enumerate(found) if row.count("#") > len(row) / 2]
+        assert walls[1] - walls[0] > 4
+
+
+def test_episodes_of_a_long_way_may_take_five_times_its_steps() -> None:
+    begun = next(endpoints.learn(Request(map="S" + 30 * "." + "G", n_options=2), lambda: None))
+    assert (begun["shortest"], begun["max_steps"]) == (31, 155)
+
+
 def test_both_agents_of_a_race_walk_by_the_rules(client: httpx.Client) -> None:
     found = post(client, "race", map=ROOMS, n_options=8, seed=3)
     mdp = eo.maze("four-rooms")
