@@ -25,7 +25,8 @@ def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int
     Traceback (most recent call last):
     ValueError: k must be a whole number in 1..103, got 200
     """
-    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    known = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    number = int(value) if known else None
     if number is not None and least <= number and (most is None or number <= most):
         return number
     limit = f"from {least}" if most is None else f"in {least}..{most}"

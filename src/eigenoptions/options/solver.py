@@ -20,7 +20,7 @@ whatever the tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,13 +97,13 @@ def solve(
     """
     from eigenoptions._kernels.planning import moves
 
-    wanted, scales = _checked(mdp, purposes, gamma, tol)
+    wanted, potentials, scales = _checked(mdp, purposes, gamma, tol)
     n, size, known = len(wanted), mdp.n_states, mdp.successors
     policy = np.empty((n, size), dtype=np.min_scalar_type(-mdp.n_actions - 1))
     value, mean_length = np.empty((n, size)), np.empty(n)
     shared: dict[str, Any] = {
         "mdp": mdp,
-        "potentials": [p.direction for p in wanted],
+        "potentials": potentials,
         "masks": [p.initiation for p in wanted],
         "gamma": float(gamma),
         "tolerances": tolerance(scales, [p.accuracy for p in wanted], tol),
@@ -127,7 +127,7 @@ def solve(
             progress(done, n)
 
     if on_workers:
-        pmap(_solved, jobs, shared={**shared, "potentials": np.stack(shared["potentials"])}, arrived=keep)
+        pmap(_solved, jobs, shared={**shared, "potentials": np.asarray(potentials)}, arrived=keep)
     else:
         for i, job in enumerate(jobs):
             keep(i, _solved(job, **shared))
@@ -193,8 +193,10 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
     return order, place[successors[order]]
 
 
-def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> tuple[list[Purpose], Array]:
-    """The purposes as a list, and max|f| of each, after all arguments have been found valid."""
+def _checked(
+    mdp: MDP, purposes: Any, gamma: float, tol: float | None
+) -> tuple[list[Purpose], Array | list[Array], Array]:
+    """The purposes, their potentials and max|f| of each, after all arguments have been found valid."""
     number("gamma", gamma)
     if tol is not None:
         number("tol", tol)
@@ -206,29 +208,27 @@ def _checked(mdp: MDP, purposes: Any, gamma: float, tol: float | None) -> tuple[
         if not isinstance(p, Purpose):
             kind = type(p).__name__
             raise TypeError(f"purposes must be Purpose objects, got {kind}: make them with eigenpurposes")
-        if np.shape(p.direction) != (mdp.n_states,):
-            both = f"its direction has shape {np.shape(p.direction)}, the MDP has {mdp.n_states} states"
+        if p.direction.shape != (mdp.n_states,):
+            both = f"its direction has shape {p.direction.shape}, the MDP has {mdp.n_states} states"
             raise ValueError(f"purpose {p.label!r} is for another state space: {both}")
         if not 0 <= p.accuracy < np.inf:
             raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
-        if p.initiation is not None and np.shape(p.initiation) != (mdp.n_states,):
+        if p.initiation is not None and p.initiation.shape != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
-    # In parts, so that the potentials are not held twice.
-    part = max(1, STATES_PER_REPORT // mdp.n_states)
-    scales = [
-        np.abs(np.stack([p.direction for p in wanted[i : i + part]])).max(axis=1)
-        for i in range(0, len(wanted), part)
-    ]
-    largest = np.concatenate([*scales, np.empty(0)])
+    rows = [p.direction for p in wanted]
+    # Many large potentials are not held twice.
+    small = 0 < len(rows) * mdp.n_states <= STATES_PER_REPORT
+    potentials = np.array(rows) if small else rows
+    largest = np.abs(potentials).max(axis=1) if small else np.array([np.abs(f).max() for f in rows])
     if not np.isfinite(largest).all():
         label = wanted[int(np.argmin(np.isfinite(largest)))].label
         raise ValueError(f"purpose {label!r} has entries that are not finite numbers")
-    return wanted, largest
+    return wanted, potentials, largest
 
 
 def _solved(
     job: tuple[int, int],
-    potentials: Sequence[Array],
+    potentials: Array | list[Array],
     mdp: MDP,
     masks: list[NDArray[np.bool_] | None],
     gamma: float,
@@ -239,16 +239,16 @@ def _solved(
     from eigenoptions._kernels.planning import mean_lengths, plan
 
     chosen = slice(*job)
-    F = np.stack(potentials[chosen]).astype(np.float64, copy=False)
+    F = np.asarray(potentials[chosen])
     policy = np.empty(F.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
     value, mean_length = np.empty(F.shape), np.empty(len(F))
     if moves is not None:
         plan(moves, F, tolerances[chosen], gamma, policy, value)
     else:
         _solve_stochastic(mdp, F, gamma, tolerances[chosen], policy, value)
-    for row, v, mask in zip(policy, value, masks[chosen], strict=True):
+    for i, mask in enumerate(masks[chosen]):
         if mask is not None:
-            row[~mask], v[~mask] = TERMINATE, 0.0
+            policy[i, ~mask], value[i, ~mask] = TERMINATE, 0.0
     if moves is not None:
         mean_lengths(mdp.successors, policy, mean_length)
     else:
