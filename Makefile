@@ -21,7 +21,7 @@ reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, in
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
 test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows, in .venv-oldest
 	EIGENOPTIONS_OLDEST=1 .venv-oldest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q $(ARGS) tests/smoke.py

@@ -36,6 +36,18 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+# Files that take longest, most first, so that no worker begins one of them when the others have nothing left to do.
+LONGEST = (
+    "paper docs cli examples studio_page deep evaluation spectra learning ray faults atari_command arena_agents "
+    "arena reliability studio fuzz machines methods notebooks parallel store sb3"
+).split()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(2017)
