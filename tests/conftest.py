@@ -37,15 +37,36 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Files that take longest, most first, so that no worker begins one of them when the others have nothing left to do.
-LONGEST = (
-    "paper docs cli examples studio_page deep evaluation spectra learning ray faults atari_command arena_agents "
-    "arena reliability studio fuzz machines methods notebooks parallel store sb3"
-).split()
+LONGEST = [
+    "test_paper.py",
+    "test_docs.py",
+    "test_cli.py",
+    "test_examples.py",
+    "test_studio_page.py",
+    "test_deep.py",
+    "test_evaluation.py",
+    "test_spectra.py",
+    "test_learning.py",
+    "test_ray.py",
+    "test_faults.py",
+    "test_atari_command.py",
+    "test_arena_agents.py",
+    "test_arena.py",
+    "test_reliability.py",
+    "test_studio.py",
+    "test_fuzz.py",
+    "test_machines.py",
+    "test_methods.py",
+    "test_notebooks.py",
+    "test_parallel.py",
+    "test_store.py",
+    "test_sb3.py",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    rank = {f"test_{name}": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 @pytest.fixture

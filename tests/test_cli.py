@@ -601,7 +601,8 @@ def test_an_interrupted_reproduction_goes_on(sign, tmp_path):
         args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         log = folder / "jobs" / "jobs.sqlite-wal"
-        while not (log.exists() and b"first_options.run" in log.read_bytes()) and process.poll() is None:
+        # A job of figure 6 is being stored, so those of the experiments before it are.
+        while not (log.exists() and b".diffuse" in log.read_bytes()) and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(sign)
         out, err = process.communicate(timeout=60)
