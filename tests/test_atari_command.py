@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eigenoptions import load_linear_options
-from eigenoptions.atari import Game, chart, find_starts, games, load_starts, register
+from eigenoptions.atari import Emulator, Game, chart, find_starts, games, load_starts, register
 from eigenoptions.cli import main
 from eigenoptions.experiments.atari import experiment, run, settings
 from eigenoptions.experiments.atari.run import run_game
@@ -120,6 +120,30 @@ def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "score" in (rows.dtype.names or ())
 
 
+def _make_the_default_tiny(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default, the way that works, in a size for tests."""
+    usual = experiment(game)
+    few = {"singular": {"many": 1, "end": "small"}, "random": {"bases": 2, "many": 1}, "walk": {"many": 1}}
+    way = {**usual.settings["default"]["way"], "plan": 8}
+    tiny = {**usual.settings["quick"], "bursts": 10, "frames": 16, "way": way, "kinds": few, "variants": []}
+    small = replace(usual, settings={**usual.settings, "default": tiny})
+    monkeypatch.setattr(run, "experiment", lambda game: small)
+
+
+@pytest.mark.parametrize("game", ["Backgammon", "Pacman"])
+def test_games_without_a_noop_and_with_another_screen(
+    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Backgammon's minimal action set has no NOOP; Pacman has no fire button and 250 lines."""
+    _make_the_default_tiny(game, monkeypatch)
+    assert Emulator(game).noop == 0
+    assert run_game(game, tmp_path, engine="serial").highlights
+    here = tmp_path / game.lower()
+    assert (here / "index.html").exists()
+    options = load_linear_options(here / "options.safetensors")
+    assert options.n_actions == len(Emulator(game).actions) - (game == "Backgammon")
+
+
 def test_a_planted_game_is_used_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,12 +152,7 @@ def test_a_planted_game_is_used_everywhere(
     register(Game("Pong", (51,), {"top": ((0, 99),)}, ((None, 0.0, 140.0), (0, 1.0, -7.0))))
     assert {start.watch for start in find_starts("pong", n=2, bursts=10)} == {(51,)}
     assert chart("Pong", find_starts("Pong", n=1, bursts=5), limit=4).watch == (51,)
-    # The default, the way that works, in a size for tests.
-    usual = experiment("Pong")
-    few = {"singular": {"many": 2, "end": "small"}, "random": {"bases": 2, "many": 1}, "walk": {"many": 1}}
-    tiny = {**usual.settings["quick"], "way": {**usual.settings["default"]["way"], "plan": 8}, "kinds": few}
-    small = replace(usual, settings={**usual.settings, "default": {**tiny, "variants": []}})
-    monkeypatch.setattr(run, "experiment", lambda game: small)
+    _make_the_default_tiny("Pong", monkeypatch)
     assert main(["atari", "Pong", "--out", str(tmp_path), "--json", "--engine", "serial"]) == 0
     (claim,) = json.loads(capsys.readouterr().out)["claims"]
     assert claim["id"] == "pong-ours-way"

@@ -46,7 +46,10 @@ class Emulator:
     game
         Name of the game as in `games`; ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
     actions
-        Names of the minimal action set, in order; an action is its index here.
+        Names of the minimal action set, in order; an action is its index here. NOOP is always the first: Backgammon
+        and VideoCheckers have none in their minimal set, and it is put before it.
+    noop_added
+        Whether that was done.
     acts
         Frames emulated since loading, including looking ahead and replays.
 
@@ -72,7 +75,9 @@ class Emulator:
         ale.setInt("random_seed", EMULATOR_SEED)
         ale.loadROM(ale_py.roms.get_rom_path(_rom_ids()[self.game]))
         self._ale = ale
-        self._codes = tuple(ale.getMinimalActionSet())
+        minimal, noop = tuple(ale.getMinimalActionSet()), ale_py.Action.NOOP
+        self.noop_added = noop not in minimal
+        self._codes = (noop, *minimal) if self.noop_added else minimal
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
         self.acts = 0
         # Whether the picture that ALE holds belongs to the present state.
@@ -90,9 +95,7 @@ class Emulator:
 
     @property
     def noop(self) -> int:
-        """The action that presses no button; ValueError in games that have none."""
-        if "NOOP" not in self.actions:
-            raise ValueError(f"{self.game} has no action NOOP, so the player cannot do nothing")
+        """The action that presses no button."""
         return self.actions.index("NOOP")
 
     @property

@@ -124,7 +124,9 @@ def atari_options(
     labels = tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in signs)
     kind = "singular" if isinstance(spectrum, Spectrum) else "given"
     about = {"method": "atari", "game": name, "directions": kind, "gamma": 0.0, **(provenance or {})}
-    n_actions, eigenvalues = Emulator(name).n_actions, np.repeat(values, len(signs))
+    emulator, eigenvalues = Emulator(name), np.repeat(values, len(signs))
+    # Those of an environment: it has no action that the emulator added.
+    n_actions = emulator.n_actions - emulator.noop_added
     return LinearOptionSet(
         direction, phi, n_actions, labels=labels, eigenvalues=eigenvalues, provenance=about
     )

@@ -129,12 +129,13 @@ def _variants(game: str) -> list[Settings]:
         return [way(game)]
     # Five bases of four options: with two options each, as before, bases differ so much that little is decided.
     some = {"singular": {"many": 12}, "random": {"bases": 5, "many": 2}}
+    fewer = {"singular": {"many": 8}, "random": {"bases": 4, "many": 2}}
     # All directions where roll-outs share much.
     every = {"singular": {"many": None}, "random": {"bases": 10, "many": 4}}
     frames, kinds = (300, every) if game == "Freeway" else (160, some)
     found: list[Settings] = [
         {**BYTES, "from": 3, "kinds": kinds, "frames": frames},
-        {"name": AUTHORS, "starts": "authors", "kinds": some, "frames": frames},
+        {"name": AUTHORS, "starts": "authors", "kinds": fewer, "frames": frames},
     ]
     if game == "Freeway":
         found.append(_variant("hold 8", 512, hold=8, seeds=[1]))
