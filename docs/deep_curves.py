@@ -44,7 +44,7 @@ def curve(data, clean, encoder, rng, **settings):
             return
         with torch.no_grad():
             noise, run.noise = run.noise, 0.0
-            h, run.noise = run._encode(np.concatenate([before, after])) @ run.head, noise
+            h, run.noise = run._outputs(np.concatenate([before, after])), noise
             there = (run.encoder.hidden(run.encoder.inputs(clean), run.weights) @ run.head).double().numpy()
         f, g = np.split(h.double().numpy() - h.double().numpy().mean(axis=0), 2)
         S = np.linalg.inv(np.linalg.cholesky(f.T @ f + g.T @ g)).T

@@ -14,7 +14,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.deep import Certificate, Dataset, Encoder, heads, learn, ritz
-from eigenoptions.deep.encoder import _above_noise
+from eigenoptions.deep.encoder import _above_noise, untrained
 from eigenoptions.features import recalled, record
 from eigenoptions.mdp import Transitions, maze
 from eigenoptions.options.walks import walk
@@ -175,6 +175,34 @@ def test_components_above_white_noise_are_counted(rank: int) -> None:
         assert _above_noise(size, *y.shape) == min(rank, len(y))
 
 
+def test_components_are_counted_where_pixels_have_unequal_noise() -> None:
+    rng = np.random.default_rng(0)
+    n, d = 2000, 200
+    # Each of five signals is rare, as an agent in a pixel; half of the pixels are noisier than the others.
+    signal = (rng.integers(60, size=n)[:, None] == np.arange(5)) @ rng.standard_normal((5, d)) * 8
+    x = signal + rng.standard_normal((n, d)) * np.where(np.arange(d) < d // 2, 1.0, 0.2)
+    encoder, _ = untrained("random", x, np.ones(1), True, rng)
+    assert encoder.arrays["components"].shape == (d, 5)
+
+
+def test_slow_values_are_taken_at_long_lags() -> None:
+    rng = np.random.default_rng(0)
+    n = 40_000
+    slow, fast = rng.random((2, n + 1)) < [[0.005], [0.1]]
+    x = (np.cumsum(slow) % 2 - 0.5) + 0.3 * (np.cumsum(fast) % 2 - 0.5) + 0.1 * rng.standard_normal(n + 1)
+    zero = np.zeros(n, dtype=int)
+    data = Dataset.of(Transitions(x[:-1, None], zero, x[1:, None], zero > 0))
+
+    def functions(numbers: Any) -> Any:
+        return np.column_stack([np.ones(len(numbers)), data.observations[numbers]])
+
+    want = 2 * slow.mean()
+    implied = ritz.implied(data.all, functions, np.array([0.0, 0.5]), 2)
+    settled = ritz.settled(data.all, functions, implied, 2)
+    assert implied[1] > 1.5 * want
+    np.testing.assert_allclose(settled, [0, want], rtol=0.1)
+
+
 def test_values_without_noise_are_those_of_the_chain() -> None:
     rng = np.random.default_rng(0)
     # Two states, exchanged with probability 0.1: the eigenvalue is 0.2. Half of the variance of x is new noise.
@@ -182,7 +210,7 @@ def test_values_without_noise_are_those_of_the_chain() -> None:
     n = np.zeros(40_000, dtype=int)
     data = Dataset.of(Transitions(x[:-1], n, x[1:], n > 0))
     features = ritz.as_features(
-        lambda obs: np.column_stack([np.ones(len(obs)), obs]), data.observations, True
+        lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), len(data.observations), True
     )
     noisy = ritz.solve(data.all, features, 2, 2)
     np.testing.assert_allclose(noisy.values[1], 1 - np.sqrt(0.64 / 2), rtol=0.05)
@@ -271,8 +299,12 @@ def test_walks_that_stay_and_memory_that_is_missing(monkeypatch: pytest.MonkeyPa
     still = XY[np.arange(600) % 104]
     with pytest.raises(ValueError, match="no transition changes the observation"):
         learn(Transitions(still, np.zeros(600, dtype=int), still, np.zeros(600, dtype=bool)), 3, steps=1)
-    monkeypatch.setattr("eigenoptions.deep.training.available_bytes", lambda: 10)
+    monkeypatch.setattr("eigenoptions.deep.memory.available_bytes", lambda: 10)
     with pytest.raises(MemoryError, match="training needs about"):
+        learn(walked(600, XY), 3, steps=1)
+    # Enough for the sample of 104 observations, not for 257 features of them.
+    monkeypatch.setattr("eigenoptions.deep.memory.available_bytes", lambda: 500_000)
+    with pytest.raises(MemoryError, match="the Ritz step on 257 features needs about"):
         learn(walked(600, XY), 3, steps=1)
 
 

@@ -145,8 +145,10 @@ class Part:
     def table(self) -> tuple[Index, csr_array]:
         """Numbers of the n observations, and weights ``(n, n)`` of sum 1: each action of each counts equally."""
         at, data = self.data._runs[0][self.starts], self.data
-        numbers, places = np.unique(np.concatenate([data.before[at], data.after[at]]), return_inverse=True)
-        i, j = np.split(places, 2)
+        seen = np.zeros(len(data.observations), dtype=np.bool_)
+        seen[data.before[at]] = seen[data.after[at]] = True
+        numbers, place = np.flatnonzero(seen), np.cumsum(seen) - 1
+        i, j = place[data.before[at]], place[data.after[at]]
         kinds, action = np.unique(data.action[at], return_inverse=True)
         # How often the same action was taken in the same observation.
         taken = i * len(kinds) + action

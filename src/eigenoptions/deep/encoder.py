@@ -42,10 +42,14 @@ MAX_FOURIER_DIMENSIONS = 16
 MAX_SIDE = 48
 # Channels of the random convolution, and of the trained ones.
 RANDOM_CHANNELS, CHANNELS = 16, (32, 32, 32)
-# Most principal components, observations from which they are computed, and share of the largest variance that is noise.
-MAX_COMPONENTS, COMPONENT_SAMPLE, FLAT_COMPONENT = 512, 4096, 1e-7
+# Most principal components, and share of the largest variance that is noise.
+MAX_COMPONENTS, FLAT_COMPONENT = 512, 1e-7
+# Observations from which they are computed, and those where each has its own noise.
+COMPONENT_SAMPLE, NOISY_SAMPLE = 4096, 16_384
 # Factor on the upper end of the variances of noise, which those of a sample may exceed a little.
 EDGE_SLACK = 1.05
+# Median absolute deviation of a normal variable of variance 1, and share of the largest noise that counts as none.
+MEDIAN_DEVIATION, LEAST_NOISE = 0.6745, 0.01
 # Observations that are encoded at a time.
 BLOCK = 2048
 
@@ -370,7 +374,9 @@ def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> di
     """Principal components of the inputs, where they are noisy those above the noise; each scaled to variance 1."""
     x = _all_inputs(encoder, observations)
     centre = x.mean(axis=0)
-    x = x - centre
+    # In units of its noise each pixel has the same: only then the rest after the signal looks like white noise.
+    unit = _noise_sizes(x) if noisy else np.ones(x.shape[1], dtype=np.float32)
+    x = (x - centre) / unit
     n, d = x.shape
     # The smaller of the two matrices has the same eigenvalues.
     G = (x @ x.T if n < d else x.T @ x).astype(np.float64) / n
@@ -383,7 +389,18 @@ def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> di
         axes = (x.T @ axes) / np.sqrt(n * size)
     # Equal components on every machine: the largest entry of each is positive.
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_kept)])
-    return {"centre": centre.astype(np.float32), "components": (axes / np.sqrt(size)).astype(np.float32)}
+    components = axes / np.sqrt(size) / unit[:, None]
+    return {"centre": centre.astype(np.float32), "components": components.astype(np.float32)}
+
+
+def _noise_sizes(x: Array) -> Array:
+    """``(D,)`` standard deviation of each column of ``(n, D)`` without its rare values, by the median deviation.
+
+    Where a column hardly varies but for rare values, it is that of a typical column.
+    """
+    size = np.median(np.abs(x - np.median(x, axis=0)), axis=0) / MEDIAN_DEVIATION
+    known = size > LEAST_NOISE * size.max()
+    return np.where(known, size, np.median(size[known]) if known.any() else 1.0).astype(np.float32)
 
 
 def _above_noise(size: NDArray[np.float64], n: int, d: int) -> int:

@@ -20,6 +20,8 @@ MAX_PAIRS = 200_000
 MIN_CORRELATION = 0.3
 # Relative difference between Ritz and implied value from which an eigenfunction counts as not resolved.
 MAX_DIFFERENCE = 0.1
+# Eigenvalue times lag below which a function counts as slow, and least share of transitions that begin a long pair.
+SLOW, LEAST_LONG_PAIRS = 0.5, 0.1
 # Pairs or observations that are processed at a time.
 BLOCK = 4096
 
@@ -186,10 +188,42 @@ def visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     return lag
 
 
-def autocorrelations(part: Part, features: Features, vectors: Array, lag: int) -> Array:
-    """``(K,)`` autocorrelation at a lag of each function ``features @ vectors`` on the pairs of a part."""
-    _, C, R = moments(part, features, lag, vectors)
-    return np.asarray(R.diagonal() / np.maximum(C.diagonal(), 1e-300))
+def autocorrelations(part: Part, functions: Features, lag: int) -> Array:
+    """``(K,)`` autocorrelation at a lag of each function on the pairs of a part; 1 for a constant."""
+    _, C, R = moments(part, functions, lag)
+    variance = C.diagonal()
+    varies = variance > 1e-9 * variance.max()
+    return np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0)
+
+
+def _decay(part: Part, functions: Features, lag: int) -> tuple[Array, Array]:
+    """Autocorrelations at a lag, and the values per transition that follow from their decay from it to twice it."""
+    near, far = (autocorrelations(part, functions, x) for x in (lag, 2 * lag))
+    return near, 1.0 - np.clip(far / np.maximum(near, 1e-12), 0.0, 1.0) ** (1 / lag)
+
+
+def implied(part: Part, functions: Features, values: Array, lag: int) -> Array:
+    """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
+    if not len(part.pairs(2 * lag)[0]):
+        return values
+    near, found = _decay(part, functions, lag)
+    # Without noise the Ritz value of a fast function is right, and nothing is left of it at twice the lag.
+    fast = (near < MIN_CORRELATION) & part.data.repeating
+    return np.where(fast, values, found)
+
+
+def settled(part: Part, functions: Features, values: Array, lag: int) -> Array:
+    """``(K,)`` values of slow functions at the longest lags, where what they contain of faster ones has decayed.
+
+    The lag doubles as long as a function is slow compared with it and enough pairs are so long.
+    """
+    lag = 2 * lag
+    while (slow := values[1:] * lag < SLOW).any():
+        if len(part.pairs(2 * lag)[0]) < LEAST_LONG_PAIRS * len(part.starts):
+            break
+        values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1][1:], values[1:]))
+        lag *= 2
+    return values
 
 
 def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
@@ -204,13 +238,12 @@ def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
     return float((M**2).sum())
 
 
-def as_features(encode: Any, observations: Any, stored: bool) -> Features:
-    """Features by number of an observation; where they are stored, each is encoded once."""
+def as_features(encode: Features, n: int, stored: bool) -> Features:
+    """Features by number of n observations; where they are stored, each is encoded once."""
     if not stored:
-        return lambda numbers: np.asarray(encode(observations[numbers]))
-    n = len(observations)
-    first = encode(observations[np.arange(min(n, BLOCK))])
+        return encode
+    first = encode(np.arange(min(n, BLOCK)))
     table = np.empty((n, first.shape[1]), dtype=np.float32)
     for low in range(0, n, BLOCK):
-        table[low : low + BLOCK] = encode(observations[np.arange(low, min(n, low + BLOCK))]) if low else first
+        table[low : low + BLOCK] = encode(np.arange(low, min(n, low + BLOCK))) if low else first
     return lambda numbers: table[numbers].astype(np.float64)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, random_generator, whole
-from eigenoptions.deep import ritz
+from eigenoptions.deep import memory, ritz
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import Dataset
-from eigenoptions.deep.encoder import COMPONENT_SAMPLE, Encoder, one_thread, untrained
+from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, one_thread, untrained
 from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam
 from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
@@ -28,12 +28,12 @@ DEFAULT_SECONDS = 15.0
 STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 # Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
-# Eigenvalue times lag below which a function counts as slow.
-SLOW = 0.5
 # Standard deviation of the noise that is added to inputs of variance 1, and that with `control`.
 INPUT_NOISE, CONTROL_NOISE = 0.6, 0.3
 # Most bytes of inputs that are stored instead of being computed in each step.
 MAX_STORED_BYTES = 1 << 30
+# Observations whose inputs are computed at a time.
+STORED_BLOCK = 512
 
 Progress = Callable[[int, int], object]
 
@@ -198,7 +198,8 @@ class _Run:
         offset = int(rng.integers(4))
         self.train_part, self.held_part = data.split(False, offset), data.split(True, offset)
         n = len(data.observations)
-        chosen = np.sort(rng.choice(n, min(n, COMPONENT_SAMPLE), replace=False))
+        most = COMPONENT_SAMPLE if data.repeating else NOISY_SAMPLE
+        chosen = np.sort(rng.choice(n, min(n, most), replace=False))
         sample = self._seen(chosen)
         if isinstance(encoder, Encoder):
             self.encoder, self.weights = _trained_further(encoder, sample)
@@ -211,6 +212,7 @@ class _Run:
             raise ValueError(
                 f"{len(data)} transitions are too few for {m} features: collect at least {2 * m}"
             )
+        memory.check_ritz(data, 1 + m)
         outputs = how.outputs or max(16, k + 6)
         import torch
 
@@ -263,11 +265,12 @@ class _Run:
         n = len(self.data.observations)
         one = self.encoder.inputs(self.data.observations[:1])
         needed = n * one.numel() * 4
-        if needed > min(MAX_STORED_BYTES, available_bytes() // 2):
+        if needed > min(MAX_STORED_BYTES, memory.available_bytes() // 2):
             return None
         stored = torch.empty((n, *one.shape[1:]))
-        for low in range(0, n, 2048):
-            stored[low : low + 2048] = self.encoder.inputs(self.data.observations[low : low + 2048])
+        for low in range(0, n, STORED_BLOCK):
+            part = slice(low, low + STORED_BLOCK)
+            stored[part] = self.encoder.inputs(self.data.observations[part])
         return stored
 
     @property
@@ -285,13 +288,16 @@ class _Run:
         frozen = 0.0 if self.inputs is not None else 4e5
         return float(STEP_OVERHEAD + rows * (6.0 * operations + frozen) / REFERENCE_SPEED)
 
-    def _encode(self, numbers: NDArray[np.int64]) -> Any:
-        """The trained layer of observations by number, each distinct one computed once."""
+    def _outputs(self, numbers: NDArray[np.int64]) -> Any:
+        """Outputs of observations by number, each distinct one computed once."""
         import torch
 
-        which, back = np.unique(numbers, return_inverse=True)
-        if len(which) > 0.7 * len(numbers) or self.data.transform is not None:
-            which, back = numbers, np.arange(len(numbers))
+        if self.data.transform is None and len(self.data.observations) <= len(numbers):
+            which, back = np.arange(len(self.data.observations)), numbers
+        else:
+            which, back = np.unique(numbers, return_inverse=True)
+            if len(which) > 0.7 * len(numbers) or self.data.transform is not None:
+                which, back = numbers, np.arange(len(numbers))
         x = (
             self.encoder.inputs(self._seen(which))
             if self.inputs is None
@@ -300,7 +306,7 @@ class _Run:
         if self.noise:
             seed = int(self.rng.integers(2**62))
             x = x + self.noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
-        return self.encoder.hidden(x, self.weights)[torch.from_numpy(back)]
+        return (self.encoder.hidden(x, self.weights) @ self.head).index_select(0, torch.from_numpy(back))
 
     def train(self, n_steps: int, progress: Progress | None) -> LearnedSpectrum:
         """Train, and return the spectrum of the weights with the best held-out score."""
@@ -332,7 +338,7 @@ class _Run:
         parts = [before, after]
         if objective in INDEPENDENT_BATCHES:
             parts += [self.train_part.draw(self.how.batch, 0.0, self.rng)[0] for _ in range(2)]
-        outputs = (self._encode(np.concatenate(parts)) @ self.head).split(self.how.batch)
+        outputs = self._outputs(np.concatenate(parts)).split(self.how.batch)
         loss = OBJECTIVES[objective](*outputs, state=state)
         loss.backward()
         optimiser.step(rate)
@@ -345,15 +351,17 @@ class _Run:
         import torch
 
         noise, self.noise = self.noise, 0.0
-        sides = []
         with torch.no_grad():
-            for part in (self.train_part, self.held_part):
-                before, after = part.pairs(self.lag)
-                step = -(-len(before) // CHECK_PAIRS) or 1
-                numbers = np.concatenate([before[::step], after[::step]])
-                sides.append((self._encode(numbers) @ self.head).double().numpy())
+            sides = [self._outputs(numbers).double().numpy() for numbers in self._checked]
         self.noise = noise
         return _scores(sides[0], sides[1], self.k - 1)
+
+    @cached_property
+    def _checked(self) -> list[NDArray[np.int64]]:
+        """Numbers of the observations of the pairs by which checks score training, and those held out."""
+        sides = [part.pairs(self.lag) for part in (self.train_part, self.held_part)]
+        steps = [-(-len(before) // CHECK_PAIRS) or 1 for before, _ in sides]
+        return [np.concatenate([x[::step] for x in side]) for side, step in zip(sides, steps, strict=True)]
 
     def _spectrum(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
         import torch
@@ -364,22 +372,18 @@ class _Run:
         encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
         data, repeating = self.data, self.data.repeating
         size = len(data.observations) * encoder.n_features * 4
-        stored = data.transform is None and size <= min(MAX_STORED_BYTES, available_bytes() // 2)
-        features = ritz.as_features(encoder, _Seen(self), stored)
+        stored = data.transform is None and size <= min(MAX_STORED_BYTES, memory.available_bytes() // 2)
+        features = ritz.as_features(lambda x: self._features(encoder, x), len(data.observations), stored)
         lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
         added = self._noise_covariance(encoder)
         found = ritz.solve(data.all, features, self.k, lag, added)
         if lag > 1 and (added is not None or not repeating):
             found = ritz.without_noise(found, data.all, features, lag)
         trained = ritz.solve(self.train_part, features, self.k, lag, added)
-        implied = found.values
-        if len(data.all.pairs(2 * lag)[0]):
-            c = [ritz.autocorrelations(data.all, features, found.vectors[:, 1:], x * lag) for x in (1, 2)]
-            ratio = np.clip(c[1] / np.maximum(c[0], 1e-12), 0.0, 1.0)
-            implied = np.append(0.0, 1.0 - ratio ** (1 / lag))
-            if repeating:
-                # Without noise the Ritz value of a fast function is right, and nothing is left of it at twice the lag.
-                implied[1:] = np.where(c[0] < ritz.MIN_CORRELATION, found.values[1:], implied[1:])
+        functions = ritz.as_features(lambda x: features(x) @ found.vectors, len(data.observations), stored)
+        implied = ritz.implied(data.all, functions, found.values, lag)
+        # Where pairs are exact, there is nothing that a longer lag would remove.
+        settled = implied if repeating else ritz.settled(data.all, functions, implied, lag)
         certificate = ritz.Certificate(
             score=ritz.score(self.held_part, features, trained.vectors[:, 1:], lag),
             best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], lag),
@@ -389,27 +393,26 @@ class _Run:
             lag=lag,
             repeating=repeating,
         )
-        return _result(found, certificate, encoder, _Seen(self), history)
+        few = features(np.arange(min(len(data.observations), ritz.MAX_PAIRS // 8)))
+        return _result(found, certificate, settled, encoder, few, history)
 
+    def _features(self, encoder: Encoder, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """``(N, 1 + m)`` features of observations by number, from stored inputs where there are some."""
+        import torch
 
-class _Seen:
-    """Observations by number, as the encoder sees them during training."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-
-    def __len__(self) -> int:
-        return len(self.run.data.observations)
-
-    def __getitem__(self, numbers: Any) -> NDArray[Any]:
-        return self.run._seen(numbers)
+        if self.inputs is None:
+            return encoder(self._seen(numbers))
+        with torch.no_grad():
+            h = encoder.hidden(self.inputs[torch.from_numpy(numbers)], self.weights)
+        return np.column_stack([np.ones(len(numbers)), h.numpy()])
 
 
 def _result(
     found: ritz.Solution,
     certificate: ritz.Certificate,
+    settled: NDArray[np.float64],
     encoder: Encoder,
-    seen: _Seen,
+    features: NDArray[np.float64],
     history: NDArray[np.float64],
 ) -> LearnedSpectrum:
     """The spectrum in canonical signs; values of slow or unresolved functions are those implied by longer lags.
@@ -418,12 +421,12 @@ def _result(
     better one, unless the function itself has decayed as well.
     """
     good = certificate.resolved
-    slow = certificate.ritz * certificate.lag < SLOW
-    values = np.where(good & ~slow, certificate.ritz, certificate.implied)
+    slow = certificate.ritz * certificate.lag < ritz.SLOW
+    values = np.where(good & ~slow, certificate.ritz, settled)
     order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
     certificate = replace(certificate, ritz=certificate.ritz[order], implied=certificate.implied[order])
     vectors = found.vectors[:, order]
-    f = encoder(seen[np.arange(min(len(seen), ritz.MAX_PAIRS // 8))]) @ vectors
+    f = features @ vectors
     peak = np.abs(f).argmax(axis=0)
     vectors = vectors * np.where(f[peak, np.arange(f.shape[1])] < 0, -1.0, 1.0)
     if not good.all():
@@ -483,14 +486,4 @@ def _check(data: Dataset) -> None:
         )
     if not (data.before != data.after).any():
         raise ValueError("no transition changes the observation: the walk stays in one state each time")
-    needed, free = 3 * data.observations[0].size * 4 * COMPONENT_SAMPLE, available_bytes()
-    if needed > free:
-        raise MemoryError(f"training needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are available")
-
-
-def available_bytes() -> int:
-    """Bytes of memory that are available on this machine."""
-    try:
-        return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (ValueError, OSError, AttributeError):
-        return 1 << 34
+    memory.check_training(data)
