@@ -6,6 +6,7 @@ import json
 import re
 from math import inf, isnan, nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -232,3 +233,20 @@ def test_an_interrupt_is_one_line(
 def test_the_arena_is_no_experiment_of_the_paper() -> None:
     assert next(iter(contests())) == "methods"
     assert not [e for e in all_experiments() if e.run.__module__.startswith(arena.__name__)]
+
+
+def test_every_contest_has_a_folder_of_its_own(monkeypatch, capsys) -> None:
+    folders = []
+
+    def contest(name: str) -> Any:
+        def run(out: Path, *_: Any, **__: Any) -> None:
+            folders.append(str(out))
+            raise ValueError("as far as that")
+
+        return SimpleNamespace(run=run)
+
+    monkeypatch.setattr("eigenoptions.experiments.arena.contest", contest)
+    for given in ([], ["agents"], ["--out", "other"]):
+        assert main(["arena", *given]) == 2
+        assert "as far as that" in capsys.readouterr().err
+    assert folders == ["arena", "arena-agents", "other"]

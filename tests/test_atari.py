@@ -35,6 +35,7 @@ from eigenoptions.atari import (
     save_starts,
     whereabouts,
 )
+from eigenoptions.atari import starts as starts_module
 from eigenoptions.atari.emulator import games
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
@@ -228,6 +229,24 @@ def test_exploration_holds_its_actions(starts: list[Start]) -> None:
     ways = [np.array(start.actions[:-60]) for start in starts if start.frames > 60]
     changes = sum(int((np.diff(way) != 0).sum()) for way in ways)
     assert 0 < changes < 0.15 * sum(len(way) for way in ways)
+
+
+def test_a_game_without_a_safe_beginning_begins_where_the_player_gets_control(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+    monkeypatch.setattr(starts_module, "INTRO_FRAMES", 64)
+    monkeypatch.setattr(starts_module, "_screens_differ", lambda *_: tried.append(0) or len(tried) > 2)
+    monkeypatch.setattr(starts_module, "_rests", lambda _: False)
+    emulator = Emulator("Freeway")
+    emulator.begin()
+    for _ in range(16):
+        emulator.act(0)
+    third = emulator.ram()
+    emulator.begin()
+    assert skip_intro(emulator) == 16
+    assert len(tried) == 8
+    assert np.array_equal(emulator.ram(), third)
 
 
 def test_the_same_seed_finds_the_same_starts(starts: list[Start]) -> None:

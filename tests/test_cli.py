@@ -704,3 +704,14 @@ def test_features_that_are_given_make_discover_sample(capsys, monkeypatch, featu
     assert "as far as that" in refused(capsys, "discover", "MountainCar-v0", "--features", features)
     assert "as far as that" in refused(capsys, "discover", "four-rooms")
     assert asked == [True, False]
+
+
+def test_shares_of_diffusion_times_are_green_where_options_help():
+    from eigenoptions.cli.measure import _diffusion_row
+
+    rows = [
+        _diffusion_row({"options": n, "added": "", "diffusion_time": time}, 100.0)
+        for n, time in ((0, 100.0), (1, 99.0), (1, 101.0), (1, 300.0))
+    ]
+    assert [str(row[-1].style) for row in rows] == ["", "green", "red", "red"]
+    assert [str(row[-1]) for row in rows] == ["100%", "99%", "101%", "300%"]

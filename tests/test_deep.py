@@ -14,7 +14,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.deep import Certificate, Dataset, Encoder, heads, learn, ritz
-from eigenoptions.deep.encoder import _above_noise, untrained
+from eigenoptions.deep.encoder import _above_noise, _normal, untrained
 from eigenoptions.features import recalled, record
 from eigenoptions.mdp import Transitions, maze
 from eigenoptions.options.walks import walk
@@ -430,8 +430,6 @@ def test_frames_stacked_by_gymnasium_become_channels() -> None:
 
 
 def test_weights_of_layers_keep_variances() -> None:
-    from eigenoptions.deep.encoder import _normal
-
     for inputs in (2, 50):
         drawn = _normal(np.random.default_rng(0), (200, 100), inputs)
         assert drawn.std() == pytest.approx(np.sqrt(2 / inputs), rel=0.02)
@@ -474,3 +472,11 @@ def test_objectives_are_the_papers_formulas() -> None:
     expected = smooth.sum() + (dual * mean).sum() + ALLO_PENALTY * (lower[0] * lower[1]).sum()
     assert float(allo(*tensors, state=state)) == pytest.approx(expected)
     np.testing.assert_allclose(state["dual"].numpy(), dual + ALLO_DUAL_RATE * mean)
+
+
+@pytest.mark.parametrize(("encoder", "layers"), [("mlp", 2), ("random", 2), ("conv", 1)])
+def test_encoders_have_two_hidden_layers_and_one_after_convolutions(encoder: str, layers: int) -> None:
+    observations = XY if encoder == "mlp" else pixels()
+    steps = np.ones(observations[0].size)
+    _, weights = untrained(encoder, observations, steps, False, np.random.default_rng(0))
+    assert sum(name.startswith("layer") and name.endswith("weight") for name in weights) == layers

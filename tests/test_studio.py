@@ -221,7 +221,7 @@ def test_random_rooms_are_two_to_six_along_the_shorter_side(short: int, longer: 
 
 def test_a_room_more_than_six_along_the_shorter_side_does_not_fit() -> None:
     """Seven rooms of three cells and their walls would be 29 cells."""
-    for seed in range(8):
+    for seed in range(30):
         found = endpoints.random_map(Request(kind="rooms", rows=29, cols=29, seed=seed), lambda: None)["map"]
         walls = [i for i, row in enumerate(found) if row.count("#") > len(row) / 2]
         assert walls[1] - walls[0] > 4
