@@ -147,3 +147,17 @@ def test_doors_of_four_rooms_are_passages(four_rooms):
     W = eo.graph(four_rooms)
     found = four_rooms.coords[passages(W.indptr, W.indices, 8)]
     assert found.tolist() == [[3, 6], [6, 2], [7, 9], [10, 6]]
+
+
+def test_values_pass_between_blocks_that_are_not_neighbours():
+    """The last state of the first block jumps into the third one, which the sweep has not yet raised."""
+    n, gamma = 3 * planning.BLOCK, 0.9
+    nxt = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
+    last, jump, prize = planning.BLOCK - 1, 2 * planning.BLOCK, n - 1
+    nxt[last, 1], nxt[jump, 1] = jump, prize
+    E = np.zeros((n, planning.LANES))
+    E[prize] = 1.0
+    X = E.copy()
+    planning.climb(planning.moves(np.arange(n, dtype=np.int32), nxt), E, X, gamma)
+    assert X[[last, jump, prize], 0].tolist() == pytest.approx([gamma**2, gamma, 1.0])
+    assert (X > 0).sum() == 3 * planning.LANES

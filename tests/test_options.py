@@ -296,3 +296,9 @@ def test_options_are_counted_from_either_end():
 def test_settings_of_eigenpurposes_are_named():
     with pytest.raises(TypeError, match="positional"):
         eo.eigenpurposes(eo.spectrum(eo.graph(eo.maze("S..G"))), True)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("indices", 1.5), ("signs", "+"), ("goals", -2), ("labels", 3)])
+def test_origins_of_options_are_numbers_and_labels_text(name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        eo.OptionSet(np.zeros((1, 4), dtype=int), 2, **{name: (wrong,)})
