@@ -44,8 +44,9 @@ GRIDS = Path(__file__).resolve().parent / "grids"
 KINDS = ("xy", "pixel", "frame", "noise")
 # Eigenfunctions after the constant one, transitions, and steps of an episode.
 K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
-# Transitions where each frame is recorded with its own noise, and takes its place in memory.
-NOISY_TRANSITIONS = 300_000
+# Transitions where each frame is recorded with its own noise and takes its place in memory, for grids of up to so
+# many states, and those of a world that is explored.
+NOISY_TRANSITIONS, NOISY_WORLD = {100: 100_000, 10_000: 400_000}, 60_000
 # Side of a frame, and standard deviation of its noise as a share of the range.
 SIDE, NOISE = 84, 0.1
 # CPU seconds of training by kind, for grids of up to so many states, and seeds. Seed 0 is for choosing settings.
@@ -53,7 +54,7 @@ SECONDS = {
     "xy": {400: 3.0, 1000: 12.0, 10_000: 20.0},
     "pixel": {300: 3.0, 1000: 20.0, 10_000: 50.0},
     "frame": {300: 3.0, 1000: 20.0, 10_000: 50.0},
-    "noise": {10_000: 35.0},
+    "noise": {100: 10.0, 10_000: 30.0},
 }
 WORLD_SECONDS = 8.0
 # Shares of the training after which the score is taken, beside the end.
@@ -424,7 +425,8 @@ def seen_states(mdp: eo.MDP, policy: np.ndarray, height: np.ndarray | None, seed
 def work(run: Run) -> dict[str, Any]:
     """The line of a run."""
     n = WORLD_TRANSITIONS if run.method == "explore" else TRANSITIONS
-    n = min(n, NOISY_TRANSITIONS) if run.kind == "noise" else n
+    if run.kind == "noise":
+        n = min(n, NOISY_WORLD if run.method == "explore" else _by_states(run.grid, NOISY_TRANSITIONS))
     data = dataset(run.grid, "xy" if run.method == "table" else run.kind, run.seed, n)
     began = time.process_time()
     if run.method == "table":
@@ -438,9 +440,9 @@ def work(run: Run) -> dict[str, Any]:
     return {**line, **found, "load": round(os.getloadavg()[0], 1)}
 
 
-def budget(name: str, kind: str) -> float:
-    """CPU seconds of training on a grid."""
-    return next(seconds for states, seconds in SECONDS[kind].items() if grid(name).n_states <= states)
+def _by_states(name: str, by: dict[int, Any]) -> Any:
+    """The entry for grids of so many states."""
+    return next(value for states, value in by.items() if grid(name).n_states <= states)
 
 
 def plan(given: argparse.Namespace) -> Iterator[Run]:
@@ -454,7 +456,7 @@ def plan(given: argparse.Namespace) -> Iterator[Run]:
                     # The same whatever is observed, but for the number of transitions.
                     yield Run(name, "noise" if kind == "noise" else "xy", seed, method, 0.0)
                 elif method == "vamp2":
-                    yield Run(name, kind, seed, method, given.seconds or budget(name, kind))
+                    yield Run(name, kind, seed, method, given.seconds or _by_states(name, SECONDS[kind]))
                 elif seed == 1 and kind != "noise" and (given.full or (kind == "xy" and name in ALLO_GRIDS)):
                     # One run of the rival per grid: it is slow to settle, not noisy.
                     yield Run(name, kind, seed, method, given.seconds or ALLO_SECONDS)

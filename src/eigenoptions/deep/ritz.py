@@ -92,13 +92,15 @@ class Solution:
     rank: float
 
 
-def solve(part: Part, features: Features, k: int, lag: int, added: Array | None = None) -> Solution:
+def solve(
+    part: Part, features: Features, k: int, lag: int, added: Array | None = None, more: int = 0
+) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
     squares ``C - R`` of their differences, which is the matrix ``T'T / 2`` of the stream `Gram`, and their covariance C
     as the metric, it solves ``(C - R) v = lambda C v``. Noise of covariance `added` ``(m, m)`` is added to C, so
-    that no function is found in what is smaller.
+    that no function is found in what is smaller. Up to `more` functions beyond k are returned.
     """
     mean, C, R = moments(part, features, lag)
     mean, C, R = mean[1:], C[1:, 1:] + (0.0 if added is None else added), R[1:, 1:]
@@ -110,6 +112,7 @@ def solve(part: Part, features: Features, k: int, lag: int, added: Array | None 
             f"features vary in {n if size[-1] > 0 else 0} directions only, too few for k = {k}: observations hardly "
             "differ, or the encoder collapsed; lower k or train longer"
         )
+    k = min(k + more, n + 1)
     S = axes[:, kept] / np.sqrt(size[kept])
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
@@ -124,22 +127,36 @@ def solve(part: Part, features: Features, k: int, lag: int, added: Array | None 
     return Solution(values, vectors, rank)
 
 
-def without_noise(found: Solution, part: Part, features: Features, lag: int) -> Solution:
-    """The solution in the same span by the covariances at lag 1 and at `lag`, to which new noise contributes nothing.
+def within(found: Solution, axes: Array, part: Part, features: Features, lag: int, k: int) -> Solution:
+    """The solution in the span of orthonormal combinations ``(K - 1, r)`` of its functions, where that has k - 1."""
+    if axes.shape[1] < k - 1:
+        return Solution(found.values[:k], found.vectors[:, :k], found.rank)
+    vectors = found.vectors[:, 1:] @ axes
+    c, turn = np.linalg.eigh(moments(part, features, lag, vectors)[2])
+    values = np.append(0.0, 1.0 - np.clip(c[::-1], 0.0, 1.0) ** (1 / lag))
+    return Solution(values, np.column_stack([found.vectors[:, 0], vectors @ turn[:, ::-1]]), found.rank)
+
+
+def without_noise(found: Solution, part: Part, features: Features, lag: int, k: int) -> Solution:
+    """The k slowest functions in the span of a solution by the covariances at lag 1 and at `lag`.
 
     Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
     functions with less noise for slower ones and finds values that are too large. It adds nothing to covariances in
-    time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it.
+    time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it. The solution may
+    have more than k functions: a slow one that is noisy is found among them.
     """
     lag = max(2, lag)
     near, far = (moments(part, features, x, found.vectors[:, 1:])[2] for x in (1, lag))
+    # Of functions without enough covariance in time the ratio is one of sampling errors.
+    lost = np.flatnonzero(near.diagonal()[k - 1 :] < MIN_CORRELATION)
+    n = k - 1 + int(lost[0]) if len(lost) else len(near)
     try:
-        ratio, turn = eigh(far, near)
+        ratio, turn = eigh(far[:n, :n], near[:n, :n])
     except np.linalg.LinAlgError:
         # Some function has no positive covariance in time: noise only, or too few data.
-        return found
-    ratio, turn = ratio[::-1], turn[:, ::-1]
-    vectors = np.column_stack([found.vectors[:, 0], found.vectors[:, 1:] @ turn])
+        return Solution(found.values[:k], found.vectors[:, :k], found.rank)
+    ratio, turn = ratio[::-1][: k - 1], turn[:, ::-1][:, : k - 1]
+    vectors = np.column_stack([found.vectors[:, 0], found.vectors[:, 1 : n + 1] @ turn])
     values = np.append(0.0, 1.0 - np.clip(ratio, 0.0, 1.0) ** (1 / (lag - 1)))
     return Solution(values, vectors, found.rank)
 
