@@ -94,7 +94,7 @@ TESTS = {
     "atari/options": "test_atari_options test_atari_command test_lockstep",
     "atari/slow_features": "test_slow_features test_paper_atari_jobs",
     "cli/": "test_cli test_cli_environments test_registries test_reliability",
-    "cli/arena": "test_cli test_arena test_arena_agents",
+    "cli/arena": "test_arena test_cli test_arena_agents",
     "cli/paper": "test_cli test_atari_command test_paper test_reliability",
     "cli/studio": "test_cli test_studio",
     "deep/": "test_deep",

@@ -160,3 +160,16 @@ def test_a_planted_game_is_used_everywhere(
     (game,) = Gallery(tmp_path).index()["games"]
     assert game["options"]
     assert all(option["histogram"] for option in game["options"])
+
+
+def test_an_interrupt_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eigenoptions.experiments.atari.run.run_game", interrupted)
+    assert main(["atari", "freeway", "--out", str(tmp_path), *SERIAL]) == 130
+    jobs = tmp_path / "freeway" / "jobs"
+    said = f"stopped: 0 jobs finished and kept in {jobs}; the same command continues"
+    assert capsys.readouterr().err.splitlines()[-1] == said

@@ -465,6 +465,15 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"file", alive.name, elsewhere.name, strange.name}
 
 
+def test_data_is_on_the_disk_before_a_file_gets_its_name(tmp_path, monkeypatch):
+    done = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda number: done.append(os.fstat(number).st_size) or fsync(number))
+    monkeypatch.setattr(os, "replace", lambda old, new: done.append(Path(new).name) or replace(old, new))
+    eo.discover(eo.maze("i-maze"), 2).save(tmp_path / "skills.safetensors")
+    assert done == [(tmp_path / "skills.safetensors").stat().st_size, "skills.safetensors"]
+
+
 def test_only_regular_files_are_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
