@@ -715,3 +715,14 @@ def test_shares_of_diffusion_times_are_green_where_options_help():
     ]
     assert [str(row[-1].style) for row in rows] == ["", "green", "red", "red"]
     assert [str(row[-1]) for row in rows] == ["100%", "99%", "101%", "300%"]
+
+
+def test_the_run_of_the_demo_follows_its_option(four_rooms):
+    from eigenoptions.cli.demo import run as run_of
+
+    options = eo.discover(four_rooms, 4)
+    for i, policy in enumerate(options.policy):
+        path = run_of(four_rooms, options, i)
+        assert path[0] == four_rooms.start
+        assert path[1:] == [four_rooms.successors[s, policy[s]] for s in path[:-1]]
+        assert policy[path[-1]] < 0

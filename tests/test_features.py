@@ -224,3 +224,7 @@ def test_bounds_are_one_finite_number_per_dimension(low):
     for kind in (Raw, Fourier, Tiles, RBF):
         with pytest.raises(ValueError, match="low must be finite, one number per dimension"):
             kind(low, (1.0,))
+
+
+def test_bounds_of_observations_without_a_space_are_their_own():
+    assert bounds(None, [[0.5, -3.0], [0.2, 2.0]]) == ((0.2, -3.0), (0.5, 2.0))
