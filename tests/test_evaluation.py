@@ -572,3 +572,11 @@ def test_too_many_states_names_the_limit_and_the_way_out(function):
 def test_bad_settings_of_the_estimate(i_maze, setting, complaint):
     with pytest.raises(ValueError, match=complaint):
         diffusion_estimate(i_maze, **setting)
+
+
+def test_walks_around_a_cycle_touch_each_state_in_its_turn():
+    """One action: the states are touched after 1, 2, ..., n - 1 steps, in every walk."""
+    n = 6
+    cycle = eo.MDP(np.roll(np.eye(n), 1, axis=1))
+    found = diffusion_estimate(cycle, walks=4)
+    assert (found.low, found.mean, found.high) == (n / 2, n / 2, n / 2)

@@ -161,3 +161,13 @@ def test_values_pass_between_blocks_that_are_not_neighbours():
     planning.climb(planning.moves(np.arange(n, dtype=np.int32), nxt), E, X, gamma)
     assert X[[last, jump, prize], 0].tolist() == pytest.approx([gamma**2, gamma, 1.0])
     assert (X > 0).sum() == 3 * planning.LANES
+
+
+def test_a_value_that_falls_leaves_the_highest_of_the_others():
+    from eigenoptions._kernels.learning import _update
+
+    q, highest = np.array([[5.0, 4.0, 1.0]]), np.array([5.0])
+    _update(q, highest, 0, 0, -2.0)
+    assert (q.tolist(), highest.tolist()) == ([[3.0, 4.0, 1.0]], [4.0])
+    _update(q, highest, 0, 2, 6.0)
+    assert (q.tolist(), highest.tolist()) == ([[3.0, 4.0, 7.0]], [7.0])

@@ -213,6 +213,8 @@ def test_random_mazes_hang_together_and_keep_to_their_size(
 def test_random_rooms_are_two_to_six_along_the_shorter_side(short: int, longer: int, seed: int) -> None:
     request = Request(kind="rooms", rows=short, cols=short + longer, seed=seed)
     found = endpoints.random_map(request, lambda: None)["map"]
+    assert len(found) <= short
+    assert len(found[0]) <= short + longer
     # The walls between rooms have single doors.
     walls = [i for i, row in enumerate(found) if row.count("#") > len(row) / 2]
     assert 2 <= len(walls) - 1 <= 6
