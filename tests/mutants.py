@@ -82,7 +82,7 @@ TESTS = {
     "_kernels/elimination": "test_evaluation",
     "_kernels/frontier": "test_frontier",
     "_kernels/gains": "test_ram test_lockstep",
-    "_kernels/learning": "test_learning",
+    "_kernels/learning": "test_kernels test_learning",
     "_kernels/passages": "test_kernels",
     "_kernels/planning": "test_kernels test_planning",
     "_kernels/residual": "test_kernels test_spectra",
