@@ -126,7 +126,10 @@ def game_line(game: str, seed: int, n_starts: int, control: bool) -> dict[str, A
     emulator, data = Emulator(game), played(game, starts, rng)
     collected = time.process_time() - began
     # With control, what actions do not influence is ignored: traffic, enemies, clocks.
-    found = learn(data, FUNCTIONS + 1, seconds=SECONDS, rng=seed, control=control)
+    try:
+        found = learn(data, FUNCTIONS + 1, seconds=SECONDS, rng=seed, control=control)
+    except ValueError as refused:
+        return {"game": game, "seed": seed, "control": control, "refused": str(refused)}
     trained = time.process_time() - began - collected
     axes = np.concatenate([found.vectors[:, 1:], -found.vectors[:, 1:]], axis=1)
     phi = found.features(data.obs)

@@ -22,8 +22,6 @@ RIDGE, LEAST_ERROR = 1e-4, 1e-2
 # Ratios of an effect to the error count that exceed the largest one by chance by this factor, and this many standard
 # deviations of a ratio by chance.
 ABOVE_CHANCE, DEVIATIONS = 1.5, 4.0
-# Share of the largest ratio above which actions drive a function.
-LEAST_EFFECT = 0.05
 
 Array = NDArray[np.float64]
 Pairs = tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]
@@ -67,27 +65,6 @@ def directions(before: Any, action: NDArray[np.int64], after: Any) -> Array:
     kept = size > 1e-9 * size[-1]
     U = np.asarray(u @ axes[:, kept] / np.sqrt(size[kept]))
     return np.asarray(U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]))
-
-
-def driven(functions: Any, action: NDArray[np.int64], change: Any) -> Array:
-    """Orthonormal combinations ``(q, r)`` of functions ``(N, q)`` of which actions drive the changes ``(N, q)``.
-
-    A function of what drifts by itself changes as well, but not by the action; mixed with one that the agent controls,
-    it is separated: in units of its error the effect of actions is about the same for all that the agent controls.
-
-    >>> rng = np.random.default_rng(0)
-    >>> action, drift = rng.integers(2, size=4000), rng.normal(size=4000)
-    >>> own = action + 0.5 * rng.normal(size=4000)
-    >>> f = rng.normal(size=(4000, 2))
-    >>> abs(driven(f, action, np.stack([own + drift, own - drift], axis=1)).round(1)).tolist()
-    [[0.7], [0.7]]
-    """
-    K, error = _effect_covariance(np.asarray(functions, dtype=np.float64), action, change)
-    E = error.T @ error / len(error)
-    ratio, u = eigh(K, E + RIDGE * np.trace(E) / len(E) * np.eye(len(E)))
-    found = ratio > max(_by_chance(ratio, np.asarray(functions), action), LEAST_EFFECT * ratio[-1])
-    _check_found(int(found.sum()))
-    return np.asarray(np.linalg.qr(u[:, found])[0])
 
 
 def influenced(state: Any, action: NDArray[np.int64], change: Any) -> NDArray[np.bool_]:

@@ -127,16 +127,6 @@ def solve(
     return Solution(values, vectors, rank)
 
 
-def within(found: Solution, axes: Array, part: Part, features: Features, lag: int, k: int) -> Solution:
-    """The solution in the span of orthonormal combinations ``(K - 1, r)`` of its functions, where that has k - 1."""
-    if axes.shape[1] < k - 1:
-        return Solution(found.values[:k], found.vectors[:, :k], found.rank)
-    vectors = found.vectors[:, 1:] @ axes
-    c, turn = np.linalg.eigh(moments(part, features, lag, vectors)[2])
-    values = np.append(0.0, 1.0 - np.clip(c[::-1], 0.0, 1.0) ** (1 / lag))
-    return Solution(values, np.column_stack([found.vectors[:, 0], vectors @ turn[:, ::-1]]), found.rank)
-
-
 def without_noise(found: Solution, part: Part, features: Features, lag: int, k: int) -> Solution:
     """The k slowest functions in the span of a solution by the covariances at lag 1 and at `lag`.
 

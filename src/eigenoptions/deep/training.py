@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, random_generator, whole
 from eigenoptions.deep import memory, ritz
-from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs, driven
+from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, one_thread, untrained
 from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam
@@ -28,9 +28,8 @@ DEFAULT_SECONDS = 15.0
 STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 # Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
-# Functions beyond those asked for, among which slow ones are looked for where observations are noisy, and those
-# that the agent controls.
-NOISY_CANDIDATES, CONTROL_CANDIDATES = 6, 16
+# Functions beyond those asked for, among which slow ones are looked for where observations are noisy.
+NOISY_CANDIDATES = 6
 # Standard deviation of the noise that is added to inputs of variance 1, and that with `control`.
 INPUT_NOISE, CONTROL_NOISE = 0.6, 0.3
 # Most bytes of inputs that are stored instead of being computed in each step.
@@ -207,7 +206,7 @@ class _Run:
         if isinstance(encoder, Encoder):
             self.encoder, self.weights = _trained_further(encoder, sample)
         else:
-            pairs = self._control_pairs(self._seen) if how.control else None
+            pairs = self._control_pairs() if how.control else None
             first = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
             self.encoder, self.weights = first
         m = self.encoder.n_features - 1
@@ -231,11 +230,11 @@ class _Run:
         obs = self.data.observations[numbers]
         return obs if self.data.transform is None else np.asarray(self.data.transform(obs))
 
-    def _control_pairs(self, shown: Callable[[NDArray[np.int64]], NDArray[Any]]) -> Pairs:
-        """What is shown before transitions, their actions, and what is shown after, in the order of time."""
+    def _control_pairs(self) -> Pairs:
+        """Observations, actions and next observations of transitions, in the order of time."""
         at = self.train_part.starts[:: -(-len(self.train_part.starts) // MAX_TRANSITIONS)]
         at = self.data._runs[0][at]
-        return shown(self.data.before[at]), self.data.action[at], shown(self.data.after[at])
+        return self._seen(self.data.before[at]), self.data.action[at], self._seen(self.data.after[at])
 
     def _noise_covariance(self, encoder: Encoder) -> NDArray[np.float64] | None:
         """``(m, m)`` covariance that noise on the inputs adds to the features; None without `control`."""
@@ -380,12 +379,9 @@ class _Run:
         lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
         added = self._noise_covariance(encoder)
         noisy = lag > 1 and (added is not None or not repeating)
-        more = CONTROL_CANDIDATES if self.how.control else NOISY_CANDIDATES if noisy else 0
+        # What the agent does not control would be among further candidates.
+        more = NOISY_CANDIDATES if noisy and not self.how.control else 0
         found = ritz.solve(data.all, features, self.k, lag, added, more)
-        if self.how.control:
-            vectors = found.vectors[:, 1:]
-            f, action, g = self._control_pairs(lambda numbers: features(numbers) @ vectors)
-            found = ritz.within(found, driven(f, action, g - f), data.all, features, lag, self.k)
         if noisy:
             found = ritz.without_noise(found, data.all, features, lag, self.k)
         trained = ritz.solve(self.train_part, features, self.k, lag, added)
