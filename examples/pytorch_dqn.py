@@ -56,7 +56,7 @@ def train(
     *,
     gamma: float = 0.95,
     seed: int = 0,
-    learning_rate: float = 3e-3,
+    learning_rate: Callable[[int], float] = lambda decision: 3e-3,
     epsilon: Callable[[int], float] = lambda decision: max(0.05, 1.0 - decision / 2000),
     explore: Callable[[float], int | None] | None = None,
     ready: Callable[[Callable[..., int]], object] = lambda act: None,
@@ -68,7 +68,7 @@ def train(
     n_actions, (width, encode) = int(env.action_space.n), encoder(env.observation_space)
     net, target = (nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, n_actions)) for _ in range(2))
     target.load_state_dict(net.state_dict())
-    optimizer = torch.optim.Adam(net.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(net.parameters(), lr=learning_rate(0))
     replay, everything = Replay(20_000, width, n_actions), np.ones(n_actions, dtype=bool)
 
     def act(obs: Any, mask: np.ndarray | None = None) -> int:
@@ -87,6 +87,7 @@ def train(
         optimizer.step()
 
     ready(act)
+    steps, updates = 0, 0
     obs, info = env.reset(seed=seed)
     for decision in range(decisions):
         chance = epsilon(decision)
@@ -108,10 +109,14 @@ def train(
             replay.add(
                 encode(step.obs), step.action, step.reward, encode(step.next_obs), left, step.action_mask
             )
-        if decision >= 64 and decision % 4 == 0:
+        # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
+        steps += info.get("duration", 1)
+        optimizer.param_groups[0]["lr"] = learning_rate(decision)
+        while replay.size > 64 and updates < steps // 4:
             learn()
-        if decision % 100 == 0:
-            target.load_state_dict(net.state_dict())
+            updates += 1
+            if updates % 25 == 0:
+                target.load_state_dict(net.state_dict())
         if terminated or truncated:
             obs, info = env.reset()
     return act

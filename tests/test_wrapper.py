@@ -77,13 +77,42 @@ def test_one_step_runs_an_option_to_its_end(
             assert "cut" not in info
 
 
-def test_a_primitive_action_is_the_environments_own(skills: eo.OptionSet, rng: np.random.Generator) -> None:
-    env, bare = wrapped(skills, gamma=0.9), gym.make("eigenoptions/FourRooms-v0", max_episode_steps=300)
+class Counting(MazeEnv):
+    """A maze with a `step` of its own, whose table may not be read instead."""
+
+    calls = 0
+
+    def step(self, action: int) -> Any:
+        self.calls += 1
+        return super().step(action)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int8, np.uint8, float])
+@pytest.mark.parametrize("maze", [MazeEnv, Counting])
+@pytest.mark.parametrize("limit", [None, 60])
+def test_a_primitive_action_is_the_environments_own(kind: Any, maze: Any, limit: int | None) -> None:
+    """Also after the first step, when the wrapper reads the table of a maze itself; with ends and time limits."""
+    inner = maze("four-rooms", start=0, goal=15)
+    own = MazeEnv("four-rooms", start=0, goal=15)
+    skills = eo.discover(inner.mdp, 8)
+    env = OptionsWrapper(inner if limit is None else gym.wrappers.TimeLimit(inner, limit), skills, gamma=0.9)
+    bare = own if limit is None else gym.wrappers.TimeLimit(own, limit)
     assert env.reset(seed=0)[0] == bare.reset(seed=0)[0]
-    for action in rng.integers(4, size=100):
-        *outcome, info = env.step(action)
+    ends = 0
+    for action in np.random.default_rng(1).integers(4, size=2000).tolist():
+        *outcome, info = env.step(kind(action))
         assert outcome == list(bare.step(action)[:4])
-        assert (info["option"], info["duration"], info["discount"]) == (-1, 1, 0.9)
+        assert list(map(type, outcome)) == [int, float, bool, bool]
+        assert inner.state == own.state == outcome[0]
+        mask = info.pop("action_mask")
+        assert info == {"option": -1, "duration": 1, "discount": 0.9, "primitive_return": outcome[1]}
+        assert mask[4:].tolist() == skills.initiation[:, outcome[0]].tolist()
+        if outcome[2] or outcome[3]:
+            ends += outcome[2]
+            env.reset()
+            bare.reset()
+    assert ends
+    assert maze is MazeEnv or inner.calls == 2000
 
 
 def test_rewards_on_the_way_are_discounted_step_by_step() -> None:

@@ -195,3 +195,7 @@ class Run:
         """Chance of a random decision: linear from 1 to 0.05 over a share (`explore_share`) of the primitive steps."""
         share = float(self.settings.get("explore_share", 0.5))
         return max(0.05, 1.0 - 0.95 * self.record.steps / (share * self.record.budget))
+
+    def left(self, decision: int = 0) -> float:
+        """Share of the primitive steps that is left: learning rates fall in proportion to it."""
+        return 1.0 - self.record.steps / self.record.budget

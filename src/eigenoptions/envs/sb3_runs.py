@@ -18,9 +18,10 @@ from eigenoptions.envs.sb3 import (
     prefer_actions,
 )
 
-# A small network for few steps; the same for every way of exploring.
+# A small network for few steps; the same for every way of exploring. The learning rate falls to 0: with a constant one
+# the greedy policy still changes from one gradient step to the next when the run ends.
 DQN_SETTINGS = {
-    "learning_rate": 3e-3,
+    "learning_rate": lambda left: 3e-3 * left,
     "buffer_size": 20_000,
     "learning_starts": 64,
     "batch_size": 128,
@@ -32,13 +33,28 @@ PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epoc
 
 
 class _Paced:
-    """Exploration by the run: its chance by primitive steps, and its repeated actions."""
+    """Everything by primitive steps: random actions, learning rate, gradient steps, updates of the target network.
+
+    Decisions for options are longer, so that by decisions an agent with options would learn less per primitive step.
+    """
 
     run: Run
+    # Primitive steps before the first of the agent, in the discovery of options.
+    begun: int
 
     def _on_step(self: Any) -> None:
-        super()._on_step()  # type: ignore[misc]
+        elapsed = self.run.record.steps - self.begun - self._n_calls
+        for _ in range(elapsed):
+            super()._on_step()  # type: ignore[misc]
         self.exploration_rate = self.run.epsilon()
+
+    def _update_current_progress_remaining(self: Any, *of_decisions: int) -> None:
+        self._current_progress_remaining = self.run.left()
+
+    def train(self: Any, gradient_steps: int, batch_size: int = 100) -> None:
+        """Take the gradient steps that are due: one per `train_freq` primitive steps."""
+        due = self._n_calls // self.train_freq.frequency - self._n_updates
+        super().train(due, batch_size)  # type: ignore[misc]
 
     def predict(self: Any, observation: Any, *args: Any, deterministic: bool = False, **more: Any) -> Any:
         """The action of the highest value, or one of the run's repeated actions while exploring."""
@@ -66,7 +82,7 @@ def dqn(run: Run) -> Any:
     agent = kind(
         "MlpPolicy", run.env, gamma=run.gamma, seed=run.seed, device="cpu", **{**DQN_SETTINGS, **settings}
     )
-    agent.run = run
+    agent.run, agent.begun = run, run.record.steps
     return agent
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.envs.fit import check_fit, check_moves, table_of
+from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.envs.tables import count_actions
 from eigenoptions.options import OptionSet
@@ -163,6 +164,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._step: Callable[[Any], Any] = env.step
         self._limit: Any = None
         self._passed = self._fast = False
+        # A maze of ours with certain moves, whose table is read here, or None.
+        self._maze: Any = None
+        # Entries of the info of every primitive action; `_describe` writes the same for options.
+        self._entries = {"option": -1, "duration": 1, "discount": self.gamma, "primitive_return": 0.0}
         self._obs: Any = None
         # The last mask, the environment's mask of its own actions, and whether a mask is a row of the table as it is.
         self._last_mask: Any = None
@@ -194,25 +199,39 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a primitive action or an option; the class describes the result."""
-        stop = self.n_primitive
-        if self._fast and 0 <= action < stop:
-            # The common case in as few operations as possible: the time of an environment may be below a microsecond.
+        if not (self._fast and 0 <= action < self.n_primitive):
+            return self._decide(int(action))
+        # The common case in as few operations as possible: the time of an environment may be below a microsecond.
+        maze = self._maze
+        if maze is None:
             obs, reward, terminated, truncated, info = self._step(action)
-            limit = self._limit
-            if limit is not None:
-                limit._elapsed_steps += 1
-                if limit._elapsed_steps >= limit._max_episode_steps:
-                    truncated = True
             if reward.__class__ is not float:
                 reward = float(reward)
-            self._obs = obs
-            info["option"] = -1
-            info["duration"] = 1
-            info["discount"] = self.gamma
+            info |= self._entries
             info["primitive_return"] = reward
-            info["action_mask"] = self._masks[obs].copy()  # type: ignore[index]
-            return obs, reward, terminated, truncated, info
-        option, row, choice = self._resolve(int(action))
+        else:
+            # `MazeEnv.step`, without a second call, a second check of the action and an empty dict.
+            if action.__class__ is not int:
+                action = int(action)
+            obs = maze.state = maze._next(maze.state * self.n_primitive + action)
+            info = self._entries.copy()
+            reward, terminated, truncated = 0.0, False, False
+            if obs == maze._goal:
+                info["primitive_return"] = reward = 1.0
+                terminated = True
+        limit = self._limit
+        if limit is not None:
+            limit._elapsed_steps = elapsed = limit._elapsed_steps + 1
+            if elapsed >= limit._max_episode_steps:
+                truncated = True
+        self._obs = obs
+        info["action_mask"] = self._masks[obs].copy()  # type: ignore[index]
+        return obs, reward, terminated, truncated, info
+
+    def _decide(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """A step of any kind, also the first one."""
+        stop = self.n_primitive
+        option, row, choice = self._resolve(action)
         step, limit, most = self._step, self._limit, 1 if row is None or self._single else self.max_duration
         gain, total, duration = 0.0, 0.0, 0
         path: list[PrimitiveStep] | None = [] if self._record and row is not None else None
@@ -303,6 +322,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         limit = self.env if type(self.env) is TimeLimit else None
         inner = _unchecked(self.env if limit is None else limit.env)
         self._step, self._limit = inner.step, limit
+        if isinstance(inner, MazeEnv) and inner._next is not None:
+            # Not where a subclass or a user has another `step`.
+            self._maze = inner if getattr(inner.step, "__func__", None) is MazeEnv.step else None
 
     def _draw(self, option: int) -> int:
         """Random primitive action in place of an option that may not start."""

@@ -34,7 +34,10 @@ FORMAT = 1
 # Parts of the library that present results and compute none: their code does not invalidate a stored job.
 PRESENTATION = (
     *("cli/", "studio/", "plots/", "experiments/page.py", "experiments/report.py"),
-    *(f"experiments/arena/{name}.py" for name in ("__init__", "methods", "page", "pictures", "ranking")),
+    *(
+        f"experiments/arena/{name}.py"
+        for name in ("__init__", "methods", "agents_page", "page", "pictures", "ranking")
+    ),
 )
 # Codes of SQLite for a file that is not what this module wrote; SQLITE_ERROR is a missing table or column.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
