@@ -79,8 +79,10 @@ def train(
     def learn() -> None:
         x, action, reward, next_x, discount, mask = replay.sample(rng, 128)
         with torch.no_grad():
-            best = target(next_x).masked_fill(~mask, -torch.inf).amax(dim=1)
-            goal = reward + discount * torch.where(discount > 0, best, 0.0)
+            # Double DQN: the network chooses, the target network evaluates. A maximum over many options overestimates.
+            chosen = net(next_x).masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
+            best = target(next_x).gather(1, chosen)[:, 0]
+            goal = reward + discount * best
         loss = nn.functional.smooth_l1_loss(net(x).gather(1, action[:, None])[:, 0], goal)
         optimizer.zero_grad()
         loss.backward()

@@ -74,6 +74,27 @@ def test_every_agent_runs_with_every_way_to_explore(agent: str) -> None:
         assert found["first_goal"] == -1 or found["first_goal"] > how.get("taken", 0)
 
 
+def test_gradient_steps_are_counted_in_primitive_steps() -> None:
+    """An agent with options makes fewer decisions, and learns as much per primitive step."""
+    pytest.importorskip("sb3_contrib")
+    from eigenoptions.envs.exploration import BudgetSpent, Record, Run
+    from eigenoptions.envs.sb3_runs import dqn
+    from eigenoptions.envs.training import make_task
+
+    options = eo.OptionSet(np.array([[1, 1, 1, -1]]), 4)
+    for given in (None, options):
+        record = Record(make_task({**CORRIDOR, "limit": 50}), budget=400, taken=100)
+        env = record if given is None else eo.OptionsWrapper(record, given, option_chance=0.9)
+        run = Run(env, record, 0, 0.9, option_chance=None if given is None else 0.9)
+        agent = dqn(run)
+        with pytest.raises(BudgetSpent):
+            agent.learn(10_000)
+        assert 300 - 8 <= agent._n_calls < 300
+        assert agent._n_updates == agent._n_calls // 4 or agent._n_updates == agent._n_calls // 4 - 1
+        assert run.rate() == 0.0
+        assert agent.policy.optimizer.param_groups[0]["lr"] < 3e-4
+
+
 def test_a_run_is_repeatable_and_discovery_is_charged() -> None:
     options = eo.discover(eo.maze("S..G"), 2)
     how = {"steps": 600, "checkpoints": [200, 600], "taken": 250}

@@ -284,6 +284,21 @@ def test_targets_of_the_exact_values_are_the_exact_values(record_steps: bool) ->
     np.testing.assert_allclose(agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5)
 
 
+def test_double_targets_let_the_network_choose_and_the_target_network_judge() -> None:
+    agent, _ = table_agent()
+    agent.double = True
+    ours, theirs = np.zeros((6, 6)), np.zeros((6, 6))
+    # The network prefers action 2 among what is allowed, option 5 may not start; the target network overrates action 0.
+    ours[1], theirs[1] = [0, 1, 2, 0, 1, 9], [8, 1, 3, 0, 0, 9]
+    set_values(agent.q_net, ours)
+    set_values(agent.q_net_target, theirs)
+    one, state = torch.ones(1, 1), torch.ones(1, 1, dtype=torch.int64)
+    batch = Samples(state, state, state, 0 * one, one, 0.5 * one, torch.tensor([[1.0] * 5 + [0.0]]))
+    assert agent.targets(batch).item() == 1 + 0.5 * 3
+    agent.double = False
+    assert agent.targets(batch).item() == 1 + 0.5 * 8
+
+
 def test_an_end_where_nothing_may_be_chosen_is_worth_its_reward() -> None:
     agent, _ = table_agent()
     one, nothing = torch.ones(1, 1), torch.zeros(1, 6)
@@ -379,17 +394,17 @@ def test_sb3_finds_nothing_to_complain_about(mode: str, four_rooms: eo.MDP) -> N
     check_env(OptionsWrapper(env, eo.discover(four_rooms, n_options=4), mode=mode))
 
 
-def test_a_paced_agent_explores_by_its_run_unless_it_has_no_plan_or_is_told_not_to() -> None:
-    from eigenoptions.envs.sb3_runs import _Paced
+def test_a_paced_agent_explores_by_its_run_unless_it_has_no_plan_or_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from eigenoptions.envs.sb3_runs import PacedDQN
 
-    class Parent:
-        def predict(self, observation: Any, deterministic: bool = False) -> tuple[str, bool]:
-            return "parent", deterministic
+    def predict(self: Any, observation: Any, deterministic: bool = False) -> tuple[str, bool]:
+        return "parent", deterministic
 
-    class Agent(_Paced, Parent):
-        exploration_rate = 0.5
-
-    agent = Agent()
+    monkeypatch.setattr(OptionsDQN, "predict", predict)
+    agent: Any = PacedDQN.__new__(PacedDQN)
+    agent.exploration_rate = 0.5
     agent.run = SimpleNamespace(explore=None)
     assert agent.predict(0) == ("parent", False)
     agent.run = SimpleNamespace(explore=lambda rate: 3 if rate == 0.5 else None)

@@ -115,6 +115,34 @@ def test_a_primitive_action_is_the_environments_own(kind: Any, maze: Any, limit:
     assert maze is MazeEnv or inner.calls == 2000
 
 
+@pytest.mark.parametrize("limit", [None, 25])
+@pytest.mark.parametrize("max_duration", [3, 10_000])
+def test_options_of_mazes_run_as_those_of_other_environments(limit: int | None, max_duration: int) -> None:
+    """The table of a maze is read in one loop; a subclass with its own step goes the general way."""
+    both = []
+    for maze in (MazeEnv, Counting):
+        inner = maze("four-rooms", start=0, goal=30)
+        env = inner if limit is None else gym.wrappers.TimeLimit(inner, limit)
+        both.append(OptionsWrapper(env, eo.discover(inner.mdp, 8), gamma=0.9, max_duration=max_duration))
+    rng, seen = np.random.default_rng(2), set()
+    for env in both:
+        env.reset(seed=0)
+    for action in rng.integers(12, size=1500).tolist():
+        (*ours, info), (*theirs, their_info) = (env.step(action) for env in both)
+        assert ours == theirs
+        assert list(map(type, ours)) == [int, float, bool, bool]
+        assert info.pop("action_mask").tolist() == their_info.pop("action_mask").tolist()
+        assert info == their_info
+        assert both[0].unwrapped.state == both[1].unwrapped.state == ours[0]
+        seen |= {key for key in ("cut", "unavailable") if key in info} | {f"ended {ours[2:]}"}
+        if ours[2] or ours[3]:
+            for env in both:
+                env.reset()
+    assert {"unavailable", "ended [True, False]"} <= seen
+    assert ("cut" in seen) == (max_duration == 3)
+    assert ("ended [False, True]" in seen) == (limit is not None)
+
+
 def test_rewards_on_the_way_are_discounted_step_by_step() -> None:
     env = OptionsWrapper(Toll(MazeEnv("S......")), right(7), gamma=0.5)
     env.reset(seed=0)

@@ -144,6 +144,15 @@ class OptionsDQN(DQN):
     Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what may be chosen in s': an option that
     may not start is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return".
 
+    Parameters
+    ----------
+    args, kwargs
+        As of SB3's DQN.
+    double
+        Whether the network chooses the action of s' that the target network evaluates (van Hasselt et al., 2016). The
+        maximum over many actions and options of one network overestimates; far from the goal the error can be larger
+        than the values (docs/agents.md).
+
     Examples
     --------
     >>> import eigenoptions as eo
@@ -156,16 +165,19 @@ class OptionsDQN(DQN):
     True
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, double: bool = False, **kwargs: Any) -> None:
+        self.double = double
         super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
 
     def targets(self, batch: Samples) -> torch.Tensor:
         """``(N, 1)`` values that the decisions of a batch are moved towards."""
         with torch.no_grad():
             values = self.q_net_target(batch.next_observations)
-            best = values.masked_fill(~batch.next_masks.bool(), torch.finfo(values.dtype).min).amax(dim=1)
+            judge = self.q_net(batch.next_observations) if self.double else values
+            low = torch.finfo(values.dtype).min
+            chosen = judge.masked_fill(~batch.next_masks.bool(), low).argmax(dim=1, keepdim=True)
             # A terminal state is worth 0, also one where nothing may be chosen.
-            rest = torch.where(batch.dones > 0, 0.0, best[:, None])
+            rest = torch.where(batch.dones > 0, 0.0, values.gather(1, chosen))
             return batch.rewards + batch.discounts * rest
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

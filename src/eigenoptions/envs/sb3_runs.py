@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.wrappers import ActionMasker
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.type_aliases import TrainFreq
 
 from eigenoptions.envs.exploration import Run
 from eigenoptions.envs.sb3 import (
@@ -18,10 +21,10 @@ from eigenoptions.envs.sb3 import (
     prefer_actions,
 )
 
-# A small network for few steps; the same for every way of exploring. The learning rate falls to 0: with a constant one
-# the greedy policy still changes from one gradient step to the next when the run ends.
+# A small network for few steps; the same for every way of exploring.
 DQN_SETTINGS = {
-    "learning_rate": lambda left: 3e-3 * left,
+    "learning_rate": lambda share: 3e-3 * share,
+    "double": True,
     "buffer_size": 20_000,
     "learning_starts": 64,
     "batch_size": 128,
@@ -32,8 +35,26 @@ DQN_SETTINGS = {
 PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
 
 
-class _Paced:
-    """Everything by primitive steps: random actions, learning rate, gradient steps, updates of the target network.
+class OneStep(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment without options as `OptionsDQN` needs it: each decision takes one step, and all may be taken."""
+
+    def __init__(self, env: gym.Env[Any, Any], gamma: float) -> None:
+        super().__init__(env)
+        self.gamma = gamma
+        self.mask = np.ones(int(env.action_space.n), dtype=np.bool_)  # type: ignore[attr-defined]
+
+    def step(self, action: Any) -> Any:
+        """Take one step."""
+        *outcome, info = self.env.step(action)
+        return *outcome, {**info, "discount": self.gamma}
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """All actions."""
+        return self.mask
+
+
+class PacedDQN(OptionsDQN):
+    """`OptionsDQN` of a `Run`, by primitive steps: random actions, learning rate, gradient steps, target updates.
 
     Decisions for options are longer, so that by decisions an agent with options would learn less per primitive step.
     """
@@ -42,19 +63,20 @@ class _Paced:
     # Primitive steps before the first of the agent, in the discovery of options.
     begun: int
 
-    def _on_step(self: Any) -> None:
+    def _on_step(self) -> None:
         elapsed = self.run.record.steps - self.begun - self._n_calls
         for _ in range(elapsed):
-            super()._on_step()  # type: ignore[misc]
+            super()._on_step()
         self.exploration_rate = self.run.epsilon()
 
-    def _update_current_progress_remaining(self: Any, *of_decisions: int) -> None:
-        self._current_progress_remaining = self.run.left()
+    def _update_current_progress_remaining(self, *of_decisions: int) -> None:
+        self._current_progress_remaining = self.run.rate()
 
-    def train(self: Any, gradient_steps: int, batch_size: int = 100) -> None:
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Take the gradient steps that are due: one per `train_freq` primitive steps."""
+        assert isinstance(self.train_freq, TrainFreq)
         due = self._n_calls // self.train_freq.frequency - self._n_updates
-        super().train(due, batch_size)  # type: ignore[misc]
+        super().train(due, batch_size)
 
     def predict(self: Any, observation: Any, *args: Any, deterministic: bool = False, **more: Any) -> Any:
         """The action of the highest value, or one of the run's repeated actions while exploring."""
@@ -66,21 +88,13 @@ class _Paced:
         return np.array([action]), None
 
 
-class PacedDQN(_Paced, DQN):
-    """DQN whose exploration follows a `Run`."""
-
-
-class PacedOptionsDQN(_Paced, OptionsDQN):
-    """`OptionsDQN` whose exploration follows a `Run`."""
-
-
 def dqn(run: Run) -> Any:
     """A DQN for a run."""
     settings = {k: v for k, v in run.settings.items() if k != "explore_share"}
-    kind = PacedDQN if run.option_chance is None else PacedOptionsDQN
-    run.env.action_space.seed(run.seed)
-    agent = kind(
-        "MlpPolicy", run.env, gamma=run.gamma, seed=run.seed, device="cpu", **{**DQN_SETTINGS, **settings}
+    env = OneStep(run.env, run.gamma) if run.option_chance is None else run.env
+    env.action_space.seed(run.seed)
+    agent: Any = PacedDQN(
+        "MlpPolicy", env, gamma=run.gamma, seed=run.seed, device="cpu", **{**DQN_SETTINGS, **settings}
     )
     agent.run, agent.begun = run, run.record.steps
     return agent

@@ -27,9 +27,7 @@ from eigenoptions.envs.wrapper import OptionsWrapper
 ENDLESS = 1_000_000_000
 # The single-file agent, in examples/ of the repository and of the source distribution.
 SINGLE_FILE = Path(__file__).resolve().parents[3] / "examples" / "pytorch_dqn.py"
-
-
-# Its first learning rate, which falls to 0.
+# Its first learning rate; see `Run.rate`.
 SINGLE_FILE_RATE = 3e-3
 
 
@@ -84,7 +82,7 @@ def learn_single_file(run: Run) -> None:
         ENDLESS,
         gamma=run.gamma,
         seed=run.seed,
-        learning_rate=lambda decision: SINGLE_FILE_RATE * run.left(),
+        learning_rate=lambda decision: SINGLE_FILE_RATE * run.rate(),
         epsilon=run.epsilon,
         explore=run.explore,
         ready=run.ready,
@@ -93,7 +91,7 @@ def learn_single_file(run: Run) -> None:
 
 
 def learn_dqn(run: Run) -> None:
-    """Stable-Baselines3's DQN; with options `OptionsDQN`."""
+    """Stable-Baselines3's DQN with double targets, by `OptionsDQN`."""
     from eigenoptions.envs.sb3_runs import dqn
 
     agent = dqn(run)

@@ -235,6 +235,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         step, limit, most = self._step, self._limit, 1 if row is None or self._single else self.max_duration
         gain, total, duration = 0.0, 0.0, 0
         path: list[PrimitiveStep] | None = [] if self._record and row is not None else None
+        if self._maze is not None and self._fast and row is not None and path is None:
+            return self._through_maze(option, row, choice)
         # This loop is the whole overhead per primitive step.
         while True:
             obs, reward, terminated, truncated, info = step(choice)
@@ -266,6 +268,32 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._single:
             obs = {"observation": obs, "option": self._running + 1}
         return obs, gain, terminated, truncated, info
+
+    def _through_maze(
+        self, option: int, row: Any, choice: int
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """The loop of `_decide` on the table of a maze, whose only reward is 1 at the goal."""
+        maze, limit, stop, duration = self._maze, self._limit, self.n_primitive, 0
+        following, goal, state, most = maze._next, maze._goal, maze.state, self.max_duration
+        left = most if limit is None else limit._max_episode_steps - limit._elapsed_steps
+        while True:
+            state = following(state * stop + choice)
+            duration += 1
+            if state == goal or duration >= left:
+                break
+            choice = row[state]
+            if choice == stop or duration >= most:
+                break
+        terminated = state == goal
+        truncated = limit is not None and duration >= left
+        if limit is not None:
+            limit._elapsed_steps += duration
+        maze.state = self._obs = state
+        info: dict[str, Any] = {"primitive_return": float(terminated)}
+        if not terminated and not truncated and row[state] != stop:
+            info["cut"] = True
+        self._describe(info, option, row, choice, duration, terminated or truncated)
+        return state, self.gamma ** (duration - 1) if terminated else 0.0, terminated, truncated, info
 
     def _describe(
         self, info: dict[str, Any], option: int, row: Any, choice: int, duration: int, ended: bool
