@@ -532,6 +532,8 @@ def test_one_impossible_file_name_does_not_hide_the_games(tmp_path):
     (tmp_path / "index.json").write_text(json.dumps(index))
     (game,) = gallery.Gallery(tmp_path).index()["games"]
     assert [option["heatmap"] for option in game["options"]] == [None, "a.png", None]
+    assert gallery.Gallery(tmp_path).file("a.png") == (tmp_path / "a.png").resolve()
+    assert gallery.Gallery(tmp_path).file("index.json") is None
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
