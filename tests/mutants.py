@@ -111,6 +111,7 @@ TESTS = {
     "envs/": "test_envs test_collect test_wrapper test_wrong_results",
     "envs/batch": "test_collect test_vector test_wrapper",
     "envs/collecting": "test_collect",
+    "envs/fit": "test_wrong_kind test_wrapper test_vector test_wrong_results",
     "envs/mazes": "test_envs",
     "envs/minigrid": "test_envs test_sketch test_wrong_results",
     "envs/running": "test_wrapper test_acting test_stopping",

@@ -359,3 +359,13 @@ def test_maps_that_cannot_be_made_are_refused(
 ) -> None:
     assert main(["discover", name]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("parts", "jobs"), [(3, 3), (8, 8), (20, 8)])
+def test_sums_without_dedupe_are_cut_into_the_same_jobs_everywhere(parts, jobs):
+    """At most eight, whatever the workers, and none of them empty."""
+    seen = []
+    pair = np.array([0, 1]), np.array([1, 2])
+    gram = eo.gather([pair] * parts, 3, dedupe=False, progress=lambda *done: seen.append(done))
+    assert seen[-1] == (jobs, jobs)
+    assert gram.n_transitions == 2 * parts
