@@ -42,7 +42,7 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 bench: .venv/.bench ## every benchmark in one run, against what else one would use, into out/bench/table.md
 	$(BIN)/python benchmarks/compare.py $(ARGS)
 
-bench-deep: .venv/.dev ## learned eigenfunctions on 13 grids, from xy to noisy frames, into out/bench/deep.jsonl (20 minutes)
+bench-deep: .venv/.dev ## learned eigenfunctions on 13 grids, from xy to noisy frames, into out/bench/deep.jsonl (at most 20 minutes; ARGS=--full: all)
 	$(BIN)/python benchmarks/deep.py $(ARGS)
 
 fuzz: .venv/.dev ## random arrays, tables and files through the functions that take them, for ten minutes (ARGS="--seconds 60" for one)
