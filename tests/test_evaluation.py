@@ -580,3 +580,6 @@ def test_walks_around_a_cycle_touch_each_state_in_its_turn():
     cycle = eo.MDP(np.roll(np.eye(n), 1, axis=1))
     found = diffusion_estimate(cycle, walks=4)
     assert (found.low, found.mean, found.high) == (n / 2, n / 2, n / 2)
+    # After three steps the mean is at least that of 1, 2, 3, 3 and 3.
+    with pytest.raises(ValueError, match=r"walk 1 of 4 had not touched .* makes 2\.4 or more"):
+        diffusion_estimate(cycle, walks=4, max_steps=3)

@@ -109,3 +109,7 @@ def test_bad_input_is_refused(ram: np.ndarray) -> None:
     for call, complaint in bad:
         with pytest.raises(ValueError, match=complaint):
             call()
+
+
+def test_labels_of_codings_name_the_steps_unless_they_are_all() -> None:
+    assert [Ram().label, Ram("onehot").label, Ram("onehot", steps=7).label] == ["bits", "onehot", "onehot-7"]
