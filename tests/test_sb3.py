@@ -159,6 +159,18 @@ def test_replay_buffer_keeps_discounts_with_their_transitions() -> None:
     np.testing.assert_allclose(batch.discounts.numpy().ravel(), 0.5 ** seen.astype(float))
 
 
+def test_a_buffer_that_saves_memory_reads_the_next_observation_from_the_next_row() -> None:
+    how = {"optimize_memory_usage": True, "handle_timeout_termination": False}
+    buffer = SMDPReplayBuffer(8, Discrete(100), Discrete(3), device="cpu", **how)
+    for i in range(13):
+        row = np.array([i]), np.array([i + 1]), np.zeros(1, int), np.zeros(1), np.zeros(1)
+        buffer.add(*row, [{"discount": 0.5}])
+    batch = buffer.sample(100)
+    seen = batch.observations.numpy()
+    assert len(np.unique(seen)) > 1
+    np.testing.assert_array_equal(batch.next_observations.numpy(), seen + 1)
+
+
 @pytest.mark.parametrize("n_envs", [1, 3])
 def test_rollout_buffer_is_the_parents_when_every_discount_is_gamma(
     n_envs: int, rng: np.random.Generator
