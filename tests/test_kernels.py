@@ -171,3 +171,11 @@ def test_a_value_that_falls_leaves_the_highest_of_the_others():
     assert (q.tolist(), highest.tolist()) == ([[3.0, 4.0, 1.0]], [4.0])
     _update(q, highest, 0, 2, 6.0)
     assert (q.tolist(), highest.tolist()) == ([[3.0, 4.0, 7.0]], [7.0])
+
+
+def test_where_no_option_may_start_an_action_is_chosen():
+    from eigenoptions._kernels.walking import choose
+
+    numbers = np.random.default_rng(0).integers(2**64, size=50, dtype=np.uint64)
+    assert {choose(x, 3, 0, 0.9) for x in numbers} == {0, 1, 2}
+    assert {choose(x, 3, 2, 0.9) for x in numbers} == {0, 1, 2, 3, 4}

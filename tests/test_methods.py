@@ -18,6 +18,7 @@ from tests.test_planning import slippery
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
+from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.goals import local_maxima
 from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods import method
@@ -580,3 +581,18 @@ def test_rewards_of_environments_are_read():
                 s = mdp.successors[s, row[s]]
                 assert not edge[s]
     refused(ValueError, lambda: discover("FrozenLake-v1", 2, "reward-aware"), "must be negative", "subtract")
+
+
+def test_visits_of_sampled_states_are_counted_for_methods_that_ask(i_maze):
+    given = []
+
+    def purposes(mdp, n_options, rng, *, visits=None):
+        given.append(visits)
+        return method("neo").purposes(mdp, n_options, rng, visits=visits)
+
+    batch = walk(i_maze, 400, rng=0)
+    past = TableExperience(i_maze.n_states, 4)
+    past.add(batch)
+    past.options_by(replace(method("neo"), purposes=purposes), 2)
+    seen = np.flatnonzero(past.seen)
+    assert given[0].tolist() == np.bincount(batch.obs, minlength=i_maze.n_states)[seen].tolist()
