@@ -87,7 +87,7 @@ TESTS = {
     "_kernels/planning": "test_kernels test_planning",
     "_kernels/residual": "test_kernels test_spectra",
     "_kernels/rows": "test_gram",
-    "_kernels/walking": "test_evaluation test_sampling",
+    "_kernels/walking": "test_kernels test_evaluation test_sampling",
     "_registration": "test_envs test_architecture",
     "atari/": "test_atari test_ram test_lockstep test_atari_options test_charts",
     "atari/games": "test_atari test_charts test_atari_options",
