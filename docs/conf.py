@@ -40,8 +40,8 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_title = f"eigenoptions {release}"
-# The page of the arena, as `eigenoptions arena` wrote it.
-html_extra_path = ["arena.html"]
+# The pages of the arena of methods and of that of agents.
+html_extra_path = ["arena.html", "agents-arena.html"]
 
 
 def annotations_as_written(

@@ -156,10 +156,14 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
 
 
 def test_every_task_names_its_runs() -> None:
-    from eigenoptions.experiments.arena import agents
+    from eigenoptions.experiments.arena import agents, agents_page
 
     work = agents.jobs(agents.SETTINGS["default"])
     assert len({tuple(job.items()) for job in work}) == len(work)
+    # Slow agents run on some tasks, unless they are named.
+    assert {j["agent"] for j in work if j["task"] == "MultiRoom"} == {"Q-learning", "PyTorch DQN"}
+    named = agents.jobs(agents_page.chosen("default", ["DQN"], ["MultiRoom"]))
+    assert {(j["task"], j["agent"]) for j in named} == {("MultiRoom", "DQN")}
     seeds = {job["seed"] for job in work}
     assert seeds == set(range(10))
     assert {job["task"] for job in work} == set(agents.TASKS)

@@ -24,10 +24,10 @@ from eigenoptions.mdp.maps import rooms_map
 # Name of a way to explore, and what it is.
 EXPLORATIONS = {
     "plain": "random actions (PPO: its own policy)",
-    "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
-    "counts": "a bonus beta / sqrt(n) for entering a state n times",
     "options": "eigenoptions of the known table, seldom",
     "found": "eigenoptions found by exploring the task without its reward (cycle); these steps count",
+    "counts": "a bonus beta / sqrt(n) for entering a state n times",
+    "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
 }
 # Number of evaluations of the greedy policy in a run.
 CHECKPOINTS = 10
@@ -42,7 +42,10 @@ def _rooms(side: int, size: int) -> dict[str, Any]:
     return {"maze": text, "start": 0, "goal": int(middle)}
 
 
-# Tasks: where, the time limit, primitive steps of a run, the discount, options and their chance, steps of discovery.
+# Agents that run on every task; the others are slower, and run on some tasks unless they are named.
+CHEAP = ("Q-learning", "PyTorch DQN")
+# Tasks: where, the time limit, primitive steps of a run, the discount, options and their chance, steps of discovery,
+# and the agents, all unless given: about four CPU hours in total.
 TASKS: dict[str, dict[str, Any]] = {
     "four-rooms": {
         "maze": "four-rooms", "limit": 500, "steps": 8000, "gamma": 0.95, "n_options": 8, "discovery": 400,
@@ -52,24 +55,27 @@ TASKS: dict[str, dict[str, Any]] = {
     },
     "rooms-10x10": {
         **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
+        "agents": ("Q-learning",),
     },
     "MultiRoom": {
         "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000,
+        "discovery": 4000, "agents": CHEAP,
     },
     "KeyCorridor": {
         "env": "minigrid:MiniGrid-KeyCorridorS3R2-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000,
+        "discovery": 4000, "agents": CHEAP,
     },
     "MiniGrid-FourRooms": {
         "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000,
+        "discovery": 4000, "agents": CHEAP,
     },
     "MountainCar": {
         "env": "MountainCar-v0", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
+        "agents": ("PyTorch DQN", "PPO"),
     },
     "Acrobot": {
         "env": "Acrobot-v1", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
+        "agents": ("PyTorch DQN", "PPO"),
     },
 }  # fmt: skip
 # Options that act on features end after this many steps without a new highest potential.
@@ -81,6 +87,8 @@ FULL: Settings = {
     "explorations": list(EXPLORATIONS),
     "seeds": [0, 10],
     "share": 1.0,
+    # Whether agents run on tasks that do not list them: those that were asked for by name do.
+    "every_task": False,
 }
 SETTINGS: dict[str, Settings] = {
     "default": FULL,
@@ -119,6 +127,7 @@ def jobs(settings: Settings) -> list[dict[str, Any]]:
         {"task": task, "agent": agent, "exploration": exploration, "seed": seed, "share": settings["share"]}
         for task in settings["tasks"]
         for agent in settings["agents"]
+        if settings["every_task"] or agent in TASKS[task].get("agents", AGENTS)
         for exploration in settings["explorations"]
         if applies(TASKS[task], agent, exploration)
         for seed in range(*settings["seeds"])

@@ -49,7 +49,8 @@ def run_agents(
     size
         ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
     methods, domains
-        Names of agents and of tasks; all by default.
+        Names of agents and of tasks. By default all tasks, each with its own agents: all five on four rooms and on the
+        5 x 5 rooms, the faster ones on the others. Agents that are named run on every task.
     fresh, tell, progress
         As in `reproduce`.
     """
@@ -92,6 +93,7 @@ def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
     return {
         **settings,
         "agents": list(agents) or settings["agents"],
+        "every_task": bool(agents),
         "tasks": list(tasks) or settings["tasks"],
     }
 
@@ -161,7 +163,7 @@ def _section(results: Results, task: str, judged: list[Claim]) -> str:
     rows = where(results["summary"], task=task)
     ways = [way for way in EXPLORATIONS if where(rows, exploration=way)]
     lines = "".join(
-        f'<tr><td style="width:9rem">{escape(agent)}</td>{"".join(_cell(rows, agent, way) for way in ways)}</tr>'
+        f"<tr><td>{escape(agent)}</td>{''.join(_cell(rows, agent, way) for way in ways)}</tr>"
         for agent in distinct(rows, "agent")
     )
     about = TASKS[task]
@@ -176,7 +178,8 @@ def _section(results: Results, task: str, judged: list[Claim]) -> str:
 <p>{escape(place)}; {rows[0]["budget"]:,} primitive steps per run, discount {about["gamma"]}, {about["n_options"]}
 options (found in {about["discovery"]:,} steps at full length). In each cell: median steps to the first goal with its
 95% interval, and the number of runs whose greedy policy reaches the goal at the end.</p>
-<table><thead><tr><th>agent</th>{"".join(f"<th>{way}</th>" for way in ways)}</tr></thead><tbody>{lines}</tbody></table>
+<div style="overflow-x:auto"><table><thead><tr><th>agent</th>{"".join(f"<th>{way}</th>" for way in ways)}</tr></thead>
+<tbody>{lines}</tbody></table></div>
 <figure><div class="sheet">{drawn}</div><figcaption>Share of seeds whose greedy policy reaches the goal. Bands: 95%
 (Wilson).</figcaption></figure><ul class="evidence">{evidence}</ul></section>
 """
@@ -187,7 +190,7 @@ def _cell(rows: list[Row], agent: str, way: str) -> str:
     if not mine:
         return "<td>–</td>"
     r = mine[0]
-    return f"<td>{_first(r)}<br>{r['greedy']} of {r['runs']}</td>"
+    return f'<td style="white-space:nowrap">{_first(r)}<br>{r["greedy"]} of {r["runs"]}</td>'
 
 
 def _first(row: Row) -> str:
