@@ -464,15 +464,25 @@ def prepare(made: Path, times: Path, log: Path) -> Path:
     return pristine
 
 
+def function_of(test: str) -> str:
+    """A test without its parameters, which may hold spaces."""
+    return test.split("[")[0]
+
+
 def failures(pristine: Path, rows: list[dict[str, Any]], times: Path, log: Path) -> set[str]:
     """Tests that killed a mutant and fail without one too: these kills do not count."""
-    killers = sorted({row["by"] for row in rows if row["outcome"] == "killed" and "::" in row["by"]})
-    if not killers:
+    killed = [row["by"] for row in rows if row["outcome"] == "killed" and "::" in row["by"]]
+    if not killed:
         return set()
     log.unlink(missing_ok=True)
-    run = Run(pristine, log).start(killers, Cheap(times, 1e9))
-    os.waitpid(run.pid, 0)
-    return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M))
+    run = Run(pristine, log).start(sorted({function_of(test) for test in killed}), Cheap(times, 1e9))
+    code = os.waitstatus_to_exitcode(os.waitpid(run.pid, 0)[1])
+    if code not in (0, 1):
+        raise SystemExit(f"the tests that killed mutants could not be run without one, see {log}")
+    return {
+        function_of(test)
+        for test in re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.M)
+    }
 
 
 def equivalent() -> dict[tuple[str, ...], str]:
@@ -486,7 +496,7 @@ def summary(rows: list[dict[str, Any]], failing: set[str]) -> str:
     reasons = equivalent()
     counts, lines = collections.Counter(), []
     for row in rows:
-        noticed = row["outcome"] != "survived" and row["by"] not in failing
+        noticed = row["outcome"] != "survived" and function_of(row["by"]) not in failing
         reason = reasons.get((row["name"][0], *row["change"]))
         counts["killed" if noticed else "equivalent" if reason else "survived"] += 1
         if not noticed and not reason:
