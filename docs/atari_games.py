@@ -45,7 +45,7 @@ SMALL: dict[str, Any] = {
     "transitions": 4_200,
     "frames": 160,
 }
-# States of a chart: with 150 the charts of different starts did not meet in a trial, so that no option could agree.
+# States of a chart: with 150, in a trial in Alien, no kind of direction agreed across starts.
 STATES = 300
 # 40 random options beside 24 singular ones.
 RANDOM = {"bases": 5, "many": 4}
