@@ -1,6 +1,6 @@
 """Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man, each an experiment.
 
-Sizes: ``"quick"`` (seconds, for tests), ``"default"`` (`eigenoptions atari GAME`: the way that works, three
+Sizes: ``"quick"`` (seconds, for tests), ``"default"`` (`eigenoptions atari GAME`: the way that works best, three
 collections, some minutes on two cores), ``"paper"`` (the paper's way in a small run, one collection: ``--paper``, and
 part of `reproduce`) and ``"full"`` (``--full``: the paper's way and all others, three collections, six starts, ten
 random bases; the one to judge by). `settings` gives them for any game.

@@ -65,7 +65,7 @@ def run_game(
     game, folder
         Name of the game, any of `atari.emulator.games`, and the folder in which that of the game is created.
     size
-        ``"default"``: the way that works (docs/atari.md); ``"paper"``: the paper's; ``"full"``; ``"quick"``.
+        ``"default"``: the way that works best (docs/atari.md); ``"paper"``: the paper's; ``"full"``; ``"quick"``.
     fresh
         Start over; otherwise a folder with results of other settings is refused.
     tell, progress
