@@ -196,7 +196,7 @@ class Run:
         share = float(self.settings.get("explore_share", 0.5))
         return max(0.05, 1.0 - 0.95 * self.record.steps / (share * self.record.budget))
 
-    def rate(self, decision: int = 0) -> float:
+    def rate(self) -> float:
         """Share of the first learning rate: 1 in the first half of the primitive steps, then linear to 0.
 
         With a constant rate the greedy policy would still change from one gradient step to the next at the end.
