@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eigenoptions.experiments.atari.claims import GOALS, claims, notes
+from eigenoptions.experiments.atari.claims import GOALS, NAMES, claims, notes
 from eigenoptions.experiments.atari.measures import (
     FAR,
     KINDS,
@@ -23,6 +23,8 @@ from eigenoptions.experiments.atari.measures import (
 )
 from eigenoptions.experiments.atari.statistics import cliff, effect, effect_of, level
 from eigenoptions.experiments.atari.study import highlight, reliable, rolled, summaries
+from eigenoptions.experiments.experiment import OURS
+from eigenoptions.experiments.statements import statements
 
 LANES = {f"lane {i}": [[14 + 16 * i, 29 + 16 * i]] for i in range(10)}
 
@@ -343,18 +345,45 @@ def test_montezuma_and_pacman_are_judged_by_their_places(rng):
         assert claims(made_up(table, "MsPacman", corners))[0].verdict == told
 
 
-def test_every_claim_about_a_game_is_tried_on_both_sides():
-    """The tests above have each claim that the paper makes about a game, and ours, hold and fail."""
-    ids = [c.id for game in ("Freeway", "MontezumaRevenge", "MsPacman") for c in _claims_of(game)]
-    tried = ["lane", "heights", "walk", "445", "close-to-dqn", "intent", "ours-0", "places", "kulkarni"]
-    assert {name.split("-", 1)[1] for name in ids} == set(tried)
+def one_sided(game, good):
+    """Made-up results of a game in which every claim holds, or does not."""
+    table = options(np.random.default_rng(0), own=1.0 if good else 0.0, shift=1.0 if good else -0.3)
+    singular, walk = table["kind"] == 0, table["kind"] == KINDS.index("walk")
+    regions = {
+        "Freeway": LANES,
+        "MontezumaRevenge": dict.fromkeys(GOALS, [[0, 255], [0, 255]]),
+        "MsPacman": {"corner upper left": [[0, 9], [0, 9]], "junction 24,24": [[20, 29], [20, 29]]},
+    }[game]
+    if game != "Freeway":
+        table["region"] = np.where(singular & good, table["direction"] % len(regions), -1)
+        return made_up(table, game, regions)
+    table.pop("y")
+    if good:
+        table["region"] = np.where((table["x"] >= 14) & (table["x"] < 174), (table["x"] - 14) // 16, -1.0)
+    else:
+        table["x"][:] = 10.0
+    best = singular & (table["direction"] == 3)
+    table["height"] = np.where(singular, table["x"], 10.0)
+    table["score"] = np.where(best & good, 28.0, 0.0) + np.where(walk & (not good), 1.0, 0.0)
+    table["farthest"] = np.where(best & good, 170.0, 20.0) + np.where(walk & (not good), 150.0, 0.0)
+    results = made_up(table, game, regions)
+    long = joined([{**table, "variant": np.full(len(singular), v)} for v in (0.0, 1.0)])
+    results |= {"long": np.stack(list(long.values()), axis=1), "long_frames": 8192}
+    return results | {"long_variants": ["paper", "bytes"]}
 
 
-def _claims_of(game):
-    table = options(np.random.default_rng(0), collections=1, starts=2)
-    if game == "Freeway":
-        table.pop("y")
-    return claims(made_up(table, game, LANES if game == "Freeway" else {}))
+@pytest.mark.parametrize("game", list(NAMES))
+def test_every_claim_about_a_game_comes_out_both_ways(game):
+    """And these are all claims of the list of statements, with those that are ours."""
+    good, bad = ({c.id: c for c in claims(one_sided(game, side))} for side in (True, False))
+    assert good.keys() == bad.keys()
+    assert {name: c.verdict for name, c in good.items()} == dict.fromkeys(good, "holds")
+    assert {name: c.verdict for name, c in bad.items()} == dict.fromkeys(bad, "does not hold")
+    listed = {name for s in statements() for name in s.claims if name.startswith(f"{NAMES[game]}-")}
+    assert listed == {name for name, claim in good.items() if claim.section != OURS}
+    ours = {f"{NAMES[game]}-ours-0"} | ({"freeway-bytes"} if game == "Freeway" else set())
+    assert {name for name, claim in good.items() if claim.section == OURS} == ours
+    assert all(claim.lesson for claim in bad.values())
 
 
 def test_another_way_than_the_papers_has_no_claims_of_the_paper(rng):

@@ -1,6 +1,6 @@
 """What Section 5.2 and Appendix E claim about Atari games, and the tests of each claim.
 
-The limits below were written down before any roll-out of this library was looked at; `KNOWN` is what was known then.
+The limits below were written down before any roll-out of this library was looked at (`limits.LATER` has what was known).
 An option *settles* if it spends at least half of the second half of its frames at one place, it *arrives* if that place
 is not where it started, and it is *reliable* if it settles near one place from more than half of the starts and arrives
 there from at least one (see `measures` and `study.reliable`). A claim that options do something is tested by whether
@@ -40,15 +40,6 @@ SIMILAR_SHARE = 0.8
 # Beginnings of the names of claims.
 NAMES = {"Freeway": "freeway", "MontezumaRevenge": "montezuma", "MsPacman": "pacman"}
 GOALS = ("central ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
-KNOWN = (
-    "Of the Atari games, one collection and start of each had been looked at by another program (with other "
-    "measures) when the limits were set: Freeway's scores with true singular vectors (0), rows of V (up to "
-    "27) and always UP (21), and that one random basis behaved much like the singular one.",
-    "Ways other than the paper's were chosen after a trial with one collection per game, other starts, fewer "
-    "actions and other measures; there slow features (Freeway) and planning with gamma 0.9 from the "
-    "smallest singular values (the other two games) did better than random directions, and the rest did "
-    "not. The seeds here are other ones.",
-)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -109,10 +100,10 @@ def notes(results: Results) -> list[Note]:
         f"{each_of(random)} of {len(np.unique(random['basis']))} random bases. {results['acts']:,} frames were "
         "emulated."
     )
-    tables: list[Note] = [(f"Means by kind, {_way_of(first)}:", kinds)]
-    tables += [("Singular against random directions:", effects)] if effects else []
-    tables += [("Agreement and reliable options:", levels)] if levels else []
-    return [text, *tables, *(f"Known beforehand: {line}" for line in KNOWN)]
+    found: list[Note] = [text, (f"Means by kind, {_way_of(first)}:", kinds)]
+    found += [("Singular against random directions:", effects)] if effects else []
+    found += [("Agreement and reliable options:", levels)] if levels else []
+    return found
 
 
 def _way_of(variant: str) -> str:
@@ -136,8 +127,7 @@ def _places(results: Results, words: dict[str, str]) -> tuple[list[bool | None],
 
 def _arrive_more(results: Results, word: str, among: int) -> Effect:
     table = rolled(results, variant=0)
-    wanted = [i for i, name in enumerate(results["regions"]) if word in name]
-    there = np.isin(table["region"], wanted) & (table["arrives"] > 0)
+    there = _inside(results, table, word) & (table["arrives"] > 0)
     return effect({**table, "there": there.astype(float)}, "there", among=among)
 
 
@@ -254,44 +244,36 @@ def _ours(results: Results, variant: str) -> Claim:
     )
 
 
+def _inside(results: Results, table: Table, word: str) -> NDArray[np.bool_]:
+    """Which roll-outs have their modal place in a region with this word."""
+    wanted = [i for i, name in enumerate(results["regions"]) if word in name]
+    return np.isin(table["region"], wanted)
+
+
 def _arriving(results: Results, kind: str, word: str, settled: bool = True) -> list[float]:
     """Share of roll-outs, by collection, that arrive (unless `settled`: are mostly) in a region with this word."""
     table = rolled(results, variant=0, kind=kind)
-    wanted = [i for i, name in enumerate(results["regions"]) if word in name]
-    there = np.isin(table["region"], wanted) & ((table["arrives"] > 0) | (not settled))
+    there = _inside(results, table, word) & ((table["arrives"] > 0) | (not settled))
     return [float(there[table["collection"] == c].mean()) for c in np.unique(table["collection"])]
 
 
-def _goals(results: Results, kind: str) -> list[set[str]]:
-    """Kulkarni's goals at which some option arrives from some start, by collection."""
-    table = rolled(results, variant=0, kind=kind)
-    names, there = _names(results, table), table["arrives"] > 0
-    return [
-        {name for name in GOALS if ((names == name) & there & (table["collection"] == c)).any()}
-        for c in np.unique(table["collection"])
-    ]
+def _goals(results: Results, kind: str) -> list[dict[str, int]]:
+    """By collection, at which of Kulkarni's goals options arrive from some start, and how many of them."""
+    table = rolled(results, variant=0, kind=kind, arrives=1.0)
+    found = []
+    for c in np.unique(rolled(results, variant=0, kind=kind)["collection"]):
+        part = chosen(table, collection=c)
+        at = {goal: np.stack([part[key][_inside(results, part, goal)] for key in OPTION]) for goal in GOALS}
+        found.append({goal: len(np.unique(keys, axis=1).T) for goal, keys in at.items() if keys.size})
+    return found
 
 
 def _goals_of(results: Results, kind: str, k: int) -> float:
     """How many of the goals k options arrive at from some start, on average over choices of k and collections."""
-    table = rolled(results, variant=0, kind=kind)
-    names, there = _names(results, table), table["arrives"] > 0
-    found = []
-    for c in np.unique(table["collection"]):
-        inside = table["collection"] == c
-        options = np.stack([table[key] for key in OPTION])[:, inside]
-        n = len(np.unique(options, axis=1).T)
-        hits = [
-            len(np.unique(options[:, (names == name)[inside] & there[inside]], axis=1).T) for name in GOALS
-        ]
-        found.append(rarefied(hits, n, min(k, n)))
-    return float(np.mean(found))
-
-
-def _names(results: Results, table: Table) -> NDArray[Any]:
-    names: NDArray[Any] = np.array(["", *results["regions"]])
-    found: NDArray[Any] = names[table["region"].astype(int) + 1]
-    return found
+    many = each_of(rolled(results, variant=0, kind=kind))
+    return float(
+        np.mean([rarefied(list(hits.values()), many, min(k, many)) for hits in _goals(results, kind)])
+    )
 
 
 def _range(values: Sequence[float]) -> str:

@@ -68,6 +68,7 @@ def _lanes(results: Results) -> Claim:
         f"different lanes. Of random directions {share_of(found['random'], chosen(table, kind='random'))} do "
         "so" + _published_share(found["published"], chosen(table, kind="published")) + ".",
         "freeway-lane",
+        "Options of the memory's bits rarely go to one lane from several starts.",
     )
 
 
@@ -110,6 +111,7 @@ def _walks(results: Results) -> Claim:
         f"options get {np.median(singular['farthest']):.0f} far (median), {singular['farthest'].max():.0f} "
         "at most.",
         "freeway-walk",
+        "A random walk gets across the road as well.",
     )
 
 

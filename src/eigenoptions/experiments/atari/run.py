@@ -143,15 +143,10 @@ def _object(path: Path) -> dict[str, Any]:
 
 def _refuse_others(here: Path, size: str, settings: Settings, fresh: bool) -> None:
     """Raise ValueError where a folder holds results of other settings, unless they are to be replaced."""
-    try:
-        before = json.loads((here / SETTINGS).read_text(encoding="utf-8"))
-        same = before == {"size": size, "settings": json.loads(json.dumps(settings))}
-    except FileNotFoundError:
-        return
-    except (ValueError, OSError) as error:
-        raise ValueError(f"cannot read {here / SETTINGS}: {error}; give another folder, or --fresh") from None
-    if not same and not fresh:
-        other = FLAGS.get(before.get("size", ""), "other settings")
+    before = _object(here / SETTINGS)
+    same = before == {"size": size, "settings": json.loads(json.dumps(settings))}
+    if before and not same and not fresh:
+        other = FLAGS.get(str(before["size"]), "other settings")
         raise ValueError(
             f"{here} holds results of other settings ({other}): give another folder with --out, or --fresh"
         )
@@ -196,9 +191,6 @@ of the published program.</p>
 def _add_to_index(path: Path, drawn: Mapping[str, Any]) -> None:
     """Add a game to the index that the studio reads."""
     entry = {"name": drawn["name"], "options": drawn["options"]}
-    try:
-        games = json.loads(path.read_text(encoding="utf-8"))["games"]
-    except (FileNotFoundError, ValueError, KeyError):
-        games = []
-    games = sorted([g for g in games if g["name"] != entry["name"]] + [entry], key=lambda g: str(g["name"]))
+    others = [game for game in _object(path).get("games", []) if game["name"] != entry["name"]]
+    games = sorted([*others, entry], key=lambda game: str(game["name"]))
     write_bytes(path, json.dumps({"format": 1, "games": games}, indent=1).encode())
