@@ -351,7 +351,7 @@ def one_sided(game, good):
     singular, walk = table["kind"] == 0, table["kind"] == KINDS.index("walk")
     regions = {
         "Freeway": LANES,
-        "MontezumaRevenge": dict.fromkeys(GOALS, [[0, 255], [0, 255]]),
+        "MontezumaRevenge": {name: [[0, 255], [i, i]] for i, name in enumerate(GOALS)},
         "MsPacman": {"corner upper left": [[0, 9], [0, 9]], "junction 24,24": [[20, 29], [20, 29]]},
     }[game]
     if game != "Freeway":

@@ -121,8 +121,8 @@ LATER = (
     "Bytes in Freeway: the claim and its tests were written after an audit had seen the like in six other collections.",
     "Atari games: when the limits were set, another program with other measures had looked at one collection and start "
     "of each: Freeway's scores with true singular vectors (0), rows of V (up to 27) and always UP (21), and one random "
-    "basis that behaved much like the singular one. Ways other than the paper's were chosen after a trial with one other "
-    "collection per game, in which slow features (Freeway) and planning (the other two) did better than random "
+    "basis that behaved much like the singular one. Ways other than the paper's were chosen after a trial with one "
+    "other collection per game, in which slow features (Freeway) and planning (the other two) did better than random "
     "directions.",
     "Every goal: the claim and its tests were written after a trial run had shown the averages over goals.",
     "All folded analysis, and the sections Looking closer, were written after the results "

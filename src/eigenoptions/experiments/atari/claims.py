@@ -1,6 +1,6 @@
 """What Section 5.2 and Appendix E claim about Atari games, and the tests of each claim.
 
-The limits below were written down before any roll-out of this library was looked at (`limits.LATER` has what was known).
+The limits below were written down before any roll-out of this library was looked at; see `limits.LATER`.
 An option *settles* if it spends at least half of the second half of its frames at one place, it *arrives* if that place
 is not where it started, and it is *reliable* if it settles near one place from more than half of the starts and arrives
 there from at least one (see `measures` and `study.reliable`). A claim that options do something is tested by whether
@@ -12,7 +12,6 @@ concluded only from MIN_COLLECTIONS collections or more; with fewer the claim is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
