@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-oldest studio check docs bench bench-deep fuzz mutants package clean
+.PHONY: help reproduce test test-oldest studio lint check docs bench bench-deep fuzz mutants package clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -20,8 +20,8 @@ help: ## show this list
 reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, into report/index.html
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
-test: check ## lint, types and the whole test suite (ARGS="-k maze" for a part)
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+test: lint ## lint, types and the whole test suite (ARGS="-k maze" for a part)
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows, in .venv-oldest
 	EIGENOPTIONS_OLDEST=1 .venv-oldest/bin/python -m pytest -o addopts= -W default --import-mode=importlib -q $(ARGS) tests/smoke.py
@@ -29,9 +29,11 @@ test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that p
 studio: .venv/.studio ## draw a maze in the browser and watch its skills appear
 	$(BIN)/eigenoptions studio $(ARGS)
 
-check: .venv/.dev ## lint and types only
+lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+check: lint ## lint and types only
 	$(BIN)/mypy
 
 docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the examples run for their pictures: minutes)

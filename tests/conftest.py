@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 
@@ -36,37 +37,54 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-# Files that take longest, most first, so that no worker begins one of them when the others have nothing left to do.
+# A run in which no test ends for so long hangs. The longest test takes a minute, and is slower on a busy machine.
+MAX_SILENCE_SECONDS = 1800
+
+# Files that take longest, most first, so that no worker begins one of them when the others have nothing left to do. The
+# first three begin together: one checks types, one compiles the kernels that the others then find, and one waits a lot.
 LONGEST = [
+    "test_types.py",
     "test_paper.py",
-    "test_docs.py",
-    "test_cli.py",
-    "test_examples.py",
-    "test_studio_page.py",
-    "test_deep.py",
-    "test_evaluation.py",
-    "test_spectra.py",
-    "test_learning.py",
-    "test_ray.py",
     "test_faults.py",
+    "test_examples.py",
+    "test_docs.py",
+    "test_studio_page.py",
+    "test_benchmarks.py",
+    "test_cli.py",
+    "test_ray.py",
     "test_atari_command.py",
-    "test_arena_agents.py",
-    "test_arena.py",
-    "test_reliability.py",
-    "test_studio.py",
-    "test_fuzz.py",
-    "test_machines.py",
-    "test_methods.py",
-    "test_notebooks.py",
     "test_parallel.py",
-    "test_store.py",
+    "test_machines.py",
+    "test_paper_atari_jobs.py",
+    "test_fuzz.py",
     "test_sb3.py",
+    "test_atari_options.py",
+    "test_atari.py",
+    "test_studio.py",
+    "test_plots.py",
+    "test_deep.py",
+    "test_lockstep.py",
+    "test_paper_atari.py",
+    "test_evaluation.py",
+    "test_large.py",
 ]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, since many tests wait for a browser, a cluster or a subprocess."""
+    return min(os.cpu_count() or 1, 4) + 1
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """End the process that distributes the tests, with a traceback, when no worker reports anything any more."""
+    if hasattr(report, "node"):
+        faulthandler.dump_traceback_later(MAX_SILENCE_SECONDS, exit=True)
 
 
 @pytest.fixture
