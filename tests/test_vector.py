@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -145,6 +146,155 @@ def test_mode_step_is_a_vector_of_single_wrappers(skills: eo.OptionSet) -> None:
         for name in NAMES:
             np.testing.assert_array_equal(infos[name][real], np.asarray(notes[name])[real])
         np.testing.assert_array_equal(infos["cut"], notes.get("cut", np.zeros(B, dtype=bool)))
+
+
+def slippery(start: int | None = 0) -> eo.MDP:
+    """The table of CLIFF, where an action goes astray in three of ten steps."""
+    mdp = eo.maze(CLIFF)
+    table = mdp.transition.toarray().reshape(mdp.n_states, 4, mdp.n_states)
+    return eo.MDP(0.7 * table + 0.3 * table.mean(axis=1, keepdims=True), start=start, goal=mdp.goal)
+
+
+class General(MazeVectorEnv):
+    """Mazes with a `step` of their own: the options go the way of any vector environment."""
+
+    def step(self, actions: Any) -> Any:
+        return super().step(actions)
+
+
+@pytest.mark.parametrize("mode", ["call-and-return", "step"])
+@pytest.mark.parametrize("limit", [None, 11])
+@pytest.mark.parametrize("maze", ["start", "no start", "slippery"])
+def test_mazes_in_one_call_go_the_general_way(
+    skills: eo.OptionSet, maze: str, limit: int | None, mode: str
+) -> None:
+    """Everything that is returned, for any actions, also options that may not start; nothing is overwritten later."""
+    mdp = {"start": CLIFF, "no start": CLIFF.replace("S", "."), "slippery": slippery(None)}[maze]
+    options = eo.OptionSet(skills.policy, 4)
+    ours, general = (
+        OptionsVectorWrapper(kind(mdp, 6, max_episode_steps=limit), options, 0.9, mode, max_duration=5)
+        for kind in (MazeVectorEnv, General)
+    )
+    assert ours._maze is not None
+    assert general._maze is None
+    rng, (obs, infos) = np.random.default_rng(3), ours.reset(seed=4)
+    assert_equal((obs, infos), general.reset(seed=4))
+    kept, seen = [], set()
+    for _ in range(400):
+        actions = rng.integers(10, size=6)
+        mine = ours.step(actions)
+        assert_equal(mine, general.step(actions))
+        assert_equal(ours.env.copies, general.env.copies)
+        assert (ours.action_masks() == general.action_masks()).all()
+        kept.append((mine, copy.deepcopy(mine)))
+        infos = mine[-1]
+        seen |= {name for name in ("cut", "unavailable", "complete") if infos[name].any()}
+        seen |= {"goal"} if mine[2].any() else set()
+    assert seen == {"cut", "unavailable", "complete", "goal"}
+    for mine, before in kept:
+        assert_equal(mine, before)
+
+
+def assert_equal(a: Any, b: Any) -> None:
+    """Equal values and types, also inside tuples and dicts."""
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for name in a:
+            assert_equal(a[name], b[name])
+    elif isinstance(a, tuple):
+        for x, y in zip(a, b, strict=True):
+            assert_equal(x, y)
+    else:
+        assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist())
+
+
+@pytest.mark.parametrize("limit", [None, 23])
+def test_mazes_in_one_call_are_single_wrappers(skills: eo.OptionSet, limit: int | None) -> None:
+    """The slow twin: one `OptionsWrapper` per copy, one decision after the other."""
+    envs = OptionsVectorWrapper(MazeVectorEnv(CLIFF, B, max_episode_steps=limit), skills, gamma=0.9)
+    singles = []
+    for _ in range(B):
+        maze = MazeEnv(CLIFF)
+        singles.append(OptionsWrapper(maze if limit is None else TimeLimit(maze, limit), skills, gamma=0.9))
+    rng, decided = np.random.default_rng(0), 0
+    _, infos = envs.reset(seed=0)
+    for env in singles:
+        env.reset(seed=0)
+    for _ in range(500):
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
+        obs, reward, terminated, truncated, infos = envs.step(actions)
+        for b in np.flatnonzero(infos["complete"]):
+            choice = infos["choice"][b]
+            (*theirs, info), place = singles[b].step(int(choice)), singles[b].unwrapped
+            assert theirs == [obs[b], reward[b], terminated[b], truncated[b]]
+            assert [info[name] for name in NAMES] == [infos[name][b] for name in NAMES]
+            assert info["action_mask"].tolist() == infos["action_mask"][b].tolist()
+            assert place.state == obs[b]
+            decided += 1
+            if terminated[b] or truncated[b]:
+                singles[b].reset()
+    assert decided > 500
+
+
+@pytest.mark.parametrize("limit", [None, 14])
+def test_a_vector_of_mazes_is_single_mazes(limit: int | None) -> None:
+    """The slow twin of the kernel; the step after an end is a reset."""
+    envs = MazeVectorEnv(CLIFF, B, max_episode_steps=limit)
+    singles = [MazeEnv(CLIFF) if limit is None else TimeLimit(MazeEnv(CLIFF), limit) for _ in range(B)]
+    rng, over = np.random.default_rng(0), np.zeros(B, dtype=bool)
+    assert envs.reset(seed=0)[0].tolist() == [env.reset(seed=0)[0] for env in singles]
+    ends = 0
+    for _ in range(1500):
+        actions = rng.choice([1, 2, 3], size=B, p=[0.4, 0.4, 0.2])
+        found = envs.step(actions)
+        for b, env in enumerate(singles):
+            new = (env.reset()[0], 0.0, False, False) if over[b] else env.step(int(actions[b]))[:4]
+            assert tuple(part[b] for part in found[:4]) == new
+        over = found[2] | found[3]
+        ends += found[2].sum()
+    assert ends > 3
+
+
+def test_uncertain_moves_land_by_their_chances() -> None:
+    """Of single mazes and of a vector of them: the share of each end, within five standard deviations."""
+    mdp, n = slippery(), 20_000
+    chance = mdp.transition.toarray()[3 * 4 + 1]
+    env, envs = MazeEnv(mdp, start=3), MazeVectorEnv(mdp, n, start=3)
+    env.reset(seed=0)
+    envs.reset(seed=0)
+    alone = np.zeros(mdp.n_states)
+    for _ in range(n // 4):
+        env.state = 3
+        alone[env.step(1)[0]] += 1
+    together = np.bincount(envs.step(np.ones(n, dtype=int))[0], minlength=mdp.n_states)
+    for count in (alone, together):
+        expected = chance * count.sum()
+        assert (np.abs(count - expected) <= 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.int32, bool])
+def test_whole_numbers_of_any_kind_are_actions(kind: Any) -> None:
+    envs, own = MazeVectorEnv(CLIFF, 2), MazeVectorEnv(CLIFF, 2)
+    envs.reset(seed=0)
+    own.reset(seed=0)
+    assert envs.step(np.array([1, 0], dtype=kind))[0].tolist() == own.step(np.array([1, 0]))[0].tolist()
+    for bad in ([0.0, 1.0], [0, 4], [-1, 0], [0]):
+        with pytest.raises(ValueError, match=r"actions must be 2 numbers in 0\.\.3, got"):
+            envs.step(np.array(bad))
+    assert envs.copies.tolist() == own.copies.tolist()
+
+
+def test_copies_of_a_vector_of_mazes_go_on_alike(skills: eo.OptionSet) -> None:
+    envs = OptionsVectorWrapper(MazeVectorEnv(CLIFF.replace("S", "."), 4, max_episode_steps=20), skills)
+    envs.reset(seed=0)
+    envs.step(np.array([4, 5, 6, 7]))
+    twins = copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))
+    rng = np.random.default_rng(0)
+    for actions in rng.integers(10, size=(60, 4)):
+        mine = envs.step(actions)
+        for twin in twins:
+            assert_equal(mine, twin.step(actions))
 
 
 def test_native_mazes_and_unavailable_options(skills: eo.OptionSet) -> None:

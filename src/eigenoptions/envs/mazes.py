@@ -6,6 +6,8 @@ Both accept any finite `MDP`.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ from eigenoptions.mdp import maze as read_maze
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
+# The largest number of steps that the kernels can count.
+MAX_STEPS = np.iinfo(np.int64).max
 # Of wall, free cell, start, goal and agent.
 COLOURS = np.array(
     [(70, 70, 70), (255, 255, 255), (198, 219, 239), (116, 196, 118), (230, 97, 1)], dtype=np.uint8
@@ -88,11 +92,12 @@ class MazeEnv(gym.Env[Any, Any]):
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
         self.state = 0
-        self._goal = -1 if self.mdp.goal is None else self.mdp.goal
+        self.goal = -1 if self.mdp.goal is None else self.mdp.goal
+        self.n_actions = self.mdp.n_actions
         successors = self.mdp.successors
-        # `item` returns a plain int in one call.
-        self._next = None if successors is None else successors.ravel().item
-        self._below = _running_sum(self.mdp)
+        # An array of the standard library gives plain ints, sooner than one of NumPy; None where moves are uncertain.
+        self._next = None if successors is None else array("i", successors.tobytes())
+        self._moves: Any = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -110,18 +115,39 @@ class MazeEnv(gym.Env[Any, Any]):
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one action."""
-        n_actions = self.mdp.n_actions
-        if not 0 <= action < n_actions:
-            raise ValueError(f"action must be in 0..{n_actions - 1}, got {action!r}")
-        row = self.state * n_actions + int(action)
-        if self._next is not None:
-            state = self._next(row)
-        else:
-            state = int(_draw(self.mdp, self._below, np.array([row]), self.np_random)[0])
-        self.state = state
-        if state == self._goal:
+        if not 0 <= action < self.n_actions:
+            raise ValueError(f"action must be in 0..{self.n_actions - 1}, got {action!r}")
+        state = self.move(int(action))
+        if state == self.goal:
             return state, 1.0, True, False, {}
         return state, 0.0, False, False, {}
+
+    def move(self, action: int) -> int:
+        """Take an action that is known to be in range, without Gymnasium's tuple: the state it leads to."""
+        row = self.state * self.n_actions + action
+        self.state = state = self._landed(row) if self._next is None else self._next[row]
+        return state
+
+    def follow(self, action: int, row: Sequence[int], most: int) -> tuple[int, int]:
+        """Take an action and then those of a policy ``row (S,)``, to the goal, to an end, or for `most` steps.
+
+        The policy ends where it has the number of actions in place of one. The number of steps, and the policy's choice
+        in the last state.
+        """
+        steps, stop = 0, self.n_actions
+        while True:
+            state, steps = self.move(action), steps + 1
+            action = row[state]
+            if action == stop or state == self.goal or steps >= most:
+                return steps, action
+
+    def _landed(self, row: int) -> int:
+        """End of an uncertain move."""
+        from eigenoptions._kernels.walking import land
+
+        if self._moves is None:
+            self._moves = _moves(self.mdp)
+        return int(land(row, *self._moves, self.np_random.integers(2**64, dtype=np.uint64)))
 
     def render(self) -> Any:
         """Draw the maze as text (``ansi``) or as an ``(H, W, 3)`` picture (``rgb_array``)."""
@@ -147,13 +173,13 @@ class MazeEnv(gym.Env[Any, Any]):
         """``P[s][a] = [(p, s', reward, terminated)]``; the goal is absorbing."""
         table, n = self.mdp.transition, self.mdp.n_actions
         bounds, columns, chances = table.indptr.tolist(), table.indices.tolist(), table.data.tolist()
-        ended = {a: [(1.0, self._goal, 0.0, True)] for a in range(n)}
+        ended = {a: [(1.0, self.goal, 0.0, True)] for a in range(n)}
         return {
             s: dict(ended)
-            if s == self._goal
+            if s == self.goal
             else {
                 a: [
-                    (chances[i], columns[i], float(columns[i] == self._goal), columns[i] == self._goal)
+                    (chances[i], columns[i], float(columns[i] == self.goal), columns[i] == self.goal)
                     for i in range(bounds[s * n + a], bounds[s * n + a + 1])
                 ]
                 for a in range(n)
@@ -196,6 +222,8 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
+        from eigenoptions._kernels.decisions import move
+
         if render_mode is not None:
             raise ValueError(
                 'many mazes at once are not drawn: render one made with vectorization_mode="sync"'
@@ -208,43 +236,53 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         self.single_action_space = Discrete(self.mdp.n_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._limit = np.iinfo(np.int64).max if max_episode_steps is None else max_episode_steps
-        self._goal = -1 if self.mdp.goal is None else self.mdp.goal
-        successors = self.mdp.successors
-        self._next = None if successors is None else successors.ravel().astype(np.int64)
-        self._below = _running_sum(self.mdp)
+        limit = MAX_STEPS if max_episode_steps is None else min(max_episode_steps, MAX_STEPS)
+        goal = -1 if self.mdp.goal is None else self.mdp.goal
+        # What the kernels of `_kernels.decisions` read, and the state that they change in place.
+        self.table = _moves(self.mdp)
+        self.rules = np.array([self.mdp.n_actions, goal, limit])
+        self.copies = np.zeros((4, self.num_envs), dtype=np.int64)
+        self.n_over = 0
+        self._step: Any = move
+        self._uncertain = self.mdp.successors is None
+        self._no_draws = np.zeros(self.num_envs, dtype=np.uint64)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Put every agent at the start."""
         super().reset(seed=seed)
-        self._state = _starts(self.mdp, self.np_random, self.num_envs)
-        self._elapsed = np.zeros(self.num_envs, dtype=np.int64)
-        self._over = np.zeros(self.num_envs, dtype=np.bool_)
-        return self._state.copy(), {}
+        self.copies[:] = 0
+        self.copies[0] = self.copies[3] = _starts(self.mdp, self.np_random, self.num_envs)
+        self.n_over = 0
+        return self.copies[0].copy(), {}
 
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Take one action in each copy; a copy whose episode is over begins a new one instead."""
         actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= self.mdp.n_actions:
-            raise ValueError(
-                f"actions must be {self.num_envs} numbers in 0..{self.mdp.n_actions - 1}, got {actions}"
+        n = self.num_envs
+        states, rewards, ends = np.empty(n, dtype=np.int64), np.empty(n), np.empty((2, n), dtype=np.bool_)
+        over = -1
+        if actions.shape == (n,) and actions.dtype.kind in "biu":
+            chosen = actions.astype(np.int64)
+            over = self._step(
+                *self.table, self.rules, self.copies, self.draws(), chosen, states, rewards, ends
             )
-        rows = self._state * self.mdp.n_actions + actions
-        state = _draw(self.mdp, self._below, rows, self.np_random) if self._next is None else self._next[rows]
-        self._elapsed += 1
-        terminated = state == self._goal
-        if self._over.any():
-            state[self._over] = _starts(self.mdp, self.np_random, int(self._over.sum()))
-            self._elapsed[self._over] = 0
-            terminated[self._over] = False
-        truncated = self._elapsed >= self._limit
-        self._over = terminated | truncated
-        self._state = state
-        return state.copy(), terminated.astype(np.float64), terminated.copy(), truncated, {}
+        if over < 0:
+            raise ValueError(f"actions must be {n} numbers in 0..{self.mdp.n_actions - 1}, got {actions}")
+        self.n_over = over
+        return states, rewards, *ends, {}
+
+    def draws(self) -> NDArray[np.uint64]:
+        """``(B,)`` random bits for a step of uncertain moves; the states in which episodes begin are drawn too."""
+        rng, bits = self.np_random, self._no_draws
+        if self._uncertain:
+            bits = rng.integers(2**64, size=self.num_envs, dtype=np.uint64)
+        if self.n_over and self.mdp.start is None:
+            self.copies[3, self.copies[2] > 0] = _starts(self.mdp, rng, self.n_over)
+        return bits
 
 
 def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:
@@ -274,18 +312,10 @@ def _starts(mdp: MDP, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     return drawn + (drawn >= mdp.goal)
 
 
-def _running_sum(mdp: MDP) -> NDArray[np.float64]:
-    """Running sum of the entries of a stochastic table; empty for a deterministic one."""
-    return np.empty(0) if mdp.successors is not None else np.append(0.0, np.cumsum(mdp.transition.data))
+def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:
+    """The table as the kernels read it: `_kernels.walking.Moves` without the number of actions."""
+    from eigenoptions._kernels.walking import cumulate
 
-
-def _draw(
-    mdp: MDP, below: NDArray[np.float64], rows: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Successors drawn for rows of a stochastic table; `below` is the running sum of its entries."""
     table = mdp.transition
-    low, high = table.indptr[rows], table.indptr[rows + 1]
-    mark = below[low] + rng.random(len(rows)) * (below[high] - below[low])
-    place = np.searchsorted(below, mark, side="right") - 1
-    drawn: NDArray[np.int64] = table.indices[np.clip(place, low, high - 1)].astype(np.int64)
-    return drawn
+    # Copies, since arrays that may not be written to are handed to a kernel more slowly.
+    return np.array(table.indptr), np.array(table.indices), cumulate(table.indptr, table.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -15,14 +16,16 @@ from numpy.typing import NDArray
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
+from eigenoptions.envs.mazes import MAX_STEPS, MazeVectorEnv
 from eigenoptions.envs.sampler import mdp_of
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
 from eigenoptions.envs.tables import count_actions
 from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE
 from eigenoptions.options import OptionSet
 
-# Steps for which random actions are drawn at a time: one draw costs as much as a step.
-DRAWS = 64
+INT64, INT8, BOOL = np.dtype(np.int64), np.dtype(np.int8), np.dtype(np.bool_)
+# Powers of the discount that are computed beforehand.
+KNOWN_POWERS = 1024
 
 
 # Not generic in Gymnasium 1.1.
@@ -91,8 +94,6 @@ class OptionsVectorWrapper(_VectorWrapper):
         max_duration: int = 10_000,
         option_chance: float | None = OPTION_CHANCE,
     ) -> None:
-        from eigenoptions._kernels.decisions import begin, finish
-
         super().__init__(env)
         self.gamma = number("gamma", gamma, "(0, 1]")
         self.mode = one_of("mode", mode, MODES)
@@ -110,31 +111,42 @@ class OptionsVectorWrapper(_VectorWrapper):
         mdp = mdp_of(env) if isinstance(options, OptionSet) and options.state_space else None
         check_fit(options, self.n_primitive, None if state else env.single_observation_space, mdp)
         self.options = options
-        n = self.num_envs
-        self._batch = OptionBatch(options, n, state)
+        self._batch = OptionBatch(options, self.num_envs, state)
         self._single = mode == "step"
         self._spaces(option_chance)
-        resets = reset_mode == AutoresetMode.NEXT_STEP
-        self._rules: tuple[Any, ...] = (self.gamma, self.max_duration, self._single, resets)
-        # The state of the copies; see `_kernels.decisions`.
-        self._counts, self._sums = np.zeros((3, n), dtype=np.int64), np.zeros((2, n))
-        self._flags = np.zeros((2, n), dtype=np.bool_)
-        self._choice, self._next = self._counts[0], self._counts[1]
-        self._over, self._unavailable = self._flags
-        self._begin: Any = begin
-        self._finish: Any = finish
-        # No option of a table has a guard.
-        self._unhalted = np.zeros(n, dtype=np.bool_)
         self._rng = np.random.default_rng()
-        self._draws: NDArray[np.int64] = np.empty((0, n), dtype=np.int64)
-        self._drawn = 0
+        self._prepare(reset_mode == AutoresetMode.NEXT_STEP)
+        self._numbers = np.arange(self.num_envs)
+        # No option of a table has a guard.
+        self._unhalted = np.zeros(self.num_envs, dtype=np.bool_)
         self._obs: Any = None
         self._begin_obs: Any = None
         self._offers: Any = None
         self._mask: Any = None
 
+    def _prepare(self, resets: bool) -> None:
+        """The kernels of a step, with the arrays that they keep between steps; see `_kernels.decisions`."""
+        from eigenoptions._kernels.decisions import begin, decide, finish
+
+        env: Any = self.env
+        n, table = self.num_envs, self._batch.table
+        # A maze of ours is stepped together with its options in one call, unless a subclass has another `step`.
+        ours = getattr(env.step, "__func__", None) is MazeVectorEnv.step
+        self._maze: Any = env if ours and table is not None and self._batch.state is None else None
+        self._decisions, sums = np.zeros((6, n), dtype=np.int64), np.zeros((2, n))
+        self._counter = self._rng.integers(2**64, size=1, dtype=np.uint64)
+        most = min(self.max_duration, MAX_STEPS)
+        rules = np.array([self.n_primitive, most, self._single, resets, *(env.rules if ours else ())])
+        powers = np.array([self.gamma**k for k in range(KNOWN_POWERS)])
+        self._begin: Any = partial(begin, self._decisions, sums, rules, self._counter)
+        self._finish: Any = partial(finish, self._decisions, sums, rules, powers)
+        if self._maze is not None:
+            state = env.copies, self._decisions, sums, rules, self._counter
+            self._decide: Any = partial(decide, *env.table, *state, powers, table)
+
     def _spaces(self, option_chance: float | None) -> None:
         n, m = self.num_envs, len(self.options)
+        self._mask_shape = n, self.n_primitive + m
         self.single_action_space = OptionsSpace(self.n_primitive, m, option_chance)
         self.action_space = OptionsVectorSpace(self.n_primitive, m, n, option_chance)
         self.action_space.source = self._known_mask
@@ -152,58 +164,90 @@ class OptionsVectorWrapper(_VectorWrapper):
             given = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(given or None)
-            self._drawn = len(self._draws)
+            self._counter[0] = self._rng.integers(2**64, dtype=np.uint64)
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         fresh = np.ones(self.num_envs, dtype=np.bool_) if some is None else np.asarray(some, dtype=np.bool_)
-        self._next[fresh] = -1
-        self._over[fresh] = False
+        choice, going, _, _, over, _ = self._decisions
+        going[fresh] = -1
+        over[fresh] = False
         self._obs = obs
         self._offers = self._batch.offers(obs)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
-        going = np.flatnonzero(self._next >= 0)
-        mask = np.ones((self.num_envs, self.n_primitive + len(self.options)), dtype=np.int8)
+        runs = np.flatnonzero(going >= 0)
+        mask = np.ones(self._mask_shape, dtype=np.int8)
         mask[:, self.n_primitive :] = self._offers >= 0
-        mask[going] = 0
-        mask[going, self._choice[going]] = 1
+        mask[runs] = 0
+        mask[runs, choice[runs]] = 1
         infos["action_mask"] = self._kept(mask, infos)
         return self._seen(obs), infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take one primitive step in each copy: that of the option that runs, or of the action given."""
-        n = self.num_envs
-        state = self._counts, self._sums, self._flags
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions must be {self.num_envs} whole numbers, got {actions.dtype} of shape {actions.shape}"
+            )
+        if actions.dtype is not INT64:
+            actions = actions.astype(INT64)
         if self._obs is None:
             raise gym.error.ResetNeeded("call reset before step")
-        actions = np.asarray(actions)
-        if actions.shape != (n,) or actions.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions must be {n} whole numbers, got {actions.dtype} of shape {actions.shape}"
-            )
+        if self._maze is not None:
+            return self._step_maze(actions)
         self._hold(actions)
-        moves = np.empty(n, dtype=np.int64)
-        wrong = self._begin(*state, self.n_primitive, self._offers, actions, self._random(), moves)
+        moves = np.empty_like(actions)
+        wrong = self._begin(self._offers, self._numbers, actions, moves)
         if wrong >= 0:
-            last = self.n_primitive + len(self.options) - 1
-            raise ValueError(f"actions must be in 0..{last}, got {actions[wrong]} for copy {wrong}")
+            raise self._refusal(actions, wrong)
         obs, rewards, terminated, truncated, infos = self.env.step(moves)
-        ended = terminated | truncated
+        ends = np.array([terminated, truncated])
         self._obs, self._offers = obs, self._batch.offers(obs)
-        halted = self._halted(obs, ended)
-        reals, wholes = np.empty((3, n)), np.empty((2, n), dtype=np.int64)
-        marks = np.empty((2, n), dtype=np.bool_)
-        masks = np.empty((n, self.n_primitive + len(self.options)), dtype=np.int8)
-        found = reals, wholes, marks, masks
-        self._finish(*state, *self._rules, self._offers, rewards, ended, halted, *found)
-        infos["complete"], infos["cut"] = marks
-        infos["option"], infos["duration"] = wholes
+        halted = self._halted(obs, ends[0] | ends[1])
+        found = reals, wholes, marks, masks = self._results(3)
+        self._finish(self._offers, self._numbers, rewards, ends, halted, *found)
         reward, infos["discount"], infos["primitive_return"] = reals
-        infos["choice"] = self._choice.copy()
-        infos["unavailable"] = self._unavailable.copy()
+        infos["option"], infos["duration"], infos["choice"] = wholes
+        infos["complete"], infos["cut"], infos["unavailable"] = marks
         infos["action_mask"] = self._kept(masks, infos)
         if self._begin_obs is not None:
             infos["begin_obs"] = self._begin_obs.copy()
         return self._seen(obs), reward, terminated, truncated, infos
+
+    def _step_maze(self, actions: NDArray[np.int64]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """`step` in copies of a maze: one kernel does it all."""
+        maze = self._maze
+        found = reals, wholes, marks, masks = self._results(5)
+        over = self._decide(maze.draws(), actions, *found)
+        if over < 0:
+            raise self._refusal(actions, -1 - over)
+        maze.n_over = over
+        reward, discount, total = reals
+        option, duration, choice, obs, begin_obs = wholes
+        complete, cut, unavailable, terminated, truncated = marks
+        self._mask = masks
+        infos = {
+            "complete": complete,
+            "cut": cut,
+            "option": option,
+            "duration": duration,
+            "discount": discount,
+            "primitive_return": total,
+            "choice": choice,
+            "unavailable": unavailable,
+            "action_mask": masks.copy(),
+            "begin_obs": begin_obs,
+        }
+        return self._seen(obs), reward, terminated, truncated, infos
+
+    def _results(self, rows: int) -> tuple[NDArray[Any], ...]:
+        """Arrays for the results of a kernel."""
+        n, empty = self.num_envs, np.empty
+        return empty((3, n)), empty((rows, n), INT64), empty((rows, n), BOOL), empty(self._mask_shape, INT8)
+
+    def _refusal(self, actions: NDArray[np.int64], copy: int) -> ValueError:
+        last = self.n_primitive + len(self.options) - 1
+        return ValueError(f"actions must be in 0..{last}, got {actions[copy]} for copy {copy}")
 
     def action_masks(self) -> NDArray[np.bool_]:
         """``(B, n_primitive + n_options)`` which actions may be chosen now."""
@@ -211,7 +255,7 @@ class OptionsVectorWrapper(_VectorWrapper):
 
     def _hold(self, actions: NDArray[Any]) -> None:
         """Keep the observations of the decisions that begin now, and begin the executions of options with a guard."""
-        begins = self._next < 0
+        begins = self._decisions[1] < 0
         if self._begin_obs is not None:
             where = begins.reshape((-1,) + (1,) * (self._obs.ndim - 1))
             np.copyto(self._begin_obs, self._obs, where=where)
@@ -224,23 +268,15 @@ class OptionsVectorWrapper(_VectorWrapper):
         """Where a guard ends an option; `finish` has not noted the step yet."""
         if not self._batch.guarded:
             return self._unhalted
-        runs = (self._choice >= self.n_primitive) & ~self._unavailable & ~ended
-        return self._batch.halted(np.where(runs, self._choice - self.n_primitive, -1), obs, self._rng)
-
-    def _random(self) -> NDArray[np.int64]:
-        """``(B,)`` random actions, in place of options that may not start."""
-        if self._drawn >= len(self._draws):
-            self._draws = self._rng.integers(self.n_primitive, size=(DRAWS, self.num_envs))
-            self._drawn = 0
-        self._drawn += 1
-        drawn: NDArray[np.int64] = self._draws[self._drawn - 1]
-        return drawn
+        choice, _, _, unavailable, _, _ = self._decisions
+        runs = (choice >= self.n_primitive) & (unavailable == 0) & ~ended
+        return self._batch.halted(np.where(runs, choice - self.n_primitive, -1), obs, self._rng)
 
     def _kept(self, mask: NDArray[np.int8], infos: dict[str, Any]) -> NDArray[np.int8]:
         """A copy for the caller of the mask, in which the environment's mask of its own actions is the first part."""
         own = infos.get("action_mask")
         if own is not None and np.shape(own) == (self.num_envs, self.n_primitive):
-            known = infos.get("_action_mask", True) & (self._next < 0)
+            known = infos.get("_action_mask", True) & (self._decisions[1] < 0)
             mask[known, : self.n_primitive] = own[known]
         self._mask = mask
         return mask.copy()
@@ -253,5 +289,6 @@ class OptionsVectorWrapper(_VectorWrapper):
         """Observations as the agent gets them."""
         if not self._single:
             return obs
-        option = np.where(self._next >= 0, self._choice - self.n_primitive + 1, 0)
+        choice, going, *_ = self._decisions
+        option = np.where(going >= 0, choice - self.n_primitive + 1, 0)
         return {"observation": obs, "option": option}

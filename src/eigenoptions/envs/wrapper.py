@@ -164,7 +164,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._step: Callable[[Any], Any] = env.step
         self._limit: Any = None
         self._passed = self._fast = False
-        # A maze of ours with certain moves, whose table is read here, or None.
+        # A maze of ours, which takes steps without the tuples and checks of Gymnasium, or None.
         self._maze: Any = None
         # Entries of the info of every primitive action; `_describe` writes the same for options.
         self._entries = {"option": -1, "duration": 1, "discount": self.gamma, "primitive_return": 0.0}
@@ -210,13 +210,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             info |= self._entries
             info["primitive_return"] = reward
         else:
-            # `MazeEnv.step`, without a second call, a second check of the action and an empty dict.
-            if action.__class__ is not int:
-                action = int(action)
-            obs = maze.state = maze._next(maze.state * self.n_primitive + action)
+            obs = maze.move(action if action.__class__ is int else int(action))
             info = self._entries.copy()
             reward, terminated, truncated = 0.0, False, False
-            if obs == maze._goal:
+            if obs == maze.goal:
                 info["primitive_return"] = reward = 1.0
                 terminated = True
         limit = self._limit
@@ -273,24 +270,18 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self, option: int, row: Any, choice: int
     ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """The loop of `_decide` on the table of a maze, whose only reward is 1 at the goal."""
-        maze, limit, stop, duration = self._maze, self._limit, self.n_primitive, 0
-        following, goal, state, most = maze._next, maze._goal, maze.state, self.max_duration
-        left = most if limit is None else limit._max_episode_steps - limit._elapsed_steps
-        while True:
-            state = following(state * stop + choice)
-            duration += 1
-            if state == goal or duration >= left:
-                break
-            choice = row[state]
-            if choice == stop or duration >= most:
-                break
-        terminated = state == goal
-        truncated = limit is not None and duration >= left
+        maze, limit, left = self._maze, self._limit, self.max_duration
+        if limit is not None:
+            left = min(left, limit._max_episode_steps - limit._elapsed_steps)
+        duration, choice = maze.follow(choice, row, left)
+        truncated = False
         if limit is not None:
             limit._elapsed_steps += duration
-        maze.state = self._obs = state
+            truncated = limit._elapsed_steps >= limit._max_episode_steps
+        self._obs = state = maze.state
+        terminated = state == maze.goal
         info: dict[str, Any] = {"primitive_return": float(terminated)}
-        if not terminated and not truncated and row[state] != stop:
+        if not (terminated or truncated or choice == self.n_primitive):
             info["cut"] = True
         self._describe(info, option, row, choice, duration, terminated or truncated)
         return state, self.gamma ** (duration - 1) if terminated else 0.0, terminated, truncated, info
@@ -350,9 +341,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         limit = self.env if type(self.env) is TimeLimit else None
         inner = _unchecked(self.env if limit is None else limit.env)
         self._step, self._limit = inner.step, limit
-        if isinstance(inner, MazeEnv) and inner._next is not None:
-            # Not where a subclass or a user has another `step`.
-            self._maze = inner if getattr(inner.step, "__func__", None) is MazeEnv.step else None
+        # Not where a subclass or a user has another `step`.
+        self._maze = inner if getattr(inner.step, "__func__", None) is MazeEnv.step else None
 
     def _draw(self, option: int) -> int:
         """Random primitive action in place of an option that may not start."""
