@@ -8,6 +8,7 @@ In the picture: the greedy choice in every state. Arrows are actions, digits opt
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -16,38 +17,48 @@ import numpy as np
 import torch
 from torch import nn
 
+# First learning rates: Adam's for a network, SGD's for a table (0.16 per transition of a batch).
+BATCH, NETWORK_RATE, TABLE_RATE = 128, 3e-3, 20.0
 
-def encoder(space: gym.Space) -> tuple[int, Callable[[Any], np.ndarray]]:
-    """Size of an input vector, and a function from an observation to it: one-hot states, or the numbers themselves."""
+
+def network(space: gym.Space, n_actions: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """A network from observations to the values of all choices, and its optimizer.
+
+    Numbered states have nothing in common that a hidden layer could use: they get one weight per state and choice. With
+    a hidden layer, choices that were never tried inherit the values of others, and the maximum over them diverges.
+    """
     if isinstance(space, gym.spaces.Discrete):
-        one = np.eye(space.n, dtype=np.float32)
-        return int(space.n), lambda state: one[state]
-    return int(np.prod(space.shape)), lambda obs: np.asarray(obs, dtype=np.float32).ravel()
+        table = nn.Embedding(int(space.n), n_actions)
+        nn.init.normal_(table.weight, std=1e-3)
+        return table, torch.optim.SGD(table.parameters(), TABLE_RATE)
+    width = int(np.prod(space.shape))
+    net = nn.Sequential(nn.Flatten(), nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, n_actions))
+    return net, torch.optim.Adam(net.parameters(), NETWORK_RATE)
 
 
 class Replay:
-    """The last transitions: input, action, reward, next input, discount (0 where the episode ended), next mask."""
+    """The last transitions; a discount of 0 is the end of an episode."""
 
-    def __init__(self, capacity: int, width: int, n_actions: int) -> None:
-        self.x, self.next_x = (np.zeros((capacity, width), dtype=np.float32) for _ in range(2))
-        self.action, self.reward = np.zeros(capacity, dtype=np.int64), np.zeros(capacity, dtype=np.float32)
-        self.discount = np.zeros(capacity, dtype=np.float32)
-        self.mask = np.ones((capacity, n_actions), dtype=bool)
+    columns = "obs", "action", "reward", "next_obs", "discount", "next_mask"
+
+    def __init__(self, capacity: int, space: gym.Space, n_actions: int) -> None:
+        state, number, mask = (space.dtype, space.shape), (np.float32, ()), (np.bool_, (n_actions,))
+        kinds = state, (np.int64, ()), number, state, number, mask
+        self.rows = np.zeros(
+            capacity, [(name, *kind) for name, kind in zip(self.columns, kinds, strict=True)]
+        )
         self.size, self.at = 0, 0
 
     def add(self, *row: Any) -> None:
         """Store a transition over the oldest."""
-        columns = self.x, self.action, self.reward, self.next_x, self.discount, self.mask
-        for column, value in zip(columns, row, strict=True):
-            column[self.at] = value
-        self.at = (self.at + 1) % len(self.x)
+        self.rows[self.at] = row
+        self.at = (self.at + 1) % len(self.rows)
         self.size = max(self.size, self.at)
 
     def sample(self, rng: np.random.Generator, n: int) -> tuple[torch.Tensor, ...]:
-        """Draw n transitions."""
-        i = rng.integers(self.size, size=n)
-        columns = self.x, self.action, self.reward, self.next_x, self.discount, self.mask
-        return tuple(torch.from_numpy(column[i]) for column in columns)
+        """Draw n transitions: one tensor per column."""
+        batch = self.rows[rng.integers(self.size, size=n)]
+        return tuple(torch.from_numpy(np.ascontiguousarray(batch[name])) for name in self.columns)
 
 
 def train(
@@ -56,34 +67,33 @@ def train(
     *,
     gamma: float = 0.95,
     seed: int = 0,
-    learning_rate: Callable[[int], float] = lambda decision: 3e-3,
+    rate: Callable[[int], float] = lambda decision: 1.0,
     epsilon: Callable[[int], float] = lambda decision: max(0.05, 1.0 - decision / 2000),
     explore: Callable[[float], int | None] | None = None,
     ready: Callable[[Callable[..., int]], object] = lambda act: None,
 ) -> Callable[..., int]:
-    """Learn, and return the greedy policy ``act(obs, mask=None)``, which is passed to `ready` before the first step."""
+    """Learn, and return the greedy policy ``act(obs, mask=None)``; `rate` is the share of the first learning rate."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     env.action_space.seed(seed)
-    n_actions, (width, encode) = int(env.action_space.n), encoder(env.observation_space)
-    net, target = (nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, n_actions)) for _ in range(2))
-    target.load_state_dict(net.state_dict())
-    optimizer = torch.optim.Adam(net.parameters(), lr=learning_rate(0))
-    replay, everything = Replay(20_000, width, n_actions), np.ones(n_actions, dtype=bool)
+    space, n_actions = env.observation_space, int(env.action_space.n)
+    net, optimizer = network(space, n_actions)
+    target, first_rate = copy.deepcopy(net), optimizer.param_groups[0]["lr"]
+    replay, everything = Replay(20_000, space, n_actions), np.ones(n_actions, dtype=bool)
 
     def act(obs: Any, mask: np.ndarray | None = None) -> int:
         with torch.no_grad():
-            values = net(torch.from_numpy(encode(obs))).numpy()
+            values = net(torch.as_tensor(obs)[None])[0].numpy()
         return int(np.where(everything if mask is None else mask, values, -np.inf).argmax())
 
     def learn() -> None:
-        x, action, reward, next_x, discount, mask = replay.sample(rng, 128)
+        seen, action, reward, next_seen, discount, mask = replay.sample(rng, BATCH)
         with torch.no_grad():
             # Double DQN: the network chooses, the target network evaluates. A maximum over many options overestimates.
-            chosen = net(next_x).masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
-            best = target(next_x).gather(1, chosen)[:, 0]
+            chosen = net(next_seen).masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
+            best = target(next_seen).gather(1, chosen)[:, 0]
             goal = reward + discount * best
-        loss = nn.functional.smooth_l1_loss(net(x).gather(1, action[:, None])[:, 0], goal)
+        loss = nn.functional.smooth_l1_loss(net(seen).gather(1, action[:, None])[:, 0], goal)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -103,17 +113,15 @@ def train(
         obs, reward, terminated, truncated, info = env.step(action)
         mask = info.get("action_mask", everything)
         discount = 0.0 if terminated else info.get("discount", gamma)
-        replay.add(encode(before), action, reward, encode(obs), discount, mask)
+        replay.add(before, action, reward, obs, discount, mask)
         # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
         path = info.get("steps", ())
         for i, step in enumerate(path, 1):
             left = 0.0 if terminated and i == len(path) else step.discount
-            replay.add(
-                encode(step.obs), step.action, step.reward, encode(step.next_obs), left, step.action_mask
-            )
+            replay.add(step.obs, step.action, step.reward, step.next_obs, left, step.action_mask)
         # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
         steps += info.get("duration", 1)
-        optimizer.param_groups[0]["lr"] = learning_rate(decision)
+        optimizer.param_groups[0]["lr"] = first_rate * rate(decision)
         while replay.size > 64 and updates < steps // 4:
             learn()
             updates += 1

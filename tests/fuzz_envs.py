@@ -88,6 +88,10 @@ SLOW: Calls = {
         lambda x: agent_of(x, "dqn").learn(3),
         lambda x: agent_of(x, "dqn").predict(np.array(x.a), action_masks=x.b),
     ],
+    "envs.sb3.as_table": [
+        lambda x: adapter("as_table")(x.a),
+        lambda x: adapter("as_table")(agent_of(x, "dqn")),
+    ],
     "envs.sb3.prefer_actions": [
         lambda x: adapter("prefer_actions")(x.a, 0.1),
         lambda x: adapter("prefer_actions")(agent_of(x, "SMDPRolloutBuffer"), x.b),

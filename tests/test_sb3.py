@@ -31,6 +31,7 @@ from eigenoptions.envs.sb3 import (
     SMDPMaskableRolloutBuffer,
     SMDPReplayBuffer,
     SMDPRolloutBuffer,
+    as_table,
     prefer_actions,
 )
 
@@ -317,6 +318,30 @@ def test_an_end_where_nothing_may_be_chosen_is_worth_its_reward() -> None:
     state = torch.zeros(1, 1, dtype=torch.int64)
     batch = Samples(state, state, state, one, 3 * one, 0.5 * one, nothing)
     assert agent.targets(batch).item() == 3.0
+
+
+def test_a_table_learns_of_nothing_but_what_was_tried() -> None:
+    """With a shared bias, as of a stock layer, every choice of an action would move with the one that was tried."""
+    agent, _ = table_agent()
+    as_table(agent)
+    everywhere = torch.arange(6)
+    with torch.no_grad():
+        before = agent.q_net(everywhere).numpy().copy()
+    assert np.array_equal(agent.q_net_target(everywhere).detach().numpy(), before)
+    assert 0 < np.abs(before).max() < 0.01
+    for _ in range(8):
+        row = np.array([2]), np.array([3]), np.array([1]), np.array([1.0]), np.array([1.0])
+        agent.replay_buffer.add(*row, [{"discount": GAMMA}])
+    agent.learn(0)  # sets up the logger
+    agent.train(20, batch_size=8)
+    with torch.no_grad():
+        moved = agent.q_net(everywhere).numpy() != before
+    assert np.argwhere(moved).tolist() == [[2, 1]]
+    deep = OptionsDQN("MlpPolicy", agent.env, device="cpu")
+    with pytest.raises(
+        ValueError, match=r"as_table needs a DQN with numbered states .* OptionsDQN with 5 layers"
+    ):
+        as_table(deep)
 
 
 def test_training_stays_at_the_exact_values_comes_nearer_and_acts_on_them() -> None:

@@ -38,6 +38,7 @@ from eigenoptions._checks import number
 
 __all__ = [
     "OptionsDQN",
+    "as_table",
     "prefer_actions",
     "SMDPReplayBuffer",
     "SMDPRolloutBuffer",
@@ -223,6 +224,42 @@ class OptionsDQN(DQN):
         allowed = np.asarray(action_masks, dtype=np.bool_).reshape(values.shape)
         chosen = np.where(allowed, values, -np.inf).argmax(axis=1)
         return (chosen if batched else chosen[0]), state
+
+
+def as_table(agent: Any) -> None:
+    """Make the network of a DQN a table for numbered states: one weight per state and choice, all near 0.
+
+    Numbered states have nothing in common that a hidden layer or a bias could use. Choices that were never tried would
+    inherit the values of others, and the maximum over them can diverge (docs/agents.md). Call it before `learn`. The
+    learning rate of SGD is that of a table times the size of a batch.
+
+    Parameters
+    ----------
+    agent
+        A DQN with ``policy_kwargs={"net_arch": []}`` whose observations are numbers of states.
+
+    Examples
+    --------
+    >>> import gymnasium as gym
+    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0")
+    >>> how = {"net_arch": [], "optimizer_class": torch.optim.SGD}
+    >>> agent = DQN("MlpPolicy", env, learning_rate=0.16 * 128, batch_size=128, policy_kwargs=how, seed=0)
+    >>> as_table(agent)
+    >>> agent.q_net(torch.arange(104)).abs().max().item() < 0.01
+    True
+    """
+    layers = getattr(getattr(agent, "q_net", None), "q_net", ())
+    if not isinstance(getattr(agent, "observation_space", None), Discrete) or len(layers) != 1:
+        raise ValueError(
+            'as_table needs a DQN with numbered states and policy_kwargs={"net_arch": []}, got '
+            f"{type(agent).__name__} with {len(layers)} layers"
+        )
+    layer = layers[0]
+    # Small random values, so that there are no ties: the first action would win them all.
+    torch.nn.init.normal_(layer.weight, std=1e-3)
+    torch.nn.init.zeros_(layer.bias)
+    layer.bias.requires_grad_(False)
+    agent.q_net_target.load_state_dict(agent.q_net.state_dict())
 
 
 def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:

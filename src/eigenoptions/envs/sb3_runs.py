@@ -6,6 +6,8 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import torch
+from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.wrappers import ActionMasker
@@ -18,19 +20,23 @@ from eigenoptions.envs.sb3 import (
     SMDPDiscounts,
     SMDPMaskableRolloutBuffer,
     SMDPRolloutBuffer,
+    as_table,
     prefer_actions,
 )
 
-# A small network for few steps; the same for every way of exploring.
+# The same for every way of exploring: a small network for few steps, and a table for numbered states.
 DQN_SETTINGS = {
-    "learning_rate": lambda share: 3e-3 * share,
     "double": True,
     "buffer_size": 20_000,
     "learning_starts": 64,
     "batch_size": 128,
     "train_freq": 4,
     "target_update_interval": 100,
-    "policy_kwargs": {"net_arch": [64]},
+}
+NETWORK = {"learning_rate": lambda share: 3e-3 * share, "policy_kwargs": {"net_arch": [64]}}
+TABLE = {
+    "learning_rate": lambda share: 20.0 * share,
+    "policy_kwargs": {"net_arch": [], "optimizer_class": torch.optim.SGD},
 }
 PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
 
@@ -90,12 +96,14 @@ class PacedDQN(OptionsDQN):
 
 def dqn(run: Run) -> Any:
     """A DQN for a run."""
+    numbered = isinstance(run.env.observation_space, Discrete)
     settings = {k: v for k, v in run.settings.items() if k != "explore_share"}
     env = OneStep(run.env, run.gamma) if run.option_chance is None else run.env
     env.action_space.seed(run.seed)
-    agent: Any = PacedDQN(
-        "MlpPolicy", env, gamma=run.gamma, seed=run.seed, device="cpu", **{**DQN_SETTINGS, **settings}
-    )
+    how: dict[str, Any] = {**DQN_SETTINGS, **(TABLE if numbered else NETWORK), **settings}
+    agent: Any = PacedDQN("MlpPolicy", env, gamma=run.gamma, seed=run.seed, device="cpu", **how)
+    if numbered:
+        as_table(agent)
     agent.run, agent.begun = run, run.record.steps
     return agent
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,8 +28,6 @@ from eigenoptions.envs.wrapper import OptionsWrapper
 ENDLESS = 1_000_000_000
 # The single-file agent, in examples/ of the repository and of the source distribution.
 SINGLE_FILE = Path(__file__).resolve().parents[3] / "examples" / "pytorch_dqn.py"
-# Its first learning rate; see `Run.rate`.
-SINGLE_FILE_RATE = 3e-3
 
 
 def learn_table(run: Run) -> None:
@@ -82,7 +81,7 @@ def learn_single_file(run: Run) -> None:
         ENDLESS,
         gamma=run.gamma,
         seed=run.seed,
-        learning_rate=lambda decision: SINGLE_FILE_RATE * run.rate(),
+        rate=lambda decision: run.rate(),
         epsilon=run.epsilon,
         explore=run.explore,
         ready=run.ready,
@@ -158,6 +157,13 @@ def single_file() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def single_file_hash() -> str:
+    """Hash of the single-file agent; empty where it is missing."""
+    return (
+        hashlib.blake2b(SINGLE_FILE.read_bytes(), digest_size=8).hexdigest() if SINGLE_FILE.exists() else ""
+    )
 
 
 def _chosen(agent: Any, obs: Any, mask: Any = None) -> int:

@@ -6,7 +6,8 @@ chosen on seeds from 100 on; the seeds reported begin at 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy as np
 
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.online import cycle
-from eigenoptions.envs.training import AGENTS, EPSILON_GREEDY, make_task, missing, train
-from eigenoptions.experiments.experiment import Claim, Pmap, Results, Settings, verdict
+from eigenoptions.envs.training import AGENTS, EPSILON_GREEDY, make_task, missing, single_file_hash, train
+from eigenoptions.experiments.experiment import Claim, Results, Settings, verdict
 from eigenoptions.experiments.limits import CONFIDENCE
 from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import MDP, maze
@@ -66,7 +67,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "discovery": 4000, "agents": CHEAP,
     },
     "MiniGrid-FourRooms": {
-        "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
+        "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 32,
         "discovery": 4000, "agents": CHEAP,
     },
     "MountainCar": {
@@ -83,8 +84,8 @@ PATIENCE = 8
 
 FULL: Settings = {
     "tasks": list(TASKS),
-    "agents": list(AGENTS),
-    "explorations": list(EXPLORATIONS),
+    # Per agent, its ways to explore.
+    "agents": {agent: list(EXPLORATIONS) for agent in AGENTS},
     "seeds": [0, 10],
     "share": 1.0,
     # Whether agents run on tasks that do not list them: those that were asked for by name do.
@@ -125,17 +126,20 @@ def jobs(settings: Settings) -> list[dict[str, Any]]:
     """One job per run."""
     return [
         {"task": task, "agent": agent, "exploration": exploration, "seed": seed, "share": settings["share"]}
+        # Part of a job's key in a store, since the agent's file is no part of the library.
+        | ({"source": single_file_hash()} if agent == "PyTorch DQN" else {})
         for task in settings["tasks"]
-        for agent in settings["agents"]
+        for agent, explorations in settings["agents"].items()
         if settings["every_task"] or agent in TASKS[task].get("agents", AGENTS)
-        for exploration in settings["explorations"]
+        for exploration in explorations
         if applies(TASKS[task], agent, exploration)
         for seed in range(*settings["seeds"])
     ]
 
 
 def play(job: Mapping[str, Any]) -> dict[str, Any]:
-    """One run: discovery where it is asked for, then training; see `envs.training.train`."""
+    """One run: discovery where it is asked for, then training; see `envs.training.train`. With its CPU seconds."""
+    begun = time.process_time()
     task, exploration = TASKS[job["task"]], job["exploration"]
     steps = int(task["steps"] * job["share"])
     how: dict[str, Any] = {
@@ -155,7 +159,8 @@ def play(job: Mapping[str, Any]) -> dict[str, Any]:
     elif exploration == "found":
         how["taken"] = int(task["discovery"] * job["share"])
         options = found_options(task, how["taken"], job["seed"])
-    return {**train(job["agent"], task, how, options, job["seed"]), "checkpoints": how["checkpoints"]}
+    result = train(job["agent"], task, how, options, job["seed"])
+    return {**result, "checkpoints": how["checkpoints"], "seconds": time.process_time() - begun}
 
 
 def _counting(agent: str, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,10 +195,8 @@ def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
     return found if hasattr(found, "policy") else found.guarded(patience=PATIENCE)
 
 
-def run(settings: Settings, pmap: Pmap) -> Results:
-    """Results of all runs: the tables ``runs``, ``curves`` and ``summary``."""
-    work = jobs(settings)
-    found = pmap(play, work)
+def tabulated(work: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Results:
+    """Results of the runs `found` by the jobs `work`: the tables ``runs``, ``curves`` and ``summary``."""
     runs, marks = [], []
     for job, result in zip(work, found, strict=True):
         key = {name: job[name] for name in ("task", "agent", "exploration", "seed")}
@@ -207,6 +210,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
                 "greedy_steps": result["greedy_steps"],
                 "mean_success": float(np.mean(result["success"])),
                 "budget": budget,
+                "seconds": result["seconds"],
             }
         )
         marks += [
@@ -217,7 +221,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 
 
 def summary(runs: list[Row]) -> list[Row]:
-    """One row per task, agent and way to explore: median first goal and number of successful runs, with intervals.
+    """One row per task, agent and way to explore: median first goal, successful runs, with intervals; mean CPU seconds.
 
     The interval of the median is exact (order statistics), that of the share is Wilson's; a run without a goal counts
     with its budget.
@@ -246,6 +250,7 @@ def summary(runs: list[Row]) -> list[Row]:
                 "greedy_low": float(share.low),
                 "greedy_high": float(share.high),
                 "budget": mine[0]["budget"],
+                "seconds": float(column(mine, "seconds").mean()),
             }
         )
     return rows

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,16 @@ import numpy as np
 from eigenoptions import plots
 from eigenoptions._checks import one_of
 from eigenoptions.experiments.arena import Contest, Report
-from eigenoptions.experiments.arena.agents import EXPLORATIONS, SETTINGS, TASKS, claims, left_out, run
+from eigenoptions.experiments.arena.agents import (
+    EXPLORATIONS,
+    SETTINGS,
+    TASKS,
+    claims,
+    jobs,
+    left_out,
+    play,
+    tabulated,
+)
 from eigenoptions.experiments.experiment import Claim, Results, Settings
 from eigenoptions.experiments.page import duration, inline, sheet, versions
 from eigenoptions.experiments.store import Store
@@ -49,25 +56,30 @@ def run_agents(
     size
         ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
     methods, domains
-        Names of agents and of tasks. By default all tasks, each with its own agents: all five on four rooms and on the
-        5 x 5 rooms, the faster ones on the others. Agents that are named run on every task.
+        Names of agents and of tasks; ``"DQN:options"`` is an agent with one way to explore. By default all tasks, each
+        with its own agents: all five on four rooms and on the 5 x 5 rooms, the faster ones on the others. Agents that
+        are named run on every task. Whatever is named, the page shows all runs of this size that are stored.
     fresh, tell, progress
         As in `reproduce`.
     """
     settings = chosen(size, methods, domains)
     for agent, why in left_out(settings).items():
         log.warning("%s is left out: it %s", agent, why)
-    settings = {**settings, "agents": [a for a in settings["agents"] if a not in left_out(settings)]}
-    out, start = Path(folder), time.perf_counter()
+    able = {a: ways for a, ways in settings["agents"].items() if a not in left_out(settings)}
+    out = Path(folder)
     with Store(out / "jobs", fresh=fresh) as store:
         tell("training agents")
-        results = run(settings, partial(store.pmap, progress=progress))
-        seconds = time.perf_counter() - start + store.seconds_saved
+        store.pmap(play, jobs({**settings, "agents": able}), progress=progress)
+        work = [
+            job for job in jobs({**SETTINGS[size], "every_task": True}) if store.get(play, job) is not None
+        ]
+        results = tabulated(work, store.pmap(play, work))
+    seconds = float(column(results["runs"], "seconds").sum())
     (out / "data").mkdir(parents=True, exist_ok=True)
     for name, text in tables(results).items():
         write_bytes(out / "data" / f"{name}.csv", text.encode())
     judged = claims(results)
-    write_bytes(out / "index.html", page(results, judged, settings, seconds).encode())
+    write_bytes(out / "index.html", page(results, judged, SETTINGS[size], seconds).encode())
     for task in distinct(results["summary"], "task"):
         plots.save(figure(results, task), out / "data" / f"{task}.svg")
     heads = ("task", "agent", "exploration", ">first goal", ">greedy success")
@@ -82,17 +94,20 @@ def run_agents(
 def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> Settings:
     """Settings of a size, for some agents and tasks.
 
-    >>> chosen("quick", tasks=["four-rooms"])["tasks"]
-    ['four-rooms']
+    >>> chosen("quick", ["DQN:plain", "DQN:options"], ["four-rooms"])["agents"]
+    {'DQN': ['plain', 'options']}
     """
     settings = SETTINGS[one_of("size", size, tuple(SETTINGS))]
     for task in tasks:
         one_of("domains", task, tuple(TASKS))
-    for agent in agents:
-        one_of("methods", agent, tuple(SETTINGS["default"]["agents"]))
+    named: dict[str, list[str]] = {}
+    for name in agents:
+        agent, _, way = name.partition(":")
+        ways = named.setdefault(one_of("methods", agent, tuple(settings["agents"])), [])
+        ways += [one_of("methods", way, tuple(EXPLORATIONS))] if way else EXPLORATIONS
     return {
         **settings,
-        "agents": list(agents) or settings["agents"],
+        "agents": named or settings["agents"],
         "every_task": bool(agents),
         "tasks": list(tasks) or settings["tasks"],
     }
@@ -135,8 +150,9 @@ def page(results: Results, judged: list[Claim], settings: Settings, seconds: flo
     title = "Agents with and without options"
     body = f"""<header><h1>{title}</h1>
 <p>By <code>eigenoptions arena agents</code>: every agent learns each task for the same number of primitive steps, and
-the steps in which options are discovered count. Settings were chosen on other seeds than the {n} of this page.</p>
-<p class="facts">{len(results["runs"])} runs in <b>{duration(seconds)}</b>; {escape(versions())}.</p></header>
+the steps in which options are discovered count. Settings were chosen on other seeds than the {n} of this page; a dash
+is a run that does not exist or was not made.</p>
+<p class="facts">{len(results["runs"])} runs, <b>{duration(seconds)}</b> of CPU time; {escape(versions())}.</p></header>
 <main><section><h2>Ways to explore</h2><dl>{ways}</dl></section>
 <section id="claims"><h2>Do options help?</h2>{_verdicts(judged)}</section>
 {"".join(_section(results, task, judged) for task in tasks)}
