@@ -371,11 +371,9 @@ def explore(data: Dataset, run: Run) -> dict[str, Any]:
     versions = 8 if run.kind == "noise" else 1
     rng = np.random.default_rng(run.seed)
     shown = images if versions == 1 else np.concatenate([noisy(images, rng) for _ in range(versions)])
-    every = slice(None, None, max(1, len(data) // MAX_FIT_TRANSITIONS))
-    batch = eo.Transitions(data.before[every], data.action[every], data.after[every], data.terminated[every])
     purposes = eo.eigenpurposes(found)
     how = {"n_actions": mdp.n_actions, "gamma": 0.9}
-    fitted = fit_numbered(data.observations, batch, purposes, found.features, **how)
+    fitted = fit_numbered(*data.sample(MAX_FIT_TRANSITIONS), purposes, found.features, **how)
     spent = time.process_time() - began
     exact = eo.discover(mdp, WORLD_OPTIONS, operator="combinatorial")
     policy, height = (

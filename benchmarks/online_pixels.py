@@ -47,8 +47,8 @@ def options_of(seen: list[tuple[int, int, int]], images: np.ndarray, encoder: An
     how = {"encoder": encoder or "auto", "steps": TRAINING_STEPS, "rng": len(seen)}
     found = learn(data, OPTIONS // 2 + 1, **how)
     purposes = eo.eigenpurposes(with_fewer(data, found) if chosen else found)
-    batch = eo.Transitions(first, action, second, ended)
-    fitted = fit_numbered(data.observations, batch, purposes, found.features, n_actions=4, gamma=0.9)
+    how = {"n_actions": 4, "gamma": 0.9}
+    fitted = fit_numbered(*data.sample(len(data)), purposes, found.features, **how)
     return fitted.actions(images), fitted.potential(images), found.features
 
 

@@ -66,6 +66,29 @@ def test_regression_with_few_and_many_features(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(5, 30), (30, 5)])
+def test_regression_counts_rows(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    psi, target = rng.normal(size=shape), rng.normal(size=(shape[0], 2))
+    count = rng.integers(1, 5, shape[0])
+    repeated = np.repeat(np.arange(shape[0]), count)
+    expected = _regression(psi[repeated], 1e-3)(target[repeated])
+    for given in (psi, scipy.sparse.csr_array(psi)):
+        np.testing.assert_allclose(_regression(given, 1e-3, count)(target), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_numbered_transitions_are_computed_once_and_counted() -> None:
+    """The same options as from the features of each transition."""
+    rng = np.random.default_rng(0)
+    states, after = rng.integers(6, size=(2, 300))
+    action, ended = rng.integers(2, size=300), rng.random(300) < 0.1
+    table, up = rng.normal(size=(6, 4)), [Purpose(np.arange(4.0), "up")]
+    numbered = fit(Transitions(states, action, after, ended), up, table.__getitem__)
+    spread = fit(Transitions(table[states], action, table[after], ended), up, Raw())
+    np.testing.assert_allclose(numbered.weights, spread.weights, rtol=1e-3)
+    np.testing.assert_allclose(numbered.threshold, spread.threshold)
+
+
+@pytest.mark.parametrize("shape", [(5, 30), (30, 5)])
 def test_regression_factors_the_smaller_system(
     shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,16 @@ class Dataset:
         held = (block + offset) % HOLD_OUT_EVERY == 0
         return Part(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
 
+    def sample(self, most: int) -> tuple[NDArray[Any], Transitions]:
+        """Observations, and transitions between their rows: all, or `most` evenly spaced ones.
+
+        All are taken where at most so many observations are distinct.
+        """
+        some = slice(None, None, 1 if len(self.observations) <= most else -(-len(self) // most))
+        used, places = np.unique(np.concatenate([self.before[some], self.after[some]]), return_inverse=True)
+        here, there = locked(*np.split(places, 2))
+        return self.observations[used], Transitions(here, self.action[some], there, self.terminated[some])
+
     @cached_property
     def all(self) -> Part:
         """All transitions."""
@@ -198,15 +208,6 @@ class Collector:
         self._observations = [np.concatenate(self._observations)]
         fields = {"before": before, "after": after, "action": action, "terminated": terminated}
         return {"observations": self._observations[0], **fields}
-
-    def sample(self, most: int) -> tuple[NDArray[Any], Transitions]:
-        """At most `most` of the transitions, evenly spaced, as numbers of rows of the observations returned first."""
-        parts = self.parts()
-        some = slice(None, None, -(-len(self) // most))
-        before, action, after, ended = (parts[n][some] for n in ("before", "action", "after", "terminated"))
-        used, places = np.unique(np.concatenate([before, after]), return_inverse=True)
-        here, there = locked(*np.split(places, 2))
-        return parts["observations"][used], Transitions(here, action, there, ended)
 
     def _numbers(self, obs: NDArray[Any]) -> Index:
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:

@@ -140,7 +140,9 @@ class Encoder:
     @property
     def n_features(self) -> int:
         """Number of features, the constant included."""
-        return 1 + int(self.recipe["hidden"][-1])
+        if self.recipe.get("layers") != "all":
+            return 1 + int(self.recipe["hidden"][-1])
+        return 1 + int(sum(self.recipe["hidden"])) + len(self.arrays["layer0.weight"])
 
     @classmethod
     def for_space(cls, space: Any, obs: ArrayLike | None = None, **settings: Any) -> Self:
@@ -159,7 +161,9 @@ class Encoder:
         with one_thread() as torch, torch.no_grad():
             for low in range(0, len(given), BLOCK):
                 part = self.inputs(given[low : low + BLOCK])
-                phi[low : low + BLOCK, 1:] = self.hidden(part, self._tensors).numpy()
+                last = self.hidden(part, self._tensors)
+                earlier = self._earlier_layers(part) if self.recipe.get("layers") == "all" else []
+                phi[low : low + BLOCK, 1:] = torch.cat([last, *earlier], dim=1).numpy()
         return phi
 
     def inputs(self, obs: NDArray[Any]) -> Any:
@@ -196,6 +200,23 @@ class Encoder:
         for i in range(len(self.recipe["hidden"])):
             x = torch.relu(x @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"])
         return x
+
+    def _earlier_layers(self, x: Any) -> list[Any]:
+        """Inputs and hidden layers before the last one."""
+        found, t = [x], self._tensors
+        for i in range(len(self.recipe["hidden"]) - 1):
+            found.append((found[-1] @ t[f"layer{i}.weight"] + t[f"layer{i}.bias"]).relu())
+        return found
+
+    def with_all_layers(self) -> Encoder:
+        """The same encoder, after whose features its inputs and first hidden layers follow.
+
+        The last layer is trained to hold slow functions. What changes in each step, as the direction in which an agent
+        looks, is lost there, but decides which action is best. Encoders "conv" and "module" have no such layers.
+        """
+        if self.recipe["encoder"] not in ("mlp", "random"):
+            return self
+        return Encoder({**self.recipe, "layers": "all"}, self.arrays)
 
     @cached_property
     def _tensors(self) -> dict[str, Any]:

@@ -462,9 +462,11 @@ def _scores(train: NDArray[np.float64], held: NDArray[np.float64], k: int) -> tu
 
 
 def _trained_further(encoder: Encoder, sample: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
-    """The encoder, and copies of the weights of its trained layers."""
+    """The encoder, with the features that are trained only, and copies of the weights of its trained layers."""
     import torch
 
+    recipe = {name: value for name, value in encoder.recipe.items() if name != "layers"}
+    encoder = replace(encoder, recipe=recipe)
     if tuple(encoder.recipe["shape"]) != sample.shape[1:]:
         raise ValueError(f"the encoder is for observations {encoder.recipe['shape']}, got {sample.shape[1:]}")
     trained = {n: a for n, a in encoder.arrays.items() if n.startswith(("layer", "conv"))}

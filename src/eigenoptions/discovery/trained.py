@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import one_of, whole
@@ -96,6 +97,8 @@ class TrainedExperience:
         **fitting: Any,
     ) -> LinearOptionSet:
         """Eigenoptions of trained features: learned by `fit` or by gradient (`deep.heads`), or to look ahead."""
+        from eigenoptions.deep import Dataset, heads
+
         one_of("policy", policy, TRAINED_POLICIES)
         signs = 2 if both_signs else 1
         wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
@@ -114,13 +117,12 @@ class TrainedExperience:
             return linear_options(purposes, self.last.features, self.n_actions, about)
         how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about}
         if policy == "gradient":
-            from eigenoptions.deep import Dataset, heads
-
             if fitting:
                 raise ValueError(f"policy='gradient' has no setting {', '.join(fitting)}: remove it")
             return heads(Dataset(**self.gram.parts()), purposes, self.last.features, **how)
         how |= fitting
-        fitted = fit_numbered(*self.gram.sample(MAX_FIT_TRANSITIONS), purposes, self.last.features, **how)
+        some = Dataset(**self.gram.parts()).sample(MAX_FIT_TRANSITIONS)
+        fitted = fit_numbered(*some, purposes, self.last.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
         return fitted.guarded(patience=PATIENCE)
 
@@ -129,12 +131,19 @@ def fit_numbered(
     observations: NDArray[Any],
     batch: Transitions,
     purposes: Sequence[Purpose],
-    features: Map,
+    features: Any,
     *,
     basis: Map | None = None,
     **settings: Any,
 ) -> LinearOptionSet:
-    """As `fitted.fit`, from transitions between rows of `observations`, so that each of them is encoded once."""
+    """As `fitted.fit` for a trained encoder, from transitions between rows of `observations`, each encoded once.
+
+    Without a basis, action values are linear in all layers of the encoder.
+    """
+    if basis is None:
+        more = features.with_all_layers()
+        added = (0, more.n_features - features.n_features)
+        features, purposes = more, [replace(p, direction=np.pad(p.direction, added)) for p in purposes]
     tables = [None if phi is None else rows_of(phi, observations) for phi in (features, basis)]
     looked_up = [None if table is None else table.__getitem__ for table in tables]
     fitted = fit(batch, purposes, looked_up[0], basis=looked_up[1], **settings)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from eigenoptions._checks import number, whole
 from eigenoptions.features import Map, rows_of
@@ -115,21 +115,27 @@ def fit(
     gamma = number("gamma", gamma)
     action, n_actions = checked_actions(transitions, n_actions)
     made = linear_options(list(purposes), features, n_actions)
+    ended = np.asarray(transitions.terminated, dtype=np.bool_)
+    # Where states are numbered, each of them and each distinct transition is computed once.
+    (obs, here), (next_obs, there) = _places(transitions.obs), _places(transitions.next_obs)
     # Potentials before and after each transition, (m, N).
-    before, after = made.potential(transitions.obs), made.potential(transitions.next_obs)
+    before, after = made.potential(obs)[:, here], made.potential(next_obs)[:, there]
     edge = [1 - TOP_QUANTILE, TOP_QUANTILE]
     low, top = np.quantile(np.concatenate([before, after], axis=1), edge, axis=1)
     threshold = how.stop * (top - low)
-    psi = rows_of(basis or features, transitions.obs)
-    psi_next = rows_of(basis or features, transitions.next_obs, psi.shape[1])
-    part = np.arange(len(transitions)) % how.parts
-    groups = [np.flatnonzero((part == p) & (action == a)) for p in range(how.parts) for a in range(n_actions)]
+    group = np.arange(len(transitions)) % how.parts * n_actions + action
+    kept, count = _distinct(transitions, group)
+    group, here, there = group[kept], here[kept], there[kept]
+    psi = rows_of(basis or features, obs)
+    psi_next = rows_of(basis or features, next_obs, psi.shape[1])
+    groups = [np.flatnonzero(group == g) for g in range(how.parts * n_actions)]
     _announce(groups, psi.shape[1])
-    regress = [_regression(psi[rows], how.ridge) for rows in groups]
-    gain = (after - before).T
-    ended = np.asarray(transitions.terminated, dtype=np.bool_)
+    regress = [
+        _regression(psi[here[rows]], how.ridge, None if count is None else count[rows]) for rows in groups
+    ]
+    gain = (after - before).T[kept]
     # Most that can still be gained after a transition, (N, m).
-    limit = np.maximum(top[:, None] - after, 0.0).T * ~ended[:, None]
+    limit = (np.maximum(top[:, None] - after, 0.0).T * ~ended[:, None])[kept]
     future, weights = np.zeros_like(gain), np.empty(0)
     for _ in range(how.iterations):
         target = gain + gamma * future
@@ -137,7 +143,7 @@ def fit(
         # Weights have shape (p, parts * A, m).
         q = np.asarray(psi_next @ weights.reshape(len(weights), -1))
         best = q.reshape(-1, how.parts, n_actions, len(made)).min(axis=1).max(axis=1)
-        last, future = future, np.clip(best, 0.0, limit)
+        last, future = future, np.clip(best[there], 0.0, limit)
         if gamma == 0 or (np.abs(future - last).mean(axis=0) <= 0.01 * threshold).all():
             break
     mean = weights.reshape(len(weights), how.parts, n_actions, len(made)).mean(axis=1)
@@ -167,13 +173,37 @@ def checked_actions(transitions: Transitions, n_actions: int | None) -> tuple[ND
     return action.astype(np.int64), count
 
 
-def _regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
+def _places(obs: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Distinct numbers of states and the place ``(N,)`` of each among them; other observations as they are."""
+    if not _numbered(obs):
+        return obs, np.arange(len(obs))
+    distinct, place = np.unique(obs, return_inverse=True)
+    return distinct, place
+
+
+def _distinct(transitions: Transitions, group: NDArray[np.int64]) -> tuple[NDArray[np.intp], Array | None]:
+    """Rows of transitions that differ within their group, and how often each occurs; None: once."""
+    if not (_numbered(transitions.obs) and _numbered(transitions.next_obs)):
+        return np.arange(len(transitions)), None
+    columns = np.stack([group, transitions.obs, transitions.next_obs, transitions.terminated], axis=1)
+    _, first, count = np.unique(columns, axis=0, return_index=True, return_counts=True)
+    return first, count.astype(np.float64)
+
+
+def _numbered(obs: Any) -> bool:
+    return isinstance(obs, np.ndarray) and obs.ndim == 1 and obs.dtype.kind in "iu"
+
+
+def _regression(psi: Any, ridge: float, count: Array | None = None) -> Callable[[Array], Array]:
     """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights.
 
-    With fewer samples than features the ``(N, N)`` system is solved, which has the same solution: ``(A'A + c)^-1 A' =
-    A' (AA' + c)^-1``.
+    Row i counts `count[i]` times, once if None. With fewer samples than features the ``(N, N)`` system is solved, which
+    has the same solution: ``(A'A + c)^-1 A' = A' (AA' + c)^-1``.
     """
     few = psi.shape[0] < psi.shape[1]
+    root = None if count is None else np.sqrt(count)[:, None]
+    if root is not None:
+        psi = csr_array(psi.multiply(root)) if issparse(psi) else psi * root
     A = psi @ psi.T if few else psi.T @ psi
     A = A.toarray() if issparse(A) else np.asarray(A, dtype=np.float64)
     mean = np.trace(A) / psi.shape[1]
@@ -182,6 +212,7 @@ def _regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
     factor = cho_factor(A, lower=True, overwrite_a=True)
 
     def weights(target: Array) -> Array:
+        target = target if root is None else target * root
         if few:
             return np.asarray(psi.T @ cho_solve(factor, target, check_finite=False))
         return np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))
