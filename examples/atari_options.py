@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import ale_py  # registers the environments
+# Registers the environments.
+import ale_py
 import gymnasium as gym
 import numpy as np
 

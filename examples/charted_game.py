@@ -12,10 +12,12 @@ from eigenoptions import atari
 GAME = "MontezumaRevenge"
 
 starts = atari.find_starts(GAME, n=1, bursts=20)
-chart = atari.chart(GAME, starts, limit=100)  # states are the player's places; an action is held for 8 frames
+# States are the player's places; an action is held for 8 frames.
+chart = atari.chart(GAME, starts, limit=100)
 print(chart)
 
-options = eo.discover(chart.mdp, n_options=4)  # as in any maze
+# As in any maze.
+options = eo.discover(chart.mdp, n_options=4)
 emulator = atari.Emulator(GAME)
 starts[0].reach(emulator)
 begin = emulator.save()

@@ -11,7 +11,8 @@ import eigenoptions as eo
 
 rooms = eo.maze("four-rooms")
 W = eo.graph(rooms)
-rows = eo.spectrum(W, k=None, operator="combinatorial").embedding("commute")  # (104, 104)
+# (104, 104): one row per state.
+rows = eo.spectrum(W, k=None, operator="combinatorial").embedding("commute")
 steps = W.sum() * ((rows - rows[rooms.start]) ** 2).sum(axis=1)
 print(f"there and back: to the next cell {np.sort(steps)[1]:.0f} steps, to the farthest {steps.max():.0f}")
 

@@ -13,11 +13,13 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 
 rooms = eo.maze("four-rooms")
-moves = rooms.successors.copy()  # (104, 4): next state of each action, 0 up, 1 right, 2 down, 3 left
+# (104, 4): next state of each action, 0 up, 1 right, 2 down, 3 left.
+moves = rooms.successors.copy()
 for place, action in (((3, 6), 1), ((7, 9), 2), ((10, 6), 3), ((6, 2), 0)):
     (door,) = np.flatnonzero((rooms.coords == place).all(axis=1))
     behind = moves[door, action]
-    moves[behind, (action + 2) % 4] = behind  # no way back into the door
+    # No way back into the door.
+    moves[behind, (action + 2) % 4] = behind
 table = csr_array((np.ones(moves.size), moves.ravel(), np.arange(moves.size + 1)))
 one_way = replace(rooms, transition=table, name="one-way", goal=None)
 

@@ -14,7 +14,8 @@ import eigenoptions as eo
 def main() -> None:
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, n_options=8)
-    print(options[:2])  # the two signs of the second eigenvector; dots mark where they stop
+    # The two signs of the second eigenvector; dots mark where they stop.
+    print(options[:2])
 
     print("\noption  eigenvalue  stops in  mean length")
     for option, stops in zip(options, options.stops, strict=True):

@@ -7,7 +7,8 @@ reward was used.
 
 import eigenoptions as eo
 
-lake = eo.from_env("FrozenLake8x8-v1")  # exact: 64 states, with the probabilities of every slip
+# Exact: 64 states, with the probabilities of every slip.
+lake = eo.from_env("FrozenLake8x8-v1")
 options = eo.discover(lake, n_options=8)
 print(lake, options[:1], sep="\n\n")
 

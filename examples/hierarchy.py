@@ -9,7 +9,8 @@ from eigenoptions.discovery.hierarchy import second_level, spanned
 
 rooms = eo.maze("four-rooms")
 first = eo.discover(rooms, n_options=4)
-wide = spanned(rooms, first)  # its actions are the four moves, then the four options
+# Its actions are the four moves, then the four options.
+wide = spanned(rooms, first)
 second = second_level(rooms, first, n_options=4)
 print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
 for name, options in (("first", first), ("second", second), ("both", first + second)):

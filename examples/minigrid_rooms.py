@@ -6,7 +6,8 @@ right); red cells are where it stops. The agent walks from room to room, turning
 
 import eigenoptions as eo
 
-env = eo.envs.Numbered("minigrid:MiniGrid-FourRooms-v0", seed=3)  # observes the number of the state
+# Observes the number of the state.
+env = eo.envs.Numbered("minigrid:MiniGrid-FourRooms-v0", seed=3)
 print(repr(env.mdp))
 options = eo.discover(env.mdp, n_options=4)
 wrapped = eo.OptionsWrapper(env, options)

@@ -20,6 +20,7 @@ for label in ("e2+", "e2-", "e3+", "e3-"):
         state, *_ = env.step(action)
         frames.append(env.render())
         steps += 1
-    frames += [frames[-1]] * 4  # a pause
+    # A pause.
+    frames += [frames[-1]] * 4
     print(f"{label}: {steps} steps to {tuple(rooms.coords[state].tolist())}")
 eo.plots.clip("option-clip.gif", np.array(frames)[:, ::2, ::2], every=12)

@@ -23,7 +23,8 @@ def returns(job: tuple[int, int]) -> np.ndarray:
 
 def main(engine: str) -> None:
     numbers, seeds = (0, 4, 32), range(4)
-    with eo.parallel.using(engine):  # "serial", "processes" or "ray"
+    # The engine is "serial", "processes" or "ray".
+    with eo.parallel.using(engine):
         found = eo.parallel.pmap(returns, [(n, seed) for n in numbers for seed in seeds])
     curves = {f"{n} options": np.concatenate(found[4 * i : 4 * i + 4]) for i, n in enumerate(numbers)}
     for name, runs in curves.items():

@@ -12,7 +12,8 @@ from eigenoptions.options.walks import walk
 
 rooms = eo.maze("four-rooms")
 table = eo.MDP(rooms.transition, start=rooms.start)
-log = walk(table, 20_000, rng=1)  # stands for your data
+# Stands for your data.
+log = walk(table, 20_000, rng=1)
 exact = eo.discover(table, n_options=2, operator="combinatorial")
 
 panels = []

@@ -20,7 +20,8 @@ for method in ("eigen", "reward-aware"):
     options = eo.discover(costly, 4, method)
     inside = []
     for option in options:
-        state, visited = 0, []  # from the upper left corner
+        # From the upper left corner.
+        state, visited = 0, []
         while (action := option.act(state)) != eo.TERMINATE:
             state = int(costly.successors[state, action])
             visited.append(middle[state])

@@ -15,8 +15,9 @@ print(repr(some))
 print(
     {key: some.provenance[key] for key in sorted(some.provenance) if key in ("method", "operator", "source")}
 )
+# A file of another maze is refused.
 try:
     eo.load_options("saved-options.safetensors", eo.maze("open-room"))
-except ValueError as error:  # a file of another maze is refused
+except ValueError as error:
     print(f"ValueError: {error}")
 eo.plots.save(some.plot(columns=4), "saved-options.svg")

@@ -409,7 +409,8 @@ def test_wrong_samples_are_told(gram: Gram) -> None:
 
 def test_rows_of_v_are_what_the_published_lines_give() -> None:
     T = np.random.default_rng(0).integers(-1, 2, size=(40, 8)).astype(np.float64)
-    _, s, V = np.linalg.svd(T)  # the published code, line by line; numpy's V is the transpose
+    # The published code, line by line; numpy's V is the transpose.
+    _, s, V = np.linalg.svd(T)
     eigenpurposes = V.transpose()
     spectrum = Spectrum(0.5 * s[::-1] ** 2, V[::-1].T, "incidence", n_zero=0)
     assert np.array_equal(rows_of_v(spectrum), eigenpurposes)

@@ -176,7 +176,8 @@ def test_another_way_of_playing_is_refused(
 
 def test_options_that_hold_actions_need_that_frame_skip() -> None:
     up = np.zeros((1, 128))
-    up[0, 14] = 1.0  # the chicken's height
+    # The chicken's height.
+    up[0, 14] = 1.0
     held = atari_options(up, "Freeway", False, coding=Ram("bytes"), provenance={"hold": 8})
     env = freeway(frameskip=8)
     obs, _ = env.reset(seed=0)

@@ -21,7 +21,8 @@ from eigenoptions.discovery import discover
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
-WAYS = {  # actions that lead to where the player can move
+# Actions that lead to where the player can move.
+WAYS = {
     "Freeway": ((0,) * 60, (1,) * 100),
     "MontezumaRevenge": ((0,) * 60, (0,) * 60 + (3,) * 16 + (0,) * 30),
     "MsPacman": ((0,) * 270, (0,) * 270 + (2,) * 30),
@@ -91,7 +92,8 @@ def test_every_state_and_transition_is_that_of_its_visitor(games: Charted, game:
         ram = emulator.ram()
         i = drawn.locate(ram)
         if i in standing or not np.array_equal(drawn.ram[i], ram):
-            continue  # another visitor of this state
+            # Another visitor of this state.
+            continue
         standing[i] = state
         for action in range(emulator.n_actions):
             emulator.restore(state)
@@ -126,7 +128,8 @@ def test_frames_are_counted(games: Charted) -> None:
     _, _, drawn = games["Freeway"]
     assert not drawn.lost.any()
     leaves = (drawn.mdp.successors != np.arange(len(drawn))[:, None]) | drawn.beyond  # type: ignore[operator]
-    assert leaves.any(axis=1).all()  # one visitor a state was enough
+    # One visitor per state was enough.
+    assert leaves.any(axis=1).all()
     assert drawn.frames == sum(map(len, WAYS["Freeway"])) + len(drawn) * 3 * drawn.hold
 
 
@@ -168,7 +171,8 @@ def test_one_state_is_a_chart() -> None:
     start = starts_of("Freeway")[0]
     drawn = chart("Freeway", [start], watch=(103,))
     assert drawn.mdp.successors.tolist() == [[0, 0, 0]]  # type: ignore[union-attr]
-    assert drawn.frames == start.frames + 3 * drawn.hold  # nobody came after the first was tried
+    # Nobody came after the first was tried.
+    assert drawn.frames == start.frames + 3 * drawn.hold
 
 
 def test_the_nearest_state_has_the_same_room_if_there_is_one(games: Charted) -> None:
@@ -204,7 +208,8 @@ def test_plans_are_optimal_for_the_potentials_of_memory(games: Charted) -> None:
     dead = np.take_along_axis(
         (drawn.lost | drawn.beyond)[None], np.where(taken, options.policy, 0)[..., None], axis=2
     )
-    assert not dead[..., 0][taken].any()  # to lose a life is worth nothing
+    # To lose a life is worth nothing.
+    assert not dead[..., 0][taken].any()
     e = np.random.default_rng(0).normal(size=(3, 1024))
     bits = np.unpackbits(drawn.ram, axis=1, bitorder="little").astype(float)
     for option, f in zip(plan(drawn, e), e @ bits.T, strict=True):
@@ -219,7 +224,8 @@ def test_plans_are_optimal_for_the_potentials_of_memory(games: Charted) -> None:
 def test_following_together_is_following_alone(games: Charted, game: str, after: Any, until: Any) -> None:
     emulator, states, drawn = games[game]
     options = random_options(drawn, 5, seed=1)
-    options = options + options[:2]  # two are there twice
+    # Two are there twice.
+    options = options + options[:2]
     watch, frames = known(game).position, 75
     emulator.restore(states[0])
     emulator.act(1)
@@ -238,7 +244,8 @@ def test_following_together_is_following_alone(games: Charted, game: str, after:
         assert np.flatnonzero(ran.stopped[i]).tolist() == np.flatnonzero(stopped).tolist()
         assert (ran.score[i], ran.length[i], ran.died[i]) == (score, length, died)
         total += length
-    assert 0 < ran.acts < total  # equal ways are emulated once
+    # Equal ways are emulated once.
+    assert 0 < ran.acts < total
     assert ran.frontier[0] == 1
     assert ran.frontier.max() <= 5
 

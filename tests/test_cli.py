@@ -38,7 +38,8 @@ def run(capsys, *args: str) -> tuple[int, str, str]:
     capsys.readouterr()
     try:
         code = main(args)
-    except SystemExit as stop:  # the argument parser's own way out
+    except SystemExit as stop:
+        # The argument parser's own way out.
         code = stop.code
     seen = capsys.readouterr()
     return code, seen.out, seen.err
@@ -664,10 +665,13 @@ def test_the_bar_counts_time_over_all_steps_and_shows_no_empty_count(monkeypatch
         assert "3/7" in screen.getvalue()
 
 
-def test_plain_lines_are_printed_as_they_are() -> None:
+def test_plain_lines_are_printed_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     screen, nothing = io.StringIO(), lambda *_, **__: None
+    monkeypatch.setattr(
+        terminal, "Console", lambda stderr, **settings: Console(file=screen, width=20, **settings)
+    )
     line = terminal.Bar(SimpleNamespace(add_task=nothing, reset=nothing, update=nothing))
-    line.lines = Console(file=screen, width=20)
+    line.lines = True
     line.begin("maze [red]a[/red], which is longer than the line")
     line.step(1, 4)
     line.step(1, 4)

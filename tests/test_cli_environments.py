@@ -95,4 +95,5 @@ def test_all_options_run_from_the_same_states() -> None:
     for option, of_one in zip(options, paths, strict=True):
         for path in of_one:
             assert all(option.act(s) >= 0 for s in path[:-1])
-            assert option.act(path[-1]) == eo.TERMINATE or path[-1] == 9  # the goal ends the episode
+            # The goal ends the episode.
+            assert option.act(path[-1]) == eo.TERMINATE or path[-1] == 9

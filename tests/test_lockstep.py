@@ -149,7 +149,8 @@ def test_the_end_of_the_game_ends_it() -> None:
         emulator, state, directions(Ram(), 4, 1), Ram(), 12, until="game", hold=3, watch=(14,)
     )
     assert found.length.tolist() == [5] * 4
-    assert not found.died.any()  # time was up
+    # Time was up.
+    assert not found.died.any()
     emulator.restore(saved[-1])
     emulator.act(0)
     with pytest.raises(ValueError, match="the game is over in this state"):
@@ -167,7 +168,8 @@ def test_merging_changes_nothing(games: Started, monkeypatch: pytest.MonkeyPatch
         ]
 
     merged = both()
-    monkeypatch.setattr(rollouts, "hash", lambda key: 0, raising=False)  # no hash is trusted
+    # States are compared byte by byte, also where all hashes are equal.
+    monkeypatch.setattr(rollouts, "hash", lambda key: 0, raising=False)
     assert [r.acts for r in both()] == [r.acts for r in merged]
     monkeypatch.setattr(rollouts.Frontier, "_merged", lambda self, node, known: node)
     apart = both()
@@ -229,7 +231,8 @@ def test_the_sign_turns_the_choice_around(games: Started) -> None:
     assert (found.actions[:20, 0] != found.actions[20:, 0])[both].all()
     nothing = lockstep(emulator, state, np.zeros((2, 1024)), None, 3)
     assert nothing.stopped.all()
-    assert (nothing.actions == 0).all()  # the first of equal actions
+    # The first of equal actions.
+    assert (nothing.actions == 0).all()
 
 
 def test_gamma_zero_is_myopic(games: Started) -> None:

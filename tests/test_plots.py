@@ -53,7 +53,8 @@ def digest() -> str:
 
 def test_arrows_point_where_the_policy_goes():
     cross = np.array([[1, 1], [0, 1], [1, 2], [2, 1], [1, 0]])
-    ground, stops, arrows = patches(plots.policy_panel(cross, [-1, 2, 3, 0, 1]))  # all toward the middle
+    # All toward the middle.
+    ground, stops, arrows = patches(plots.policy_panel(cross, [-1, 2, 3, 0, 1]))
     assert stops.get_facecolor()[:3] == pytest.approx(matplotlib.colors.to_rgb(panels.STOP))
     assert polygons(stops, 4).mean(axis=1).tolist() == [[1.0, 1.0]]
     assert len(polygons(ground, 4)) == 4
@@ -127,7 +128,8 @@ def test_heat_map_holds_the_values_and_white_is_zero():
 
 def test_surface_is_whole_where_one_can_walk():
     ax = plots.figure([plots.surface_panel(CORRIDOR, [0.0, 1.0, 3.0])]).axes[0]
-    quads = ax.collections[0]._faces  # (3, 4, 3) corners: left, right, right, left
+    # (3, 4, 3) corners: left, right, right, left.
+    quads = ax.collections[0]._faces
     heights = np.asarray(quads)[:, :, 2]
     np.testing.assert_allclose(heights[:, [0, 1]], [[0, 0.5], [0.5, 2], [2, 3]])
     assert (
@@ -186,7 +188,8 @@ def test_a_layout_does_not_depend_on_addresses_in_memory():
     drawn = [plots.maze_panel(MDP.coords), plots.curve_panel(range(9), {"a": range(9)}, "A", ylabel="y")]
     clutter, texts = [], set()
     for i in range(12):
-        clutter.append([bytearray(997 * (i + j)) for j in range(50)])  # moves what is made next
+        # Moves what is made next.
+        clutter.append([bytearray(997 * (i + j)) for j in range(50)])
         texts.add(plots.svg(plots.figure([*drawn, plots.value_panel(MDP.coords, range(104), label="v")])))
     assert len(texts) == 1
 
@@ -254,12 +257,22 @@ def test_blocks_average_their_states():
     v = rng.normal(size=len(cells))
     assert len(cells) > panels.DETAIL
     image = plots.figure([plots.value_panel(cells, v)]).axes[0].images[0].get_array()
-    assert image.count() == len(cells)  # still one pixel per state
-    where, shape, step = panels._blocks(cells, 30)
-    low = cells.min(axis=0)
-    assert (shape, step) == ((30, 24), 3)
-    for (row, col), block in zip(cells[::97], where[::97], strict=True):
-        assert divmod(int(block), shape[1]) == ((row - low[0]) // 3, (col - low[1]) // 3)
+    # Still one pixel per state.
+    assert image.count() == len(cells)
+    blocks = panels._Blocks(cells, 30)
+    assert (blocks.shape, blocks.step) == ((30, 24), 3)
+    place = (cells - cells.min(axis=0)) // 3
+    for row, col in place[::97]:
+        here = (place == (row, col)).all(axis=1)
+        assert blocks.sum()[row, col] == here.sum()
+        np.testing.assert_allclose(blocks.sum(v > 0, v)[row, col], v[here & (v > 0)].sum())
+
+
+def test_a_large_option_that_stops_everywhere_is_red():
+    cells = np.argwhere(np.ones((60, 60)))
+    assert len(cells) > panels.DETAIL
+    drawn = plots.figure([plots.policy_panel(cells, np.full(len(cells), -1))]).axes[0].images[1]
+    assert (np.asarray(drawn.get_array())[..., 3] == 1.0).all()
 
 
 def test_mean_moves_of_a_large_room_agree_with_its_policy():

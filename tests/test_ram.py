@@ -67,7 +67,8 @@ def test_rewards_are_those_of_the_twin_to_the_last_bit(
     here, there = ram[:3], np.repeat(ram[:3, None], 4, axis=1)
     there[:, 1, ::7] += 1
     there[:, 2:, 3:100:9] = rng.integers(0, 256, size=there[:, 2:, 3:100:9].shape)
-    there[1] = here[1]  # nothing moves
+    # Nothing moves.
+    there[1] = here[1]
     purposes = np.array([4, 0, 2, 1, 3])
     found = potentials.gains(here, there, purposes, [0, 2, 3, 5])
     for k, i in enumerate([0, 0, 1, 2, 2]):

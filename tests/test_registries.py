@@ -72,7 +72,7 @@ def test_a_planted_method_is_used_everywhere(
     assert corners in capsys.readouterr().out
     assert corners in endpoints.describe()["methods"]
     request = Request(map="\n".join(endpoints.drawn(eo.maze("i-maze"))), n_options=4)
-    measured = [e for e in endpoints.measure(request, lambda: None) if e.get("method") == corners]
+    measured = [e for e in endpoints.measure(request, lambda *_: None) if e.get("method") == corners]
     assert [e["n"] for e in measured] == [1, 2]
     flags = ("--quick", "--methods", corners, "--domains", "i-maze", "--engine", "serial")
     arena = run(capsys, "arena", *flags, "--out", str(tmp_path / "arena"))

@@ -131,7 +131,8 @@ def test_svg_is_well_formed_and_marks_what_it_should():
     page = sketch.svg(cells(2, 2), glyphs="↑→●5", marks={3: "<&"})
     root = ElementTree.fromstring(page)
     fills = [r.get("fill") for r in root.iter("{http://www.w3.org/2000/svg}rect")]
-    assert fills == ["#777", "#fff", "#fff", "#d7263d", "#fff"]  # the wall behind, and red where it stops
+    # The wall behind, and red where it stops.
+    assert fills == ["#777", "#fff", "#fff", "#d7263d", "#fff"]
     assert [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")] == ["↑", "→", "<&"]
 
 

@@ -29,14 +29,12 @@ from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import on_a_grid
 from eigenoptions.atari.ram import BYTES, Ram, check_addresses
-from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules, try_action
-from eigenoptions.atari.starts import Start, player_bytes
+from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules
+from eigenoptions.atari.starts import HOLD_FRAMES, Start, player_bytes
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 
-# Frames that an action is held.
-HOLD_FRAMES = 8
 # Visitors of a state that are tried, as long as none of them can leave it.
 MAX_VISITORS = 4
 # Distance of two states for each unequal byte that is not part of a position: more than between any two positions.
@@ -181,11 +179,9 @@ def chart(
         here, node = states.queue.popleft()
         # Of each action: the next state, whether a life is lost, whether it leads out of the chart.
         row = np.full((3, emulator.n_actions), [[here], [0], [0]], dtype=np.int32)
-        for action in range(emulator.n_actions):
-            edge = try_action(emulator, node, action, hold, True)
-            ended = edge.held.ended
-            there = -1 if ended else states.visit(edge.to)
-            row[:, action] = here if there < 0 else there, ended, there < 0 and not ended
+        for action, held in enumerate(emulator.try_actions(node.state, hold, one_life=True)):
+            there = -1 if held.ended else states.visit(Node(emulator.save(), held.rams[-1]))
+            row[:, action] = here if there < 0 else there, held.ended, there < 0 and not held.ended
         leaves = bool((row[0] != here).any() or row[2].any())
         if leaves or here not in rows:
             states.rams[here], rows[here] = node.ram, row

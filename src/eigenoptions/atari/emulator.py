@@ -7,7 +7,7 @@ Gymnasium uses, such as ``Freeway`` or ``MontezumaRevenge``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
@@ -132,6 +132,12 @@ class Emulator:
                 break
         return Held(rewards, rams, ended, lost)
 
+    def try_actions(self, state: Any, frames: int, *, one_life: bool = False) -> Iterator[Held]:
+        """Hold each action in turn from a saved state, as `hold` does; the emulator is where that action led."""
+        for action in range(self.n_actions):
+            self.restore(state)
+            yield self.hold(action, frames, one_life=one_life)
+
     def ram(self) -> Bytes:
         """``(128,)`` a copy of the memory."""
         memory: Bytes = self._ale.getRAM()
@@ -184,11 +190,8 @@ def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None
     (47.0, 189.0)
     """
     hold = whole("hold", hold)
-    here, pictures = emulator.save(), []
-    for action in range(emulator.n_actions):
-        emulator.restore(here)
-        emulator.hold(action, hold)
-        pictures.append(emulator.screen())
+    here = emulator.save()
+    pictures = [emulator.screen() for _ in emulator.try_actions(here, hold)]
     emulator.restore(here)
     y, x = np.nonzero((np.stack(pictures[1:]) != pictures[0]).any(axis=(0, 3)))
     return (float(np.median(x)), float(np.median(y))) if len(x) else None

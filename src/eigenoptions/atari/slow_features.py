@@ -16,12 +16,10 @@ import numpy as np
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.protocol import ZERO_TOLERANCE
 from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.starts import Start, influence
+from eigenoptions.atari.starts import HOLD_FRAMES, Start, influence
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 
-# Frames that an action is held.
-HOLD_FRAMES = 8
 # Decisions of random play, and of one episode at most.
 DECISIONS = 9_000
 EPISODE_DECISIONS = 100

@@ -30,7 +30,7 @@ FORMAT = 1
 MAX_FRAMES = 1_000_000
 # No game keeps the player waiting longer than one minute.
 INTRO_FRAMES = 3_600
-# Frames that an action is held to see its effect.
+# Frames that an action is held, unless the caller chooses another number.
 HOLD_FRAMES = 8
 BURST_FRAMES = 120
 # Probability that a frame of exploration repeats the action of the last one.
@@ -381,21 +381,14 @@ def _rests(emulator: Emulator) -> bool:
 def _successors(emulator: Emulator, state: Any, frames: tuple[int, ...], rest: int = 0) -> Bytes:
     """``(len(frames), A, 128)`` the memory after holding each action so long, the last after a rest."""
     after = np.empty((len(frames), emulator.n_actions, BYTES), dtype=np.uint8)
-    for action in range(emulator.n_actions):
-        emulator.restore(state)
-        rams = emulator.hold(action, frames[-1]).rams
-        after[:, action] = [rams[min(frame, len(rams)) - 1] for frame in frames]
+    for action, held in enumerate(emulator.try_actions(state, frames[-1])):
+        after[:, action] = [held.rams[min(frame, len(held.rams)) - 1] for frame in frames]
         if rest:
             after[-1, action] = emulator.hold(emulator.noop, rest).rams[-1]
     return after
 
 
 def _screens_differ(emulator: Emulator, state: Any) -> bool:
-    screens = set()
-    for action in range(emulator.n_actions):
-        emulator.restore(state)
-        emulator.hold(action, HOLD_FRAMES)
-        screens.add(emulator.screen().tobytes())
-        if len(screens) > 1:
-            return True
-    return False
+    screens = (emulator.screen().tobytes() for _ in emulator.try_actions(state, HOLD_FRAMES))
+    first = next(screens)
+    return any(screen != first for screen in screens)

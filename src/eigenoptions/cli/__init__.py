@@ -19,9 +19,9 @@ COMMANDS = {
     "mazes": ("discover", "the built-in mazes, each with a small picture"),
     "diffusion": ("measure", "the diffusion time of a maze as options are added one by one"),
     "learn": ("measure", "Q-learning in a maze, with primitive actions alone and with options"),
-    "arena": ("arena", "methods of discovery (or agents) compared, and a page about it"),
-    "atari": ("paper", "eigenoptions of an Atari game from its memory, shown and judged"),
-    "reproduce": ("paper", "the paper's experiments and a report; an interrupted run can go on"),
+    "arena": ("experiments", "methods of discovery (or agents) compared, and a page about it"),
+    "atari": ("experiments", "eigenoptions of an Atari game from its memory, shown and judged"),
+    "reproduce": ("experiments", "the paper's experiments and a report; an interrupted run can go on"),
     "studio": ("studio", "draw a maze in the browser and see its options at once"),
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -50,7 +50,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # Before NumPy is loaded: for matrices of these sizes one thread is faster.
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    from eigenoptions.cli.terminal import print_error, print_stop, print_warnings
+    from eigenoptions.cli.terminal import print_error, print_line, print_warnings
 
     print_warnings()
     try:
@@ -61,7 +61,7 @@ def main(args: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
-        print_stop(getattr(stop, "__notes__", []))
+        print_line(": ".join(["stopped", *getattr(stop, "__notes__", [])[:1]]), error=True)
         return 130
     except (ValueError, OSError, ArithmeticError, MemoryError, ImportError) as error:
         print_error(str(error) or type(error).__name__, getattr(error, "__notes__", []))

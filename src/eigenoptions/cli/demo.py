@@ -6,10 +6,18 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.text import Text
 
-from eigenoptions.cli.terminal import Printed, bar, print_heading, print_json, print_line, print_next
+from eigenoptions.cli.flags import Printed
+from eigenoptions.cli.terminal import (
+    bar,
+    print_end,
+    print_heading,
+    print_json,
+    print_line,
+    print_side_by_side,
+)
 
 if TYPE_CHECKING:
     from eigenoptions.mdp import MDP
@@ -63,7 +71,7 @@ class Demo(Printed):
             print_line(f"  {name:19} {drawing.bar_line(steps / max(times), BAR_WIDTH)} {steps:.1f}")
         print()
         learn = "eigenoptions learn four-rooms -n 4 --runs 10"
-        print_next(f"eigenoptions discover {MAZE} -n 8 --out out/", learn, "eigenoptions studio")
+        print_end([], f"eigenoptions discover {MAZE} -n 8 --out out/", learn, "eigenoptions studio")
 
 
 def run(mdp: MDP, options: OptionSet, i: int) -> list[int]:
@@ -95,20 +103,18 @@ def show_run(mdp: MDP, options: OptionSet, chosen: int, vector: Any, path: list[
     head = [f"eigenvector e{options.indices[chosen]}{negated}", key]
     left: list[str | Text] = [*head, *drawing.cell_map(coords, shades, level, **settings)]
 
-    def frame(trail: list[int]) -> Group:
+    def blocks(trail: list[int]) -> list[list[str | Text]]:
         state = f"{len(trail) - 1} of {len(path) - 1} steps from S" if trail else "● it stops"
         drawn = drawing.cell_map(coords, arrows, level, trail=trail, **settings)
-        return Group(
-            *drawing.side_by_side([left, [f"option {label}, which climbs it", state, *drawn]], console.width)
-        )
+        return [left, [f"option {label}, which climbs it", state, *drawn]]
 
     if not (colour and console.is_terminal):
-        console.print(frame([]))
+        print_side_by_side(blocks([]))
         moves = "".join(arrows[s] for s in path)
         print_line(f"{label} runs from S for {len(path) - 1} steps: {moves}")
         print()
-        return
-    with Live(frame(path[:1]), console=console, auto_refresh=False) as live:
-        for i in range(1, len(path)):
-            time.sleep(SECONDS_PER_STEP)
-            live.update(frame(path[: i + 1]), refresh=True)
+    else:
+        with Live(console=console, auto_refresh=False) as live:
+            for i in range(len(path)):
+                live.update(drawing.side_by_side(blocks(path[: i + 1])), refresh=True)
+                time.sleep(SECONDS_PER_STEP)

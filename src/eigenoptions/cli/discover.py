@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from eigenoptions.cli.options import linear_cells, linear_row, n_maps, row, runs, show
+from eigenoptions.cli.flags import Count, Discounted, Printed, named
+from eigenoptions.cli.options import linear_cells, linear_row, n_maps, plain, row, runs, show
 from eigenoptions.cli.terminal import (
     Bar,
-    Count,
-    Discount,
-    Folder,
-    Parallel,
-    Printed,
     bar,
     check_writable,
-    create,
-    named,
-    print_files,
+    print_end,
     print_heading,
     print_json,
     print_line,
-    print_next,
     print_side_by_side,
     print_table,
-    save_figures,
+    save_results,
 )
 
 if TYPE_CHECKING:
-    from eigenoptions.discovery.methods import Method
     from eigenoptions.mdp import MDP
     from eigenoptions.options import OptionSet
     from eigenoptions.options.linear import LinearOptionSet
@@ -43,126 +34,8 @@ MAX_PANELS, MAX_EIGENVECTORS = 64, 8
 DEFAULT_STEPS = 50_000
 
 
-def _methods() -> Iterable[str]:
-    from eigenoptions.discovery.methods import methods
-
-    return methods()
-
-
-def _operators() -> Iterable[str]:
-    from eigenoptions.spectra import operators
-
-    return operators()
-
-
-def _feature_maps() -> Iterable[str]:
-    from eigenoptions.features import MAPS
-
-    return MAPS
-
-
-def _settings_hint(shown: str) -> str:
-    from eigenoptions.discovery.methods import method
-
-    lists = {name: method(name).defaults for name in _methods()}
-    parts = [
-        f"{name}: {', '.join(k if v is None else f'{k}={v}' for k, v in given.items())}"
-        for name, given in lists.items()
-        if given
-    ]
-    return f"(default: {'; '.join(parts)}; a name without a value takes a file of numbers)"
-
-
-def _setting(text: str, method: Method) -> tuple[str, Any]:
-    """Name and value of a setting of a method."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
-    known = method.defaults
-    if name not in known:
-        have = f"it has {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"method {method.name!r} has no setting {name!r}: {have}")
-    default = known[name]
-    if default is None:
-        return name, _numbers(Path(value))
-    if isinstance(default, bool):
-        if value.lower() not in ("true", "false"):
-            raise ValueError(f"{name} must be true or false, got {value!r}")
-        return name, value.lower() == "true"
-    try:
-        return name, type(default)(value)
-    except ValueError:
-        kind = "a whole number" if isinstance(default, int) else "a number"
-        raise ValueError(f"{name} must be {kind}, got {value!r}") from None
-
-
-def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings for JSON: of an array only its shape."""
-    return {k: f"array {v.shape}" if hasattr(v, "shape") else v for k, v in settings.items()}
-
-
-def _numbers(path: Path) -> Any:
-    """Numbers of a text file or of an .npy file."""
-    import numpy as np
-
-    if not path.is_file():
-        raise FileNotFoundError(f"no file {path}: this setting takes a file of numbers, text or .npy")
-    return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path)
-
-
 @dataclass(frozen=True)
-class Maze:
-    """Flags of commands about the options of a maze.
-
-    Attributes
-    ----------
-    maze
-        Name of a built-in maze (see: eigenoptions mazes), path to a map, or a map by rule: rooms:100x100 (100 rows of
-        100 rooms), perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
-    method
-        Method that discovers the options.
-    set
-        Settings of the method.
-    operator
-        Laplacian whose eigenvectors are used; the paper's is normalized.
-    skip_zero
-        Leave out eigenvectors of eigenvalue zero, which have no direction; the paper counts them.
-    rng
-        Seed of everything that is random.
-    out
-        Folder for the results as files; it is created if it does not exist.
-    """
-
-    maze: Annotated[Positional[str], arg(metavar="MAZE")]
-    method: Annotated[str, named(_methods)] = "eigen"
-    set: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE", help_behavior_hint=_settings_hint)] = ()
-    operator: Annotated[str, named(_operators)] = "normalized"
-    skip_zero: bool = True
-    rng: int = 0
-    out: Folder = None
-
-    @property
-    def declared(self) -> Method:
-        """Declaration of the method."""
-        from eigenoptions.discovery.methods import method
-
-        return method(self.method)
-
-    @property
-    def method_settings(self) -> dict[str, Any]:
-        """Those of the flags that are settings of the method."""
-        flags: dict[str, Any] = {"operator": self.operator, "skip_zero": self.skip_zero}
-        flags = {name: value for name, value in flags.items() if name in self.declared.settings}
-        return {**flags, **self.own_settings}
-
-    @property
-    def own_settings(self) -> dict[str, Any]:
-        """The settings of --set, each of the type of its default."""
-        return dict(_setting(text, self.declared) for text in self.set)
-
-
-@dataclass(frozen=True)
-class Discover(Parallel, Maze):
+class Discover(Discounted):
     """Discover the options of a maze or an environment, and show, draw and save them.
 
     A finite Gymnasium environment is read exactly; one with continuous observations, and any source with --steps or
@@ -176,8 +49,6 @@ class Discover(Parallel, Maze):
         perfect:707x707 (crossings of a perfect maze), open:50x50 (cells), with --rng as its seed.
     n_options
         Number of options; both signs of an eigenvector count.
-    gamma
-        Discount of the eigenpurpose, in [0, 1): the higher, the farther an option goes down to reach a higher value.
     features
         Feature map of continuous observations, for sampling.
     steps
@@ -189,10 +60,7 @@ class Discover(Parallel, Maze):
     n_options: Annotated[
         Count, arg(aliases=("-n",), help_behavior_hint="(default: 8; all bottleneck options)")
     ] = None
-    gamma: Annotated[Discount, arg(help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)")] = (
-        None
-    )
-    features: Annotated[str, named(_feature_maps, "fourier")] = "default"
+    features: Annotated[str, named("features.MAPS", "fourier")] = "default"
     steps: Annotated[Count, arg(help_behavior_hint=f"(default: {DEFAULT_STEPS})")] = None
 
     def __call__(self) -> None:
@@ -235,8 +103,7 @@ class Discover(Parallel, Maze):
             print_json({**head, "options": [row(options, i) for i in range(len(options))]}, files)
             return
         show(head, options, eigenvectors)
-        print_files(files)
-        print_next(self._next(source.kind, files))
+        print_end(files, self._next(source.kind, files))
 
     def _next(self, kind: str, files: list[Path]) -> str:
         """A command that goes on from here."""
@@ -274,14 +141,12 @@ class Discover(Parallel, Maze):
         """Write the options file and figures; everything is computed before the first file is written."""
         from eigenoptions import plots
 
-        figures = {}
+        results: dict[str, Any] = {"options.safetensors": options}
         if options.coords is not None:
-            figures["options.svg"] = plots.options(options[:MAX_PANELS])
+            results["options.svg"] = plots.options(options[:MAX_PANELS])
         if eigenvectors is not None:
-            figures["pvfs.svg"] = plots.pvfs(eigenvectors, options.coords)
-        create(folder)
-        options.save(folder / "options.safetensors")
-        return [folder / "options.safetensors", *save_figures(folder, figures)]
+            results["pvfs.svg"] = plots.pvfs(eigenvectors, options.coords)
+        return save_results(folder, results)
 
     def _run_and_show(self, options: LinearOptionSet, record: dict[str, Any], status: Bar) -> None:
         """Run options of a feature space in their environment, and show where they lead."""
@@ -293,9 +158,7 @@ class Discover(Parallel, Maze):
         if self.out is not None:
             status.begin("drawing")
             figures = _landscapes(self.maze, options, paths)
-            create(self.out)
-            options.save(self.out / "options.safetensors")
-            files = [self.out / "options.safetensors", *save_figures(self.out, figures)]
+            files = save_results(self.out, {"options.safetensors": options, **figures})
         rows = [linear_row(options, i) | runs(paths[i]) for i in range(len(options))]
         if self.as_json:
             print_json({"environment": self.maze, "settings": record, "options": rows}, files)
@@ -307,8 +170,7 @@ class Discover(Parallel, Maze):
         heads = ("option", ">eigenvalue", "sign", ">mean length", ">started", "ends at (mean observation)")
         print_table(heads, map(linear_cells, rows))
         print()
-        print_files(files)
-        print_next(self._next("samples", files))
+        print_end(files, self._next("samples", files))
 
 
 @dataclass(frozen=True)
@@ -373,7 +235,7 @@ class Mazes(Printed):
                 for m, lines in zip(found, maps, strict=True)
             ]
         )
-        print_next(f"eigenoptions discover {found[0].name} -n 8")
+        print_end([], f"eigenoptions discover {found[0].name} -n 8")
 
 
 def _landscapes(name: str, options: LinearOptionSet, paths: list[Any]) -> dict[str, Any]:

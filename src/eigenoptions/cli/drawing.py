@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
+from rich.columns import Columns
+from rich.console import Console, Group
 from rich.text import Text
 
 from eigenoptions import _sketch as sketch
@@ -165,33 +166,21 @@ def _character(level: float, stop: bool, ends: tuple[float, float]) -> str:
     return sketch.STOP if stop else SHADES[min(int(len(SHADES) * share), len(SHADES) - 1)]
 
 
-def side_by_side(blocks: Sequence[Sequence[str | Text]], width: int) -> list[Text]:
-    """Lines of blocks that stand beside each other, as many per row as fit; an empty line follows each row.
+def side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:
+    """Blocks of lines that stand beside each other, as many per row as fit; an empty line follows each row.
 
-    >>> [line.plain for line in side_by_side([["a", "bc"], ["d"], ["e"]], 6)]
-    ['a   d', 'bc', '', 'e', '']
+    >>> Console(width=6).print(side_by_side([["a", "bc"], ["d"], ["e"]]))  # doctest: +NORMALIZE_WHITESPACE
+    a   d
+    bc
+    <BLANKLINE>
+    e
+    <BLANKLINE>
     """
-    texts = [
-        [line if isinstance(line, Text) else Text(printable(line)) for line in block] for block in blocks
-    ]
-    rows: list[list[list[Text]]] = []
-    used = 0
-    for block in texts:
-        wide = max(line.cell_len for line in block) + 2
-        if not rows or used + wide - 2 > width:
-            rows.append([])
-            used = 0
-        rows[-1].append(block)
-        used += wide
-    lines = []
-    for row in rows:
-        widths = [max(line.cell_len for line in block) + 2 for block in row]
-        for y in range(max(map(len, row))):
-            joined = Text()
-            for block, wide in zip(row, widths, strict=True):
-                line = block[y] if y < len(block) else Text()
-                joined.append_text(line).append(" " * (wide - line.cell_len))
-            joined.rstrip()
-            lines.append(joined)
-        lines.append(Text())
-    return lines
+    columns = []
+    for block in blocks:
+        lines = [line if isinstance(line, Text) else Text(printable(line)) for line in (*block, "")]
+        for line in lines:
+            # A block that is wider than the terminal is cut off.
+            line.no_wrap, line.overflow = True, "crop"
+        columns.append(Group(*lines))
+    return Columns(columns, padding=(0, 2))

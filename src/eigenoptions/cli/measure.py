@@ -9,25 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 from rich.text import Text
 from tyro.conf import arg
 
-from eigenoptions.cli.discover import Maze, plain
+from eigenoptions.cli.flags import Chance, Count, Discounted, Maze, Printed
+from eigenoptions.cli.options import plain
 from eigenoptions.cli.terminal import (
-    Chance,
-    Count,
-    Discount,
-    Parallel,
-    Printed,
     bar,
     check_writable,
-    create,
     describe,
-    print_files,
+    print_end,
     print_heading,
     print_json,
     print_line,
-    print_next,
     print_table,
-    save_csv,
-    save_figures,
+    save_results,
 )
 
 if TYPE_CHECKING:
@@ -97,15 +90,13 @@ class Measured(Maze):
 
 
 @dataclass(frozen=True)
-class Diffusion(Parallel, Measured):
+class Diffusion(Discounted, Measured):
     """Show the diffusion time of a maze as options are added one by one.
 
     Attributes
     ----------
     n_options
         Number of options to add; both signs of an eigenvector count.
-    gamma
-        Discount of the eigenpurpose, in [0, 1): the higher, the farther an option goes down to reach a higher value.
     out
         Folder for diffusion.csv, diffusion.svg and reach.svg; it is created if it does not exist.
     """
@@ -113,9 +104,6 @@ class Diffusion(Parallel, Measured):
     n_options: Annotated[
         Count, arg(aliases=("-n",), help_behavior_hint="(default: 32, or all there are)")
     ] = None
-    gamma: Annotated[Discount, arg(help_behavior_hint="(default: 0.9 for eigenoptions, else close to 1)")] = (
-        None
-    )
 
     def __call__(self) -> None:
         """Run the command."""
@@ -143,10 +131,9 @@ class Diffusion(Parallel, Measured):
         heads = (">options", "added", ">diffusion time", ">of 0 options")
         print_table(heads, [_diffusion_row(row, curve[0]) for row in rows])
         _print_curve(curve)
-        print_files(files)
         best = int(curve.argmin())
         chance = "" if self.option_chance is None else f" --option-chance {self.option_chance:g}"
-        print_next(f"eigenoptions learn {self.maze} -n {best or len(options)}{chance}")
+        print_end(files, f"eigenoptions learn {self.maze} -n {best or len(options)}{chance}")
 
     def _save(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
         from eigenoptions import plots
@@ -156,15 +143,15 @@ class Diffusion(Parallel, Measured):
         axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": max(y) > 10 * min(y)}
         levels = {"primitive actions": y[0]}
         lines = {f"{self.method} options": y}
-        figures = {"diffusion.svg": plots.curves(range(len(y)), lines, levels=levels, **axes)}
+        figure = plots.curves(range(len(y)), lines, levels=levels, **axes)
+        results = {"diffusion.csv": rows, "diffusion.svg": figure}
         if mdp.coords is not None:
             mean = hitting_times(mdp, options, option_chance=self.option_chance).sum(axis=0) / (
                 mdp.n_states - 1
             )
             label = f"mean steps to reach, {len(options)} options"
-            figures["reach.svg"] = plots.heat(mean, mdp.coords, label)
-        create(folder)
-        return [save_csv(folder / "diffusion.csv", rows), *save_figures(folder, figures)]
+            results["reach.svg"] = plots.heat(mean, mdp.coords, label)
+        return save_results(folder, results)
 
 
 @dataclass(frozen=True)
@@ -270,8 +257,7 @@ class Learn(Printed, Measured):
                 for i, (m, a, b) in enumerate(zip(mean, low, high, strict=True))
             ]
         figure = plots.learning({_agent(n): record for n, record in records.items()})
-        create(folder)
-        return [save_csv(folder / "learning.csv", rows), *save_figures(folder, {"learning.svg": figure})]
+        return save_results(folder, {"learning.csv": rows, "learning.svg": figure})
 
     def _show(
         self, mdp: MDP, options: OptionSet | None, records: dict[int, LearningRecord], files: list[Path]
@@ -308,8 +294,7 @@ class Learn(Printed, Measured):
         heads = ("agent", ">mean return", f">last {last}", "return by episode")
         print_table(heads, rows)
         print()
-        print_files(files)
-        print_next(f"eigenoptions discover {self.maze} -n {max(records) or LEARNING_OPTIONS[0]}")
+        print_end(files, f"eigenoptions discover {self.maze} -n {max(records) or LEARNING_OPTIONS[0]}")
 
 
 def _diffusion_row(row: dict[str, Any], primitive: float) -> tuple[str | Text, ...]:

@@ -150,6 +150,11 @@ def runs(paths: list[Any]) -> dict[str, Any]:
     }
 
 
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings for JSON: of an array only its shape."""
+    return {k: f"array {v.shape}" if hasattr(v, "shape") else v for k, v in settings.items()}
+
+
 def _sign(sign: int | None) -> str | None:
     return None if sign is None else "+" if sign > 0 else "-"
 

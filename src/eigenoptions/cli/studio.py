@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from eigenoptions.cli.terminal import Flag, Folder
+from eigenoptions.cli.flags import Flag, Folder
 
 
 @dataclass(frozen=True)

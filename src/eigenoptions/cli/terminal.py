@@ -1,108 +1,52 @@
-"""What all commands share: flags, messages and progress on standard error, tables and maps on standard output."""
+"""What commands print: results on standard output, messages and progress on standard error; and files of results."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Optional
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
-from tyro.conf import FlagCreatePairsOff, arg
-from tyro.constructors import PrimitiveConstructorSpec
 
 from eigenoptions._checks import printable
 
-# Commands are classes, and Optional is not written "| None": for functions and for such unions tyro loads a
-# type checker, which takes longer than all the rest of --help.
-Flag = FlagCreatePairsOff[bool]
 MAX_TABLE_WIDTH = 1000
-Folder = Annotated[Optional[Path], arg(metavar="DIR", help_behavior_hint="")]  # noqa: UP045
+VERDICT_COLORS = {"holds": "green", "partly": "yellow", "does not hold": "red", "not decided": "magenta"}
 
 
-def _number(kind: type, word: str, metavar: str) -> PrimitiveConstructorSpec[Any]:
-    """How a flag reads a number that may be left out; tyro's own message would name Python types."""
-
-    def read(given: list[str]) -> Any:
-        try:
-            return kind(given[0])
-        except ValueError:
-            raise ValueError(f"it takes {word}, got {given[0]!r}") from None
-
-    return PrimitiveConstructorSpec(1, metavar, read, lambda x: True, lambda x: [str(x)])
-
-
-Count = Annotated[Optional[int], _number(int, "a whole number", "N")]  # noqa: UP045
-Discount = Annotated[Optional[float], _number(float, "a number", "G")]  # noqa: UP045
-Chance = Annotated[Optional[float], _number(float, "a number", "P")]  # noqa: UP045
-
-
-def named(names: Callable[[], Iterable[str]], default: str | None = None) -> Any:
-    """Settings of a flag that takes a name of a registry, which is read only when the help is shown."""
-
-    def hint(shown: str) -> str:
-        return f"(default: {default or shown}; one of {', '.join(names())})"
-
-    return arg(metavar="NAME", help_behavior_hint=hint)
-
-
-def engines() -> Iterable[str]:
-    """Names of the engines."""
-    from eigenoptions.parallel import ENGINES
-
-    return ENGINES
-
-
-@dataclass(frozen=True, kw_only=True)
-class Printed:
-    """Flags of commands that print results.
-
-    Attributes
-    ----------
-    as_json
-        Print one JSON object and nothing else.
-    """
-
-    as_json: Annotated[Flag, arg(name="json", help_behavior_hint="")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parallel(Printed):
-    """Flags of commands that can use several workers.
-
-    Attributes
-    ----------
-    engine
-        Where long computations run: in this process, in one process per core, or on a Ray cluster (the one of
-        RAY_ADDRESS, or a local one). The results are the same.
-    workers
-        Number of processes or Ray tasks at the same time.
-    """
-
-    engine: Annotated[str, named(engines)] = "serial"
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one per core)")] = None
+def print_line(text: str | Text, style: str = "", *, error: bool = False) -> None:
+    """Print a line as it is, without wrapping it, on standard output or on standard error."""
+    line = Text(printable(text), style=style) if isinstance(text, str) else text
+    Console(stderr=error, highlight=False).print(line, soft_wrap=True)
 
 
 def print_error(error: str, notes: list[str]) -> None:
     """Print one line that names the error."""
     line = " ".join(" ".join([error, *(f"({note})" for note in notes)]).split())
-    shown = Text(f"error: {printable(line)}", style="red")
-    Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
+    print_line(f"error: {line}", "red", error=True)
 
 
-def print_stop(notes: list[str]) -> None:
-    """Print one line after Ctrl-C: what is kept, if anything."""
-    Console(stderr=True, highlight=False).print(
-        ": ".join(["stopped", *notes[:1]]), soft_wrap=True, markup=False
-    )
+def print_warnings() -> None:
+    """Print the library's log messages, such as that a maze has several components, once each on standard error."""
+    printed: set[str] = set()
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note = record.getMessage()
+            if note not in printed:
+                printed.add(note)
+                print_line(f"note: {note}", "yellow", error=True)
+
+    log = logging.getLogger("eigenoptions")
+    log.handlers, log.propagate = [Notes()], False
 
 
 @contextmanager
@@ -118,26 +62,10 @@ def resumable(jobs: Path) -> Iterator[None]:
         raise
 
 
-def print_warnings() -> None:
-    """Print the library's log messages, such as that a maze has several components, once each on standard error."""
-    printed: set[str] = set()
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            note = record.getMessage()
-            if note not in printed:
-                printed.add(note)
-                text = Text(f"note: {printable(note)}", style="yellow")
-                Console(stderr=True, highlight=False).print(text, soft_wrap=True)
-
-    log = logging.getLogger("eigenoptions")
-    log.handlers, log.propagate = [Notes()], False
-
-
 class Bar:
-    """A line on a terminal that names the current step and its progress; elsewhere plain `lines`, if wanted."""
+    """A line on a terminal that names the current step and its progress; elsewhere plain lines, if `lines`."""
 
-    lines: Console | None = None
+    lines = False
 
     def __init__(self, shown: Any) -> None:
         self._shown = shown
@@ -148,7 +76,8 @@ class Bar:
         """Begin a new step of unknown length."""
         self._shown.reset(self._task, description=text, total=None)
         self._text, self._quarters = text, 0
-        self._print(text)
+        if self.lines:
+            print_line(text, error=True)
 
     def rename(self, text: str) -> None:
         """Change the text of the current step."""
@@ -158,13 +87,9 @@ class Bar:
         """Show the progress of the current step."""
         self._shown.update(self._task, completed=done, total=total)
         quarters = 4 * done // max(total, 1)
-        if quarters > self._quarters:
-            self._print(f"{self._text}: {done} of {total}")
+        if self.lines and quarters > self._quarters:
+            print_line(f"{self._text}: {done} of {total}", error=True)
         self._quarters = quarters
-
-    def _print(self, text: str) -> None:
-        if self.lines is not None:
-            self.lines.print(printable(text), soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -201,8 +126,7 @@ def bar(text: str, *, lines: bool = False) -> Iterator[Bar]:
         line = Bar(shown)
         line.begin(text)
         # The first step is short, and an error that ends it should be one line.
-        if lines and not console.is_terminal:
-            line.lines = Console(stderr=True, highlight=False)
+        line.lines = lines and not console.is_terminal
         yield line
 
 
@@ -221,21 +145,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> N
     console = Console(highlight=False)
     # A narrow terminal wraps lines, instead of cells being cut off.
     console.width = max(console.width, Console(width=MAX_TABLE_WIDTH).measure(table).maximum)
-    with console.capture() as printed:
-        console.print(table)
-    for line in printed.get().splitlines():
-        print(line.rstrip())
-
-
-def print_line(text: str) -> None:
-    """Print a line as it is, without wrapping it."""
-    Console(highlight=False).print(printable(text), soft_wrap=True, markup=False)
-
-
-def print_files(files: Iterable[Path]) -> None:
-    """Print the names of the files that were written."""
-    for file in files:
-        print_line(f"wrote {file}")
+    _print_trimmed(console, table)
 
 
 def print_verdicts(claims: Sequence[tuple[str, Any]], cost: str) -> None:
@@ -246,61 +156,27 @@ def print_verdicts(claims: Sequence[tuple[str, Any]], cost: str) -> None:
     table.add_column("experiment", no_wrap=True)
     table.add_column("claim", overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    colors = {"holds": "green", "partly": "yellow", "does not hold": "red", "not decided": "magenta"}
     for name, claim in claims:
-        said = claim.sentence if claim.section != OURS else f"{claim.sentence} (not in the paper)"
-        table.add_row(name, Text(said), Text(claim.verdict, style=colors[claim.verdict]))
+        sentence = claim.sentence if claim.section != OURS else f"{claim.sentence} (not in the paper)"
+        table.add_row(name, Text(sentence), Text(claim.verdict, style=VERDICT_COLORS[claim.verdict]))
     console = Console(highlight=False)
     console.print(table)
     console.print(f"{len(claims)} claims: {counted([c for _, c in claims])}; {cost}")
-
-
-def check_writable(folder: Path | None) -> None:
-    """Raise OSError if a folder cannot be created or written, before any work is done for it."""
-    if folder is None:
-        return
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"cannot write into {folder}: it is a file; give a folder")
-    near = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    if not near.is_dir():
-        raise NotADirectoryError(f"cannot write into {folder}: {near} is a file; give another folder")
-    if not os.access(near, os.W_OK):
-        raise PermissionError(f"cannot write into {folder}: no permission in {near}; give another folder")
-
-
-def create(folder: Path) -> None:
-    """Create a folder and its parents."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
-
-
-def save_figures(folder: Path, figures: dict[str, Any]) -> list[Path]:
-    """Write figures by file name into a folder, and return their paths."""
-    from eigenoptions import plots
-
-    for name, figure in figures.items():
-        plots.save(figure, folder / name)
-    return [folder / name for name in figures]
-
-
-def save_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Write rows as a CSV file, and return its path."""
-    from eigenoptions.experiments.tables import to_csv
-    from eigenoptions.files import write_bytes
-
-    write_bytes(path, to_csv(rows).encode())
-    return path
 
 
 def print_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> None:
     """Print blocks of lines beside each other, as many per row as the terminal is wide."""
     from eigenoptions.cli.drawing import side_by_side
 
-    console = Console(highlight=False)
-    for line in side_by_side(blocks, console.width):
-        console.print(line, no_wrap=True, crop=True)
+    _print_trimmed(Console(highlight=False), side_by_side(blocks))
+
+
+def _print_trimmed(console: Console, renderable: RenderableType) -> None:
+    """Print without spaces at the ends of lines."""
+    with console.capture() as printed:
+        console.print(renderable)
+    for line in printed.get().splitlines():
+        print(line.rstrip())
 
 
 def describe(name: str, states: int, settings: Mapping[str, Any]) -> str:
@@ -326,15 +202,48 @@ def describe(name: str, states: int, settings: Mapping[str, Any]) -> str:
 
 def print_heading(text: str, *more: str) -> None:
     """Print a line that states what is shown, further lines about it, and an empty line."""
-    console = Console(highlight=False)
-    console.print(Text(printable(text), style="bold"), soft_wrap=True)
+    print_line(text, "bold")
     for line in (*more, ""):
         print_line(line)
 
 
-def print_next(*commands: str) -> None:
-    """Print what to type next; scripts that read the output find it in its last lines."""
-    console = Console(highlight=False)
+def print_end(files: Iterable[Path], *commands: str) -> None:
+    """Print the files that were written, and what to type next; scripts find that in the last lines."""
+    for file in files:
+        print_line(f"wrote {file}")
     for i, command in enumerate(commands):
-        line = Text("next: " if i == 0 else "      ", style="dim").append(printable(command), style="bold")
-        console.print(line, soft_wrap=True)
+        print_line(Text.assemble(("next: " if i == 0 else "      ", "dim"), (printable(command), "bold")))
+
+
+def check_writable(folder: Path | None) -> None:
+    """Raise OSError if a folder cannot be created or written, before any work is done for it."""
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"cannot write into {folder}: it is a file; give a folder")
+    near = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not near.is_dir():
+        raise NotADirectoryError(f"cannot write into {folder}: {near} is a file; give another folder")
+    if not os.access(near, os.W_OK):
+        raise PermissionError(f"cannot write into {folder}: no permission in {near}; give another folder")
+
+
+def save_results(folder: Path, results: Mapping[str, Any]) -> list[Path]:
+    """Write results by file name into a folder, which is created if need be: options, rows (.csv) and figures."""
+    from eigenoptions import plots
+    from eigenoptions.experiments.tables import to_csv
+    from eigenoptions.files import write_bytes
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
+    paths = [folder / name for name in results]
+    for path, result in zip(paths, results.values(), strict=True):
+        if path.suffix == ".safetensors":
+            result.save(path)
+        elif path.suffix == ".csv":
+            write_bytes(path, to_csv(result).encode())
+        else:
+            plots.save(result, path)
+    return paths

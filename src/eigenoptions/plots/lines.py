@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import kind_of, number
+from eigenoptions._checks import check_settings, kind_of, number
 from eigenoptions.plots.panels import Panel
 
 # Okabe and Ito's colours, which differ also for the colour-blind; lines differ by dashes as well.
@@ -104,9 +104,7 @@ def curve_panel(
     log, ticks = scale.get("log", False), scale.get("ticks")
     if ticks is not None and len(ticks) != at.size:
         raise ValueError(f"ticks must have a word for each of {at.size} places, got {len(ticks)}")
-    unknown = set(scale) - set(Scale.__annotations__)
-    if unknown:
-        raise TypeError(f"the axes have {', '.join(Scale.__annotations__)}, not {', '.join(sorted(unknown))}")
+    check_settings("curve_panel", scale, Scale.__annotations__)
 
     def draw(ax: Axes) -> None:
         for name, y in thin.items():

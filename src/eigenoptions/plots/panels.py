@@ -116,12 +116,10 @@ def value_panel(
             picture.set_array(v)
             ax.add_collection(picture)
         else:
-            where, shape, step = _blocks(cells, PIXELS)
-            finite = np.isfinite(v)
-            count = np.bincount(where[finite], minlength=shape[0] * shape[1])
-            total = np.bincount(where[finite], weights=v[finite], minlength=len(count))
-            mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
-            picture = _image(ax, np.ma.masked_invalid(mean.reshape(shape)), step, cells, cmap=cmap, norm=norm)
+            blocks, finite = _Blocks(cells, PIXELS), np.isfinite(v)
+            count = blocks.sum(finite)
+            mean = np.ma.array(blocks.sum(finite, v), mask=count == 0) / count
+            picture = blocks.image(ax, mean, cmap=cmap, norm=norm)
         if label is not None:
             bar = ax.figure.colorbar(picture, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)))
             bar.set_label(label)
@@ -140,11 +138,10 @@ def surface_panel(coords: ArrayLike | None, values: ArrayLike, title: str = "") 
     v = _numbers(values, cells)
 
     def draw(ax: Any) -> None:
-        where, shape, step = _blocks(cells, FACETS)
-        count = np.bincount(where, minlength=shape[0] * shape[1])
-        free = np.flatnonzero(count)
-        height = (np.bincount(where, weights=v, minlength=len(count))[free]) / count[free]
-        row, col = np.divmod(free, shape[1])
+        blocks = _Blocks(cells, FACETS)
+        shape, step, count = blocks.shape, blocks.step, blocks.sum()
+        row, col = np.nonzero(count)
+        height = blocks.sum(weights=v)[row, col] / count[row, col]
         # The height of a corner is the mean of the cells around it, so that the surface is connected.
         corner = np.stack(
             [(row + dy) * (shape[1] + 1) + col + dx for dy, dx in ((0, 0), (0, 1), (1, 1), (1, 0))], 1
@@ -348,10 +345,9 @@ def _ground(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> Non
             ax.add_artist(PathPatch(_joined(_squares(cells[chosen])), facecolor=color, **line))
     else:
         # The grey of a block is its share of walls.
-        where, shape, step = _blocks(cells, PIXELS)
-        share = np.bincount(where, minlength=shape[0] * shape[1]).reshape(shape) / step**2
+        blocks = _Blocks(cells, PIXELS)
         grey = LinearSegmentedColormap.from_list("walls", [WALL, "white"])
-        _image(ax, share, step, cells, cmap=grey, norm=Normalize(0, 1))
+        blocks.image(ax, blocks.sum() / blocks.step**2, cmap=grey, norm=Normalize(0, 1))
 
 
 def _stops(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> None:
@@ -359,46 +355,46 @@ def _stops(ax: Axes, cells: NDArray[np.int64], stops: NDArray[np.bool_]) -> None
 
     The densest tenth of the blocks with stops is fully red.
     """
-    where, shape, step = _blocks(cells, PIXELS // 4)
-    n = shape[0] * shape[1]
-    share = np.bincount(where[stops], minlength=n) / np.maximum(np.bincount(where, minlength=n), 1)
+    blocks = _Blocks(cells, PIXELS // 4)
+    share = blocks.sum(stops) / np.maximum(blocks.sum(), 1)
     if not share.any():
         return
-    pixels = np.empty((*shape, 4))
+    pixels = np.empty((*blocks.shape, 4))
     pixels[..., :3] = to_rgb(STOP)
-    pixels[..., 3] = np.minimum(share / np.quantile(share[share > 0], 0.9), 1.0).reshape(shape)
-    _image(ax, pixels, step, cells)
+    pixels[..., 3] = np.minimum(share / np.quantile(share[share > 0], 0.9), 1.0)
+    blocks.image(ax, pixels)
 
 
-def _image(ax: Axes, pixels: Any, step: int, cells: NDArray[np.int64], **scale: Any) -> Any:
-    """Image with one pixel per block, at the place of its states."""
-    low = _corners(cells)[0] - 0.5
-    place = (low[1], low[1] + pixels.shape[1] * step, low[0] + pixels.shape[0] * step, low[0])
-    picture = ax.imshow(pixels, extent=place, interpolation="none", **scale)
-    _frame(ax, cells)
-    return picture
+class _Blocks:
+    """Square blocks of states: `shape` rows and columns of them, at most `most`, and `step`, the side of a block."""
 
+    def __init__(self, cells: NDArray[np.int64], most: int) -> None:
+        self.low, high = _corners(cells)
+        sides = high - self.low + 1
+        self.step = int(-(-sides.max() // most))
+        self.shape = tuple(int(-(-side // self.step)) for side in sides)
+        row, col = ((cells[:, i] - self.low[i]) // self.step for i in (0, 1))
+        self._block = row * self.shape[1] + col
 
-def _blocks(cells: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], tuple[int, int], int]:
-    """Number of each state's square block, rows and columns of blocks (at most `most`), and side of a block."""
-    low, high = _corners(cells)
-    sides = high - low + 1
-    step = int(-(-sides.max() // most))
-    rows, cols = (int(-(-side // step)) for side in sides)
-    return (cells[:, 0] - low[0]) // step * cols + (cells[:, 1] - low[1]) // step, (rows, cols), step
+    def sum(self, chosen: Any = slice(None), weights: NDArray[np.float64] | None = None) -> NDArray[Any]:
+        """``(rows, columns)`` number of the chosen states in each block, or the sum of their weights ``(S,)``."""
+        size, w = self.shape[0] * self.shape[1], None if weights is None else weights[chosen]
+        return np.bincount(self._block[chosen], weights=w, minlength=size).reshape(self.shape)
+
+    def image(self, ax: Axes, pixels: Any, **scale: Any) -> Any:
+        """Draw one pixel per block on axes that `_frame` has set up."""
+        (top, left), (bottom, right) = self.low - 0.5, self.low + self.step * np.array(self.shape) - 0.5
+        return ax.imshow(pixels, extent=(left, right, bottom, top), interpolation="none", **scale)
 
 
 def _mean_moves(
     cells: NDArray[np.int64], moves: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Centres of coarse blocks, direction of their mean move (0 where moves cancel), and side of a block."""
-    where, shape, step = _blocks(cells, ARROWS)
-    moving = moves.any(axis=1)
-    move = moves[moving]
-    n = shape[0] * shape[1]
-    total = np.stack([np.bincount(where[moving], weights=move[:, i], minlength=n) for i in (0, 1)], axis=1)
-    count = np.bincount(where[moving], minlength=n)
+    blocks, moving = _Blocks(cells, ARROWS), moves.any(axis=1)
+    total = np.stack([blocks.sum(moving, move) for move in moves.T], axis=2).reshape(-1, 2)
     length = np.hypot(*total.T)
-    unit = np.divide(total, length[:, None], out=np.zeros_like(total), where=(length > 0.1 * count)[:, None])
-    at = np.stack(np.divmod(np.arange(n), shape[1]), axis=1) * step + _corners(cells)[0] + (step - 1) / 2
-    return at, unit, step
+    clear = length > 0.1 * blocks.sum(moving).ravel()
+    unit = np.divide(total, length[:, None], out=np.zeros(total.shape), where=clear[:, None])
+    centres = np.argwhere(np.ones(blocks.shape)) * blocks.step + blocks.low + (blocks.step - 1) / 2
+    return centres, unit, blocks.step

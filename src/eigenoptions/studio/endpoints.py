@@ -1,8 +1,8 @@
 """What the server computes for the page, through the library's public functions.
 
-An answer is one JSON object; a stream is a generator of them, which is sent as lines. Both call `alive` between
-events and inside long computations: it raises when the client has disconnected, which ends the work. Arrays are sent as
-base64 of little-endian numbers (float32 for pictures, int8 for actions), because a page reads those faster than JSON.
+An answer is one JSON object; a stream is a generator of them, which is sent as lines. Both call `alive` inside long
+computations, also as their `progress`: it raises when the client has disconnected, which ends the work. Arrays are sent
+as base64 of little-endian numbers (float32 for pictures, int8 for actions): a page reads those faster than JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._sketch import directions
 from eigenoptions.discovery import discover
@@ -29,7 +29,7 @@ from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time, hitting_times
 from eigenoptions.learning import LearningRecord, q_learning
-from eigenoptions.mdp import MDP, graph, maze, mazes
+from eigenoptions.mdp import MDP, distance, graph, maze, mazes
 from eigenoptions.mdp.maps import RULES, rooms_map
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -47,7 +47,7 @@ from eigenoptions.studio.requests import (
 )
 
 Answer = dict[str, Any]
-Alive = Callable[[], None]
+Alive = Callable[..., None]
 
 MAX_RACE_STEPS = 4000
 # Chance of an option in the third lane of a race where the request names none: about the best on the paper's mazes.
@@ -174,29 +174,29 @@ def race(request: Request, alive: Alive) -> Answer:
 
     The lanes are "primitive" (actions only), "uniform" (the paper's choice) and "options" (the chance asked for).
     """
-    mdp = _task(request.map)
+    mdp, start, goal = _task(request.map)
     options = _options(request)
     chance = RACE_CHANCE if request.option_chance is None else request.option_chance
     lanes = {"primitive": (None, None), "uniform": (options, None), "options": (options, chance)}
     children = np.random.SeedSequence(request.seed).spawn(len(lanes))
     answer: Answer = {
-        "start": mdp.start,
-        "goal": mdp.goal,
+        "start": start,
+        "goal": goal,
         "labels": list(options.labels),
         "option_chance": chance,
-        "ends_at_goal": [o.label for o in options if o.termination[mdp.goal] and o.initiation.any()],
-        "at_start": int((options.policy[:, mdp.start] >= 0).sum()),
+        "ends_at_goal": [o.label for o in options if o.termination[goal] and o.initiation.any()],
+        "at_start": int((options.policy[:, start] >= 0).sum()),
     }
     for (name, (chosen, c)), child in zip(lanes.items(), children, strict=True):
         how: Any = {"option_chance": c, "rng": np.random.default_rng(child)}
         steps, by = walk(mdp, MAX_RACE_STEPS, chosen, record_options=True, **how)
         reached = bool(steps.terminated.any())
         end = int(steps.terminated.argmax()) + 1 if reached else MAX_RACE_STEPS
-        path = [mdp.start, *steps.next_obs[:end].tolist()]
+        path = [start, *steps.next_obs[:end].tolist()]
         lane = {"path": path, "by": by[:end].tolist(), "reached": reached, "expected": None}
         if mdp.n_states <= MAX_MEASURED_STATES:
-            times = hitting_times(mdp, chosen, option_chance=c, progress=lambda *_: alive())
-            lane["expected"] = float(times[mdp.start, mdp.goal])
+            times = hitting_times(mdp, chosen, option_chance=c, progress=alive)
+            lane["expected"] = float(times[start, goal])
         answer[name] = lane
         alive()
     return answer
@@ -218,8 +218,7 @@ def _offered() -> list[str]:
 def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     """Diffusion times as options are added, for each method; which states are hard to reach; the best chance."""
     mdp = read_maze(request.map)
-    _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
-    _connected(mdp, "so the diffusion time is infinite")
+    _check_measurable(mdp)
     chance = request.option_chance
     yield {"primitive": diffusion_time(mdp), "reach": _reach(mdp, None, None, alive)}
     yield from _curves(mdp, request, [m for m in _offered() if m in PAPER_METHODS], alive)
@@ -227,7 +226,7 @@ def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     yield {"reach_with": _reach(mdp, eigen, chance, alive), "n": len(eigen)}
     for c in SHOWN_CHANCES:
         yield {"chance": c, "time": _time(mdp, eigen, c, alive)}
-    best = best_option_chance(mdp, eigen, progress=lambda *_: alive())
+    best = best_option_chance(mdp, eigen, progress=alive)
     uniform = best.uniform if np.isfinite(best.uniform) else None
     yield {"best": best.chance, "time": best.diffusion_time, "uniform": uniform}
     yield from _curves(mdp, request, [m for m in _offered() if m not in PAPER_METHODS], alive)
@@ -260,8 +259,7 @@ def compare(request: Request, alive: Alive) -> Iterator[Answer]:
         "values": packed(options.value, "<f4"),
         "mean_length": options.mean_length.tolist(),
     }
-    _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
-    _connected(mdp, "so the diffusion time is infinite")
+    _check_measurable(mdp)
     yield {"n": 0, "time": diffusion_time(mdp)}
     for n in _counts(len(options)):
         yield {"n": n, "time": _time(mdp, options[:n], request.option_chance, alive)}
@@ -269,13 +267,13 @@ def compare(request: Request, alive: Alive) -> Iterator[Answer]:
 
 def learn(request: Request, alive: Alive) -> Iterator[Answer]:
     """Learning curves of the drawn task over a growing number of runs, without and with options."""
-    mdp = _task(request.map)
+    mdp, start, goal = _task(request.map)
     options = _options(request)
-    shortest = shortest_path(graph(mdp), unweighted=True, indices=mdp.start)[mdp.goal]
-    if not np.isfinite(shortest):
+    shortest = distance(mdp, start, goal)
+    if shortest is None:
         raise ValueError("no path leads from the start to the goal: erase a wall between them")
-    limit = max(100, 5 * int(shortest))
-    yield {"episodes": EPISODES, "max_steps": limit, "shortest": int(shortest), "n": len(options)}
+    limit = max(100, 5 * shortest)
+    yield {"episodes": EPISODES, "max_steps": limit, "shortest": shortest, "n": len(options)}
     records: dict[str, LearningRecord] = {}
     for update in range(LEARNING_UPDATES):
         runs = range(update * RUNS_PER_UPDATE, (update + 1) * RUNS_PER_UPDATE)
@@ -296,9 +294,9 @@ def learn(request: Request, alive: Alive) -> Iterator[Answer]:
 def sample(request: Request, alive: Alive) -> Iterator[Answer]:
     """A random walk, the rows it adds to the incidence matrix T, T'T, and its eigenvectors beside the exact ones."""
     mdp = read_maze(request.map)
-    _check_size(mdp, MAX_SAMPLED_STATES, "samples are shown")
     n, W = mdp.n_states, graph(mdp)
-    _connected(mdp, "and a walk sees only one")
+    _check_size(mdp, MAX_SAMPLED_STATES, "samples are shown")
+    _check_connected(mdp, "and a walk sees only one")
     k = None if n <= FULL_SPECTRUM_STATES else min(n, SAMPLED_EIGENVECTORS + 40)
     exact = spectrum(W, k, "combinatorial", coords=mdp.coords)
     shown = min(SAMPLED_EIGENVECTORS, len(exact.values) - 1)
@@ -401,21 +399,26 @@ def _by_method(mdp: MDP, request: Request) -> OptionSet:
 def _time(mdp: MDP, options: OptionSet, chance: float | None, alive: Alive) -> float | None:
     """The diffusion time; None beyond 1e290."""
     try:
-        return diffusion_time(mdp, options, option_chance=chance, progress=lambda *_: alive())
+        return diffusion_time(mdp, options, option_chance=chance, progress=alive)
     except OverflowError:
         return None
 
 
-def _task(text: str) -> MDP:
-    """The MDP of a map that has a start and a goal."""
+def _task(text: str) -> tuple[MDP, int, int]:
+    """The MDP of a map, its start and its goal."""
     mdp = read_maze(text)
-    for what, state in (("start (S)", mdp.start), ("goal (G)", mdp.goal)):
-        if state is None:
-            raise ValueError(f"this maze has no {what}: place one first")
-    return mdp
+    if mdp.start is None or mdp.goal is None:
+        missing = "start (S)" if mdp.start is None else "goal (G)"
+        raise ValueError(f"this maze has no {missing}: place one first")
+    return mdp, mdp.start, mdp.goal
 
 
-def _connected(mdp: MDP, consequence: str) -> None:
+def _check_measurable(mdp: MDP) -> None:
+    _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
+    _check_connected(mdp, "so the diffusion time is infinite")
+
+
+def _check_connected(mdp: MDP, consequence: str) -> None:
     pieces = int(connected_components(graph(mdp), directed=False)[0])
     if pieces > 1:
         raise ValueError(
@@ -440,7 +443,7 @@ def _counts(most: int) -> list[int]:
 
 def _reach(mdp: MDP, options: OptionSet | None, chance: float | None, alive: Alive) -> str:
     """Mean steps to each state from the others, packed."""
-    times = hitting_times(mdp, options, option_chance=chance, progress=lambda *_: alive())
+    times = hitting_times(mdp, options, option_chance=chance, progress=alive)
     return packed(np.minimum(times.sum(axis=0) / (mdp.n_states - 1), 3e38), "<f4")
 
 

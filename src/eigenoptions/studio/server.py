@@ -63,7 +63,7 @@ class Client:
     def __init__(self) -> None:
         self.gone = threading.Event()
 
-    def __call__(self) -> None:
+    def __call__(self, *_: object) -> None:
         """Raise `Disconnected` if the client has gone."""
         if self.gone.is_set():
             raise Disconnected
@@ -291,41 +291,28 @@ async def _unless_disconnected(
 async def _lines(
     work: Callable[[Client], Iterator[Any]], limiter: anyio.CapacityLimiter
 ) -> AsyncIterator[bytes]:
-    """Events of work in a thread, each as a line of JSON; an error is the last line."""
+    """Events of work, each computed in a thread, as lines of JSON; an error is the last line."""
     client = Client()
-    send, receive = anyio.create_memory_object_stream[bytes](4)
+    events = work(client)
 
-    def emit(event: Any) -> None:
-        client()
+    def next_line() -> bytes:
         try:
-            anyio.from_thread.run(send.send, json.dumps(event).encode() + b"\n")
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise Disconnected from None
-
-    def run() -> None:
-        try:
-            for event in work(client):
-                emit(event)
-        except Disconnected:
-            return
+            event = next(events, None)
         except (ValueError, ArithmeticError, MemoryError) as error:
-            emit({"error": _one_line(error)})
+            event = {"error": _one_line(error)}
+        except Disconnected:
+            event = None
         except Exception:
             log.exception("the studio failed")
-            emit({"error": FAILURE})
+            event = {"error": FAILURE}
+        return b"" if event is None else json.dumps(event).encode() + b"\n"
 
-    async def produce() -> None:
-        async with send:
-            await anyio.to_thread.run_sync(run, limiter=limiter)
-
-    async with anyio.create_task_group() as group, receive:
-        try:
-            group.start_soon(produce)
-            async for line in receive:
-                yield line
-        finally:
-            client.gone.set()
-            receive.close()
+    try:
+        # A thread that nobody waits for any more ends its work when it next asks whether the client is still there.
+        while line := await anyio.to_thread.run_sync(next_line, abandon_on_cancel=True, limiter=limiter):
+            yield line
+    finally:
+        client.gone.set()
 
 
 def _one_line(error: BaseException) -> str:
@@ -351,4 +338,4 @@ async def _failed(request: HTTPRequest, error: Exception) -> Response:
 
 def _warm_up() -> None:
     """Load compiled kernels before the first request needs them."""
-    endpoints.picture(Request(map="\n".join(endpoints.drawn(maze("four-rooms")))), lambda: None)
+    endpoints.picture(Request(map="\n".join(endpoints.drawn(maze("four-rooms")))), lambda *_: None)

@@ -1,4 +1,4 @@
-"""Commands that run experiments: the reproduction of the paper, and the study of an Atari game."""
+"""Commands that run experiments: the reproduction of the paper, the study of an Atari game, and the arena."""
 
 from __future__ import annotations
 
@@ -9,35 +9,8 @@ from typing import Annotated, Literal, Optional
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from eigenoptions.cli.terminal import (
-    Flag,
-    Parallel,
-    bar,
-    engines,
-    named,
-    print_json,
-    print_line,
-    print_table,
-    print_verdicts,
-    resumable,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiments(Parallel):
-    """Flags of commands that run experiments.
-
-    Attributes
-    ----------
-    fresh
-        Run again what has results, also where the folder holds results of other settings.
-    engine
-        Where jobs run: in one process per core, in this process, or on a Ray cluster (the one of RAY_ADDRESS, or a
-        local one). The results are the same.
-    """
-
-    engine: Annotated[str, named(engines)] = "processes"
-    fresh: Flag = False
+from eigenoptions.cli.flags import Experiments, Flag, Names, named, split_names
+from eigenoptions.cli.terminal import bar, print_json, print_line, print_table, print_verdicts, resumable
 
 
 @dataclass(frozen=True)
@@ -54,7 +27,7 @@ class Reproduce(Experiments):
         Settings of the paper, or quick ones to check that everything works.
     """
 
-    only: Annotated[Optional[str], arg(metavar="NAME,...", help_behavior_hint="(default: all)")] = None  # noqa: UP045
+    only: Names = None
     out: Annotated[Path, arg(metavar="DIR")] = Path("report")
     settings: Literal["paper", "quick"] = "paper"
 
@@ -63,16 +36,8 @@ class Reproduce(Experiments):
         with resumable(self.out / "jobs"), bar("loading the experiments") as status:
             from eigenoptions.experiments.report import reproduce
 
-            outcomes = reproduce(
-                self.out,
-                self.settings,
-                [name.strip() for name in self.only.split(",")] if self.only is not None else [],
-                fresh=self.fresh,
-                engine=self.engine,
-                workers=self.workers,
-                tell=status.begin,
-                progress=status.step,
-            )
+            only = split_names(self.only)
+            outcomes = reproduce(self.out, self.settings, only, **self.run_settings(status))
             claims = [
                 (o.experiment.name, claim) for o in outcomes for claim in o.experiment.claims(o.results)
             ]
@@ -125,12 +90,8 @@ class Atari(Experiments):
                 self.game,
                 self.out,
                 *(sizes or ["default"]),
-                fresh=self.fresh,
-                engine=self.engine,
-                workers=self.workers,
-                tell=status.begin,
-                progress=status.step,
                 speed=lambda frames: status.rename(f"roll-outs, {frames:,.0f} frames/s"),
+                **self.run_settings(status),
             )
         if self.as_json:
             print_json({"game": found.game, "claims": [vars(claim) for claim in found.claims]}, found.files)
@@ -146,3 +107,51 @@ class Atari(Experiments):
         print_verdicts([(found.game, claim) for claim in found.claims], cost)
         for path in found.files:
             print_line(str(path))
+
+
+@dataclass(frozen=True)
+class Arena(Experiments):
+    """Compare methods on the same domains, and write a page about it. Finished jobs are stored, so a run can go on.
+
+    Attributes
+    ----------
+    contest
+        What is compared.
+    methods
+        Methods that take part.
+    domains
+        Domains they are measured on.
+    out
+        Folder of the page, index.html; it is created if it does not exist.
+    quick
+        A run of a minute, to check that everything works; the default takes up to 20 minutes on two cores.
+    """
+
+    contest: Annotated[Positional[str], named("experiments.arena.contests")] = "methods"
+    methods: Names = None
+    domains: Names = None
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        arg(metavar="DIR", help_behavior_hint="(default: arena, or arena-CONTEST)"),
+    ] = None
+    quick: Flag = False
+
+    def __call__(self) -> None:
+        """Run the command."""
+        out = self.out or Path("arena" if self.contest == "methods" else f"arena-{self.contest}")
+        with resumable(out / "jobs"), bar("loading the arena") as status:
+            from eigenoptions.experiments.arena import contest
+
+            report = contest(self.contest).run(
+                out,
+                "quick" if self.quick else "default",
+                split_names(self.methods),
+                split_names(self.domains),
+                **self.run_settings(status),
+            )
+        if self.as_json:
+            print_json(report.data, report.files)
+            return
+        print_table(report.heads, report.rows)
+        for path in report.files:
+            print_line(f"page: {path}")
