@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from eigenoptions._checks import nearest
+
 # Name of each command, the module of this folder that holds the class of that name, and one line about it.
 COMMANDS = {
     "demo": ("demo", "start here: an eigenvector and an option of four rooms, in seconds"),
@@ -72,10 +74,7 @@ def main(args: Sequence[str] | None = None) -> int:
 def _run(name: str, args: list[str]) -> None:
     """Read the arguments of a command and call it."""
     if name not in COMMANDS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+        hint = nearest(name, COMMANDS) or f"there are {', '.join(COMMANDS)}"
         raise ValueError(f"no command {name!r}: {hint}")
     from tyro import cli
 
