@@ -87,13 +87,17 @@ def test_jobs_measure_what_the_library_measures():
 
 
 def test_blocks_of_runs_join_to_the_same_whole_on_every_engine():
-    scenarios = [
-        {"maze": "i-maze", "options": how, "episodes": 6, "max_steps": 100} for how in (eigen(4), PRIMITIVE)
+    agents = [
+        ({"agent": i}, {"maze": "i-maze", "options": how}) for i, how in enumerate((eigen(4), PRIMITIVE))
     ]
+    given = {"runs": 6, "episodes": 6, "max_steps": 100, "seed": 3}
     serial, spread = pmap, partial(pmap, engine="processes")
-    whole = learn_all(serial, scenarios, runs=6, block=6, seed=5)
-    for other in (learn_all(serial, scenarios, 6, 4, 5), learn_all(spread, scenarios, 6, 2, 5)):
-        assert [r.tobytes() for r in other] == [r.tobytes() for r in whole]
+    pairs = learn_all(serial, given, agents, seed=2)
+    assert [key for key, _ in pairs] == [{"agent": 0}, {"agent": 1}]
+    whole = [returns for _, returns in pairs]
+    for engine, block in ((serial, 4), (spread, 2)):
+        other = learn_all(engine, {**given, "block": block, "episodes": {"i-maze": 6}}, agents, seed=2)
+        assert [returns.tobytes() for _, returns in other] == [returns.tobytes() for returns in whole]
     mdp = eo.maze("i-maze")
     seed = np.random.SeedSequence(5, spawn_key=(1,))
     record = q_learning(mdp, runs=6, episodes=6, max_steps=100, rng=seed)

@@ -12,6 +12,13 @@ from pkgutil import iter_modules
 
 from eigenoptions.experiments.experiment import Claim as Claim
 from eigenoptions.experiments.experiment import Experiment as Experiment
+from eigenoptions.experiments.experiment import Note as Note
+from eigenoptions.experiments.experiment import Pmap as Pmap
+from eigenoptions.experiments.experiment import Results as Results
+from eigenoptions.experiments.experiment import Settings as Settings
+from eigenoptions.experiments.experiment import enough as enough
+from eigenoptions.experiments.experiment import sizes as sizes
+from eigenoptions.experiments.experiment import verdict as verdict
 
 
 @cache

@@ -97,7 +97,7 @@ class Experiment:
     settings: Mapping[str, Settings]
     run: Callable[[Settings, Pmap], Results]
     figure: Callable[[Results], Any]
-    claims: Callable[[Results], list[Claim]]
+    claims: Callable[[Results], list[Claim]] = lambda results: []
     notes: Callable[[Results], Sequence[Note]] = lambda results: []
     extra: str = ""
     order: float = 1000
@@ -115,6 +115,15 @@ class Outcome:
     results: Results
     seconds: float
     origin: dict[str, Any] = field(default_factory=dict)
+
+
+def sizes(paper: Settings, **quick: Any) -> dict[str, Settings]:
+    """Settings of both sizes: the paper's, and what differs from them in the quick ones.
+
+    >>> sizes({"runs": 100, "seed": 2017}, runs=4)["quick"]
+    {'runs': 4, 'seed': 2017}
+    """
+    return {"paper": paper, "quick": {**paper, **quick}}
 
 
 def verdict(*tests: bool | None) -> str:

@@ -22,17 +22,15 @@ from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, 
 from eigenoptions.experiments.limits import CHANGES, LATER, RULES, WORDS
 from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, verdicts
 from eigenoptions.experiments.statements import claim_order, statements
-from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.store import Store, claim_folder
 from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import TEMPORARY, remove_leftovers, write_bytes
+from eigenoptions.files import remove_leftovers, write_bytes
 from eigenoptions.parallel import current, on_engine
 
 # The package whose presence shows that an extra is installed.
 EXTRAS = {"atari": "ale_py"}
 # Where `eigenoptions atari` writes its results.
 ATARI_RESULTS = Path("out/atari")
-# A folder with this file may be overwritten by a report.
-MARK = ".eigenoptions-report"
 
 # Claims that make up the paper's main story, and that story where all of them hold.
 HEART = (
@@ -83,7 +81,7 @@ def reproduce(
     """
     out = Path(folder)
     chosen = _chosen(only, settings)
-    _claim(out)
+    claim_folder(out, "a report", "reproduce")
     with Store(out / "jobs", fresh=fresh and not only) as store:
         _clear(out, fresh and not only)
         run = partial(store.pmap, progress=progress)
@@ -221,23 +219,6 @@ def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
             raise ImportError(f"{e.name} {remedy}")
         log.warning("%s is left out: it %s", e.title, remedy)
     return [e for e in chosen if e not in absent]
-
-
-def _claim(out: Path) -> None:
-    """Create the folder and mark it as a report, or refuse."""
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"cannot write the report into {out}: it is a file; give a folder")
-    # An interrupted run may have left the mark half written.
-    others = (p for p in out.iterdir() if not p.name.startswith(TEMPORARY)) if out.is_dir() else ()
-    if any(others) and not (out / MARK).exists():
-        raise FileExistsError(f"{out} has other content than a report: give a new or empty folder")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {out}: {error.strerror or error}") from None
-    if not (out / MARK).exists():
-        text = b"This folder was created by `eigenoptions reproduce`, which may write it again.\n"
-        write_bytes(out / MARK, text)
 
 
 def _clear(out: Path, start_over: bool) -> None:

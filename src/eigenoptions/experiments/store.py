@@ -15,8 +15,8 @@ import platform
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
@@ -25,6 +25,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from eigenoptions.files import TEMPORARY, write_bytes
 from eigenoptions.parallel import pmap
 
 J = TypeVar("J")
@@ -32,12 +33,10 @@ R = TypeVar("R")
 
 FORMAT = 1
 # Parts of the library that present results and compute none: their code does not invalidate a stored job.
+ARENA_PAGES = ("__init__", "methods", "agents_page", "page", "pictures", "ranking")
 PRESENTATION = (
     *("cli/", "studio/", "plots/", "experiments/page.py", "experiments/report.py"),
-    *(
-        f"experiments/arena/{name}.py"
-        for name in ("__init__", "methods", "agents_page", "page", "pictures", "ranking")
-    ),
+    *(f"experiments/arena/{name}.py" for name in ARENA_PAGES),
 )
 # Codes of SQLite for a file that is not what this module wrote; SQLITE_ERROR is a missing table or column.
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
@@ -98,7 +97,8 @@ class Store:
             raise PermissionError(
                 f"cannot write into {self.folder}: make it writable, or give another folder"
             )
-        self._database = self._opened(fresh) if self.writable else self._opened_read_only()
+        with self._errors():
+            self._database = self._opened(fresh) if self.writable else self._opened_read_only()
         if self.writable:
             with suppress(OSError):
                 since = time.strftime("%Y-%m-%d %H:%M:%S")
@@ -147,7 +147,7 @@ class Store:
             Delete these jobs first.
         """
         work, (name, code) = list(jobs), self._identity(function)
-        common = _digest(_plain(dict(shared))) if shared else ""
+        common = _digest(dict(shared)) if shared else ""
         keys = [_key(name, code, job, common) for job in work]
         if fresh:
             self._delete(keys)
@@ -209,19 +209,12 @@ class Store:
             if fresh:
                 database.execute("VACUUM")
             self._check_format(database)
-        except sqlite3.DatabaseError as error:
+        except BaseException as error:
             database.close()
-            if _error_code(error) == sqlite3.SQLITE_BUSY:
-                owner = self._owner.read_text() if self._owner.exists() else "another process"
-                message = f"{self.folder} is used by {owner}: wait for it, stop it, or give another folder"
-                raise BlockingIOError(message) from None
-            if fresh and _error_code(error) in DAMAGED:
+            if fresh and isinstance(error, sqlite3.DatabaseError) and _error_code(error) in DAMAGED:
                 for path in self.folder.glob(f"{self.path.name}*"):
                     path.unlink()
                 return self._opened(fresh=False)
-            raise self._translated(error) from None
-        except BaseException:
-            database.close()
             raise
         return database
 
@@ -238,10 +231,7 @@ class Store:
             database.execute(SCHEMA)
             return database
         database = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        try:
-            self._check_format(database)
-        except sqlite3.DatabaseError as error:
-            raise self._translated(error) from None
+        self._check_format(database)
         return database
 
     def _check_format(self, database: sqlite3.Connection) -> None:
@@ -251,21 +241,27 @@ class Store:
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Run a statement and return its first row, or None."""
-        try:
+        with self._errors():
             return self._database.execute(statement, values).fetchone()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of SQLite into ones that name the file and the remedy."""
+        try:
+            yield
         except sqlite3.ProgrammingError:
             raise ValueError(f"the store {self.folder} is closed: use it inside its with block") from None
         except sqlite3.DatabaseError as error:
-            raise self._translated(error) from None
-
-    def _translated(self, error: sqlite3.DatabaseError) -> Exception:
-        """Error of SQLite as one that names the file and the remedy."""
-        if _error_code(error) in DAMAGED:
-            return ValueError(f"{self.path} is damaged ({error}): {REMEDY}")
-        return OSError(
-            f"cannot read or write {self.path}: {error}; the jobs finished before are kept there: make room "
-            "or make it writable, and start again"
-        )
+            if _error_code(error) == sqlite3.SQLITE_BUSY:
+                owner = self._owner.read_text() if self._owner.exists() else "another process"
+                message = f"{self.folder} is used by {owner}: wait for it, stop it, or give another folder"
+                raise BlockingIOError(message) from None
+            if _error_code(error) in DAMAGED:
+                raise ValueError(f"{self.path} is damaged ({error}): {REMEDY}") from None
+            raise OSError(
+                f"cannot read or write {self.path}: {error}; the jobs finished before are kept there: make room "
+                "or make it writable, and start again"
+            ) from None
 
     def _read(self, keys: Iterable[str]) -> dict[str, tuple[float, bytes]]:
         """Seconds and encoded result of the jobs that are stored and undamaged."""
@@ -285,11 +281,8 @@ class Store:
     def _write(
         self, key: str, function: str, code: str, job: Any, result: Any, seconds: float
     ) -> tuple[float, bytes]:
-        try:
+        with _noting(f"in the result of job {job!r}"):
             data = encode(result)
-        except ValueError as error:
-            error.add_note(f"in the result of job {job!r}")
-            raise
         seconds = round(seconds, 6)
         row = (key, function, code, repr(job), seconds, _checksum(key, seconds, data), data)
         self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -322,6 +315,24 @@ class Store:
                 f"cannot keep results in {self.folder}: it cannot be written, and {missing} of {total} jobs "
                 "are missing; make it writable, or copy it to another folder and continue there"
             )
+
+
+def claim_folder(folder: Path, what: str, command: str) -> None:
+    """Create a folder for what a command writes ("a report") and mark it, or raise OSError if it has other content."""
+    mark = folder / f".eigenoptions-{what.split()[-1]}"
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder")
+    # An interrupted run may have left the mark half written.
+    others = (p for p in folder.iterdir() if not p.name.startswith(TEMPORARY)) if folder.is_dir() else ()
+    if any(others) and not mark.exists():
+        raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
+    if not mark.exists():
+        text = f"This folder was created by `eigenoptions {command}`, which may write it again.\n"
+        write_bytes(mark, text.encode())
 
 
 def count_jobs(folder: str | Path) -> int:
@@ -368,19 +379,23 @@ def _code(module: str) -> str:
 
 
 def _key(function: str, code: str, job: Any, shared: str = "") -> str:
-    try:
+    with _noting(f"in job {job!r}"):
         return _digest([function, code, job, shared])
+
+
+@contextmanager
+def _noting(place: str) -> Iterator[None]:
+    """Add to what cannot be kept where it stands."""
+    try:
+        yield
     except ValueError as error:
-        error.add_note(f"in job {job!r}")
+        error.add_note(place)
         raise
 
 
 def _digest(value: Any) -> str:
-    """Hash of plain data; the order of settings does not matter."""
-    parts: list[bytes] = []
-    tree = _encoded(value, parts)
-    text = json.dumps(tree, sort_keys=not parts).encode()
-    return hashlib.blake2b(b"".join([text, *parts]), digest_size=16).hexdigest()
+    """Hash of plain data, sparse arrays and dataclasses of these; the order of settings does not matter."""
+    return hashlib.blake2b(encode(_sorted(value)), digest_size=16).hexdigest()
 
 
 def _checksum(key: str, seconds: float, data: bytes) -> bytes:
@@ -389,15 +404,15 @@ def _checksum(key: str, seconds: float, data: bytes) -> bytes:
     return digest.digest()
 
 
-def _plain(value: Any) -> Any:
-    """Plain data of dataclasses and sparse arrays, also nested."""
+def _sorted(value: Any) -> Any:
+    """Plain data of dataclasses and sparse arrays, also nested, with the keys of dicts in order."""
     kind = type(value)
     if kind in (list, tuple):
-        return [kind.__qualname__, *map(_plain, value)]
+        return kind(map(_sorted, value))
     if kind is dict:
-        return {k: _plain(value[k]) for k in sorted(value)}
+        return {k: _sorted(value[k]) for k in sorted(value, key=repr)}
     if is_dataclass(value) and not isinstance(value, type):
-        return [kind.__qualname__, *(_plain(getattr(value, f.name)) for f in fields(value))]
+        return [kind.__qualname__, *(_sorted(getattr(value, f.name)) for f in fields(value))]
     if hasattr(value, "tocsr"):
         csr = value.tocsr()
         return [kind.__qualname__, list(csr.shape), csr.data, csr.indices, csr.indptr]

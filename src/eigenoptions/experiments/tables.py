@@ -14,6 +14,8 @@ from eigenoptions.experiments.experiment import Results
 from eigenoptions.experiments.limits import CONFIDENCE, LAST
 
 Row = dict[str, Any]
+# Limits of an axis of shares.
+SHARE = (-0.02, 1.02)
 
 
 def where(rows: Sequence[Row], **values: Any) -> list[Row]:
@@ -25,22 +27,37 @@ def where(rows: Sequence[Row], **values: Any) -> list[Row]:
     return [row for row in rows if all(row[k] == v for k, v in values.items())]
 
 
-def column(rows: Sequence[Row], name: str) -> NDArray[np.float64]:
-    """A column as an array.
+def column(rows: Sequence[Row], name: str, **values: Any) -> NDArray[np.float64]:
+    """A column as an array, of the rows in which other columns have these values.
 
     >>> column([{"a": 1}, {"a": 2}], "a").tolist()
     [1.0, 2.0]
     """
-    return np.array([row[name] for row in rows], dtype=float)
+    return np.array([row[name] for row in where(rows, **values)], dtype=float)
 
 
-def distinct(rows: Sequence[Row], name: str) -> list[Any]:
-    """Values of a column, each once, in the order of their first row.
+def distinct(rows: Sequence[Row], name: str, **values: Any) -> list[Any]:
+    """Values of a column, each once, in the order of their first row, of rows chosen as by `where`.
 
     >>> distinct([{"a": 1}, {"a": 2}, {"a": 1}], "a")
     [1, 2]
     """
-    return list(dict.fromkeys(row[name] for row in rows))
+    return list(dict.fromkeys(row[name] for row in where(rows, **values)))
+
+
+def grid(head: str, lines: Mapping[Any, Mapping[Any, Any]], form: str = "") -> list[Row]:
+    """Rows of a table for readers: one per line, with a column per key of any line (numbers in order), all as text.
+
+    >>> grid("return", {"open-room": {2: 0.5}, "i-maze": {2: 0.25, 4: 1}}, ".2f")
+    [{'return': 'open-room', '2': '0.50', '4': ''}, {'return': 'i-maze', '2': '0.25', '4': '1.00'}]
+    """
+    keys = list(dict.fromkeys(key for line in lines.values() for key in line))
+    if all(isinstance(key, int) for key in keys):
+        keys.sort()
+    return [
+        {head: name} | {f"{key}": format(line[key], form) if key in line else "" for key in keys}
+        for name, line in lines.items()
+    ]
 
 
 def to_csv(rows: Sequence[Row]) -> str:
@@ -70,33 +87,27 @@ def tables(results: Results) -> dict[str, str]:
     }
 
 
-def diffusion_rows(keys: Sequence[Row], curves: Sequence[Sequence[float]]) -> list[Row]:
-    """One row per key and number of options, of diffusion times with 0, 1, 2, ... options.
-
-    >>> diffusion_rows([{"set": 3}], [[620.8]])
-    [{'set': 3, 'options': 0, 'diffusion_time': 620.8}]
-    """
-    return [
-        {**key, "options": m, "diffusion_time": x}
-        for key, curve in zip(keys, curves, strict=True)
-        for m, x in enumerate(curve)
-    ]
-
-
-def learning_tables(
-    keys: Sequence[Row], returns: Sequence[NDArray[np.uint8]], every: int
-) -> dict[str, list[Row]]:
-    """Tables of runs and of learning curves, for scenarios with these keys and returns."""
-    pairs = list(zip(keys, returns, strict=True))
+def learning_tables(learned: Sequence[tuple[Row, NDArray[np.uint8]]], every: int) -> dict[str, list[Row]]:
+    """Tables of runs and of learning curves, of agents with their keys and returns."""
     return {
-        "runs": [row for key, found in pairs for row in run_rows(key, found)],
-        "curves": [row for key, found in pairs for row in curve_rows(key, found, every)],
+        "runs": [row for key, returns in learned for row in run_rows(key, returns)],
+        "curves": [row for key, returns in learned for row in curve_rows(key, returns, every)],
     }
+
+
+def mean_returns(learned: Sequence[tuple[Row, NDArray[np.uint8]]]) -> list[Row]:
+    """One row per agent: the mean of its evaluation returns.
+
+    >>> mean_returns([({"set": 3}, np.array([[[0, 1]], [[0, 0]]], dtype=np.uint8))])
+    [{'set': 3, 'mean_return': 0.5}]
+    """
+    return [{**key, "mean_return": float(returns[0].mean())} for key, returns in learned]
 
 
 def curves_of(lines: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     """Arguments of `plots.curve_panel` for learning curves: their means, with intervals as bands."""
     return {
+        "limits": SHARE,
         "x": column(next(iter(lines.values())), "episode"),
         "series": {name: column(rows, "mean") for name, rows in lines.items()},
         "bands": {name: (column(rows, "low"), column(rows, "high")) for name, rows in lines.items()},
@@ -133,16 +144,24 @@ def curve_rows(key: Mapping[str, Any], returns: NDArray[np.uint8], every: int) -
     >>> curve_rows({}, np.array([[[0, 1], [1, 1]], [[0, 0], [0, 0]]], dtype=np.uint8), 2)[0]["mean"]
     0.75
     """
-    from scipy.stats import t
-
     evaluated = returns[0].astype(float)
     runs, episodes = evaluated.shape
-    width = float(t.interval(CONFIDENCE, runs - 1)[1]) if runs > 1 else 0.0
     rows = []
     for first in range(0, episodes, every):
         part = evaluated[:, first : first + every].mean(axis=1)
-        mean = float(part.mean())
-        half = float(width * part.std(ddof=min(1, runs - 1)) / np.sqrt(runs))
+        mean, half = float(part.mean()), student(part) if runs > 1 else 0.0
         row = {"episode": min(first + every, episodes), "mean": mean}
         rows.append({**key, **row, "low": max(0.0, mean - half), "high": min(1.0, mean + half)})
     return rows
+
+
+def student(x: NDArray[np.float64]) -> float:
+    """Half of the width of Student's interval of a mean.
+
+    >>> round(student(np.array([1.0, 2.0, 3.0])), 3)
+    2.484
+    """
+    from scipy.special import stdtrit
+
+    width = stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2)
+    return float(width * x.std(ddof=1) / np.sqrt(len(x)))

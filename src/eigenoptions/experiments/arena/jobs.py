@@ -20,6 +20,7 @@ from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.online import cycle
 from eigenoptions.evaluation import best_option_chance, diffusion_estimate, diffusion_time
 from eigenoptions.experiments.arena.domains import build
+from eigenoptions.experiments.tables import Row
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -27,7 +28,6 @@ from eigenoptions.options import OptionSet
 advice = logging.getLogger("eigenoptions")
 
 Job = Mapping[str, Any]
-Row = dict[str, Any]
 
 # The competitor without options.
 NONE = "none"
@@ -160,9 +160,8 @@ def _seconds(mdp: MDP, job: Job, n: int) -> float:
 
 def _row(mdp: MDP, options: OptionSet | None, job: Job) -> Row:
     """Diffusion times, lengths, ends and cost of a set of options."""
-    row: Row = {"n": 0 if options is None else len(options), "uniform": nan, "best": nan, "chance": nan}
-    row |= {"low": nan, "high": nan, "length": nan, "stops": nan, "ends": nan, "starts": nan}
-    row |= {"cost": nan, "note": ""}
+    columns = ("uniform", "best", "chance", "low", "high", "length", "stops", "ends", "starts", "cost")
+    row: Row = {"n": 0 if options is None else len(options), **dict.fromkeys(columns, nan), "note": ""}
     if options is not None:
         stops = np.concatenate([ends(mdp, policy) for policy in options.policy])
         row["length"] = float(options.mean_length.mean())

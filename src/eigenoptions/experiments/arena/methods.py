@@ -20,13 +20,10 @@ from eigenoptions.experiments.arena.study import SETTINGS
 from eigenoptions.experiments.arena.study import run as run_study
 from eigenoptions.experiments.experiment import Results
 from eigenoptions.experiments.page import origin
-from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.store import Store, claim_folder
 from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import TEMPORARY, write_bytes
+from eigenoptions.files import write_bytes
 from eigenoptions.parallel import current, on_engine
-
-# A folder with this file may be overwritten by the arena.
-MARK = ".eigenoptions-arena"
 
 
 @on_engine("processes")
@@ -64,7 +61,7 @@ def run(
         one_of("domain", name, tuple(DOMAINS))
     settings["domains"] = list(domains or settings["domains"])
     out = Path(folder)
-    claim(out)
+    claim_folder(out, "an arena", "arena")
     with Store(out / "jobs", fresh=fresh) as store:
         start = time.perf_counter()
         tell(f"{len(methods) or len(method_names())} methods, {len(settings['domains'])} domains")
@@ -78,23 +75,6 @@ def run(
         write_bytes(out / "data" / f"{name}.csv", text.encode())
     write_bytes(out / "index.html", html)
     return _report(results, order, size, seconds, out)
-
-
-def claim(out: Path) -> None:
-    """Create the folder of an arena and mark it; raise OSError where it has other content."""
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"cannot write the arena into {out}: it is a file; give a folder")
-    others = (p for p in out.iterdir() if not p.name.startswith(TEMPORARY)) if out.is_dir() else ()
-    if any(others) and not (out / MARK).exists():
-        raise FileExistsError(f"{out} has other content than an arena: give a new or empty folder")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {out}: {error.strerror or error}") from None
-    if not (out / MARK).exists():
-        write_bytes(
-            out / MARK, b"This folder was created by `eigenoptions arena`, which may write it again.\n"
-        )
 
 
 def _order(results: Results) -> list[dict[str, Any]]:

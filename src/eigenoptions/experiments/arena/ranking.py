@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.experiments.arena.jobs import NONE
 from eigenoptions.experiments.experiment import Results
-from eigenoptions.experiments.limits import CONFIDENCE
-from eigenoptions.experiments.tables import column, distinct, where
+from eigenoptions.experiments.tables import Row, column, distinct, student, where
 
 # Numbers of options of the measures.
 FEW, SOME, MANY = 8, 32, 64
@@ -56,14 +54,13 @@ def diffusion(results: Results, n: int, how: str) -> Values:
     """Diffusion times with n options by method and domain: median over seeds, and the lowest and highest of them."""
     found: Values = {}
     for method, domain, rows in _groups(results["rows"]):
-        chosen = [_with(where(rows, seed=seed), n) for seed in distinct(rows, "seed")]
+        chosen = _with(rows, n)
         # A note says why there is no finite value; other values that are missing were not measured.
         values = [inf if row["note"] else row[how] for row in chosen]
         if np.isnan(values).any():
             continue
-        several = len(values) > 1
-        low, high = (min(values), max(values)) if several else (chosen[0]["low"], chosen[0]["high"])
-        found[method, domain] = Value(float(np.median(values)), low, high)
+        ends = (min(values), max(values)) if len(values) > 1 else (chosen[0]["low"], chosen[0]["high"])
+        found[method, domain] = Value(float(np.median(values)), *ends)
     return found
 
 
@@ -99,7 +96,7 @@ def cost(results: Results) -> Values:
     """Cost per step of runs of options between cheap states; the least possible is 1."""
     found: Values = {}
     for method, domain, rows in _groups(results["rows"]):
-        paid = [-_with(where(rows, seed=seed), FEW)["cost"] for seed in distinct(rows, "seed")]
+        paid = [-row["cost"] for row in _with(rows, FEW)]
         if np.isfinite(paid).any():
             found[method, domain] = Value(float(np.nanmedian(paid)), min(paid), max(paid))
     return found
@@ -223,46 +220,39 @@ def character(results: Results, method: str) -> list[str]:
 def _facts(results: Results, method: str) -> list[str]:
     """Where options lead and how long they are, and where there are none."""
     rows = where(results["rows"], method=method)
+    known = distinct(rows, "domain")
     found = []
     if rows:
-        domain = rows[0]["domain"]
-        domain = "four-rooms" if any(r["domain"] == "four-rooms" for r in rows) else domain
-        row = _with(where(rows, domain=domain, seed=0), FEW)
+        domain = "four-rooms" if "four-rooms" in known else known[0]
+        (row,) = _with(where(rows, domain=domain, seed=0), FEW)
         found.append(
             f"Its first {row['n']} options of {domain} take {row['length']:.1f} steps on average, end in "
             f"{row['stops']:.1f} states each ({row['ends']:.0f} different ones together), and may start in "
             f"{row['starts']:.0%} of the states."
         )
     refused = [
-        row for row in where(results["discovery"], method=method) if row["refused"] and not _has(rows, row)
+        f"{row['domain']} ({row['refused']})"
+        for row in where(results["discovery"], method=method)
+        if row["refused"] and row["domain"] not in known
     ]
-    if refused:
-        found.append(
-            "No options: " + "; ".join(f"{row['domain']} ({row['refused']})" for row in refused) + "."
-        )
-    return found
+    return [*found, f"No options: {'; '.join(refused)}."] if refused else found
 
 
-def _has(rows: Sequence[dict[str, Any]], other: dict[str, Any]) -> bool:
-    return any(row["domain"] == other["domain"] for row in rows)
-
-
-def _groups(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+def _groups(rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
     keys = dict.fromkeys((row["method"], row["domain"]) for row in rows)
     return [(m, d, where(rows, method=m, domain=d)) for m, d in keys]
 
 
-def _with(rows: Sequence[dict[str, Any]], n: int) -> dict[str, Any]:
-    """The row with n options, or with the most below."""
-    return max(rows, key=lambda row: (row["n"] <= n, row["n"] if row["n"] <= n else -row["n"]))
+def _with(rows: Sequence[Row], n: int) -> list[Row]:
+    """The row with n options of each seed, or with the most below."""
+    return [
+        max(where(rows, seed=seed), key=lambda row: (row["n"] <= n, row["n"] if row["n"] <= n else -row["n"]))
+        for seed in distinct(rows, "seed")
+    ]
 
 
 def _mean(x: NDArray[np.float64]) -> Value:
-    from scipy.stats import t
-
-    half = (
-        float(t.interval(CONFIDENCE, len(x) - 1)[1] * x.std(ddof=1) / np.sqrt(len(x))) if len(x) > 1 else nan
-    )
+    half = student(x) if len(x) > 1 else nan
     return Value(float(x.mean()), float(x.mean()) - half, float(x.mean()) + half)
 
 

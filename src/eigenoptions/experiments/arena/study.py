@@ -114,14 +114,9 @@ def _tables(jobs: Sequence[Mapping[str, Any]], done: Sequence[dict[str, Any]]) -
             for run, x in enumerate(row["returns"])
         ]
         if not job["seed"]:
-            tables["discovery"].append(
-                {**key, "refused": found["refused"], "seconds": found["seconds"], "states": _size(job)}
-            )
+            row = {"refused": found["refused"], "seconds": found["seconds"]}
+            tables["discovery"].append({**key, **row, "states": build(job["domain"]).n_states})
             if found["policy"] is not None:
                 drawn = {part: found[part] for part in ("policy", "labels")}
                 tables["pictures"].setdefault(job["method"], {})[job["domain"]] = drawn
     return tables
-
-
-def _size(job: Mapping[str, Any]) -> int:
-    return build(job["domain"]).n_states

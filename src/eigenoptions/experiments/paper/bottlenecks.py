@@ -5,35 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.limits import NEAR
-from eigenoptions.experiments.tables import where
+from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import lengths
 
-SETTINGS: dict[str, Settings] = {name: {"maze": "four-rooms"} for name in ("paper", "quick")}
+SETTINGS = sizes({"maze": "four-rooms"})
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
     mdp = maze(settings["maze"])
-    assert mdp.coords is not None
+    cells = [{"row": row, "column": col} for row, col in np.asarray(mdp.coords).tolist()]
     options = discover(mdp, method="bottleneck")
     room, doors = rooms(mdp)
     away = shortest_path(graph(mdp), unweighted=True)[:, doors].min(axis=1)
     rows = [
         {
             "option": o.label,
-            "row": int(mdp.coords[s, 0]),
-            "column": int(mdp.coords[s, 1]),
+            **cells[s],
             "room": int(room[s]) + 1,
             "steps": int(steps[s]),
             "closest_doorway": int(away[s]),
@@ -43,39 +41,18 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         for s in np.flatnonzero(o.initiation)
     ]
     found = {"coords": options.coords, "policy": options.policy, "labels": list(options.labels)}
-    sizes = [{"room": i + 1, "states": int((room == i).sum())} for i in range(room.max() + 1)]
-    between = _betweenness(mdp)
+    states = [{"room": i + 1, "states": int((room == i).sum())} for i in range(room.max() + 1)]
+    # Share of the pairs of other states whose shortest path leads through each state.
+    share = betweenness_of(graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
     busy = [
-        {"row": int(r), "column": int(c), "betweenness": float(b), "steps_to_doorway": int(away[s])}
-        for s, ((r, c), b) in enumerate(zip(mdp.coords, between, strict=True))
+        {**cell, "betweenness": float(b), "steps_to_doorway": int(d)}
+        for cell, b, d in zip(cells, share, away, strict=True)
     ]
     planning = [
-        {
-            "choices": name,
-            **_sweeps(mdp, some),
-            "diffusion_time": diffusion_time(mdp, some),
-        }
+        {"choices": name, **_sweeps(mdp, some), "diffusion_time": diffusion_time(mdp, some)}
         for name, some in (("primitive actions", None), ("bottleneck options", options))
     ]
-    return {**found, "starts": rows, "rooms": sizes, "betweenness": busy, "planning": planning}
-
-
-def _betweenness(mdp: MDP) -> NDArray[np.float64]:
-    """Share of the pairs of other states whose shortest path leads through each state; ties count in proportion."""
-    W = graph(mdp).toarray() > 0
-    d = shortest_path(graph(mdp), unweighted=True)
-    # Number of shortest paths, by distance.
-    paths = np.eye(len(d))
-    for k in range(1, int(d.max()) + 1):
-        paths += (d == k) * (np.where(d == k - 1, paths, 0) @ W)
-    share = np.zeros(len(d))
-    for v in range(len(d)):
-        through = (d[:, v, None] + d[v] == d) * paths[:, v, None] * paths[v] / paths
-        through[v], through[:, v] = 0, 0
-        np.fill_diagonal(through, 0)
-        share[v] = through.sum()
-    pairs: NDArray[np.float64] = share / ((len(d) - 1) * (len(d) - 2))
-    return pairs
+    return {**found, "starts": rows, "rooms": states, "betweenness": busy, "planning": planning}
 
 
 def _sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
@@ -84,16 +61,15 @@ def _sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
     Over all states and goals; the reward is 1 on reaching the goal, the discount 0.9. An option that touches the
     goal on its way ends there.
     """
-    assert mdp.successors is not None
-    S, gamma = mdp.n_states, 0.9
+    S, gamma, successors = mdp.n_states, 0.9, np.asarray(mdp.successors)
     d = shortest_path(graph(mdp), unweighted=True)
     best = np.where(d > 0, gamma ** np.maximum(d - 1, 0), 0.0)
-    moves = [(s, [int(t)]) for s in range(S) for t in mdp.successors[s]]
+    moves = [(s, [int(t)]) for s in range(S) for t in successors[s]]
     for policy in options.policy if options is not None else ():
         for s in np.flatnonzero(policy >= 0):
             way, at = [], int(s)
             while policy[at] >= 0:
-                at = int(mdp.successors[at, policy[at]])
+                at = int(successors[at, policy[at]])
                 way.append(at)
             moves.append((int(s), way))
     # reward[m, g]: discounted reward of move m if the goal is g; rest[m, g]: discount of what follows, 0 at the goal.
@@ -129,11 +105,10 @@ def claims(results: Results) -> list[Claim]:
     """Whether rooms and doorways are found as Appendix C draws them."""
     rows = results["starts"]
     many = len(results["labels"])
-    within = {label: {r["room"] for r in rows if r["option"] == label} for label in results["labels"]}
+    within = {label: distinct(rows, "room", option=label) for label in results["labels"]}
     size = {r["room"]: r["states"] for r in results["rooms"]}
     whole = all(
-        len(at) == 1 and sum(r["option"] == label for r in rows) == size[min(at)]
-        for label, at in within.items()
+        len(at) == 1 and len(where(rows, option=label)) == size[min(at)] for label, at in within.items()
     )
     detours = sum(r["steps"] != r["closest_doorway"] for r in rows)
     return [
@@ -159,9 +134,8 @@ def _about_planning(results: Results) -> list[Claim]:
     (ours,) = where(results["planning"], choices="bottleneck options")
     return [
         Claim(
-            "Bottleneck states are the states most frequently visited when considering the shortest distance "
-            "between any "
-            "two states.",
+            "Bottleneck states are the states most frequently visited when considering the shortest "
+            "distance between any two states.",
             "2.2",
             f"of the {doors} states with the most shortest paths through them {first.count(0)} are doorways, "
             f"{sum(0 < x <= NEAR for x in first)} lie beside one",

@@ -8,19 +8,18 @@ import numpy as np
 
 from eigenoptions import plots
 from eigenoptions.evaluation import best_option_chance, diffusion_time
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings
-from eigenoptions.experiments.paper.jobs import Job, eigen, skills
+from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.paper.jobs import MAZES, Job, eigenoptions
 from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import maze
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "mazes": ["open-room", "i-maze", "four-rooms"],
-        "options": [2, 4, 8, 16, 32, 64],
-        "chances": [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
-    },
-    "quick": {"mazes": ["i-maze"], "options": [2, 4], "chances": [0.05, 0.4]},
-}
+CHANCES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+SETTINGS = sizes(
+    {"mazes": MAZES, "options": [2, 4, 8, 16, 32, 64], "chances": CHANCES},
+    mazes=["i-maze"],
+    options=[2, 4],
+    chances=[0.05, 0.4],
+)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
@@ -32,17 +31,13 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         if n <= 2 * (maze(name).n_states - 1)
     ]
     found = pmap(measure, jobs)
-    return {
-        "chances": [row for rows, _ in found for row in rows],
-        "best": [row for _, row in found],
-    }
+    return {"chances": [row for rows, _ in found for row in rows], "best": [row for _, row in found]}
 
 
 def measure(job: Job) -> tuple[list[Row], Row]:
     """Diffusion time by chance, and at the best one, with n eigenoptions."""
     mdp = maze(job["maze"])
-    options = skills(mdp, eigen(job["n"], skip_zero=True))
-    assert options is not None
+    options = eigenoptions(mdp, job["n"], skip_zero=True)
     key = {"domain": job["maze"], "options": job["n"]}
     rows = [
         {**key, "chance": c, "diffusion_time": float(diffusion_time(mdp, options, option_chance=c))}
@@ -64,11 +59,9 @@ def figure(results: Results) -> Any:
     for name in distinct(results["best"], "domain"):
         rows = where(results["chances"], domain=name)
         chances = distinct(rows, "chance")
-        level = where(results["best"], domain=name)[0]["primitive"]
-        lines = {
-            f"{n} options": column(where(rows, options=n), "diffusion_time")
-            for n in distinct(rows, "options")
-        }
+        level = distinct(results["best"], "primitive", domain=name)[0]
+        counts = distinct(rows, "options")
+        lines = {f"{n} options": column(rows, "diffusion_time", options=n) for n in counts}
         high = max(float(np.min(y)) for y in lines.values()) + 3 * level
         panels.append(
             plots.curve_panel(
@@ -86,11 +79,6 @@ def figure(results: Results) -> Any:
     return plots.figure(panels, width=plots.PAGE, legend=True)
 
 
-def claims(results: Results) -> list[Claim]:
-    """No claims: the paper chooses uniformly."""
-    return []
-
-
 def notes(results: Results) -> list[Note]:
     """Uniform choice against the best chance."""
     rows = [
@@ -106,9 +94,8 @@ def notes(results: Results) -> list[Note]:
     ]
     text = (
         '"The first options hurt" is a consequence of the uniform choice: taken rarely, the first few options '
-        "already help. "
-        "The best chance grows with the number of options. All numbers are exact; eigenvalue zero is left out, as "
-        "`discover` does by default."
+        "already help. The best chance grows with the number of options. All numbers are exact; eigenvalue "
+        "zero is left out, as `discover` does by default."
     )
     return [(text, rows)]
 
@@ -117,14 +104,12 @@ EXPERIMENT = Experiment(
     "chances",
     "Looking closer: a chance of an option",
     "4.2",
-    "The paper's random walk chooses uniformly among actions and options. Here an option is chosen with a given "
-    "chance, a "
-    "primitive action otherwise.",
+    "The paper's random walk chooses uniformly among actions and options. Here an option is chosen with a "
+    "given chance, a primitive action otherwise.",
     SETTINGS,
     run,
     figure,
-    claims,
-    notes,
+    notes=notes,
     order=140,
     ours=True,
 )

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.limits import CONFIDENCE, Difference, difference
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
-from eigenoptions.experiments.tables import column, distinct, where
+from eigenoptions.experiments.tables import SHARE, Row, column, distinct, where
 from eigenoptions.mdp import maze
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
+SETTINGS = sizes(
+    {
         "maze": "four-rooms",
         "options": [0, 2, 4, 8, 16, 32, 64, 128, 208],
         "many": 64,
@@ -27,49 +27,44 @@ SETTINGS: dict[str, Settings] = {
         "max_steps": 100,
         "seed": 2019,
     },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "maze": "i-maze",
-    "options": [0, 4, 16],
-    "many": 16,
-    "runs": 3,
-    "sets": 3,
-    "set_runs": 2,
-    "episodes": 10,
-}
+    maze="i-maze",
+    options=[0, 4, 16],
+    many=16,
+    runs=3,
+    sets=3,
+    set_runs=2,
+    episodes=10,
+)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
-    mdp = maze(settings["maze"])
-    assert mdp.coords is not None
-    goals = [g for g in range(mdp.n_states) if g != mdp.start]
-    task = {"maze": settings["maze"], "episodes": settings["episodes"], "max_steps": settings["max_steps"]}
-    ways: list[tuple[dict[str, Any], Any]] = [
-        ({"kind": "eigenoptions", "set": 0, "options": n}, eigen(n)) for n in settings["options"]
-    ]
-    many = settings["many"]
-    sets = [
-        ({"kind": "random", "set": i, "options": many}, {"method": "random", "n": many, "rng": i})
-        for i in range(settings["sets"])
-    ]
+    mdp, many = maze(settings["maze"]), settings["many"]
+    coords = np.array(mdp.coords)
+    own = [("eigenoptions", 0, eigen(n)) for n in settings["options"]]
+    sets = [("random", i, {"method": "random", "n": many, "rng": i}) for i in range(settings["sets"])]
     rows = []
-    for group, runs, seed in ((ways, settings["runs"], 0), (sets, settings["set_runs"], 1)):
-        scenarios = [{**task, "options": how, "goal": g} for _, how in group for g in goals]
-        found = learn_all(pmap, scenarios, runs, runs, settings["seed"] + seed)
-        keys = [{**key, "goal": g} for key, _ in group for g in goals]
+    for group, runs, seed in ((own, settings["runs"], 0), (sets, settings["set_runs"], 1)):
+        agents = [
+            (
+                {"kind": kind, "set": i, "options": how["n"], "goal": goal},
+                {"maze": settings["maze"], "options": how, "goal": goal},
+            )
+            for kind, i, how in group
+            for goal in range(mdp.n_states)
+            if goal != mdp.start
+        ]
         rows += [
             {
                 **key,
-                "row": int(mdp.coords[key["goal"], 0]),
-                "column": int(mdp.coords[key["goal"], 1]),
+                "row": int(coords[key["goal"], 0]),
+                "column": int(coords[key["goal"], 1]),
                 "mean_return": float(returns[0].mean()),
                 "standard_error": float(returns[0].mean(axis=1).std(ddof=1) / np.sqrt(runs)),
             }
-            for key, returns in zip(keys, found, strict=True)
+            for key, returns in learn_all(pmap, {**settings, "runs": runs}, agents, seed)
         ]
-    return {"goals": rows, "many": many, "coords": np.array(mdp.coords), "corner": mdp.goal}
+    return {"goals": rows, "many": many, "coords": coords, "corner": mdp.goal}
 
 
 def figure(results: Results) -> Any:
@@ -89,7 +84,7 @@ def figure(results: Results) -> Any:
             xlabel="eigenoptions",
             ylabel="mean return",
             ticks=[str(n) for n in counts],
-            limits=(-0.02, 1.02),
+            limits=SHARE,
         )
     ]
     for n in shown:
@@ -132,66 +127,54 @@ def claims(results: Results) -> list[Claim]:
 def notes(results: Results) -> list[Note]:
     """Which number is best over all goals, and how random options compare."""
     counts = [m for m in _counts(results) if m]
-    by = {m: _returns(results, m) for m in counts}
+    by = {m: _rows(results, m) for m in counts}
     n = results["many"]
-    sets = np.array([_returns(results, n, "random", i).mean() for i in _sets(results)])
-    lowest = np.array([_returns(results, n, "random", i).min() for i in _sets(results)])
-    gaps = {m: _gap(results, n, (m, "eigenoptions", 0), len(counts) - 1) for m in counts if m != n}
-    below = sum(_gap(results, n, (n, "random", i), len(sets)).better for i in _sets(results))
-    corner = {
-        m: next(r["mean_return"] for r in _rows(results, m) if r["goal"] == results["corner"]) for m in counts
-    }
-    rows = [
+    random = [_rows(results, n, "random", i) for i in distinct(results["goals"], "set", kind="random")]
+    sets, lowest = (np.array([f(column(rows, "mean_return")) for rows in random]) for f in (np.mean, np.min))
+    below = sum(_gap(by[n], rows, len(random)).better for rows in random)
+    table = [
         {
             "options": m,
-            "mean of all goals": f"{by[m].mean():.3f}",
-            f"{n} minus this": str(gaps[m]) if m in gaps else "",
-            "goal of Figure 7": f"{corner[m]:.3f}",
-            "worst goal": f"{by[m].min():.3f}",
+            "mean of all goals": f"{column(rows, 'mean_return').mean():.3f}",
+            f"{n} minus this": str(_gap(by[n], rows, len(counts) - 1)) if m != n else "",
+            "goal of Figure 7": f"{column(rows, 'mean_return', goal=results['corner'])[0]:.3f}",
+            "worst goal": f"{column(rows, 'mean_return').min():.3f}",
         }
-        for m in counts
+        for m, rows in by.items()
     ]
+    ours = _returns(results, n)
     return [
         (
-            "Mean return by number of eigenoptions. The first options end in or beside corners, which suits the "
-            "goal of "
-            "Figure 7; the maps show goals that they leave out.",
-            rows,
+            "Mean return by number of eigenoptions. The first options end in or beside corners, which suits "
+            "the goal of Figure 7; the maps show goals that they leave out.",
+            table,
         ),
         f"{len(sets)} sets of {n} random options reach {sets.mean():.3f} on average over all goals "
-        f"({sets.min():.3f} to "
-        f"{sets.max():.3f}), {n} eigenoptions {by[n].mean():.3f}: eigenoptions are better than {below} sets by the "
-        "rule. "
-        f"For the worst goal it is {np.median(lowest):.3f} in the median set and {by[n].min():.3f} with "
-        "eigenoptions; the "
-        "lowest of many noisy means is biased downwards, the more so with fewer runs per goal, and random sets "
-        "have fewer.",
+        f"({sets.min():.3f} to {sets.max():.3f}), {n} eigenoptions {ours.mean():.3f}: eigenoptions are "
+        f"better than {below} sets by the rule. For the worst goal it is {np.median(lowest):.3f} in the "
+        f"median set and {ours.min():.3f} with eigenoptions; the lowest of many noisy means is biased "
+        "downwards, the more so with fewer runs per goal, and random sets have fewer.",
     ]
 
 
-def _gap(results: Results, n: int, other: tuple[int, str, int], among: int) -> Difference:
-    """Difference over all goals between n eigenoptions and others; the interval covers the noise of the runs."""
-    a, b = _rows(results, n), _rows(results, *other)
+def _gap(a: list[Row], b: list[Row], among: int) -> Difference:
+    """Difference over all goals between two sets of options; the interval covers the noise of the runs."""
     mean = float(column(a, "mean_return").mean() - column(b, "mean_return").mean())
     squares = (column(a, "standard_error") ** 2).sum() + (column(b, "standard_error") ** 2).sum()
     half = float(ndtri(1 - (1 - CONFIDENCE) / (2 * among)) * np.sqrt(squares) / len(a))
     return Difference(mean, mean - half, mean + half)
 
 
-def _rows(results: Results, n: int, kind: str = "eigenoptions", i: int = 0) -> list[dict[str, Any]]:
+def _rows(results: Results, n: int, kind: str = "eigenoptions", i: int = 0) -> list[Row]:
     return where(results["goals"], kind=kind, set=i, options=n)
 
 
-def _returns(results: Results, n: int, kind: str = "eigenoptions", i: int = 0) -> NDArray[np.float64]:
-    return column(_rows(results, n, kind, i), "mean_return")
+def _returns(results: Results, n: int) -> NDArray[np.float64]:
+    return column(_rows(results, n), "mean_return")
 
 
 def _counts(results: Results) -> list[int]:
-    return distinct(where(results["goals"], kind="eigenoptions"), "options")
-
-
-def _sets(results: Results) -> list[int]:
-    return distinct(where(results["goals"], kind="random"), "set")
+    return distinct(results["goals"], "options", kind="eigenoptions")
 
 
 EXPERIMENT = Experiment(

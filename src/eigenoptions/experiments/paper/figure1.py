@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments.paper.jobs import MAZES
+from eigenoptions.experiments.tables import where
 from eigenoptions.mdp import maze
 
-SETTINGS: dict[str, Settings] = {
-    name: {"mazes": ["open-room", "i-maze", "four-rooms"]} for name in ("paper", "quick")
-}
-
+SETTINGS = sizes({"mazes": MAZES})
 # Row and column changes of the actions up, right, down and left.
 MOVES = np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])
 
@@ -23,11 +22,10 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     results: Results = {"domains": [], "cells": []}
     for name in settings["mazes"]:
         mdp = maze(name)
-        assert mdp.coords is not None
-        assert mdp.successors is not None
-        wanted = mdp.coords[:, None] + MOVES
-        free = set(map(tuple, mdp.coords.tolist()))
-        wall = np.array([[tuple(cell) not in free for cell in row] for row in wanted.tolist()])
+        coords = np.asarray(mdp.coords)
+        free = set(map(tuple, coords.tolist()))
+        wanted = (coords[:, None] + MOVES).tolist()
+        wall = np.array([[tuple(cell) not in free for cell in row] for row in wanted])
         stays = mdp.successors == np.arange(mdp.n_states)[:, None]
         results["domains"].append(
             {
@@ -43,7 +41,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
         )
         results["cells"] += [
             {"domain": name, "state": s, "row": row, "column": col}
-            for s, (row, col) in enumerate(mdp.coords.tolist())
+            for s, (row, col) in enumerate(coords.tolist())
         ]
     return results
 
@@ -52,9 +50,9 @@ def figure(results: Results) -> Any:
     """Walls grey, S the start and G the goal of Section 4.3."""
     panels = []
     for domain in results["domains"]:
-        cells = [(r["row"], r["column"]) for r in results["cells"] if r["domain"] == domain["domain"]]
-        title = f"{domain['domain']}, {domain['states']} states"
-        panels.append(plots.maze_panel(cells, {domain["start"]: "S", domain["goal"]: "G"}, title))
+        cells = [(r["row"], r["column"]) for r in where(results["cells"], domain=domain["domain"])]
+        marks = {domain["start"]: "S", domain["goal"]: "G"}
+        panels.append(plots.maze_panel(cells, marks, f"{domain['domain']}, {domain['states']} states"))
     return plots.figure(panels)
 
 

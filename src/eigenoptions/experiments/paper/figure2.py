@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments import Claim, Experiment, Results, verdict
 from eigenoptions.experiments.paper import first_options as first
 
 SETTINGS = first.settings("four-rooms", 4, 4, 2)
@@ -32,8 +32,7 @@ def claims(results: Results) -> list[Claim]:
     up, down = ("e2+", "e2-") if _sign(results) > 0 else ("e2-", "e2+")
     high, low = first.stops(results, up), first.stops(results, down)
     room = first.room_of(results)
-    apart = _opposite(results, room)
-    single = len(high) == len(low) == 1
+    opposite = len(high) == len(low) == 1 and _opposite(results, room[high[0]], room[low[0]])
     corner = first.corners(results)[1]
     away = [first.steps(cell, corner) for cell in high]
     other = first.stops(results, up, "combinatorial") + first.stops(results, down, "combinatorial")
@@ -48,12 +47,8 @@ def claims(results: Results) -> list[Claim]:
             "point, corresponding to the opposite room.",
             "3",
             f"{up} stops at {first.names(high)} and {down} at {first.names(low)}, in rooms "
-            + (
-                "that share no doorway"
-                if single and (room[high[0]], room[low[0]]) in apart
-                else "next to each other"
-            ),
-            verdict(single and (room[high[0]], room[low[0]]) in apart),
+            + ("that share no doorway" if opposite else "next to each other"),
+            verdict(opposite),
             "Rooms are what is left in one piece when the doorways are closed; opposite rooms share none.",
             "opposite-room",
         ),
@@ -112,17 +107,11 @@ def _sign(results: Results) -> float:
     return float(np.sign(toward[np.argmax(e)] - toward[np.argmin(e)]))
 
 
-def _opposite(results: Results, room: dict[first.Cell, int]) -> set[tuple[int, int]]:
-    """Pairs of rooms that share no doorway."""
-    joined = {
-        (room[a], room[b])
-        for door in first.doorways(results)
-        for a in room
-        for b in room
-        if first.steps(a, door) == 1 and first.steps(b, door) == 1
-    }
-    every = set(room.values()) - {-1}
-    return {(a, b) for a in every for b in every if a != b and (a, b) not in joined}
+def _opposite(results: Results, a: int, b: int) -> bool:
+    """Whether two are different rooms that share no doorway."""
+    room = first.room_of(results)
+    doors = ({room[cell] for cell in room if first.steps(cell, d) == 1} for d in first.doorways(results))
+    return a != b and -1 not in (a, b) and not any({a, b} <= beside for beside in doors)
 
 
 EXPERIMENT = Experiment(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, verdict
 from eigenoptions.experiments.paper import first_options as first
-from eigenoptions.experiments.paper.jobs import BASES, eigen, skills
+from eigenoptions.experiments.paper.jobs import TURNED, eigenoptions
 from eigenoptions.mdp import maze
 
 SETTINGS = first.settings("open-room", 4, 4, 4)
@@ -18,12 +20,10 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     results = first.run(settings, pmap)
     mdp = maze(settings["maze"])
     bases, policies = [], []
-    for name, turn in BASES.items():
-        options = skills(mdp, eigen(8, turn=turn))
-        assert options is not None
+    for name, turn in ({"as reported": 0} | TURNED).items():
+        options = eigenoptions(mdp, 8, turn=turn)
         e2, e4 = options["e2+"], options["e4+"]
-        assert options.coords is not None
-        ends = [tuple(cell) for cell in options.coords[e2.termination].tolist()]
+        ends = [tuple(cell) for cell in np.asarray(options.coords)[e2.termination].tolist()]
         policies.append(e2.policy)
         row = {"basis": name, "e2_stops": int(e2.termination.sum()), "e4_stops": int(e4.termination.sum())}
         row |= {"e2_length": e2.mean_length, "e4_length": e4.mean_length, "e2_ends": first.names(ends)}
@@ -51,11 +51,10 @@ def notes(results: Results) -> list[Note]:
         for row in results["bases"]
     ]
     text = (
-        "A square grid has repeated eigenvalues: e2 and e3 span a plane, and any two perpendicular directions in "
-        "it are "
-        "as right as any other. The paper does not say which it takes; a numerical library returns whichever comes out "
-        "first. The library's rule gives a diagonal that misses the goal of Figure 7; Figures 6 and 7 show what "
-        "follows."
+        "A square grid has repeated eigenvalues: e2 and e3 span a plane, and any two perpendicular "
+        "directions in it are as right as any other. The paper does not say which it takes; a numerical "
+        "library returns whichever comes out first. The library's rule gives a diagonal that misses the goal "
+        "of Figure 7; Figures 6 and 7 show what follows."
     )
     return [text, ("", rows)]
 
@@ -63,16 +62,10 @@ def notes(results: Results) -> list[Note]:
 def claims(results: Results) -> list[Claim]:
     """Corners, and how often the fourth option stops."""
     labels = ("e2+", "e2-", "e3+", "e3-")
-    found = {label: first.stops(results, label) for label in labels}
-    ends = first.corners(results)
-    away = [min(first.steps(cell, corner) for corner in ends) for cells in found.values() for cell in cells]
-    plain = [
-        min(first.steps(cell, corner) for corner in ends)
-        for o in labels
-        for cell in first.stops(results, o, "combinatorial")
-    ]
-    ratio = {}
+    away, ratio = {}, {}
     for operator in first.OPERATORS:
+        cells = [cell for label in labels for cell in first.stops(results, label, operator)]
+        away[operator] = max(min(first.steps(c, corner) for corner in first.corners(results)) for c in cells)
         e2, e4 = (first.option(results, label, operator) for label in ("e2+", "e4+"))
         ratio[operator] = e4["n_stops"] / e2["n_stops"], e2["mean_length"] / e4["mean_length"]
     stopping, length = ratio["normalized"]
@@ -80,11 +73,11 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "We discover meaningful options, such as going to the corners of an open room.",
             "4.1",
-            "; ".join(f"{label} stops at {first.names(cells)}" for label, cells in found.items()),
-            verdict(max(away) == 0, max(away) <= 2),
-            f"They end {_away(away)} with the normalized Laplacian, which the paper uses, and {_away(plain)} "
-            "with the combinatorial one. The corners are those of one basis of the repeated eigenvalue: in another one "
-            "e2 and e3 end in the middle of a wall.",
+            "; ".join(f"{label} stops at {first.names(first.stops(results, label))}" for label in labels),
+            verdict(away["normalized"] == 0, away["normalized"] <= 2),
+            f"They end {_away(away['normalized'])} with the normalized Laplacian, which the paper uses, and "
+            f"{_away(away['combinatorial'])} with the combinatorial one. The corners are those of one basis of the "
+            "repeated eigenvalue: in another one e2 and e3 end in the middle of a wall.",
             "corners",
         ),
         Claim(
@@ -107,8 +100,8 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-def _away(moves: list[int]) -> str:
-    return f"{max(moves)} steps from a corner" if max(moves) else "on a corner"
+def _away(moves: int) -> str:
+    return f"{moves} steps from a corner" if moves else "on a corner"
 
 
 def _lengths(results: Results, operator: str) -> str:

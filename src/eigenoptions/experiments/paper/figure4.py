@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments import Claim, Experiment, Results, verdict
 from eigenoptions.experiments.paper.first_options import figure, names, option, run, settings, stops
 
 SETTINGS = settings("i-maze", 4, 4, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eigenoptions.experiments.experiment import Claim, Experiment, Results, verdict
+from eigenoptions.experiments import Claim, Experiment, Results, verdict
 from eigenoptions.experiments.paper import first_options as first
 
 SETTINGS = first.settings("four-rooms", 16, 8, 4)
@@ -12,17 +12,12 @@ def claims(results: Results) -> list[Claim]:
     """Which option is the first to stop at the entrance of a doorway: in it, or in a cell beside it."""
     doors = first.doorways(results)
     found = {operator: _at_doors(results, operator) for operator in first.OPERATORS}
-    earliest = {
-        operator: min((i for i, _, _ in hits if i > 1), default=0) for operator, hits in found.items()
-    }
+    earliest = {operator: min((i for i, *_ in hits if i > 1), default=0) for operator, hits in found.items()}
     many = [len(first.stops(results, label)) for label in ("e1+", "e1-")]
-    zero = [hit for hit in found["normalized"] if hit[0] == 1]
+    zero = [cell for i, _, cell in found["normalized"] if i == 1]
     room = first.room_of(results)
-    at = {
-        f"e{i}{sign}": {room[cell] for cell in first.stops(results, f"e{i}{sign}")}
-        for i in (2, 3, 4)
-        for sign in "+-"
-    }
+    labels = ("e2+", "e2-", "e3+", "e3-", "e4+", "e4-")
+    at = {label: {room[cell] for cell in first.stops(results, label)} for label in labels}
     return [
         Claim(
             "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is "
@@ -35,7 +30,7 @@ def claims(results: Results) -> list[Claim]:
             f"{_listed(found['combinatorial'], earliest['combinatorial'])}. The eigenvector of eigenvalue "
             "zero, which the paper counts as the first, has no direction: it follows the degree of the "
             f"states. Its options stop in {many[0]} and {many[1]} states"
-            + (f", also at entrances: {first.names([c for _, _, c in zero], 3)}." if zero else "."),
+            + (f", also at entrances: {first.names(zero, 3)}." if zero else "."),
             "fifth-is-first-doorway",
         ),
         Claim(

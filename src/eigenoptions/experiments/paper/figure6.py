@@ -5,62 +5,73 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.limits import FIRST, GREATLY
-from eigenoptions.experiments.paper.jobs import BASES, PRIMITIVE, diffuse, eigen, reach
-from eigenoptions.experiments.tables import column, diffusion_rows, distinct, where
+from eigenoptions.experiments.paper.jobs import (
+    BOTTLENECK,
+    MAZES,
+    PRIMITIVE,
+    TURNED,
+    Agent,
+    diffuse_all,
+    eigen,
+    reach,
+)
+from eigenoptions.experiments.tables import column, distinct, grid, where
 from eigenoptions.mdp import MDP, maze
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {"mazes": ["open-room", "i-maze", "four-rooms"], "n": None, "gamma": 0.9, "many": 64},
-    "quick": {"mazes": ["i-maze", "four-rooms"], "n": 12, "gamma": 0.9, "many": 12},
-}
+SETTINGS = sizes(
+    {"mazes": MAZES, "n": None, "gamma": 0.9, "many": 64}, mazes=["i-maze", "four-rooms"], n=12, many=12
+)
 ROOMS = "four-rooms"
 # The domain with repeated eigenvalues.
 SQUARE = "open-room"
-BOTTLENECK = {"method": "bottleneck"}
 # Sweeps of policy evaluation end when no value changes by more, in steps.
 SWEEP_ERROR = 1e-6
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time with 0, 1, 2, ... options, and mean steps to reach each state of four rooms."""
-    jobs = [
-        {"maze": name, "options": eigen(settings["n"], gamma=settings["gamma"])} for name in settings["mazes"]
+    own = eigen(settings["n"], gamma=settings["gamma"])
+    agents: list[Agent] = [
+        ({"domain": name, "kind": "eigenoptions"}, {"maze": name, "options": own})
+        for name in settings["mazes"]
     ]
-    curves = pmap(diffuse, [*jobs, {"maze": ROOMS, "options": BOTTLENECK}])
-    keys = [{"domain": name, "kind": "eigenoptions"} for name in settings["mazes"]]
-    rows = diffusion_rows([*keys, {"domain": ROOMS, "kind": "bottleneck"}], curves)
+    agents.append(({"domain": ROOMS, "kind": "bottleneck"}, {"maze": ROOMS, "options": BOTTLENECK}))
+    others: list[Agent] = [
+        ({"basis": basis}, {"maze": SQUARE, "options": eigen(settings["n"], turn=turn)})
+        for basis, turn in TURNED.items()
+    ]
     ways = {"primitive": PRIMITIVE, "bottleneck": BOTTLENECK, "eigenoptions": eigen(settings["many"])}
     reached = pmap(reach, [{"maze": ROOMS, "options": options} for options in ways.values()])
-    coords = maze(ROOMS).coords
-    assert coords is not None
     steps = [
         {"kind": kind, "row": int(row), "column": int(col), "mean_steps": float(h)}
         for kind, hard in zip(ways, reached, strict=True)
-        for (row, col), h in zip(coords, hard, strict=True)
+        for (row, col), h in zip(np.asarray(maze(ROOMS).coords), hard, strict=True)
     ]
-    turns = [turn for turn in BASES.values() if turn]
-    other = pmap(diffuse, [{"maze": SQUARE, "options": eigen(settings["n"], turn=turn)} for turn in turns])
-    bases = diffusion_rows([{"basis": name} for name, turn in BASES.items() if turn], other)
     by_steps = [
         {"domain": name, "swept": _swept(maze(name)), "solved": diffusion_time(maze(name))}
         for name in settings["mazes"]
     ]
-    return {"diffusion": rows, "reach": steps, "bases": bases, "dynamic_programming": by_steps}
+    return {
+        "diffusion": diffuse_all(pmap, agents),
+        "reach": steps,
+        "bases": diffuse_all(pmap, others),
+        "dynamic_programming": by_steps,
+    }
 
 
 def _swept(mdp: MDP) -> float:
     """Diffusion time of primitive actions by Appendix B: policy evaluation with reward 1 per step, for each goal."""
-    assert mdp.successors is not None
-    S = mdp.n_states
+    S, successors = mdp.n_states, np.asarray(mdp.successors)
     v, change, goals = np.zeros((S, S)), 1.0, np.arange(S)
     while change > SWEEP_ERROR:
         # v[g, s]: steps from s to g, one sweep for all goals at once.
-        new = 1.0 + v[:, mdp.successors].mean(axis=2)
+        new = 1.0 + v[:, successors].mean(axis=2)
         new[goals, goals] = 0.0
         change, v = float(np.abs(new - v).max()), new
     return float(v.sum() / (S * (S - 1)))
@@ -69,19 +80,18 @@ def _swept(mdp: MDP) -> float:
 def figure(results: Results) -> Any:
     """Lines on a logarithmic axis, with the diffusion time of primitive actions."""
     panels: list[plots.Panel] = []
-    for name, kind in _curves(results):
-        rows = where(results["diffusion"], domain=name, kind=kind)
-        y = column(rows, "diffusion_time")
-        ours = kind == "eigenoptions"
+    for name, kind in dict.fromkeys((r["domain"], r["kind"]) for r in results["diffusion"]):
+        y, ours = _curve(results, name, kind), kind == "eigenoptions"
+        other = {"other bases": [_basis(results, b)[: len(y)] for b in distinct(results["bases"], "basis")]}
         panels.append(
             plots.curve_panel(
-                column(rows, "options"),
+                range(len(y)),
                 {kind if ours else "bottleneck options": y},
                 name if ours else "bottleneck options",
                 xlabel="options",
                 ylabel="" if panels else "diffusion time",
                 log=ours,
-                threads=_bases(results, len(y)) if ours and name == SQUARE else None,
+                threads=other if ours and name == SQUARE else None,
                 levels={"primitive actions": y[0]},
                 ticks=None if ours else [str(m) for m in range(len(y))],
                 limits=None if ours else (0, 1.1 * y.max()),
@@ -112,11 +122,11 @@ def _about_eigenoptions(results: Results) -> list[Claim]:
             "basis of the repeated eigenvalue and not in others. It is a consequence of the uniform choice: see "
             '"Looking closer: a chance of an option".',
             "first-options-hurt",
-            rows=[
-                {"steps": name, "no options": f"{y[0]:,.0f}"}
-                | {f"{m}": f"{y[m]:,.0f}" for m in range(1, min(9, len(y)))}
-                for name, y in curve.items()
-            ],
+            rows=grid(
+                "steps",
+                {name: {m or "no options": y[m] for m in range(min(9, len(y)))} for name, y in curve.items()},
+                ",.0f",
+            ),
         ),
         Claim(
             "When enough options are added, exploration is greatly improved when compared to a random walk "
@@ -142,10 +152,10 @@ def _about_eigenoptions(results: Results) -> list[Claim]:
 
 def _about_bottlenecks(results: Results) -> list[Claim]:
     doors = _curve(results, ROOMS, "bottleneck")
-    corner = {
-        kind: float(np.mean([_steps(results, kind, cell) for cell in ((1, 1), (1, 11), (11, 1), (11, 11))]))
-        for kind in ("primitive", "bottleneck", "eigenoptions")
-    }
+    corner = {}
+    for kind in ("primitive", "bottleneck", "eigenoptions"):
+        of = {(r["row"], r["column"]): r["mean_steps"] for r in where(results["reach"], kind=kind)}
+        corner[kind] = float(np.mean([of[cell] for cell in ((1, 1), (1, 11), (11, 1), (11, 11))]))
     return [
         Claim(
             "The diffusion time in the 4-room domain is increased when only bottleneck options are used.",
@@ -203,45 +213,30 @@ def notes(results: Results) -> list[Note]:
         "corridor has only two.",
     ]
     if SQUARE in distinct(results["diffusion"], "domain"):
-        curves = {"as reported": _curve(results, SQUARE)} | {
-            name: column(where(results["bases"], basis=name), "diffusion_time")
-            for name in distinct(results["bases"], "basis")
-        }
+        curves = {"as reported": _curve(results, SQUARE)}
+        curves |= {name: _basis(results, name) for name in distinct(results["bases"], "basis")}
         text = (
             "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. With four "
             "options one of them is already below primitive actions, the others ten times above."
         )
         counts = [m for m in (0, 2, 3, 4, 6, 8, 16, 32, 64) if m < len(curves["as reported"])]
-        rows = [
-            {"open room, options": name} | {f"{m}": f"{y[m]:,.0f}" for m in counts}
-            for name, y in curves.items()
-        ]
-        found.append((text, rows))
+        lines = {name: {m: y[m] for m in counts} for name, y in curves.items()}
+        found.append((text, grid("open room, options", lines, ",.0f")))
     return found
 
 
-def _bases(results: Results, most: int) -> dict[str, Any]:
-    names = distinct(results["bases"], "basis")
-    return {"other bases": [column(where(results["bases"], basis=b), "diffusion_time")[:most] for b in names]}
+def _basis(results: Results, name: str) -> NDArray[np.float64]:
+    return column(results["bases"], "diffusion_time", basis=name)
 
 
-def _curves(results: Results) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((r["domain"], r["kind"]) for r in results["diffusion"]))
-
-
-def _curve(results: Results, domain: str, kind: str = "eigenoptions") -> Any:
-    return column(where(results["diffusion"], domain=domain, kind=kind), "diffusion_time")
+def _curve(results: Results, domain: str, kind: str = "eigenoptions") -> NDArray[np.float64]:
+    return column(results["diffusion"], "diffusion_time", domain=domain, kind=kind)
 
 
 def _since(y: Any) -> str:
     """Number of options from which a curve stays below its first value."""
     above = np.flatnonzero(y >= y[0])
     return f"from {int(above[-1]) + 1} options on" if above[-1] + 1 < len(y) else "never for good"
-
-
-def _steps(results: Results, kind: str, cell: tuple[int, int]) -> float:
-    (row,) = where(results["reach"], kind=kind, row=cell[0], column=cell[1])
-    return float(row["mean_steps"])
 
 
 def headline(results: Results) -> tuple[str, str]:

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenoptions import plots
-from eigenoptions.experiments.experiment import (
-    Claim,
-    Experiment,
-    Note,
-    Pmap,
-    Results,
-    Settings,
-    enough,
-    verdict,
-)
-from eigenoptions.experiments.limits import FEW, MARGIN, ROBUST, Difference, difference
-from eigenoptions.experiments.paper.jobs import BASES, eigen, learn_all
-from eigenoptions.experiments.tables import Row, column, curves_of, distinct, learning_tables, where
-from eigenoptions.mdp import maze
+import numpy as np
+from numpy.typing import NDArray
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "episodes": {"open-room": 250, "i-maze": 250, "four-rooms": 500},
-        "options": [0, 2, 4, 8, 16, 32, 64, 128, 256],
-        "runs": 100,
-        "max_steps": 100,
-        "seed": 2017,
-        "block": 50,
-        "every": 5,
-    },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "episodes": {"i-maze": 30, "four-rooms": 40},
-    "options": [0, 2, 16, 64],
-    "runs": 4,
-    "block": 2,
-}
+from eigenoptions import plots
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
+from eigenoptions.experiments.limits import FEW, MARGIN, ROBUST, Difference, difference
+from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, eigen, learn_all
+from eigenoptions.experiments.tables import (
+    SHARE,
+    column,
+    curves_of,
+    distinct,
+    grid,
+    learning_tables,
+    mean_returns,
+    where,
+)
+
+SETTINGS = sizes(
+    {**LEARNING, "seed": 2017, "every": 5},
+    episodes={"i-maze": 30, "four-rooms": 40},
+    options=[0, 2, 16, 64],
+    runs=4,
+    block=2,
+)
 # The number of options that the paper found best.
 BEST = 64
 # The domain with repeated eigenvalues.
@@ -46,83 +37,55 @@ SQUARE = "open-room"
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Returns with each number of options; the last is all of them, both signs."""
-    scenarios, keys = [], []
-    for name, episodes in settings["episodes"].items():
-        most = 2 * maze(name).n_states
-        for n in sorted({min(n, most) for n in settings["options"]}):
-            scenarios.append(
-                {"maze": name, "options": eigen(n), "episodes": episodes, "max_steps": settings["max_steps"]}
-            )
-            keys.append({"domain": name, "options": n})
-    found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
+    pairs = [(name, n) for name in settings["episodes"] for n in counts_for(name, settings["options"])]
+    agents = [({"domain": name, "options": n}, {"maze": name, "options": eigen(n)}) for name, n in pairs]
+    others = [
+        ({"basis": basis, "options": n}, {"maze": name, "options": eigen(n, turn=turn)})
+        for basis, turn in TURNED.items()
+        for name, n in pairs
+        if name == SQUARE and n
+    ]
     return {
-        **learning_tables(keys, found, settings["every"]),
-        "bases": _in_bases(settings, scenarios, keys, pmap),
+        **learning_tables(learn_all(pmap, settings, agents), settings["every"]),
+        "bases": mean_returns(learn_all(pmap, settings, others, seed=1)),
     }
-
-
-def _in_bases(settings: Settings, scenarios: list[Any], keys: list[Any], pmap: Pmap) -> list[Row]:
-    """Mean return in the open room in other bases of its repeated eigenvalues."""
-    wanted = [
-        ({"basis": name, "options": key["options"]}, {**at, "options": eigen(key["options"], turn=turn)})
-        for name, turn in BASES.items()
-        if turn
-        for key, at in zip(keys, scenarios, strict=True)
-        if key["domain"] == SQUARE and key["options"]
-    ]
-    if not wanted:
-        return []
-    runs, block, seed = settings["runs"], settings["block"], settings["seed"] + 1
-    found = learn_all(pmap, [at for _, at in wanted], runs, block, seed)
-    return [
-        {**key, "mean_return": float(returns[0].mean())}
-        for (key, _), returns in zip(wanted, found, strict=True)
-    ]
 
 
 def figure(results: Results) -> Any:
     """Learning curves by number of options."""
-    curves: list[plots.Panel] = []
+    panels: list[plots.Panel] = []
     for name in distinct(results["runs"], "domain"):
-        rows = where(results["curves"], domain=name)
-        counts = distinct(rows, "options")
-        shown = [n for n in counts if n in (0, 2, 4, FEW, BEST)] + counts[-1:]
-        lines = {_name(n): where(rows, options=n) for n in dict.fromkeys(shown)}
-        curves.append(
-            plots.curve_panel(
-                title=name,
-                xlabel="episode",
-                ylabel="" if curves else "return",
-                **curves_of(lines),
-                limits=(-0.02, 1.02),
-                legend=False,
-            )
-        )
-    return plots.figure(curves, width=plots.PAGE, legend=True)
+        counts = _counts(results, name)
+        shown = [n for n in counts if n in (0, 2, 4, FEW, BEST, counts[-1])]
+        lines = {_name(n): where(results["curves"], domain=name, options=n) for n in shown}
+        axes = {"xlabel": "episode", "ylabel": "" if panels else "return", "legend": False}
+        panels.append(plots.curve_panel(title=name, **axes, **curves_of(lines)))
+    return plots.figure(panels, width=plots.PAGE, legend=True)
 
 
 def closer(results: Results) -> Any:
     """The mean return against the number of options; thin lines are other bases of repeated eigenvalues."""
-    means: list[plots.Panel] = []
+    panels: list[plots.Panel] = []
     for name in distinct(results["runs"], "domain"):
         counts = _counts(results, name)
+        bare = _mean(results, name, 0)
         bases = distinct(results["bases"], "basis") if name == SQUARE else []
-        other = {"other bases": [[_base_mean(results, b, n) for n in counts] for b in bases]}
-        means.append(
+        other = [[bare, *column(results["bases"], "mean_return", basis=b)] for b in bases]
+        panels.append(
             plots.curve_panel(
                 range(len(counts)),
-                {"eigenoptions": _stack(results, name, counts)},
+                {"eigenoptions": np.transpose([_returns(results, name, n) for n in counts])},
                 name,
                 xlabel="options",
-                ylabel="" if means else "mean return of a run",
-                threads=other if bases else None,
-                levels={"primitive actions": _returns(results, name, 0).mean()},
+                ylabel="" if panels else "mean return of a run",
+                threads={"other bases": other} if bases else None,
+                levels={"primitive actions": bare},
                 ticks=[str(n) for n in counts],
-                limits=(-0.02, 1.02),
-                legend=not means,
+                limits=SHARE,
+                legend=not panels,
             )
         )
-    return plots.figure(means, width=plots.PAGE)
+    return plots.figure(panels, width=plots.PAGE)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -139,12 +102,9 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
         name: [n for (at, n), d in gain.items() if at == name and n <= FEW and d.worse] for name in domains
     }
     fast = {name: [d.above() for (at, _), d in gain.items() if at == name] for name in domains}
-    counts = sorted({n for _, n in gain})
-    table = [
-        {"minus primitive actions": f"{n} options"}
-        | {name: str(gain[name, n]) if (name, n) in gain else "" for name in domains}
-        for n in counts
-    ]
+    lines = {
+        _name(m): {name: d for (name, n), d in gain.items() if n == m} for m in sorted({n for _, n in gain})
+    }
     return [
         Claim(
             "In most scenarios eigenoptions improve performance.",
@@ -154,7 +114,7 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
             verdict(enough(better, len(gain) // 2 + 1)),
             "A scenario is a domain and a number of options; the table has the differences of the mean return.",
             "most-scenarios",
-            rows=table,
+            rows=grid("minus primitive actions", lines),
         ),
         Claim(
             "Exceptions occur when only a few options are added to the agent's action set.",
@@ -165,9 +125,8 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
                 any(n <= FEW for _, n in exceptions),
                 bool(exceptions) and all(n <= FEW for _, n in exceptions),
             ),
-            f"Two tests: there are exceptions with a few options, at most {FEW}, and with no larger number. Open "
-            "room with 4 hangs on the basis of a repeated eigenvalue, see "
-            "Figure 3.",
+            f"Two tests: there are exceptions with a few options, at most {FEW}, and with no larger number. "
+            "Open room with 4 hangs on the basis of a repeated eigenvalue, see Figure 3.",
             "exceptions-few",
         ),
         Claim(
@@ -186,19 +145,14 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
 
 def _compared_with_each_other(results: Results) -> list[Claim]:
     domains = distinct(results["runs"], "domain")
-    mean = {
-        name: {n: float(_returns(results, name, n).mean()) for n in _counts(results, name)}
-        for name in domains
-    }
+    mean = {name: {n: _mean(results, name, n) for n in _counts(results, name)} for name in domains}
     top = {name: max(mean[name], key=mean[name].__getitem__) for name in domains}
     best = {name: _best(results, name) for name in domains if BEST in mean[name]}
     low = {name: min(m for n, m in mean[name].items() if n > FEW) / mean[name][top[name]] for name in domains}
-    counts = sorted({n for of in mean.values() for n in of})
-    table = [
-        {"mean return": _name(n)}
-        | {name: f"{mean[name][n]:.3f}" if n in mean[name] else "" for name in domains}
-        for n in counts
-    ]
+    lines = {
+        _name(n): {name: of[n] for name, of in mean.items() if n in of}
+        for n in sorted({n for of in mean.values() for n in of})
+    }
     return [
         Claim(
             "The best results were obtained using 64 options.",
@@ -213,10 +167,9 @@ def _compared_with_each_other(results: Results) -> list[Claim]:
             f"by {MARGIN:g}. The I-Maze has 19 states and therefore only 38 eigenoptions. What is known of how the "
             'paper\'s figure was made is under "Looking closer: the published program".',
             "best-64",
-            "4 to 16 options learn faster in this task, whose goal is a corner where the first options end; over "
-            "all goals "
-            "32 to 128 options are a plateau without a best number.",
-            table,
+            "4 to 16 options learn faster in this task, whose goal is a corner where the first options end; "
+            "over all goals 32 to 128 options are a plateau without a best number.",
+            grid("mean return", lines, ".3f"),
         ),
         Claim(
             "The agent's performance is fairly robust across different numbers of options.",
@@ -236,46 +189,35 @@ def notes(results: Results) -> list[Note]:
         "late_return": "the last tenth of them",
         "learning_return": "the learning episodes",
     }
-    domains = distinct(results["runs"], "domain")
-    rows = []
+    best: dict[str, dict[str, str]] = {words: {} for words in measures.values()}
     for measure, words in measures.items():
-        row = {"averaged over": words}
-        for name in domains:
-            mean = {n: _returns(results, name, n, measure).mean() for n in _counts(results, name)}
+        for name in distinct(results["runs"], "domain"):
+            mean = {n: _mean(results, name, n, measure) for n in _counts(results, name)}
             high = max(mean.values())
-            row[name] = f"{_numbers([n for n, m in mean.items() if m >= high - 0.005])} ({high:.3f})"
-        rows.append(row)
+            best[words][name] = f"{_numbers([n for n, m in mean.items() if m >= high - 0.005])} ({high:.3f})"
     found: list[Note] = [
         (
-            "Numbers of options whose mean return is within 0.005 of the highest. In the last episodes nearly all "
-            "agents "
-            "reach the goal: the final performance does not distinguish the numbers of options, only the speed of "
-            "learning does.",
-            rows,
+            "Numbers of options whose mean return is within 0.005 of the highest. In the last episodes "
+            "nearly all agents reach the goal: the final performance does not distinguish the numbers of "
+            "options, only the speed of learning does.",
+            grid("averaged over", best),
         )
     ]
     if results["bases"]:
-        counts = [n for n in _counts(results, SQUARE) if n]
-        own = {n: float(_returns(results, SQUARE, n).mean()) for n in counts}
-        lines = [{"open room, options": "as reported"} | {f"{n}": f"{own[n]:.2f}" for n in counts}]
-        lines += [
-            {"open room, options": b} | {f"{n}": f"{_base_mean(results, b, n):.2f}" for n in counts}
-            for b in distinct(results["bases"], "basis")
-        ]
+        lines = {"as reported": {n: _mean(results, SQUARE, n) for n in _counts(results, SQUARE) if n}}
+        for row in results["bases"]:
+            lines.setdefault(row["basis"], {})[row["options"]] = row["mean_return"]
         text = (
-            "The open room in other bases of its repeated eigenvalues, which are equally right: with four options "
-            "e2 runs "
-            "along a diagonal that misses the goal, along the other one, or along a wall."
+            "The open room in other bases of its repeated eigenvalues, which are equally right: with four "
+            "options e2 runs along a diagonal that misses the goal, along the other one, or along a wall."
         )
-        found.append((text, lines))
+        found.append((text, grid("open room, options", lines, ".2f")))
     return found
 
 
 def gains(results: Results) -> dict[tuple[str, int], Difference]:
     """Difference to primitive actions, for each scenario."""
-    pairs = [
-        (name, n) for name in distinct(results["runs"], "domain") for n in _counts(results, name) if n > 0
-    ]
+    pairs = [(name, n) for name in distinct(results["runs"], "domain") for n in _counts(results, name) if n]
     return {
         (name, n): difference(_returns(results, name, n), _returns(results, name, 0), len(pairs))
         for name, n in pairs
@@ -290,23 +232,16 @@ def _best(results: Results, name: str) -> bool | None:
     return False if True in tests else None if None in tests else True
 
 
-def _base_mean(results: Results, basis: str, n: int) -> float:
-    """Mean return of the open room in another basis; without options there is none."""
-    if not n:
-        return float(_returns(results, SQUARE, 0).mean())
-    return float(where(results["bases"], basis=basis, options=n)[0]["mean_return"])
-
-
 def _counts(results: Results, name: str) -> list[int]:
-    return distinct(where(results["runs"], domain=name), "options")
+    return distinct(results["runs"], "options", domain=name)
 
 
-def _returns(results: Results, name: str, n: int, measure: str = "mean_return") -> Any:
-    return column(where(results["runs"], domain=name, options=n), measure)
+def _returns(results: Results, name: str, n: int) -> NDArray[np.float64]:
+    return column(results["runs"], "mean_return", domain=name, options=n)
 
 
-def _stack(results: Results, name: str, counts: list[int]) -> Any:
-    return [list(runs) for runs in zip(*(_returns(results, name, n) for n in counts), strict=True)]
+def _mean(results: Results, name: str, n: int, measure: str = "mean_return") -> float:
+    return float(column(results["runs"], measure, domain=name, options=n).mean())
 
 
 def _name(n: int) -> str:
@@ -320,7 +255,7 @@ def _numbers(counts: list[int]) -> str:
 def headline(results: Results) -> tuple[str, str]:
     """Learning in the last domain, four rooms."""
     name = distinct(results["runs"], "domain")[-1]
-    ours, bare = (float(_returns(results, name, n).mean()) for n in (BEST, 0))
+    ours, bare = (_mean(results, name, n) for n in (BEST, 0))
     return (
         f"{ours:.0%}",
         f"of the evaluation episodes reach the goal of Figure 7 with 64 eigenoptions, {bare:.0%} without",

@@ -11,7 +11,7 @@ from typing import Any
 
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
-from eigenoptions.experiments.experiment import Pmap, Results, Settings
+from eigenoptions.experiments import Pmap, Results, Settings, sizes
 from eigenoptions.experiments.tables import Row, where
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
@@ -25,16 +25,8 @@ Cell = tuple[int, int]
 
 def settings(maze: str, paper: int, quick: int, shown: int) -> dict[str, Settings]:
     """Settings with these numbers of eigenvectors, of which `shown` are drawn."""
-    return {
-        name: {
-            "maze": maze,
-            "gamma": 0.9,
-            "eigenvectors": number,
-            "shown": shown,
-            "operators": list(OPERATORS),
-        }
-        for name, number in (("paper", paper), ("quick", quick))
-    }
+    same = {"maze": maze, "gamma": 0.9, "eigenvectors": paper, "shown": shown, "operators": list(OPERATORS)}
+    return sizes(same, eigenvectors=quick)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:

@@ -6,33 +6,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments.paper.jobs import MAZES
+from eigenoptions.experiments.tables import Row, column, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import laplacian, spectrum
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "mazes": ["open-room", "i-maze", "four-rooms"],
-        "steps": [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600],
-        "walks": 10,
-        "options": 16,
-        "gamma": 0.9,
-        "seed": 2017,
-    },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "mazes": ["i-maze"],
-    "steps": [50, 500, 20000],
-    "walks": 2,
-    "options": 4,
-}
+STEPS = [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600]
+SETTINGS = sizes(
+    {"mazes": MAZES, "steps": STEPS, "walks": 10, "options": 16, "gamma": 0.9, "seed": 2017},
+    mazes=["i-maze"],
+    steps=[50, 500, 20000],
+    walks=2,
+    options=4,
+)
 # Largest entry of a residual that is rounding.
 ROUNDING = 1e-9
 
@@ -55,18 +48,14 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 
 def incidence(mdp: MDP, path: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
     """T: one row phi(s') - phi(s) per different transition that changes the state, of a path or of the whole MDP."""
-    assert mdp.successors is not None
     if path is None:
         start = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
-        pairs = np.stack([start, mdp.successors.ravel()], axis=1)
+        pairs = np.stack([start, np.asarray(mdp.successors).ravel()], axis=1)
     else:
         pairs = np.stack([path[:-1], path[1:]], axis=1)
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
-    T = np.zeros((len(pairs), mdp.n_states))
-    rows = np.arange(len(pairs))
-    T[rows, pairs[:, 1]] += 1.0
-    T[rows, pairs[:, 0]] -= 1.0
-    return T
+    states = np.eye(mdp.n_states)
+    return np.asarray(states[pairs[:, 1]] - states[pairs[:, 0]])
 
 
 def _options(mdp: MDP, T: NDArray[np.float64], settings: Settings) -> OptionSet:
@@ -76,14 +65,8 @@ def _options(mdp: MDP, T: NDArray[np.float64], settings: Settings) -> OptionSet:
     """
     gram = T.T @ T
     weights = np.where(np.eye(len(gram)) > 0, 0.0, -gram / 2)
-    sp = spectrum(_sparse(weights), operator="combinatorial", coords=mdp.coords)
+    sp = spectrum(csr_array(weights), operator="combinatorial", coords=mdp.coords)
     return solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: settings["options"] + 2]
-
-
-def _sparse(weights: NDArray[np.float64]) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array(weights)
 
 
 def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
@@ -94,13 +77,10 @@ def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
     values[: len(sigma)] = sigma**2 / 2
     sp = spectrum(W, operator="combinatorial", coords=mdp.coords)
     own = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: len(options)]
-    undirected = len(
-        np.unique(np.sort(np.stack([T.argmin(axis=1), T.argmax(axis=1)], axis=1), axis=1), axis=0)
-    )
     return {
         "states": mdp.n_states,
         "transitions": len(T),
-        "undirected": undirected,
+        "undirected": len(np.unique(np.abs(T), axis=0)),
         "lemma_error": float(np.abs(T.T @ T - 2 * L).max()),
         "residual": float(np.abs(L @ Vt.T - Vt.T * values).max()),
         "options": len(own),
@@ -110,21 +90,17 @@ def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
 
 
 def _random_walk(mdp: MDP, steps: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    assert mdp.successors is not None
-    assert mdp.start is not None
-    actions = rng.integers(mdp.n_actions, size=steps)
-    path = np.empty(steps + 1, dtype=np.int64)
-    path[0] = mdp.start
-    for t, a in enumerate(actions.tolist()):
-        path[t + 1] = mdp.successors[path[t], a]
-    return path
+    successors, path = np.asarray(mdp.successors), [mdp.start]
+    for a in rng.integers(mdp.n_actions, size=steps).tolist():
+        path.append(successors[path[-1], a])
+    return np.array(path, dtype=np.int64)
 
 
 def _found(mdp: MDP, exact: OptionSet, path: NDArray[np.int64], settings: Settings) -> Row:
     """Share of the transitions seen, and of the policy entries that equal those of the exact options."""
     T = incidence(mdp, path)
     seen = len(T) / len(incidence(mdp))
-    pieces = connected_components(_sparse(T.T @ T), directed=False)[0]
+    pieces = connected_components(csr_array(T.T @ T), directed=False)[0]
     if pieces == 1:
         own = _options(mdp, T, settings)
         same = (own.policy[2:] == exact.policy[2:]).mean()
@@ -140,14 +116,11 @@ def _found(mdp: MDP, exact: OptionSet, path: NDArray[np.int64], settings: Settin
 
 def _inner(mdp: MDP, here: NDArray[np.int64]) -> Any:
     """Moves among some states; those that leave them stay where they are."""
-    assert mdp.successors is not None
+    inside = np.arange(len(here))
     number = np.full(mdp.n_states, -1)
-    number[here] = np.arange(len(here))
-    to = number[mdp.successors[here]]
-    to = np.where(to < 0, np.arange(len(here))[:, None], to)
-    table = np.zeros((to.size, len(here)))
-    table[np.arange(to.size), to.ravel()] = 1.0
-    return _sparse(table)
+    number[here] = inside
+    to = number[np.asarray(mdp.successors)[here]]
+    return csr_array(np.eye(len(here))[np.where(to < 0, inside[:, None], to).ravel()])
 
 
 def figure(results: Results) -> Any:
@@ -157,10 +130,8 @@ def figure(results: Results) -> Any:
         rows = where(results["sampled"], domain=name)
         steps = distinct(rows, "steps")
         walks = range(len(distinct(rows, "walk")))
-        shares = {
-            words: [column(where(rows, walk=i), key) for i in walks]
-            for words, key in (("eigenoptions", "same_policy"), ("transitions seen", "transitions_seen"))
-        }
+        parts = {"eigenoptions": "same_policy", "transitions seen": "transitions_seen"}
+        shares = {words: [column(rows, part, walk=i) for i in walks] for words, part in parts.items()}
         panels.append(
             plots.curve_panel(
                 range(len(steps)),
@@ -239,21 +210,19 @@ def _about_samples(results: Results) -> list[Claim]:
         Claim(
             "Our sample-based approach asymptotically discovers eigenoptions.",
             "5",
-            f"after {last:,} steps of a random walk {np.mean([r['same_policy'] for r in final]):.0%} of the policy "
-            "entries "
-            f"are those of the exact options; all of them in {sum(r['same_policy'] == 1 for r in whole)} of "
-            f"{len(whole)} "
-            "cases in which every transition has been seen",
-            verdict(bool(whole) and all(r["same_policy"] == 1 for r in whole)) if whole else verdict(None),
+            f"after {last:,} steps of a random walk {np.mean([r['same_policy'] for r in final]):.0%} of the "
+            "policy entries are those of the exact options; all of them in "
+            f"{sum(r['same_policy'] == 1 for r in whole)} of {len(whole)} cases in which every transition "
+            "has been seen",
+            verdict(all(r["same_policy"] == 1 for r in whole) if whole else None),
             "Options of the smallest singular values of the transitions seen so far, state by state against those "
             "of all "
             "transitions. They must be equal once all have been seen; not decided if no walk has seen all.",
             "asymptotic",
         ),
         Claim(
-            "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is preferred "
-            "since it "
-            "has fewer transitions than states.",
+            "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is "
+            "preferred since it has fewer transitions than states.",
             "5.1",
             f"the I-Maze has {sparse['transitions']} transitions, {sparse['undirected']} without direction, and "
             f"{sparse['states']} states",
@@ -267,31 +236,26 @@ def _about_samples(results: Results) -> list[Claim]:
 
 def notes(results: Results) -> list[Note]:
     """How soon options are right."""
-    rows = []
-    for name in distinct(results["sampled"], "domain"):
-        of = where(results["sampled"], domain=name)
-        rows.append(
-            {"share of exact policy entries": name}
-            | {
-                f"{s:,}": f"{column(where(of, steps=s), 'same_policy').mean():.0%}"
-                for s in distinct(of, "steps")
-            }
-        )
+    lines = {
+        name: {
+            f"{s:,}": column(results["sampled"], "same_policy", domain=name, steps=s).mean()
+            for s in distinct(results["sampled"], "steps")
+        }
+        for name in distinct(results["sampled"], "domain")
+    }
     text = (
-        "A few missing transitions change many policies: eigenvectors are global. The mean over walks, by the "
-        "number of "
-        "steps; the library's incremental discovery and its use are in the documentation."
+        "A few missing transitions change many policies: eigenvectors are global. The mean over walks, by "
+        "the number of steps; the library's incremental discovery and its use are in the documentation."
     )
-    return [(text, rows)]
+    return [(text, grid("share of exact policy entries", lines, ".0%"))]
 
 
 EXPERIMENT = Experiment(
     "incidence",
     "Section 5.1: options from samples",
     "5.1",
-    "The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it has no "
-    "figure. "
-    "This one shows how soon a random walk finds the options.",
+    "The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it "
+    "has no figure. This one shows how soon a random walk finds the options.",
     SETTINGS,
     run,
     figure,

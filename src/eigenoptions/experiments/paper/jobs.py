@@ -30,7 +30,8 @@ from scipy.sparse import csr_array
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods.eigen import purposes as first_purposes
 from eigenoptions.evaluation import diffusion_curve, hitting_times
-from eigenoptions.experiments.experiment import Pmap
+from eigenoptions.experiments import Pmap, Settings
+from eigenoptions.experiments.tables import Row
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
@@ -38,9 +39,21 @@ from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum, spectrum
 
 Job = Mapping[str, Any]
+# Columns of the rows of an agent's results, and its job: a maze, options, and what else a function takes.
+Agent = tuple[Row, Job]
 PRIMITIVE = {"method": "primitive"}
-# Bases of a repeated eigenvalue, by the degrees they are turned; on a square grid that of the library is diagonal.
-BASES = {"as reported": 0, "turned by 45 degrees": 45, "turned by 90 degrees": 90}
+BOTTLENECK = {"method": "bottleneck"}
+MAZES = ["open-room", "i-maze", "four-rooms"]
+# Settings of Section 4.3; the last number of options stands for all, and a job has a block of runs.
+LEARNING: Settings = {
+    "episodes": {"open-room": 250, "i-maze": 250, "four-rooms": 500},
+    "options": [0, 2, 4, 8, 16, 32, 64, 128, 256],
+    "runs": 100,
+    "max_steps": 100,
+    "block": 50,
+}
+# Other bases of repeated eigenvalues, by the degrees they are turned; on a square grid that of the library is diagonal.
+TURNED = {f"turned by {degrees} degrees": degrees for degrees in (45, 90)}
 # Eigenvalues of these mazes that differ by less are one repeated eigenvalue.
 REPEATED = 1e-9
 
@@ -54,6 +67,16 @@ def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
     return {"method": "eigen", "n": n, **how}
 
 
+def counts_for(name: str, wanted: Sequence[int]) -> list[int]:
+    """Numbers of eigenoptions that a maze has among those wanted, the largest for all that are too large.
+
+    >>> counts_for("i-maze", [0, 16, 64, 128])
+    [0, 16, 38]
+    """
+    most = 2 * maze(name).n_states
+    return sorted({min(n, most) for n in wanted})
+
+
 def skills(mdp: MDP, how: Job) -> OptionSet | None:
     """Options that settings describe.
 
@@ -64,18 +87,16 @@ def skills(mdp: MDP, how: Job) -> OptionSet | None:
     method, n, shuffle = given.pop("method"), given.pop("n", None), given.pop("shuffle", None)
     if method == "primitive" or n == 0:
         return None
-    if method == "eigen":
-        options = _eigenoptions(mdp, n if shuffle is None else None, **given)
-    else:
-        options = discover(mdp, n if shuffle is None else None, method, **given)
     if shuffle is not None:
-        options = options[np.random.default_rng(shuffle).permutation(len(options))[:n]]
-    return options
+        options = skills(mdp, {"method": method, **given})
+        assert options is not None
+        return options[np.random.default_rng(shuffle).permutation(len(options))[:n]]
+    return eigenoptions(mdp, n, **given) if method == "eigen" else discover(mdp, n, method, **given)
 
 
-def _eigenoptions(
+def eigenoptions(
     mdp: MDP,
-    n: int | None,
+    n: int | None = None,
     *,
     ties: Sequence[int] | None = None,
     absolute: float | None = None,
@@ -83,6 +104,7 @@ def _eigenoptions(
     gamma: float = 0.9,
     **how: Any,
 ) -> OptionSet:
+    """Options of the first eigenvectors; see the table above."""
     if turn:
         sp = rebased(spectrum(graph(mdp), coords=mdp.coords), turn)
         return solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)[:n]
@@ -96,14 +118,7 @@ def _eigenoptions(
     turned = solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
     # Index -1, TERMINATE, maps to itself.
     back = np.append(np.asarray(ties), -1)
-    return OptionSet(
-        back[turned.policy],
-        mdp.n_actions,
-        turned.value,
-        turned.labels,
-        turned.eigenvalues,
-        turned.mean_length,
-    )
+    return replace(turned, policy=back[turned.policy], state_space="", successors=None)
 
 
 def rebased(sp: Spectrum, degrees: float) -> Spectrum:
@@ -136,7 +151,21 @@ def diffuse(job: Job) -> list[float]:
     mdp = maze(job["maze"])
     options = skills(mdp, job["options"])
     assert options is not None
-    return [float(x) for x in diffusion_curve(mdp, options, option_chance=job.get("option_chance"))]
+    return [float(x) for x in diffusion_curve(mdp, options)]
+
+
+def diffuse_all(pmap: Pmap, agents: Sequence[Agent]) -> list[Row]:
+    """One row per agent and number of options, of its result of `diffuse`.
+
+    >>> diffuse_all(lambda f, jobs: [[620.8]], [({"set": 3}, {"maze": "four-rooms", "options": eigen()})])
+    [{'set': 3, 'options': 0, 'diffusion_time': 620.8}]
+    """
+    curves = pmap(diffuse, [job for _, job in agents])
+    return [
+        {**key, "options": m, "diffusion_time": x}
+        for (key, _), curve in zip(agents, curves, strict=True)
+        for m, x in enumerate(curve)
+    ]
 
 
 def reach(job: Job) -> NDArray[np.float64]:
@@ -157,7 +186,6 @@ def learn(job: Job) -> NDArray[np.uint8]:
         rng=np.random.SeedSequence(job["seed"], spawn_key=tuple(job["key"])),
         start=job.get("start"),
         goal=job.get("goal"),
-        option_chance=job.get("option_chance"),
         follow=job.get("follow", True),
     )
     return np.stack([record.returns, record.learning_returns]).astype(np.uint8)
@@ -170,14 +198,35 @@ def _agent(name: str, options: str) -> tuple[MDP, OptionSet | None]:
 
 
 def learn_all(
-    pmap: Pmap, scenarios: Sequence[Job], runs: int, block: int, seed: int
-) -> list[NDArray[np.uint8]]:
-    """Result of `learn` for each scenario, computed in blocks of runs; each scenario has its own random numbers."""
+    pmap: Pmap, settings: Settings, agents: Sequence[Agent], seed: int = 0
+) -> list[tuple[Row, NDArray[np.uint8]]]:
+    """Key of each agent with its result of `learn`; each agent has its own random numbers, whatever the blocks of runs.
+
+    Parameters
+    ----------
+    pmap
+        Map over jobs.
+    settings
+        ``runs``, ``max_steps``, ``seed``, ``episodes`` (a number, or one per maze), and ``block``, the runs per job.
+    agents
+        Their jobs have a maze, options, and perhaps a start, a goal and `follow`, as in `q_learning`.
+    seed
+        Added to the seed of the settings.
+    """
+    runs, block, episodes = settings["runs"], settings.get("block", settings["runs"]), settings["episodes"]
+    same = {"max_steps": settings["max_steps"], "seed": settings["seed"] + seed}
     jobs = [
-        {**scenario, "runs": [first, min(first + block, runs)], "seed": seed, "key": [i]}
-        for i, scenario in enumerate(scenarios)
+        {
+            **job,
+            **same,
+            "episodes": episodes if isinstance(episodes, int) else episodes[job["maze"]],
+            "runs": [first, min(first + block, runs)],
+            "key": [i],
+        }
+        for i, (_, job) in enumerate(agents)
         for first in range(0, runs, block)
     ]
     done = pmap(learn, jobs)
     each = -(-runs // block)
-    return [np.concatenate(done[i : i + each], axis=1) for i in range(0, len(done), each)]
+    whole = [np.concatenate(done[i : i + each], axis=1) for i in range(0, len(done), each)]
+    return [(key, returns) for (key, _), returns in zip(agents, whole, strict=True)]

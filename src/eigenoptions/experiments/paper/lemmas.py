@@ -9,17 +9,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {"matrices": 100, "mdps": 8, "states": 24, "gammas": [0.0, 0.5, 0.9, 0.99], "seed": 2017},
-    "quick": {"matrices": 20, "mdps": 2, "states": 8, "gammas": [0.5, 0.9], "seed": 2017},
-}
+SETTINGS = sizes(
+    {"matrices": 100, "mdps": 8, "states": 24, "gammas": [0.0, 0.5, 0.9, 0.99], "seed": 2017},
+    matrices=20,
+    mdps=2,
+    states=8,
+    gammas=[0.5, 0.9],
+)
 # What rounding may add to a bound that is reached exactly.
 ROUNDING = 1e-9
 # Kinds of random MDPs, by the number of states that one action may lead to.
@@ -115,12 +118,12 @@ def figure(results: Results) -> Any:
     norms = results["norms"]
     x = column(norms, "norm")
     gammas = distinct(results["mdps"], "gamma")
-    kinds = [(kind, of) for kind in distinct(results["mdps"], "kind") for of in ("tabular", "linear")]
     worst = {
         f"{kind}, {of}": [
-            column(where(results["mdps"], kind=kind, purposes=of, gamma=g), "ratio").max() for g in gammas
+            column(results["mdps"], "ratio", kind=kind, purposes=of, gamma=g).max() for g in gammas
         ]
-        for kind, of in kinds
+        for kind in distinct(results["mdps"], "kind")
+        for of in ("tabular", "linear")
     }
     return plots.figure(
         [
@@ -164,9 +167,8 @@ def _about_stops(mdps: list[Row], tried: str) -> list[Claim]:
     fewest = {of: min(r["fewest_stops"] for r in rows) for of, rows in stops.items()}
     return [
         Claim(
-            "Theorem 3.1: in an MDP with finite state space, the set of terminating states of an eigenoption is "
-            "nonempty "
-            "(stochastic and one-way MDPs).",
+            "Theorem 3.1: in an MDP with finite state space, the set of terminating states of an "
+            "eigenoption is nonempty (stochastic and one-way MDPs).",
             "Theorem 3.1",
             f"{counts['tabular']:,} eigenoptions, none with fewer than {fewest['tabular']} terminating states",
             verdict(fewest["tabular"] >= 1),
@@ -201,10 +203,9 @@ def _about_bounds(results: Results, tried: str) -> list[Claim]:
             "Appendix A",
             f"{kept}: {share['lemma_3_1']:.3f} ({len(norms)} matrices of norm below 1)",
             verdict(share["lemma_3_1"] <= 1 + ROUNDING, all(np.isfinite(column(results["edge"], "bound")))),
-            "Two tests: the bound is kept for norms below 1, and it says something at norm 1, which the lemma "
-            "includes: "
-            "there it divides by zero, while the inverse exists (A = I has an inverse of norm 1/2). The proof needs "
-            "norms below 1 only.",
+            "Two tests: the bound is kept for norms below 1, and it says something at norm 1, which the "
+            "lemma includes: there it divides by zero, while the inverse exists (A = I has an inverse of "
+            "norm 1/2). The proof needs norms below 1 only.",
             "lemma-3.1",
         ),
         Claim(

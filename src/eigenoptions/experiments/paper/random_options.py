@@ -11,57 +11,45 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments.experiment import (
-    Claim,
-    Experiment,
-    Note,
-    Pmap,
-    Results,
-    Settings,
-    enough,
-    verdict,
-)
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
 from eigenoptions.experiments.limits import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
-from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all
+from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
+    SHARE,
     Row,
     column,
     curves_of,
-    diffusion_rows,
     distinct,
+    grid,
     learning_tables,
+    mean_returns,
     where,
 )
 from eigenoptions.mdp import graph, maze
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
+SETTINGS = sizes(
+    {
+        **LEARNING,
         "maze": "four-rooms",
+        "episodes": 500,
         "sets": 24,
         "many_sets": 400,
         "many_runs": 10,
         "fewer": [4, 8, 16, 32],
         "options": 64,
-        "runs": 100,
-        "episodes": 500,
-        "max_steps": 100,
         "seed": 2017,
-        "block": 50,
         "every": 5,
     },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "maze": "i-maze",
-    "sets": 3,
-    "many_sets": 6,
-    "many_runs": 2,
-    "fewer": [4, 8],
-    "options": 16,
-    "runs": 4,
-    "episodes": 20,
-    "block": 2,
-}
+    maze="i-maze",
+    sets=3,
+    many_sets=6,
+    many_runs=2,
+    fewer=[4, 8],
+    options=16,
+    runs=4,
+    episodes=20,
+    block=2,
+)
 # Fewest sets on one side of a comparison that can decide.
 MIN_SETS = 10
 # Steps from the goal up to which the end of an option counts as near it.
@@ -72,118 +60,102 @@ SHUFFLED = "eigenoptions in another order"
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time of every order of random options, and learning with the first few of each order."""
     name, sets = settings["maze"], range(settings["sets"])
-    kinds = [("eigenoptions", 0, eigen())]
-    kinds += [("random", i, {"method": "random", "n": None, "rng": i}) for i in sets]
-    kinds += [(SHUFFLED, i, eigen(shuffle=i)) for i in sets]
-    curves = pmap(diffuse, [{"maze": name, "options": how} for _, _, how in kinds])
-    diffusion = diffusion_rows([{"kind": kind, "set": i} for kind, i, _ in kinds], curves)
+    orders = [("eigenoptions", 0, eigen())]
+    orders += [("random", i, _random(i)) for i in sets]
+    orders += [(SHUFFLED, i, eigen(shuffle=i)) for i in sets]
+    diffusing = [({"kind": kind, "set": i}, {"maze": name, "options": how}) for kind, i, how in orders]
 
     counts = [*settings["fewer"], settings["options"]]
-    agents: list[tuple[str, int, int, Any]] = [("primitive", 0, 0, PRIMITIVE)]
+    ways = [("primitive", 0, 0, PRIMITIVE)]
     for n in counts:
-        agents.append(("eigenoptions", 0, n, eigen(n)))
-        agents += [("random", i, n, {"method": "random", "n": n, "rng": i}) for i in sets]
-    keys = [{"kind": kind, "set": i, "options": n} for kind, i, n, _ in agents]
-    length = {"episodes": settings["episodes"], "max_steps": settings["max_steps"]}
-    scenarios = [{"maze": name, "options": how, **length} for *_, how in agents]
-    found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
-    tables = learning_tables(keys, found, settings["every"])
+        ways += [("eigenoptions", 0, n, eigen(n)), *(("random", i, n, _random(i, n)) for i in sets)]
+    learning = [
+        ({"kind": kind, "set": i, "options": n}, {"maze": name, "options": how}) for kind, i, n, how in ways
+    ]
+    tables = learning_tables(learn_all(pmap, settings, learning), settings["every"])
     tables["curves"] = [row for row in tables["curves"] if row["options"] in (0, settings["options"])]
 
-    many = _many(settings, pmap, counts, length)
     numbers = {"options": settings["options"], "runs_of_many": settings["many_runs"]}
-    return {"diffusion": diffusion, **tables, "many": many, **numbers}
+    many = _many(settings, pmap, counts)
+    return {"diffusion": diffuse_all(pmap, diffusing), **tables, "many": many, **numbers}
 
 
-def _many(settings: Settings, pmap: Pmap, counts: list[int], length: dict[str, Any]) -> list[Row]:
+def _random(seed: int, n: int | None = None) -> dict[str, Any]:
+    return {"method": "random", "n": n, "rng": seed}
+
+
+def _many(settings: Settings, pmap: Pmap, counts: list[int]) -> list[Row]:
     """Mean return of many sets with few runs each, and the distance of the goal from the nearest end of a set."""
     mdp = maze(settings["maze"])
     away = shortest_path(graph(mdp), unweighted=True)[mdp.goal]
-    sets, runs = range(settings["many_sets"]), settings["many_runs"]
+    sets, few = range(settings["many_sets"]), settings["many_runs"]
     # The only state where a random option stops is its goal.
     ends = [discover(mdp, None, "random", rng=i).termination.argmax(axis=1) for i in sets]
-    keys = [{"set": i, "options": n} for i in sets for n in counts]
-    ways = [{"method": "random", "n": key["options"], "rng": key["set"]} for key in keys]
-    scenarios = [{"maze": settings["maze"], "options": how, **length} for how in ways]
-    found = learn_all(pmap, scenarios, runs, runs, settings["seed"] + 1)
-    return [
-        {
-            **key,
-            "mean_return": float(returns[0].mean()),
-            "steps_to_goal": int(away[ends[key["set"]][: key["options"]]].min()),
-        }
-        for key, returns in zip(keys, found, strict=True)
+    agents = [
+        ({"set": i, "options": n}, {"maze": settings["maze"], "options": _random(i, n)})
+        for i in sets
+        for n in counts
     ]
+    rows = mean_returns(learn_all(pmap, {**settings, "runs": few, "block": few}, agents, seed=1))
+    return [{**row, "steps_to_goal": int(away[ends[row["set"]][: row["options"]]].min())} for row in rows]
 
 
 def figure(results: Results) -> Any:
     """Diffusion time and learning; thin lines are the sets of random options."""
-    return plots.figure([_diffusion_panels(results)[0], _learning_panels(results)[0]], width=plots.PAGE)
+    n = results["options"]
+    rows = where(results["curves"], options=n)
+    lines = {
+        "eigenoptions": where(rows, kind="eigenoptions"),
+        "primitive actions": where(results["curves"], kind="primitive"),
+    }
+    some = [column(rows, "mean", kind="random", set=i) for i in _sets(results)]
+    learning = plots.curve_panel(
+        title=f"Learning with {n} options",
+        xlabel="episode",
+        ylabel="return",
+        threads={"random options": some},
+        **curves_of(lines),
+    )
+    others = {"random options": _diffusion(results, "random")}
+    diffusion = _diffusion_panel(results, "eigenoptions", "Diffusion time", others)
+    return plots.figure([diffusion, learning], width=plots.PAGE)
 
 
 def closer(results: Results) -> Any:
     """Orders of eigenoptions, and learning with fewer options."""
-    return plots.figure([_diffusion_panels(results)[1], _learning_panels(results)[1]], width=plots.PAGE)
+    counts = [m for m in distinct(results["runs"], "options") if m]
+    learning = plots.curve_panel(
+        range(len(counts)),
+        {"eigenoptions": [_runs(results, "eigenoptions", 0, m).mean() for m in counts]},
+        "Learning with fewer options",
+        xlabel="options",
+        ylabel="mean return of a run",
+        threads={"random options": np.transpose([_means(results, m) for m in counts])},
+        levels={"primitive actions": _runs(results, "primitive", 0, 0).mean()},
+        ticks=[str(m) for m in counts],
+        limits=SHARE,
+    )
+    orders = {"in a random order": _diffusion(results, SHUFFLED)}
+    diffusion = _diffusion_panel(results, "in order of eigenvalue", "Eigenoptions in other orders", orders)
+    return plots.figure([diffusion, learning], width=plots.PAGE)
 
 
-def _diffusion_panels(results: Results) -> list[plots.Panel]:
-    own, some = _diffusion(results, "eigenoptions")[0], _diffusion(results, "random")
+def _diffusion_panel(results: Results, name: str, title: str, others: dict[str, Any]) -> plots.Panel:
+    own, most = _diffusion(results, "eigenoptions")[0], next(iter(others.values())).shape[1]
     axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": True}
     levels = {"primitive actions": own[0]}
-    most = some.shape[1]
-    return [
-        plots.curve_panel(
-            range(most),
-            {"eigenoptions": own[:most]},
-            "Diffusion time",
-            threads={"random options": some},
-            levels=levels,
-            **axes,
-        ),
-        plots.curve_panel(
-            range(len(own)),
-            {"in order of eigenvalue": own},
-            "Eigenoptions in other orders",
-            threads={"in a random order": _diffusion(results, SHUFFLED)},
-            levels=levels,
-            **axes,
-        ),
-    ]
-
-
-def _learning_panels(results: Results) -> list[plots.Panel]:
-    n = results["options"]
-    rows = where(results["curves"], options=n)
-    bare = where(results["curves"], kind="primitive")
-    some = [column(where(rows, kind="random", set=i), "mean") for i in _sets(results)]
-    counts = [m for m in distinct(results["runs"], "options") if m]
-    return [
-        plots.curve_panel(
-            title=f"Learning with {n} options",
-            xlabel="episode",
-            ylabel="return",
-            threads={"random options": some},
-            limits=(-0.02, 1.02),
-            **curves_of({"eigenoptions": where(rows, kind="eigenoptions"), "primitive actions": bare}),
-        ),
-        plots.curve_panel(
-            range(len(counts)),
-            {"eigenoptions": [_runs(results, "eigenoptions", 0, m).mean() for m in counts]},
-            "Learning with fewer options",
-            xlabel="options",
-            ylabel="mean return of a run",
-            threads={"random options": _means(results, counts).T},
-            levels={"primitive actions": _runs(results, "primitive", 0, 0).mean()},
-            ticks=[str(m) for m in counts],
-            limits=(-0.02, 1.02),
-        ),
-    ]
+    return plots.curve_panel(range(most), {name: own[:most]}, title, threads=others, levels=levels, **axes)
 
 
 def claims(results: Results) -> list[Claim]:
     """Whether random goals are enough."""
-    about = (_about_diffusion, _about_learning, _about_fewer, _about_order)
-    return [claim for claims_of in about for claim in claims_of(results)]
+    return [
+        *_about_diffusion(results),
+        *_about_learning(results),
+        *_about_fewer(results),
+        _about_failures(results),
+        _about_order(results),
+    ]
 
 
 def _about_diffusion(results: Results) -> list[Claim]:
@@ -233,7 +205,7 @@ def _about_diffusion(results: Results) -> list[Claim]:
 
 def _about_learning(results: Results) -> list[Claim]:
     n, sets = results["options"], _sets(results)
-    ours, (theirs,) = _runs(results, "eigenoptions", 0, n), _means(results, [n])
+    ours, theirs = _runs(results, "eigenoptions", 0, n), _means(results, n)
     gaps = [difference(ours, _runs(results, "random", i, n), len(sets)) for i in sets]
     better = [d.above() for d in gaps]
     many = _many_means(results, n)
@@ -256,9 +228,8 @@ def _about_learning(results: Results) -> list[Claim]:
             f"eigenoptions learn better than {sum(b is True for b in better)} of {len(sets)} sets of {n} random "
             f"options; {(many > ours.mean()).mean():.0%} of {len(many)} sets have a higher mean return",
             verdict(enough(better, len(sets)), enough(better, len(sets) // 2 + 1)),
-            f"Each thin line is one set of {n} random options, the mean of {len(ours)} runs. Eigenoptions must be "
-            "better "
-            "than every set by the rule; partly if better than most.",
+            f"Each thin line is one set of {n} random options, the mean of {len(ours)} runs. Eigenoptions "
+            "must be better than every set by the rule; partly if better than most.",
             "no-run-competitive",
             "Most sets of 64 random options have one that ends on or beside the goal, and those learn as fast as "
             "eigenoptions.",
@@ -284,11 +255,11 @@ def _about_fewer(results: Results) -> list[Claim]:
     fewer = [m for m in distinct(results["many"], "options") if m != n]
     means = {m: _many_means(results, m) for m in (*fewer, n)}
     wider = {m: float(means[m].var(ddof=1) / means[n].var(ddof=1)) for m in fewer}
-    (few_n,) = _means(results, [n])
-    small = {m: float(_means(results, [m])[0].var(ddof=1) / few_n.var(ddof=1)) for m in fewer}
+    few_n = _means(results, n)
+    small = {m: float(_means(results, m).var(ddof=1) / few_n.var(ddof=1)) for m in fewer}
     level = 1 - (1 - CONFIDENCE) / len(fewer)
     bound = float(fdtri(len(means[n]) - 1, len(means[n]) - 1, level))
-    near = {m: column(where(results["many"], options=m), "steps_to_goal") <= CLOSE for m in fewer}
+    near = {m: column(results["many"], "steps_to_goal", options=m) <= CLOSE for m in fewer}
     apart = {
         m: difference(means[m][at], means[m][~at], len(fewer))
         for m, at in near.items()
@@ -304,19 +275,22 @@ def _about_fewer(results: Results) -> list[Claim]:
             "test) for "
             f"each number; below {1 / bound:.2f} it is smaller, and in between the sample does not decide.",
             "fewer-options-vary",
-            rows=[
-                {"sets": f"{len(few_n)}"} | {f"{m} options": f"{x:.1f}" for m, x in small.items()},
-                {"sets": f"{len(means[n])}"} | {f"{m} options": f"{x:.1f}" for m, x in wider.items()},
-            ],
+            rows=grid(
+                "sets",
+                {
+                    f"{sets}": {f"{m} options": x for m, x in of.items()}
+                    for sets, of in ((len(few_n), small), (len(means[n]), wider))
+                },
+                ".1f",
+            ),
         ),
         Claim(
             "The variance depends on whether one of the random options terminates near the goal state.",
             "Appendix D",
             "; ".join(f"{m} options: {d.mean:+.2f}" for m, d in apart.items()) or "too few sets on one side",
             verdict(*(d.above() for d in apart.values())),
-            f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other sets; a "
-            "number "
-            f"of options with fewer than {MIN_SETS} sets on one side is left out.",
+            f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other "
+            f"sets; a number of options with fewer than {MIN_SETS} sets on one side is left out.",
             "near-goal-matters",
             rows=[
                 {
@@ -328,17 +302,15 @@ def _about_fewer(results: Results) -> list[Claim]:
                 for m in fewer
             ],
         ),
-        _about_failures(results),
     ]
 
 
 def _about_failures(results: Results) -> Claim:
-    learned = distinct(where(results["runs"], kind="random"), "options")
     lost = {
-        m: float(np.mean(column(where(results["runs"], kind="random", options=m), "late_return") == 0))
-        for m in learned
+        m: float((column(results["runs"], "late_return", kind="random", options=m) == 0).mean())
+        for m in distinct(results["runs"], "options", kind="random")
     }
-    bare = np.mean(column(where(results["runs"], kind="primitive"), "late_return") == 0)
+    bare = (column(results["runs"], "late_return", kind="primitive") == 0).mean()
     return Claim(
         "In some runs the agent never even learns to reach the goal.",
         "Appendix D",
@@ -353,7 +325,7 @@ def _about_failures(results: Results) -> Claim:
 def notes(results: Results) -> list[Note]:
     """What distinguishes good sets from bad ones."""
     n = results["options"]
-    mean, away = _many_means(results, n), column(where(results["many"], options=n), "steps_to_goal")
+    mean, away = _many_means(results, n), column(results["many"], "steps_to_goal", options=n)
     ours = float(_runs(results, "eigenoptions", 0, n).mean())
     rows = [
         {
@@ -375,11 +347,11 @@ def notes(results: Results) -> list[Note]:
     ]
 
 
-def _about_order(results: Results) -> list[Claim]:
+def _about_order(results: Results) -> Claim:
     n = results["options"]
     own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
     ratio = {m: float(np.median(other[:, m]) / own[m]) for m in (n // 4, n)}
-    claim = Claim(
+    return Claim(
         "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
         "performance.",
         "Appendix D",
@@ -393,7 +365,6 @@ def _about_order(results: Results) -> list[Claim]:
         "up or down.",
         "order-matters",
     )
-    return [claim]
 
 
 def _diffusion(results: Results, kind: str) -> NDArray[np.float64]:
@@ -403,24 +374,22 @@ def _diffusion(results: Results, kind: str) -> NDArray[np.float64]:
 
 
 def _sets(results: Results) -> list[int]:
-    return distinct(where(results["runs"], kind="random"), "set")
+    return distinct(results["runs"], "set", kind="random")
 
 
 def _runs(results: Results, kind: str, i: int, n: int) -> NDArray[np.float64]:
-    return column(where(results["runs"], kind=kind, set=i, options=n), "mean_return")
+    return column(results["runs"], "mean_return", kind=kind, set=i, options=n)
 
 
-def _means(results: Results, counts: list[int]) -> NDArray[np.float64]:
-    """``(counts, sets)`` mean return of each set of random options."""
-    of = {m: where(results["runs"], kind="random", options=m) for m in counts}
-    return np.stack(
-        [column(of[m], "mean_return").reshape(len(_sets(results)), -1).mean(axis=1) for m in counts]
-    )
+def _means(results: Results, n: int) -> NDArray[np.float64]:
+    """``(sets,)`` mean return of each set of random options."""
+    returns = column(results["runs"], "mean_return", kind="random", options=n)
+    return returns.reshape(len(_sets(results)), -1).mean(axis=1)
 
 
 def _many_means(results: Results, n: int) -> NDArray[np.float64]:
     """``(sets,)`` mean return of each of the many sets."""
-    return column(where(results["many"], options=n), "mean_return")
+    return column(results["many"], "mean_return", options=n)
 
 
 EXPERIMENT = Experiment(

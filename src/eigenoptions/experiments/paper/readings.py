@@ -14,78 +14,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings
-from eigenoptions.experiments.paper.jobs import diffuse, eigen, learn_all, skills
-from eigenoptions.experiments.tables import Row, column, diffusion_rows, distinct, where
+from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.paper.jobs import (
+    LEARNING,
+    Agent,
+    counts_for,
+    diffuse_all,
+    eigen,
+    eigenoptions,
+    learn_all,
+)
+from eigenoptions.experiments.tables import SHARE, Row, column, distinct, grid, where
 from eigenoptions.mdp import maze
 
+REPORTED, ABSOLUTE, ONE = "as reported", "values below 0.001 are zero", "one sign only"
 READINGS: dict[str, dict[str, Any]] = {
-    "as reported": {},
+    REPORTED: {},
     "eigenvalue zero left out": {"skip_zero": True},
     "combinatorial Laplacian": {"operator": "combinatorial"},
     "random-walk Laplacian": {"operator": "random-walk"},
-    "values below 0.001 are zero": {"absolute": 0.001},
-    "one sign only": {"both_signs": False},
+    ABSOLUTE: {"absolute": 0.001},
+    ONE: {"both_signs": False},
     "repeated eigenvalues turned by 45 degrees": {"turn": 45},
     "repeated eigenvalues turned by 90 degrees": {"turn": 90},
 }
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "episodes": {"open-room": 250, "i-maze": 250, "four-rooms": 500},
-        "options": [0, 2, 4, 8, 16, 32, 64, 128, 256],
-        "orders": 24,
-        "first": 64,
-        "runs": 100,
-        "max_steps": 100,
-        "seed": 2018,
-        "block": 50,
-    },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "episodes": {"i-maze": 20},
-    "options": [0, 2, 16],
-    "orders": 3,
-    "first": 8,
-    "runs": 4,
-    "block": 4,
-}
-REPORTED, ZERO, PLAIN, WALK, ABSOLUTE, ONE, *TURNED = READINGS
+SETTINGS = sizes(
+    {**LEARNING, "orders": 24, "first": 64, "seed": 2018},
+    episodes={"i-maze": 20},
+    options=[0, 2, 16],
+    orders=3,
+    first=8,
+    runs=4,
+    block=4,
+)
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time and mean return under each reading, and diffusion time for each order of equal actions."""
     mazes = list(settings["episodes"])
-    ways = [(name, reading, eigen(**how)) for name in mazes for reading, how in READINGS.items()]
     orders = list(permutations(range(4)))[: settings["orders"]]
-    ties = [(name, list(order)) for name in mazes for order in orders]
-    first = {name: min(settings["first"], 2 * maze(name).n_states) for name in mazes}
-    curves = pmap(
-        diffuse,
-        [{"maze": name, "options": how} for name, _, how in ways]
-        + [{"maze": name, "options": eigen(first[name], ties=order)} for name, order in ties],
-    )
-    readings = [{"domain": name, "reading": reading} for name, reading, _ in ways]
-    tied = [{"domain": name, "order": "".join(map(str, order))} for name, order in ties]
+    agents: list[Agent] = [
+        ({"domain": name, "reading": reading}, {"maze": name, "options": eigen(**how)})
+        for name in mazes
+        for reading, how in READINGS.items()
+    ]
+    tied: list[Agent] = [
+        (
+            {"domain": name, "order": "".join(map(str, order))},
+            {"maze": name, "options": eigen(*counts_for(name, [settings["first"]]), ties=list(order))},
+        )
+        for name in mazes
+        for order in orders
+    ]
     return {
-        "diffusion": diffusion_rows(readings, curves[: len(ways)]),
-        "ties": diffusion_rows(tied, curves[len(ways) :]),
-        "learning": _learning(settings, pmap, ways),
+        "diffusion": diffuse_all(pmap, agents),
+        "ties": diffuse_all(pmap, tied),
+        "learning": _learning(settings, pmap, agents),
         "stops": [_stops(name) for name in mazes],
     }
 
 
-def _learning(settings: Settings, pmap: Pmap, ways: list[tuple[str, str, dict[str, Any]]]) -> list[Row]:
+def _learning(settings: Settings, pmap: Pmap, agents: list[Agent]) -> list[Row]:
     """Mean returns for each reading and number of options."""
-    keys, scenarios = [], []
-    for name, reading, how in ways:
-        options = skills(maze(name), how)
-        assert options is not None
-        length = {"episodes": settings["episodes"][name], "max_steps": settings["max_steps"]}
-        for n in sorted({min(n, len(options)) for n in settings["options"]}):
-            keys.append({"domain": name, "reading": reading, "options": n})
-            scenarios.append({"maze": name, "options": {**how, "n": n}, **length})
-    found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
+    fewer: list[Agent] = []
+    for key, job in agents:
+        most = len(eigenoptions(maze(job["maze"]), **READINGS[key["reading"]]))
+        for n in sorted({min(n, most) for n in settings["options"]}):
+            fewer.append(({**key, "options": n}, {**job, "options": {**job["options"], "n": n}}))
     return [
         {
             **key,
@@ -93,23 +88,20 @@ def _learning(settings: Settings, pmap: Pmap, ways: list[tuple[str, str, dict[st
             "final_return": float(returns[0][:, -1].mean()),
             "learning_return": float(returns[1].mean()),
         }
-        for key, returns in zip(keys, found, strict=True)
+        for key, returns in learn_all(pmap, settings, fewer)
     ]
 
 
 def _stops(name: str) -> Row:
     """Number of ends of eigenoptions that the tolerance of 0.001 changes."""
-    mdp = maze(name)
-    ours, theirs = skills(mdp, eigen()), skills(mdp, eigen(absolute=0.001))
-    assert ours is not None and theirs is not None  # noqa: PT018
+    ours, theirs = eigenoptions(maze(name)), eigenoptions(maze(name), absolute=0.001)
     changed = ours.termination != theirs.termination
-    early = changed[: 2 * 32]
     return {
         "domain": name,
         "options": len(ours),
         "ends": int(ours.termination.sum()),
         "changed": int(changed.sum()),
-        "changed_first_64": int(early.sum()),
+        "changed_first_64": int(changed[:64].sum()),
     }
 
 
@@ -118,10 +110,8 @@ def figure(results: Results) -> Any:
     upper: list[plots.Panel] = []
     lower: list[plots.Panel] = []
     for name in distinct(results["diffusion"], "domain"):
-        curves = {reading: _curve(results, name, reading) for reading in READINGS}
-        shown = min(65, *(len(y) for y in curves.values()))
-        ties = _ties(results, name)
-        shown = min(shown, ties.shape[1])
+        curves, ties = {reading: _curve(results, name, reading) for reading in READINGS}, _ties(results, name)
+        shown = min(65, ties.shape[1], *(len(y) for y in curves.values()))
         upper.append(
             plots.curve_panel(
                 range(shown),
@@ -135,73 +125,55 @@ def figure(results: Results) -> Any:
                 legend=False,
             )
         )
-        rows = where(results["learning"], domain=name)
-        counts = distinct(where(rows, reading=ONE), "options")
-        counts = [n for n in counts if all(where(rows, reading=r, options=n) for r in READINGS)]
+        own = {reading: _returns(results, name, reading) for reading in READINGS}
+        counts = [n for n in own[ONE] if all(n in of for of in own.values())]
         lower.append(
             plots.curve_panel(
                 range(len(counts)),
-                {reading: [_mean(results, name, reading, n) for n in counts] for reading in READINGS},
+                {reading: [of[n] for n in counts] for reading, of in own.items()},
                 "",
                 xlabel="options",
                 ylabel="" if lower else "mean return",
                 ticks=[str(n) for n in counts],
-                limits=(-0.02, 1.02),
+                limits=SHARE,
                 legend=False,
             )
         )
     return plots.figure([*upper, *lower], columns=len(upper), width=plots.PAGE, legend=True)
 
 
-def claims(results: Results) -> list[Claim]:
-    """No claims: the paper does not discuss other readings."""
-    return []
-
-
 def notes(results: Results) -> list[Note]:
     """What depends on the reading, and what does not."""
-    domains = distinct(results["diffusion"], "domain")
     few, many = 4, 64
-    rows = [
-        {"reading": reading}
-        | {f"{name}, {m}": f"{_at(results, name, reading, m):,.0f}" for name in domains for m in (few, many)}
-        | {
-            f"return {name}, {m}": f"{_learned(results, name, reading, m):.2f}"
-            for name in domains
-            for m in (few, many)
-        }
-        for reading in READINGS
-    ]
+    lines: dict[str, dict[str, str]] = {reading: {} for reading in READINGS}
+    pairs = [(name, m) for name in distinct(results["diffusion"], "domain") for m in (few, many)]
+    for reading, line in lines.items():
+        for name, m in pairs:
+            y = _curve(results, name, reading)
+            line[f"{name}, {m}"] = f"{y[min(m, len(y) - 1)]:,.0f}"
+        for name, m in pairs:
+            line[f"return {name}, {m}"] = f"{_learned(results, name, reading, m):.2f}"
     return [
         (
-            f"Diffusion time and mean return with {few} and with {many} options (all, where there are fewer). The "
-            "first "
-            "options hang on the reading, above all on the basis of a repeated eigenvalue and on whether "
-            "eigenvalue zero "
-            "counts; with enough options readings hardly matter.",
-            rows,
+            f"Diffusion time and mean return with {few} and with {many} options (all, where there are "
+            "fewer). The first options hang on the reading, above all on the basis of a repeated eigenvalue "
+            "and on whether eigenvalue zero counts; with enough options readings hardly matter.",
+            grid("reading", lines),
         ),
         _enough(results),
-        "Under the combinatorial and the random-walk Laplacian the eigenvector of eigenvalue zero is constant, and "
-        "its two "
-        "options start nowhere. Under the normalized one, which the paper uses, it follows the degree of the "
-        "states: its "
-        "option with a minus sign runs to the nearest state with the fewest neighbours (a corner or a doorway), "
-        "its option "
-        "with a plus sign away from the walls.",
+        "Under the combinatorial and the random-walk Laplacian the eigenvector of eigenvalue zero is "
+        "constant, and its two options start nowhere. Under the normalized one, which the paper uses, it "
+        "follows the degree of the states: its option with a minus sign runs to the nearest state with the "
+        "fewest neighbours (a corner or a doorway), its option with a plus sign away from the walls.",
         _equal_actions(results),
         _tolerance(results),
     ]
 
 
-def _at(results: Results, name: str, reading: str, m: int) -> float:
-    y = _curve(results, name, reading)
-    return float(y[min(m, len(y) - 1)])
-
-
-def _learned(results: Results, name: str, reading: str, m: int) -> float:
-    counts = distinct(where(results["learning"], domain=name, reading=reading), "options")
-    return _mean(results, name, reading, max(n for n in counts if n <= m))
+def _learned(results: Results, name: str, reading: str, most: int) -> float:
+    """Mean return with the largest number of options up to this one."""
+    of = _returns(results, name, reading)
+    return of[max(n for n in of if n <= most)]
 
 
 def _enough(results: Results) -> str:
@@ -224,20 +196,17 @@ def _enough(results: Results) -> str:
 
 
 def _equal_actions(results: Results) -> Note:
-    rows = []
+    lines: dict[str, dict[str, str]] = {}
     for name in distinct(results["ties"], "domain"):
         y = _ties(results, name)
-        row = {"domain": name}
-        for m in (2, 4, 16, y.shape[1] - 1):
-            if m < y.shape[1]:
-                row[f"{m} options"] = f"{y[:, m].min():,.0f} to {y[:, m].max():,.0f}"
-        rows.append(row)
+        counts = [m for m in (2, 4, 16, y.shape[1] - 1) if m < y.shape[1]]
+        lines[name] = {f"{m} options": f"{y[:, m].min():,.0f} to {y[:, m].max():,.0f}" for m in counts}
     text = (
         "Which of two equally good actions an option takes is not in the paper; in its authors' code rounding "
         "errors of the "
         f"eigenvectors decide. Diffusion time over {len(distinct(results['ties'], 'order'))} orders of the actions:"
     )
-    return text, rows
+    return text, grid("domain", lines)
 
 
 def _tolerance(results: Results) -> str:
@@ -246,15 +215,19 @@ def _tolerance(results: Results) -> str:
         f"all {r['options']}, of {r['ends']}"
         for r in results["stops"]
     )
+    largest = max(
+        abs(_learned(results, name, ABSOLUTE, 64) - _learned(results, name, REPORTED, 64))
+        for name in distinct(results["learning"], "domain")
+    )
     return (
         "The authors' code treats a value within 0.001 of zero as zero, on eigenvectors of length 1. That "
         f"changes {changed}. The mean return with 64 options (or all, if fewer) changes by at most "
-        f"{_largest(results, ABSOLUTE):.3f}."
+        f"{largest:.3f}."
     )
 
 
 def _curve(results: Results, name: str, reading: str) -> NDArray[np.float64]:
-    return column(where(results["diffusion"], domain=name, reading=reading), "diffusion_time")
+    return column(results["diffusion"], "diffusion_time", domain=name, reading=reading)
 
 
 def _ties(results: Results, name: str) -> NDArray[np.float64]:
@@ -262,33 +235,23 @@ def _ties(results: Results, name: str) -> NDArray[np.float64]:
     return column(rows, "diffusion_time").reshape(len(distinct(rows, "order")), -1)
 
 
-def _mean(results: Results, name: str, reading: str, n: int) -> float:
-    return float(where(results["learning"], domain=name, reading=reading, options=n)[0]["mean_return"])
-
-
-def _largest(results: Results, reading: str) -> float:
-    """Largest change of the mean return with up to 64 options."""
-    gaps = []
-    for name in distinct(results["learning"], "domain"):
-        counts = distinct(where(results["learning"], domain=name, reading=REPORTED), "options")
-        n = max(m for m in counts if m <= 64)
-        gaps.append(abs(_mean(results, name, reading, n) - _mean(results, name, REPORTED, n)))
-    return max(gaps)
+def _returns(results: Results, name: str, reading: str) -> dict[int, float]:
+    """Mean return by number of options."""
+    rows = where(results["learning"], domain=name, reading=reading)
+    return {r["options"]: r["mean_return"] for r in rows}
 
 
 EXPERIMENT = Experiment(
     "variants",
     "Looking closer: other readings of the method",
     "4.2 and 4.3",
-    "The paper leaves other readings open. Here Figures 6 and 7 are computed with another Laplacian, without the "
-    "eigenvector of eigenvalue zero, with one sign, with the tolerance of the authors' code, in other bases of "
-    "repeated "
-    "eigenvalues, and with ties between actions broken in other orders (thin lines).",
+    "The paper leaves other readings open. Here Figures 6 and 7 are computed with another Laplacian, "
+    "without the eigenvector of eigenvalue zero, with one sign, with the tolerance of the authors' code, in "
+    "other bases of repeated eigenvalues, and with ties between actions broken in other orders (thin lines).",
     SETTINGS,
     run,
     figure,
-    claims,
-    notes,
+    notes=notes,
     order=150,
     ours=True,
 )

@@ -10,18 +10,16 @@ from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
-from eigenoptions.experiments.experiment import (
-    Claim,
-    Experiment,
-    Note,
-    Pmap,
-    Results,
-    Settings,
-    enough,
-    verdict,
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
+from eigenoptions.experiments.limits import ALMOST_ALL, MARGIN, NEAR, Difference, difference
+from eigenoptions.experiments.paper.jobs import (
+    BOTTLENECK,
+    LEARNING,
+    PRIMITIVE,
+    eigen,
+    eigenoptions,
+    learn_all,
 )
-from eigenoptions.experiments.limits import ALMOST_ALL, MARGIN, NEAR, difference
-from eigenoptions.experiments.paper.jobs import PRIMITIVE, eigen, learn_all, skills
 from eigenoptions.experiments.tables import column, curves_of, learning_tables, where
 from eigenoptions.mdp import graph, maze
 
@@ -33,53 +31,50 @@ PAIRS = [
     [[11, 1], [6, 9]],
     [[1, 11], [7, 2]],
 ]
-SETTINGS: dict[str, Settings] = {
-    "paper": {
+SETTINGS = sizes(
+    {
+        **LEARNING,
         "maze": "four-rooms",
         "pairs": PAIRS,
         "options": 64,
-        "runs": 100,
         "episodes": 250,
-        "max_steps": 100,
         "seed": 2017,
-        "block": 50,
         "every": 5,
     },
-}
-SETTINGS["quick"] = {**SETTINGS["paper"], "pairs": PAIRS[2:4], "runs": 4, "episodes": 20, "block": 2}
-AGENTS = ("eigenoptions", "bottleneck options", "primitive actions")
+    pairs=PAIRS[2:4],
+    runs=4,
+    episodes=20,
+    block=2,
+)
+EIGEN, DOORS, BARE = AGENTS = ("eigenoptions", "bottleneck options", "primitive actions")
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Returns of three agents in each task; task 2i + 1 swaps the start and goal of task 2i."""
     mdp = maze(settings["maze"])
-    assert mdp.coords is not None
-    state = {(int(r), int(c)): s for s, (r, c) in enumerate(mdp.coords)}
+    coords = np.array(mdp.coords)
+    state = {tuple(cell): s for s, cell in enumerate(coords.tolist())}
     away = shortest_path(graph(mdp), unweighted=True)[:, rooms(mdp)[1]].min(axis=1)
-    cells = [ends for pair in settings["pairs"] for ends in (pair, pair[::-1])]
+    ends = [
+        [state[tuple(cell)] for cell in cells] for pair in settings["pairs"] for cells in (pair, pair[::-1])
+    ]
     tasks = [
-        {
-            "task": i + 1,
-            "start": state[tuple(a)],
-            "goal": state[tuple(b)],
-            "goal_to_doorway": int(away[state[tuple(b)]]),
-        }
-        for i, (a, b) in enumerate(cells)
+        {"task": i, "start": start, "goal": goal, "goal_to_doorway": int(away[goal])}
+        for i, (start, goal) in enumerate(ends, start=1)
     ]
-    how = dict(zip(AGENTS, (eigen(settings["options"]), {"method": "bottleneck"}, PRIMITIVE), strict=True))
-    length = {"episodes": settings["episodes"], "max_steps": settings["max_steps"]}
-    keys = [{"task": task["task"], "agent": agent} for task in tasks for agent in how]
-    scenarios = [
-        {"maze": settings["maze"], "options": options, "start": t["start"], "goal": t["goal"], **length}
+    how = {EIGEN: eigen(settings["options"]), DOORS: BOTTLENECK, BARE: PRIMITIVE}
+    agents = [
+        (
+            {"task": t["task"], "agent": agent},
+            {"maze": settings["maze"], "options": how[agent], "start": t["start"], "goal": t["goal"]},
+        )
         for t in tasks
-        for options in how.values()
+        for agent in AGENTS
     ]
-    found = learn_all(pmap, scenarios, settings["runs"], settings["block"], settings["seed"])
-    tables = learning_tables(keys, found, settings["every"])
-    options = skills(mdp, eigen(settings["options"]))
-    assert options is not None
-    ends = [{"states": mdp.n_states, "ends_of_options": int(options.termination.any(axis=0).sum())}]
-    return {"coords": np.array(mdp.coords), "tasks": tasks, "ends": ends, **tables}
+    tables = learning_tables(learn_all(pmap, settings, agents), settings["every"])
+    stops = eigenoptions(mdp, settings["options"]).termination.any(axis=0)
+    ended = [{"states": mdp.n_states, "ends_of_options": int(stops.sum())}]
+    return {"coords": coords, "tasks": tasks, "ends": ended, **tables}
 
 
 def figure(results: Results) -> Any:
@@ -93,7 +88,6 @@ def figure(results: Results) -> Any:
             plots.curve_panel(
                 xlabel="episode" if task["task"] > len(results["tasks"]) - 2 else "",
                 ylabel="return",
-                limits=(-0.02, 1.02),
                 legend=task["task"] == 1,
                 **curves_of(lines),
             )
@@ -107,20 +101,18 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _about_planning_options(results: Results) -> Claim:
-    number = [t["task"] for t in results["tasks"]]
-    gap = {i: difference(_runs(results, i, 1), _runs(results, i, 2), len(number)) for i in number}
+    gap = _gaps(results, DOORS, BARE)
     hinder = [(-d).above() for d in gap.values()]
     better = sum(d.better for d in gap.values())
     return Claim(
         "Options traditionally used in the literature to speed up planning hinder the agents' performance if used for "
         "random exploration during learning.",
         "1",
-        f"bottleneck options learn better than primitive actions in {better} of {len(number)} tasks and worse in "
+        f"bottleneck options learn better than primitive actions in {better} of {len(gap)} tasks and worse in "
         f"{sum(d.worse for d in gap.values())}",
-        verdict(enough(hinder, len(number)), enough(hinder, len(number) // 2 + 1)),
-        "Mean return with the four bottleneck options minus that with primitive actions. Two tests: worse in every "
-        "task, "
-        "worse in most.",
+        verdict(enough(hinder, len(gap)), enough(hinder, len(gap) // 2 + 1)),
+        "Mean return with the four bottleneck options minus that with primitive actions. Two tests: worse "
+        "in every task, worse in most.",
         "bottlenecks-hinder-learning",
         "Bottleneck options make a random walk slower, but they speed up learning in most tasks: the values of the way "
         "through the doors are learned off-policy.",
@@ -129,11 +121,10 @@ def _about_planning_options(results: Results) -> Claim:
 
 
 def _about_swaps(results: Results) -> list[Claim]:
-    number = [t["task"] for t in results["tasks"]]
-    many = len(number)
-    swap = {i: difference(_runs(results, i), _runs(results, i + 1), many // 2) for i in number[::2]}
+    bare = _gaps(results, EIGEN, BARE)
+    many = len(bare)
+    swap = {i: difference(_runs(results, i), _runs(results, i + 1), many // 2) for i in list(bare)[::2]}
     same = [d.equal() for d in swap.values()]
-    bare = {i: difference(_runs(results, i), _runs(results, i, 2), many) for i in number}
     won = [d.above() for d in bare.values()]
     ends = results["ends"][0]
     left = ends["states"] - ends["ends_of_options"]
@@ -143,8 +134,7 @@ def _about_swaps(results: Results) -> list[Claim]:
             "our algorithm.",
             "Appendix D",
             f"the largest difference is {max(abs(d.mean) for d in swap.values()):.3f}; "
-            f"{sum(s is True for s in same)} of "
-            f"{len(same)} pairs are equal within {MARGIN:g}",
+            f"{sum(s is True for s in same)} of {len(same)} pairs are equal within {MARGIN:g}",
             verdict(*same),
             f"Difference of the mean return with 64 eigenoptions; its interval must lie within ±{MARGIN:g}. The paper "
             "shows its tasks as pictures only; these five pairs and their swaps are ours.",
@@ -183,15 +173,11 @@ def _about_swaps(results: Results) -> list[Claim]:
 def _about_doorways(results: Results) -> list[Claim]:
     away = {t["task"]: t["goal_to_doorway"] for t in results["tasks"]}
     far, near = [i for i in away if away[i] > NEAR], [i for i in away if away[i] <= NEAR]
-    gap = {
-        i: difference(_runs(results, i), _runs(results, i, 1), len(group))
-        for group in (far, near)
-        for i in group
-    }
+    gap = _gaps(results, EIGEN, DOORS, far) | _gaps(results, EIGEN, DOORS, near)
     lead_far, lead_near = (float(np.mean([gap[i].mean for i in group])) for group in (far, near))
     rows = [
         {"task": i, "goal to doorway": f"{away[i]} steps", "eigenoptions minus bottleneck": str(gap[i])}
-        for i in (*far, *near)
+        for i in gap
     ]
     return [
         Claim(
@@ -228,16 +214,21 @@ def notes(results: Results) -> list[Note]:
     ]
 
 
-def _runs(results: Results, task: int, agent: int = 0) -> NDArray[np.float64]:
-    return column(where(results["runs"], task=task, agent=AGENTS[agent]), "mean_return")
+def _runs(results: Results, task: int, agent: str = EIGEN) -> NDArray[np.float64]:
+    return column(results["runs"], "mean_return", task=task, agent=agent)
+
+
+def _gaps(results: Results, agent: str, other: str, tasks: list[int] | None = None) -> dict[int, Difference]:
+    """Difference of two agents in each task, or in some tasks that are judged together."""
+    group = [t["task"] for t in results["tasks"]] if tasks is None else tasks
+    return {i: difference(_runs(results, i, agent), _runs(results, i, other), len(group)) for i in group}
 
 
 def headline(results: Results) -> tuple[str, str]:
     """Tasks in which eigenoptions help."""
-    number = [t["task"] for t in results["tasks"]]
-    won = sum(difference(_runs(results, i), _runs(results, i, 2), len(number)).better for i in number)
+    gap = _gaps(results, EIGEN, BARE)
     return (
-        f"{won} of {len(number)}",
+        f"{sum(d.better for d in gap.values())} of {len(gap)}",
         "tasks are learned faster with the same 64 eigenoptions than with primitive actions",
     )
 

@@ -8,50 +8,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments.experiment import Claim, Experiment, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.limits import DENSE, FEW, OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
-from eigenoptions.experiments.tables import Row, distinct, where
+from eigenoptions.experiments.paper.jobs import MAZES
+from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "mazes": ["open-room", "i-maze", "four-rooms"],
-        "operators": ["normalized", "combinatorial", "random-walk"],
-        "gammas": [0.0, 0.5, 0.9, 0.99],
-        "eigenvectors": None,
-    },
-    "quick": {
-        "mazes": ["i-maze", "four-rooms"],
-        "operators": ["normalized"],
-        "gammas": [0.0, 0.9],
-        "eigenvectors": 8,
-    },
-}
+OPERATORS = ["normalized", "combinatorial", "random-walk"]
+SETTINGS = sizes(
+    {"mazes": MAZES, "operators": OPERATORS, "gammas": [0.0, 0.5, 0.9, 0.99], "eigenvectors": None},
+    mazes=["i-maze", "four-rooms"],
+    operators=["normalized"],
+    gammas=[0.0, 0.9],
+    eigenvectors=8,
+)
 # Differences of eigenvector entries below this are rounding errors.
 ROUNDING = 1e-9
 # The paper's Laplacian and discount, which the figure shows.
-PICTURED = ("normalized", 0.9)
+PICTURED = {"operator": "normalized", "gamma": 0.9}
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
-    rows: list[Row] = []
-    facts: list[Row] = []
+    results: Results = {"options": [], "facts": []}
     for name in settings["mazes"]:
         mdp = maze(name)
         for operator in settings["operators"]:
             sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
             for gamma in settings["gammas"]:
                 options = solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)
-                rows += [{"domain": name, "gamma": gamma, **row} for row in option_rows(options, operator)]
-                facts.append(
-                    {"domain": name, "operator": operator, "gamma": gamma, **_facts(mdp, sp.vectors, options)}
-                )
-    return {"options": rows, "facts": facts}
+                rows = option_rows(options, operator)
+                results["options"] += [{"domain": name, "gamma": gamma, **row} for row in rows]
+                key = {"domain": name, "operator": operator, "gamma": gamma}
+                results["facts"].append({**key, **_facts(mdp, sp.vectors, options)})
+    return results
 
 
 def _facts(mdp: MDP, vectors: NDArray[np.float64], options: OptionSet) -> Row:
@@ -59,8 +53,7 @@ def _facts(mdp: MDP, vectors: NDArray[np.float64], options: OptionSet) -> Row:
 
     A stop is a local maximum if no move leads to a higher value; differences below ROUNDING are rounding.
     """
-    assert mdp.successors is not None
-    there = mdp.successors
+    there = np.asarray(mdp.successors)
     moved = there != np.arange(mdp.n_states)[:, None]
     signed = np.stack([sign * e for e in vectors.T for sign in (1.0, -1.0)])
     rise = signed[:, there] - signed[:, :, None]
@@ -84,13 +77,9 @@ def figure(results: Results) -> Any:
     """Mean length of the options of each eigenvector, the mean of both signs."""
     panels = []
     for name in distinct(results["options"], "domain"):
-        length = np.array(_pictured(results, name)).reshape(-1, 2).mean(axis=1)
-        at = np.arange(len(length)) + 1
-        panels.append(
-            plots.point_panel(
-                {"": np.stack([at, length], axis=1)}, name, xlabel="eigenvector", ylabel="mean length (steps)"
-            )
-        )
+        length = _pictured(results, name).reshape(-1, 2).mean(axis=1)
+        points = {"": np.stack([np.arange(len(length)) + 1, length], axis=1)}
+        panels.append(plots.point_panel(points, name, xlabel="eigenvector", ylabel="mean length (steps)"))
     return plots.figure(panels, width=plots.PAGE)
 
 
@@ -100,12 +89,13 @@ def claims(results: Results) -> list[Claim]:
     fewest = min(r["n_stops"] for r in rows)
     endless = sum(not np.isfinite(r["mean_length"]) for r in rows)
     domains = distinct(rows, "domain")
-    longest = {name: max(_pictured(results, name)) for name in domains}
-    shortest = {name: min(x for x in _pictured(results, name) if x > 0) for name in domains}
-    gammas = sorted({r["gamma"] for r in rows})
+    length = {name: _pictured(results, name) for name in domains}
+    shortest = {name: x[x > 0].min() for name, x in length.items()}
+    longest = {name: x.max() for name, x in length.items()}
+    gammas = sorted(distinct(rows, "gamma"))
     share = {name: _pictured(results, name, "start_share") for name in domains}
     # Of e2 to e4, which Figures 3 to 5 show.
-    early = {name: min(share[name][2:8]) for name in domains}
+    early = {name: share[name][2:8].min() for name in domains}
     middle = {name: float(np.median(share[name])) for name in domains}
     return [
         Claim(
@@ -116,9 +106,8 @@ def claims(results: Results) -> list[Claim]:
             "ever",
             verdict(fewest >= 1, endless == 0),
             f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
-            f"{', '.join(dict.fromkeys(r['operator'] for r in rows))}, domains {', '.join(domains)}. An "
-            "option can run forever if from some state it may miss all of its terminating states. Other finite "
-            "MDPs are "
+            f"{', '.join(distinct(rows, 'operator'))}, domains {', '.join(domains)}. An option can run "
+            "forever if from some state it may miss all of its terminating states. Other finite MDPs are "
             "under Appendix A.",
             "theorem-3.1",
         ),
@@ -152,32 +141,24 @@ def claims(results: Results) -> list[Claim]:
 
 def _about_rewards(results: Results) -> list[Claim]:
     facts = results["facts"]
-    shown = where(facts, operator=PICTURED[0], gamma=PICTURED[1])
-    gammas = sorted({r["gamma"] for r in facts})
+    shown = where(facts, **PICTURED)
+    gammas = sorted(distinct(facts, "gamma"))
     length = {
-        row["domain"]: [
-            float(
-                np.mean([r["mean_length"] for r in where(results["options"], domain=row["domain"], gamma=g)])
-            )
-            for g in gammas
-        ]
-        for row in shown
+        name: [column(results["options"], "mean_length", domain=name, gamma=g).mean() for g in gammas]
+        for name in distinct(facts, "domain")
     }
-    stops, peaks = sum(r["stops"] for r in facts), sum(r["stops_at_maxima"] for r in facts)
-    many, top = sum(r["options"] for r in facts), sum(r["stop_at_the_highest"] for r in facts)
+    sums = ("stops", "stops_at_maxima", "options", "stop_at_the_highest")
+    stops, peaks, many, top = (sum(r[name] for r in facts) for name in sums)
     return [
         Claim(
-            "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local "
-            "maximum "
-            "when the discount is below 1.",
+            "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or "
+            "a local maximum when the discount is below 1.",
             "3",
-            f"{peaks:,} of {stops:,} terminating states are local maxima; {top:,} of {many:,} options stop at the "
-            "largest "
-            "value",
+            f"{peaks:,} of {stops:,} terminating states are local maxima; {top:,} of {many:,} options stop "
+            "at the largest value",
             verdict(peaks == stops, top == many),
-            "All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour of larger "
-            "value, "
-            "and the state of the largest value is one of them.",
+            "All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour of "
+            "larger value, and the state of the largest value is one of them.",
             "stops-at-maxima",
         ),
         Claim(
@@ -198,8 +179,7 @@ def _about_rewards(results: Results) -> list[Claim]:
             ),
             verdict(*(x[-1] > 1.1 * x[0] for x in length.values())),
             "Mean length of all options; it must grow by more than a tenth from the smallest to the largest "
-            "discount, in "
-            "each domain.",
+            "discount, in each domain.",
             "discount-timescale",
         ),
         _about_many(shown),
@@ -221,9 +201,8 @@ def _about_many(shown: list[Row]) -> Claim:
     )
 
 
-def _pictured(results: Results, domain: str, what: str = "mean_length") -> list[float]:
-    operator, gamma = PICTURED
-    return [r[what] for r in where(results["options"], domain=domain, operator=operator, gamma=gamma)]
+def _pictured(results: Results, domain: str, what: str = "mean_length") -> NDArray[np.float64]:
+    return column(results["options"], what, domain=domain, **PICTURED)
 
 
 EXPERIMENT = Experiment(

@@ -12,71 +12,63 @@ from scipy.stats import spearmanr
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments.experiment import Claim, Experiment, Note, Pmap, Results, Settings, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
 from eigenoptions.experiments.limits import STRONG, UNLIKELY, difference
-from eigenoptions.experiments.paper.jobs import PRIMITIVE, Job, eigen, skills
-from eigenoptions.experiments.tables import Row, distinct, where
+from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, counts_for, eigen, skills
+from eigenoptions.experiments.tables import Row, column, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 
-SETTINGS: dict[str, Settings] = {
-    "paper": {
-        "mazes": ["open-room", "i-maze", "four-rooms"],
+SETTINGS = sizes(
+    {
+        "mazes": MAZES,
         "options": [0, 2, 4, 8, 16, 32, 64],
         "walkers": 400,
         "steps": 6000,
         "short": 100,
         "seed": 2017,
     },
-}
-SETTINGS["quick"] = {
-    **SETTINGS["paper"],
-    "mazes": ["i-maze", "four-rooms"],
-    "options": [0, 2, 4, 16],
-    "walkers": 30,
-    "steps": 1500,
-}
+    mazes=["i-maze", "four-rooms"],
+    options=[0, 2, 4, 16],
+    walkers=30,
+    steps=1500,
+)
 ROOMS = "four-rooms"
 DOORS = "bottleneck options"
-# Numbers of eigenoptions that count as few and as enough.
-FEW, ENOUGH = 4, 64
+# Number of eigenoptions that counts as few.
+FEW = 4
 # Cells at least this far from a doorway are inside a room.
 INSIDE = 3
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Random walks from random states, with each number of eigenoptions, and with bottleneck options in four rooms."""
-    jobs = []
+    ways = []
     for name in settings["mazes"]:
-        most = 2 * maze(name).n_states
-        ways = {n: eigen(n) if n else PRIMITIVE for n in sorted({min(n, most) for n in settings["options"]})}
-        jobs += [
-            _job(settings, name, "eigenoptions" if n else "primitive", n, how) for n, how in ways.items()
-        ]
-        if name == ROOMS:
-            jobs.append(_job(settings, name, DOORS, 4, {"method": "bottleneck"}))
-    found = pmap(measure, [{**job, "seed": [settings["seed"], i]} for i, job in enumerate(jobs)])
-    key = ("maze", "kind", "n")
-    names = [dict(zip(("domain", "kind", "options"), (job[k] for k in key), strict=True)) for job in jobs]
+        counts = counts_for(name, settings["options"])
+        ways += [(name, "eigenoptions" if n else "primitive", n, eigen(n)) for n in counts]
+        ways += [(name, DOORS, 4, BOTTLENECK)] * (name == ROOMS)
+    size = {key: settings[key] for key in ("walkers", "steps", "short")}
+    jobs = [
+        {"maze": name, "options": how, **size, "seed": [settings["seed"], i]}
+        for i, (name, _, _, how) in enumerate(ways)
+    ]
+    keys = [{"domain": name, "kind": kind, "options": n} for name, kind, n, _ in ways]
+    found = list(zip(keys, pmap(measure, jobs), strict=True))
     walks = [
-        {**name, "walker": i, "farthest": float(f), "steps_to_all": float(c)}
-        for name, of in zip(names, found, strict=True)
+        {**key, "walker": i, "farthest": float(f), "steps_to_all": float(c)}
+        for key, of in found
         for i, (f, c) in enumerate(zip(of["farthest"], of["covered"], strict=True))
     ]
-    rows = [{**name, **of["row"]} for name, of in zip(names, found, strict=True)]
     times = [
-        {**name, "state": s, "share": float(x)}
-        for name, of in zip(names, found, strict=True)
-        if name["domain"] == ROOMS
+        {**key, "state": s, "share": float(x)}
+        for key, of in found
+        if key["domain"] == ROOMS
         for s, x in enumerate(of["time"])
     ]
+    sets = [{**key, **of["row"]} for key, of in found]
     coords = np.array(maze(ROOMS).coords)
-    return {"sets": rows, "walks": walks, "time": times, "coords": coords, "short": settings["short"]}
-
-
-def _job(settings: Settings, name: str, kind: str, n: int, how: Job) -> dict[str, Any]:
-    size = {key: settings[key] for key in ("walkers", "steps", "short")}
-    return {"maze": name, "kind": kind, "n": n, "options": how, **size}
+    return {"sets": sets, "walks": walks, "time": times, "coords": coords, "short": settings["short"]}
 
 
 def measure(job: Job) -> dict[str, Any]:
@@ -95,19 +87,16 @@ def measure(job: Job) -> dict[str, Any]:
         "diffusion_time": diffusion_time(mdp, options),
         "effective_states": float(np.exp(-(time[time > 0] * np.log(time[time > 0])).sum()) / S),
         "seen_in_1000": float((seen <= 1000).mean()),
+        "room_changes_per_1000": float("nan"),
+        "time_inside": float("nan"),
     }
     if len(doors):
-        inside = away[:, doors].min(axis=1) >= INSIDE
-        last = np.zeros(walkers, dtype=int) - 1
-        changes = 0
-        for at in path:
-            here = room[at]
+        last, changes = np.full(walkers, -1), 0
+        for here in room[path]:
             changes += int(((here >= 0) & (last >= 0) & (here != last)).sum())
             last = np.where(here >= 0, here, last)
         row["room_changes_per_1000"] = 1000 * changes / (walkers * (len(path) - 1))
-        row["time_inside"] = float(time[inside].sum())
-    else:
-        row |= {"room_changes_per_1000": float("nan"), "time_inside": float("nan")}
+        row["time_inside"] = float(time[away[:, doors].min(axis=1) >= INSIDE].sum())
     farthest = away[path[0], path[: job["short"] + 1]].max(axis=0)
     return {"row": row, "time": time, "farthest": farthest, "covered": seen.max(axis=1)}
 
@@ -116,8 +105,7 @@ def walk(
     mdp: MDP, options: OptionSet | None, walkers: int, steps: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """``(steps + 1, walkers)`` states of uniformly random walks over actions and options, from random states."""
-    assert mdp.successors is not None
-    S, A = mdp.n_states, mdp.n_actions
+    S, A, successors = mdp.n_states, mdp.n_actions, np.asarray(mdp.successors)
     policy = np.empty((0, S), dtype=int) if options is None else options.policy.astype(int)
     many = A + (policy >= 0).sum(axis=0)
     # offered[s]: the options that may start in s, those that may not at the end.
@@ -136,31 +124,21 @@ def walk(
         if chosen.any():
             option[chosen] = offered[s[chosen], choice[chosen] - A]
             a[chosen] = policy[option[chosen], s[chosen]]
-        path[t + 1] = mdp.successors[s, a]
+        path[t + 1] = successors[s, a]
     return path
 
 
 def figure(results: Results) -> Any:
     """Where walkers spend their time in four rooms."""
-    sets = where(results["sets"], domain=ROOMS)
-    shown = [
-        r
-        for r in sets
-        if r["kind"] != "eigenoptions" or r["options"] in (FEW, max(r["options"] for r in sets))
-    ]
-    order = {"primitive": 0, DOORS: 1, "eigenoptions": 2}
-    shown.sort(key=lambda r: (order[r["kind"]], r["options"]))
+    most = max(distinct(results["sets"], "options", domain=ROOMS))
+    shown = [("primitive", 0), (DOORS, 4), ("eigenoptions", FEW), ("eigenoptions", most)]
     panels = []
-    for row in shown:
-        key = {k: row[k] for k in ("domain", "kind", "options")}
-        share = np.array([r["share"] for r in where(results["time"], **key)])
-        words = "primitive actions" if row["kind"] == "primitive" else f"{row['options']} {row['kind']}"
+    for kind, n in shown:
+        share = column(results["time"], "share", kind=kind, options=n)
         values = np.log10(np.maximum(share * len(share), 1e-2))
-        last = row is shown[-1]
-        label = "time, powers of 10 of the mean" if last else None
-        panels.append(
-            plots.value_panel(results["coords"], values, words, signed=False, limits=(-2.0, 1.0), label=label)
-        )
+        label = "time, powers of 10 of the mean" if n == most else None
+        axes: dict[str, Any] = {"signed": False, "limits": (-2.0, 1.0), "label": label}
+        panels.append(plots.value_panel(results["coords"], values, _words(kind, n), **axes))
     return plots.figure(panels, columns=len(panels), width=plots.PAGE)
 
 
@@ -171,17 +149,17 @@ def claims(results: Results) -> list[Claim]:
 
 def _about_options(results: Results) -> list[Claim]:
     domains = distinct(results["sets"], "domain")
-    most = {name: max(r["options"] for r in where(results["sets"], domain=name)) for name in domains}
-    far = {
-        name: difference(_farthest(results, name, most[name]), _farthest(results, name, 0), len(domains))
-        for name in domains
-    }
+    most = {name: max(distinct(results["sets"], "options", domain=name)) for name in domains}
+    walks = [row for row in results["walks"] if row["kind"] != DOORS]
+    far = {}
+    for name, n in most.items():
+        ours, bare = (column(walks, "farthest", domain=name, options=m) for m in (n, 0))
+        far[name] = difference(ours, bare, len(domains))
     rank = {name: _rank(where(results["sets"], domain=name)) for name in domains}
     return [
         Claim(
-            "Agents performing a random walk, when equipped with options, are expected to cover larger distances "
-            "in the "
-            "state space.",
+            "Agents performing a random walk, when equipped with options, are expected to cover larger "
+            "distances in the state space.",
             "4.2",
             f"farthest from the start in {results['short']} steps, more than with primitive actions: "
             + "; ".join(f"{name} {d.mean:+.1f} steps" for name, d in far.items()),
@@ -194,9 +172,8 @@ def _about_options(results: Results) -> list[Claim]:
             ],
         ),
         Claim(
-            "A small expected number of steps implies that it is more likely that the agent will reach all states "
-            "with a "
-            "random walk.",
+            "A small expected number of steps implies that it is more likely that the agent will reach all "
+            "states with a random walk.",
             "4.2",
             "rank correlation of diffusion time and the share of states seen in 1,000 steps: "
             + ", ".join(f"{name} {r:+.2f}" for name, r in rank.items()),
@@ -208,26 +185,14 @@ def _about_options(results: Results) -> list[Claim]:
 
 
 def _about_time(results: Results) -> list[Claim]:
-    domains = distinct(results["sets"], "domain")
-    most = {name: max(r["options"] for r in where(results["sets"], domain=name)) for name in domains}
-    even = {
-        name: {
-            r["options"]: r["effective_states"]
-            for r in where(results["sets"], domain=name)
-            if r["kind"] != DOORS
-        }
-        for name in domains
-    }
-    counts = sorted({n for of in even.values() for n in of})
-    table = [
-        {"effective share of the states": name} | {f"{n}": f"{of[n]:.0%}" if n in of else "" for n in counts}
-        for name, of in even.items()
-    ]
+    even: dict[str, dict[int, float]] = {}
+    for row in results["sets"]:
+        if row["kind"] != DOORS:
+            even.setdefault(row["domain"], {})[row["options"]] = row["effective_states"]
     return [
         Claim(
-            "When exploring, a uniformly random policy over options and primitive actions skews where agents spend "
-            "their "
-            "time.",
+            "When exploring, a uniformly random policy over options and primitive actions skews where "
+            "agents spend their time.",
             "4.2",
             f"effective share of the states with {FEW} options: "
             + ", ".join(f"{name} {of[FEW]:.0%}" for name, of in even.items()),
@@ -236,16 +201,16 @@ def _about_time(results: Results) -> list[Claim]:
             "over the "
             "number of states); with few options it must be below that of primitive actions.",
             "skewed-time",
-            rows=table,
+            rows=grid("effective share of the states", even, ".0%"),
         ),
         Claim(
             "This biasing is often observed when fewer options are available.",
             "4.2",
             "; ".join(
-                f"{name}: {of[FEW]:.0%} with {FEW}, {of[most[name]]:.0%} with {most[name]}"
+                f"{name}: {of[FEW]:.0%} with {FEW}, {of[max(of)]:.0%} with {max(of)}"
                 for name, of in even.items()
             ),
-            verdict(*(of[FEW] < of[most[name]] for name, of in even.items())),
+            verdict(*(of[FEW] < of[max(of)] for of in even.values())),
             "The effective share of the states must be lower with few options than with many.",
             "bias-with-few",
         ),
@@ -255,14 +220,13 @@ def _about_time(results: Results) -> list[Claim]:
 def _about_doorways(results: Results) -> list[Claim]:
     (bare,) = where(results["sets"], domain=ROOMS, kind="primitive")
     (doors,) = where(results["sets"], domain=ROOMS, kind=DOORS)
-    steps = {kind: _covered(results, kind) for kind in ("primitive", DOORS)}
+    steps = {k: column(results["walks"], "steps_to_all", domain=ROOMS, kind=k) for k in ("primitive", DOORS)}
     half = float(np.median(steps["primitive"]))
     done = float((steps[DOORS] <= half).mean())
     return [
         Claim(
-            "With options that lead to doorways it is very likely agents will be always moving between rooms, "
-            "never really "
-            "exploring inside a room.",
+            "With options that lead to doorways it is very likely agents will be always moving between "
+            "rooms, never really exploring inside a room.",
             "4.2",
             f"{doors['room_changes_per_1000']:.0f} changes of room per 1,000 steps instead of "
             f"{bare['room_changes_per_1000']:.0f}; {doors['time_inside']:.0%} of the time inside rooms instead of "
@@ -271,19 +235,16 @@ def _about_doorways(results: Results) -> list[Claim]:
                 doors["room_changes_per_1000"] > bare["room_changes_per_1000"],
                 doors["time_inside"] < bare["time_inside"],
             ),
-            f"Two tests against primitive actions: more changes of room, and less time at least {INSIDE} steps "
-            "from every "
-            "doorway.",
+            f"Two tests against primitive actions: more changes of room, and less time at least {INSIDE} "
+            "steps from every doorway.",
             "between-rooms",
         ),
         Claim(
-            "It is very unlikely for an agent to explore the whole environment if it keeps going back and forth "
-            "between "
-            "similar high-level goals.",
+            "It is very unlikely for an agent to explore the whole environment if it keeps going back and "
+            "forth between similar high-level goals.",
             "4.2",
-            f"in {half:,.0f} steps, in which half of the walks with primitive actions see every state, {done:.0%} "
-            "do with "
-            "bottleneck options"
+            f"in {half:,.0f} steps, in which half of the walks with primitive actions see every state, "
+            f"{done:.0%} do with bottleneck options"
             if np.isfinite(half)
             else "the walks are too short: fewer than half of those with primitive actions see every state",
             verdict(done <= UNLIKELY if np.isfinite(half) else None),
@@ -297,9 +258,7 @@ def notes(results: Results) -> list[Note]:
     """The numbers behind the maps."""
     rows = [
         {
-            "4-room domain": "primitive actions"
-            if r["kind"] == "primitive"
-            else f"{r['options']} {r['kind']}",
+            "4-room domain": _words(r["kind"], r["options"]),
             "diffusion time": f"{r['diffusion_time']:,.0f}",
             "seen in 1,000 steps": f"{r['seen_in_1000']:.0%}",
             "effective share": f"{r['effective_states']:.0%}",
@@ -311,13 +270,8 @@ def notes(results: Results) -> list[Note]:
     return [("", rows)]
 
 
-def _farthest(results: Results, name: str, n: int) -> list[float]:
-    rows = where(results["walks"], domain=name, options=n)
-    return [r["farthest"] for r in rows if r["kind"] != DOORS]
-
-
-def _covered(results: Results, kind: str) -> NDArray[np.float64]:
-    return np.array([r["steps_to_all"] for r in where(results["walks"], domain=ROOMS, kind=kind)])
+def _words(kind: str, n: int) -> str:
+    return f"{n} {kind}" if n else "primitive actions"
 
 
 def _rank(rows: list[Row]) -> float:
