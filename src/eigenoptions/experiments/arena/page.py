@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import inf, isfinite
 from typing import Any
@@ -16,8 +17,6 @@ from eigenoptions.experiments.experiment import Results, Settings
 from eigenoptions.experiments.page import duration, inline, sheet
 
 TITLE = "Arena: methods of option discovery"
-
-
 # Files beside the page.
 DATA = ("rows", "learning", "online", "discovery", "ranking")
 
@@ -76,46 +75,42 @@ def number(x: float) -> str:
 
 def _ranking(results: Results, shown: list[Measure]) -> str:
     """One table of mean ranks, methods in the order of the first measure."""
-    orders = [ranking(results, m) for m in shown]
-    first = [name for name, _, _ in orders[0]]
-    names = first + [n for n in results["methods"] if n not in first]
-    heads = "".join(f"<th>{escape(m.name)}</th>" for m in shown)
-    rows = ""
-    for name in names:
-        cells = ""
-        for order in orders:
-            by = {other: rank for other, rank, _ in order}
-            places = [other for other, _, _ in order]
-            cells += _cell(f"{by[name]:.1f}", places.index(name), len(places)) if name in by else "<td></td>"
-        rows += f"<tr><th>{_name(name)}</th>{cells}</tr>\n"
-    return _heat(f"<th>method</th>{heads}", rows)
+    orders = [{name: rank for name, rank, _ in ranking(results, m)} for m in shown]
+    names = dict.fromkeys([*orders[0], *results["methods"]])
+    rows = {
+        name: [
+            _cell(f"{by[name]:.1f}", list(by).index(name), len(by)) if name in by else "<td></td>"
+            for by in orders
+        ]
+        for name in names
+    }
+    return _heat([m.name for m in shown], rows)
 
 
 def _table(results: Results, measure: Measure) -> str:
     """Values of one measure by method and domain."""
     values, places = measure.values(results), ranks(results, measure)
     domains = [d for d in results["domains"] if any(key[1] == d for key in values)]
-    rows = ""
+    known = [sum(row[j] == row[j] for row in places.values()) for j in range(len(domains))]
+    rows = {}
     for name, _, ratio in ranking(results, measure):
-        cells = ""
-        for j, domain in enumerate(domains):
-            value = values.get((name, domain))
-            known = sum(row[j] == row[j] for row in places.values())
-            text = "" if value is None else _value(value)
-            cells += _cell(text, places[name][j] - 1, known) if text else '<td class="none">no options</td>'
-        mean = "" if ratio != ratio else f"{ratio:.2g}"
-        rows += f"<tr><th>{_name(name)}</th>{cells}<td>{mean}</td></tr>\n"
-    heads = "".join(f"<th>{escape(d)}</th>" for d in domains)
-    unit = f" ({measure.unit})" if measure.unit else ""
-    last = "<th>of none</th>" if measure.against_none else "<th></th>"
-    return (
-        f"<h3>{escape(measure.name[0].upper() + measure.name[1:] + unit)}</h3><p>{escape(measure.about)}</p>"
-        f"{_heat(f'<th>method</th>{heads}{last}', rows)}\n"
-    )
+        cells = [
+            _cell(_value(values[name, domain]), places[name][j] - 1, known[j])
+            if (name, domain) in values
+            else '<td class="none">no options</td>'
+            for j, domain in enumerate(domains)
+        ]
+        rows[name] = [*cells, f"<td>{'' if ratio != ratio else f'{ratio:.2g}'}</td>"]
+    title = measure.name[0].upper() + measure.name[1:] + (f" ({measure.unit})" if measure.unit else "")
+    heads = [*domains, "of none" if measure.against_none else ""]
+    return f"<h3>{escape(title)}</h3><p>{escape(measure.about)}</p>{_heat(heads, rows)}\n"
 
 
-def _heat(heads: str, rows: str) -> str:
-    return f'<div class="wide"><table class="heat"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+def _heat(heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    """A table with a row of cells per method."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("method", *heads))
+    body = "".join(f"<tr><th>{_name(name)}</th>{''.join(cells)}</tr>\n" for name, cells in rows.items())
+    return f'<div class="wide"><table class="heat"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _value(value: Value) -> str:
