@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,10 @@ ONE_WAY_DOORS = (((3, 6), 1), ((7, 9), 2), ((10, 6), 3), ((6, 2), 0))
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain: its name, what it is in a few words, and a function that builds its MDP."""
+    """A domain: what it is in a few words, and a maze by name or a function that builds its MDP."""
 
-    name: str
     about: str
-    build: Callable[[], MDP]
+    source: str | Callable[[], MDP]
 
 
 @lru_cache(maxsize=4)
@@ -44,7 +43,8 @@ def build(name: str) -> MDP:
     >>> build("one-way")
     MDP(one-way: 104 states, 4 actions, deterministic, start 94)
     """
-    mdp = DOMAINS[one_of("domain", name, tuple(DOMAINS))].build()
+    source = DOMAINS[one_of("domain", name, tuple(DOMAINS))].source
+    mdp = maze(source) if isinstance(source, str) else source()
     reward = np.full(mdp.n_states, -1.0) if mdp.reward is None else mdp.reward
     return replace(mdp, name=name, start=0 if mdp.start is None else mdp.start, goal=None, reward=reward)
 
@@ -122,24 +122,21 @@ def continuing(env: str) -> MDP:
     )
 
 
-_ALL = (
-    Domain("four-rooms", "the paper's four rooms", lambda: maze("four-rooms")),
-    Domain("open-room", "the paper's open room", lambda: maze("open-room")),
-    Domain("i-maze", "the paper's I-maze", lambda: maze("i-maze")),
-    Domain("nine-rooms", "3 x 3 rooms of 5 x 5 states", nine_rooms),
-    Domain("rooms-2x2", "a tiling of rooms of 10 x 10 states", lambda: maze("rooms:2x2")),
-    Domain("rooms-5x5", "a tiling of 25 rooms", lambda: maze("rooms:5x5")),
-    Domain("rooms-10x10", "a tiling of 100 rooms", lambda: maze("rooms:10x10")),
-    Domain("perfect-10x10", "a perfect maze: corridors without loops", lambda: maze("perfect:10x10")),
-    Domain("perfect-15x15", "a larger perfect maze", lambda: maze("perfect:15x15")),
-    Domain(
-        "frozen-lake",
-        "FrozenLake8x8: uncertain moves, ends lead to the start",
-        lambda: continuing("FrozenLake8x8-v1"),
+DOMAINS = {
+    "four-rooms": Domain("the paper's four rooms", "four-rooms"),
+    "open-room": Domain("the paper's open room", "open-room"),
+    "i-maze": Domain("the paper's I-maze", "i-maze"),
+    "nine-rooms": Domain("3 x 3 rooms of 5 x 5 states", nine_rooms),
+    "rooms-2x2": Domain("a tiling of rooms of 10 x 10 states", "rooms:2x2"),
+    "rooms-5x5": Domain("a tiling of 25 rooms", "rooms:5x5"),
+    "rooms-10x10": Domain("a tiling of 100 rooms", "rooms:10x10"),
+    "perfect-10x10": Domain("a perfect maze: corridors without loops", "perfect:10x10"),
+    "perfect-15x15": Domain("a larger perfect maze", "perfect:15x15"),
+    "frozen-lake": Domain(
+        "FrozenLake8x8: uncertain moves, ends lead to the start", partial(continuing, "FrozenLake8x8-v1")
     ),
-    Domain("taxi", "Taxi with one destination, deliveries lead to the start", lambda: continuing("Taxi")),
-    Domain("one-way", "four rooms whose doors are one-way", one_way),
-    Domain("slippery", "four rooms, every fifth move in a random direction", slippery),
-    Domain("costly", "nine rooms, the middle one costs 20 per step", costly),
-)
-DOMAINS = {domain.name: domain for domain in _ALL}
+    "taxi": Domain("Taxi with one destination, deliveries lead to the start", partial(continuing, "Taxi")),
+    "one-way": Domain("four rooms whose doors are one-way", one_way),
+    "slippery": Domain("four rooms, every fifth move in a random direction", slippery),
+    "costly": Domain("nine rooms, the middle one costs 20 per step", costly),
+}

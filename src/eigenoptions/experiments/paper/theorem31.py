@@ -182,23 +182,20 @@ def _about_rewards(results: Results) -> list[Claim]:
             "discount, in each domain.",
             "discount-timescale",
         ),
-        _about_many(shown),
-    ]
-
-
-def _about_many(shown: list[Row]) -> Claim:
-    return Claim(
-        "Because our options are defined across the whole state space, multiple options are available in every "
-        "state.",
-        "1",
-        "fewest options in any state: "
-        + ", ".join(
-            f"{r['domain']} {r['fewest_in_a_state']} ({r['fewest_of_few']} of the first {FEW})" for r in shown
+        Claim(
+            "Because our options are defined across the whole state space, multiple options are available in "
+            "every state.",
+            "1",
+            "fewest options in any state: "
+            + ", ".join(
+                f"{r['domain']} {r['fewest_in_a_state']} ({r['fewest_of_few']} of the first {FEW})"
+                for r in shown
+            ),
+            verdict(*(r["fewest_in_a_state"] > 1 for r in shown), *(r["fewest_of_few"] > 1 for r in shown)),
+            f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
+            "multiple-options",
         ),
-        verdict(*(r["fewest_in_a_state"] > 1 for r in shown), *(r["fewest_of_few"] > 1 for r in shown)),
-        f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
-        "multiple-options",
-    )
+    ]
 
 
 def _pictured(results: Results, domain: str, what: str = "mean_length") -> NDArray[np.float64]:
