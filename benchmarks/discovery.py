@@ -13,18 +13,17 @@ import sys
 
 import numpy as np
 import record
-from numba import njit
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 import eigenoptions as eo
 from eigenoptions.mdp import maps
 
-GAMMA, N, K = 0.9, 64, 32
+GAMMA, N, K = 0.9, *((16, 8) if record.QUICK else (64, 32))
 SHIFT = -1e-6
 
 
-@njit(cache=True)
+@record.compiled
 def dijkstra(nxt, pred_ptr, pred, e, gamma):  # type: ignore[no-untyped-def]
     """Label setting for one potential: the exact u from the top down, with a heap."""
     n = len(e)

@@ -18,7 +18,6 @@ from math import ceil, inf
 
 import numpy as np
 import record
-from numba import njit
 
 import eigenoptions as eo
 from eigenoptions.experiments.arena.domains import build
@@ -35,11 +34,8 @@ TUNED_ON = range(100, 105)
 # Least median of a bonus for pairs on the tiling in an earlier measurement: what exploration online has to beat.
 AIM_STEPS = 39_500
 
-# Compiling takes longer than the few steps of a quick run.
-compiled = (lambda function: function) if record.QUICK else njit(cache=True)
 
-
-@compiled
+@record.compiled
 def landed(indptr, indices, data, row, rng):
     """Entry of a csr row that a random move takes."""
     u, i = rng.random(), indptr[row]
@@ -49,7 +45,7 @@ def landed(indptr, indices, data, row, rng):
     return i
 
 
-@compiled
+@record.compiled
 def by_bonus(table, n_actions, start, want, most, rng, alpha, gamma, pairs):
     """First steps in each state of greedy Q-learning, rewarded by one over the root of a count, from high values."""
     indptr, indices, data = table
@@ -71,7 +67,7 @@ def by_bonus(table, n_actions, start, want, most, rng, alpha, gamma, pairs):
     return when
 
 
-@compiled
+@record.compiled
 def by_plans(table, n_actions, start, want, most, rng):
     """First steps in each state by the shortest known way to an untried action; a random action where there is none."""
     indptr, indices, data = table

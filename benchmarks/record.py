@@ -23,6 +23,15 @@ OUT = Path(__file__).resolve().parent.parent / "out" / "bench"
 _missed: list[str] = []
 
 
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """By numba; as it is in a quick run, whose few steps take less time than the compiler."""
+    if QUICK:
+        return function
+    from numba import njit
+
+    return njit(cache=True)(function)  # type: ignore[no-any-return]
+
+
 def clock(work: Callable[[], Any], wall: bool = False) -> tuple[float, Any]:
     """Seconds of one call, and its result."""
     now = time.perf_counter if wall else time.process_time

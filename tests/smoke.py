@@ -100,7 +100,9 @@ def test_the_studio():
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=300
+            ) as client:
                 assert "<html" in client.get("/").text
                 answer = client.post("/api/options", json={"map": "S...\n.#..\n...G", "n_options": 4})
                 assert answer.status_code == 200

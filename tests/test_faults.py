@@ -52,14 +52,16 @@ def joined(two_nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clus
 def draw(job: dict[str, Any], scale: np.ndarray | float = 1.0) -> np.ndarray:
     """Numbers of a seed, after some seconds; who begins it writes that down.
 
-    The job called ``hold`` waits to be killed when it is done for the first time.
+    A job with ``hold`` waits as long as there is a file of that name in its folder.
     """
     folder = Path(job["folder"])
     begun = list(folder.glob(f"{job['seed']}-*"))
     mark = folder / f"{job['seed']}-{len(begun)}"
     mark.with_suffix(".part").write_text(f"{os.getpid()} {os.getppid()}")
     mark.with_suffix(".part").rename(mark)
-    time.sleep(PATIENCE if job.get("hold") and not begun else job.get("seconds", 0.2))
+    while job.get("hold") and (folder / "hold").exists():
+        time.sleep(0.05)
+    time.sleep(job.get("seconds", 0.2))
     return np.random.default_rng(job["seed"]).normal(size=30_000) * scale  # large enough for Ray's store
 
 
@@ -82,9 +84,10 @@ def same(found: list[np.ndarray], jobs: list[dict[str, Any]], scale: Any = 1.0) 
 
 
 @contextmanager
-def killer(victim: Callable[[], int | None]) -> Iterator[list[int]]:
-    """Kill the process that `victim` names as soon as it does; the list then holds its id."""
+def killer(folder: Path, victim: Callable[[], int | None]) -> Iterator[list[int]]:
+    """Kill the process that `victim` names as soon as it does; the list then holds its id, and jobs wait no more."""
     killed: list[int] = []
+    (folder / "hold").touch()
     over = threading.Event()
 
     def watch() -> None:
@@ -92,6 +95,7 @@ def killer(victim: Callable[[], int | None]) -> Iterator[list[int]]:
             if pid := victim():
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
+                (folder / "hold").unlink()
                 return
 
     thread = threading.Thread(target=watch)
@@ -106,7 +110,7 @@ def killer(victim: Callable[[], int | None]) -> Iterator[list[int]]:
 def test_a_killed_worker_costs_nothing_but_time(engine, tmp_path, caplog, capfd):
     jobs = [{"folder": str(tmp_path), "seed": i, "hold": i == 2} for i in range(8)]
     arrived: dict[int, np.ndarray] = {}
-    with killer(lambda: started(tmp_path).get("2-0", (None,))[0]) as killed:
+    with killer(tmp_path, lambda: started(tmp_path).get("2-0", (None,))[0]) as killed:
         found = pmap(draw, jobs, engine, arrived=arrived.__setitem__)
     assert killed == [started(tmp_path)["2-0"][0]]
     assert same(found, jobs)
@@ -126,19 +130,18 @@ def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
 
 def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog, capfd):
     extra = joined.node()
-    jobs = [{"folder": str(tmp_path), "seed": i, "seconds": 1.0} for i in range(16)]
+    jobs = [{"folder": str(tmp_path), "seed": i, "hold": True} for i in range(16)]
     scale = np.linspace(1.0, 2.0, 30_000)
 
-    def busy() -> int | None:
-        return extra if extra in {parent for _, parent in started(tmp_path).values()} else None
+    def all_busy() -> int | None:
+        parents = {parent for _, parent in started(tmp_path).values()}
+        return extra if parents == set(joined.raylets) else None
 
-    with killer(busy) as killed:
+    with killer(tmp_path, all_busy) as killed:
         found = pmap(draw, jobs, "ray", shared={"scale": scale})
     assert killed == [extra]
     assert same(found, jobs, scale)
-    parents = [parent for _, parent in started(tmp_path).values()]
-    assert set(parents) == set(joined.raylets)
-    assert len(parents) > len(jobs)  # what the node had begun was begun again
+    assert len(started(tmp_path)) > len(jobs)  # what the node had begun was begun again
     assert "handed out again" in caplog.text
     assert capfd.readouterr().out == ""
 
@@ -160,7 +163,7 @@ def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkey
     with Cluster() as alone:
         alone.enter(monkeypatch)
         # In a process of its own, since Ray ends one that speaks to the killed node just then, and says so in its log.
-        with killer(lambda: alone.raylets[0] if "3-0" in started(marks) else None):
+        with killer(marks, lambda: alone.raylets[0] if "3-0" in started(marks) else None):
             done = subprocess.run(
                 [sys.executable, "-c", DRIVER, str(tmp_path / "store"), "ray", json.dumps(jobs)],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -180,7 +183,9 @@ def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkey
 def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
-    jobs = [{"folder": str(marks), "seed": i, "seconds": 0.5} for i in range(12)]
+    (marks / "hold").touch()
+    # The driver is killed before these jobs end, however late it happens.
+    jobs = [{"folder": str(marks), "seed": i, "hold": i >= 6} for i in range(12)]
     with subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(tmp_path / "store"), engine, json.dumps(jobs)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -193,16 +198,16 @@ def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
                 assert driver.poll() is None
             driver.kill()
             driver.wait(PATIENCE)
+            (marks / "hold").unlink()
             wait_until(lambda: not members(driver.pid))
         finally:
             end(driver.pid)
     workers = {pid for pid, _ in started(marks).values()}
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))  # nobody works for the dead
     before = len(started(marks))
-    assert before < len(jobs)
     with Store(tmp_path / "store") as store:
         first: list[int] = []
         found = store.pmap(draw, jobs, engine=engine, progress=lambda done, total: first.append(done))
-    assert first[0] >= 4
+    assert 4 <= first[0] <= 6
     assert same(found, jobs)
     assert len(started(marks)) == before + len(jobs) - first[0]

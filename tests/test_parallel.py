@@ -271,9 +271,9 @@ def test_no_worker_outlives_its_parent(sign, engine):
             os.killpg(process.pid, sign)  # as a terminal does: everybody hears it
         else:
             process.kill()
-        assert process.wait(timeout=60) == (130 if sign == signal.SIGINT else -signal.SIGKILL)
+        assert process.wait(timeout=300) == (130 if sign == signal.SIGINT else -signal.SIGKILL)
     # Two agents of a Ray cluster whose head is gone, which run no jobs, take a minute to notice.
-    wait_until(lambda: not [words for words in members(process.pid).values() if "Agent" not in words], 60)
+    wait_until(lambda: not [words for words in members(process.pid).values() if "Agent" not in words])
     end(process.pid)
     for folder in set(Path(tempfile.gettempdir()).glob("eo-ray-*")) - folders:
         assert not (

@@ -131,11 +131,11 @@ def test_a_node_with_other_code_is_named(joined, tmp_path):
     joined.node({"PYTHONPATH": str(tmp_path)})
     message = rf"the Ray node .* has eigenoptions 9.9, but {__version__} hands out the jobs: pip install .*"
     with pytest.raises(ValueError, match=message):
-        pmap(where, [0.3] * 40, "ray")
+        pmap(where, [0.3] * 400, "ray")
     cluster.disconnect()
     (other / "__init__.py").write_text("raise ModuleNotFoundError('no module named eigenoptions')")
     with pytest.raises(ValueError, match=r"has no eigenoptions .no module named eigenoptions., and"):
-        pmap(where, [0.3] * 40, "ray")
+        pmap(where, [0.3] * 400, "ray")
 
 
 @pytest.mark.parametrize(

@@ -548,7 +548,7 @@ def test_a_request_that_does_not_arrive_is_closed(sent, monkeypatch):
         running = uvicorn.Server(config)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
-        with socket.create_connection(listener.getsockname(), timeout=60) as client:
+        with socket.create_connection(listener.getsockname(), timeout=300) as client:
             client.sendall(sent)
             assert client.recv(1) == b""
         running.should_exit = True

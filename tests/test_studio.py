@@ -46,7 +46,9 @@ def serving(studio: LocalOnly) -> Iterator[httpx.Client]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=300
+            ) as client:
                 yield client
         finally:
             server.should_exit = True
@@ -590,7 +592,7 @@ def test_a_missing_part_is_named() -> None:
         "import sys; sys.modules['starlette'] = None; from eigenoptions.cli import main; sys.exit(main())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, "studio"], capture_output=True, encoding="utf-8", timeout=60
+        [sys.executable, "-c", script, "studio"], capture_output=True, encoding="utf-8", timeout=300
     )
     assert done.returncode == 2
     assert (
@@ -647,5 +649,5 @@ def test_a_broken_index_is_named(results: Path, text: str) -> None:
 
 
 def test_a_taken_port_is_really_taken() -> None:
-    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=2):
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=60):
         pass

@@ -55,7 +55,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
         found = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-        found.set_default_timeout(60 * SECOND)
+        found.set_default_timeout(300 * SECOND)
         found.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
         found.on("pageerror", lambda error: troubles.append(str(error)))
         found.goto(f"http://127.0.0.1:{server.server_port}/")
@@ -186,7 +186,7 @@ def test_a_person_draws_measures_and_races(page: Page) -> None:
     box = page.locator("#board").bounding_box()
     assert box is not None
     page.locator("#board").click(position={"x": 3.5 * box["width"] / 13, "y": 3.5 * box["height"] / 13})
-    expect(page.locator("#states")).to_have_text("103 states", timeout=60 * SECOND)
+    expect(page.locator("#states")).to_have_text("103 states", timeout=300 * SECOND)
     page.select_option("#builtin", "i-maze")
     page.click("#tab-measure")
     page.wait_for_selector("#measure[data-state=done]")
