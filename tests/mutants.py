@@ -111,7 +111,7 @@ TESTS = {
     "envs/batch": "test_collect test_vector test_wrapper",
     "envs/collecting": "test_collect",
     "envs/fit": "test_wrong_kind test_wrapper test_vector test_wrong_results",
-    "envs/mazes": "test_envs",
+    "envs/mazes": "test_envs test_vector",
     "envs/minigrid": "test_envs test_sketch test_wrong_results",
     "envs/running": "test_wrapper test_acting test_stopping",
     "envs/sampler": "test_collect test_sampling",

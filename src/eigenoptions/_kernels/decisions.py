@@ -131,7 +131,7 @@ def finish(  # type: ignore[no-untyped-def]
                 sums[TOTAL, b] += reward
                 sums[GAIN, b] += before * reward
             if option >= 0 and not (unavailable or ended or halted[b]):
-                action = np.int64(offers[here, option])
+                action = offers[here, option]
                 cut = action >= 0 and duration >= max_duration
                 action = -1 if cut else action
             complete, total = action < 0, sums[TOTAL, b]

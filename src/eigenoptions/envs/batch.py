@@ -46,7 +46,10 @@ class OptionBatch:
             # Small numbers: the rows of a batch are gathered in every step.
             kind = np.int8 if options.n_actions < 128 else np.int32
             self.table = np.ascontiguousarray(options.policy.T.astype(kind))
-        self.at_once = isinstance(options, LinearOptionSet)
+        # Options that look ahead do so from one state at a time.
+        self.at_once = (
+            isinstance(options, LinearOptionSet) and options.weights is not None and options.model is None
+        )
         self.each = [] if self.table is not None or self.at_once else list(options)
         self.patience = getattr(options, "patience", None) if self.at_once else None
         self.stop_chance = float(getattr(options, "stop_chance", 0.0)) if self.at_once else 0.0
@@ -56,14 +59,19 @@ class OptionBatch:
         self.best = np.full(n_envs, -np.inf)
         self.since = np.zeros(n_envs, dtype=np.int64)
 
-    def offers(self, obs: Any) -> Ints:
-        """``(B, n)`` the action of every option in every copy, negative where it stops and may not start."""
+    def offers(self, obs: Any, copies: Ints | None = None) -> Ints:
+        """``(B, n)`` the action of every option in every copy (or in some), negative where it may not start."""
         seen = obs if self.state is None else self.state(obs)
+        if copies is not None:
+            seen = one(seen, copies)
+        count = self.n_envs if copies is None else len(copies)
         if self.table is not None:
             return self._rows(seen)
         if self.at_once:
-            return np.ascontiguousarray(self.options.actions(seen, self.n_envs).T)  # type: ignore[union-attr]
-        return np.array([[option.act(one(seen, b)) for option in self.each] for b in range(self.n_envs)])
+            return np.ascontiguousarray(self.options.actions(seen, count).T)  # type: ignore[union-attr]
+        # Sets compute the look ahead of an observation once for all options.
+        choices = getattr(self.options, "choices", lambda here: [option.act(here) for option in self.each])
+        return np.array([choices(one(seen, b)) for b in range(count)])
 
     def _rows(self, states: Any) -> Ints:
         assert self.table is not None
@@ -78,6 +86,20 @@ class OptionBatch:
                 )
         rows: Ints = self.table.take(states, axis=0)
         return rows
+
+    def continued(self, running: Ints, obs: Any, rng: np.random.Generator) -> Ints:
+        """``(B,)`` the action with which the option that runs (-1: none) goes on, negative where it ends."""
+        seen, actions = obs if self.state is None else self.state(obs), np.full(self.n_envs, -1)
+        on = np.flatnonzero(running >= 0)
+        if not len(on):
+            return actions
+        if self.each:
+            actions[on] = [self.each[running[b]].act(one(seen, b)) for b in on]
+        else:
+            actions[on] = self.offers(obs, on)[np.arange(len(on)), running[on]]
+        if self.guarded:
+            actions[self.halted(running, obs, rng)] = -1
+        return actions
 
     def begin(self, chosen: Ints, obs: Any, rng: np.random.Generator) -> None:
         """Note that the options `chosen (B,)` begin at these observations (-1: none begins in this copy)."""
@@ -109,7 +131,7 @@ class OptionBatch:
 
 
 def one(obs: Any, j: Any) -> Any:
-    """Observation j of a batch."""
+    """Observation j of a batch, or a batch of those in an array of numbers."""
     if isinstance(obs, dict):
         return {k: one(v, j) for k, v in obs.items()}
     return tuple(one(v, j) for v in obs) if isinstance(obs, tuple) else obs[j]

@@ -10,10 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions.envs.tables import known_mdp
+from eigenoptions.envs.mazes import MazeVectorEnv
+from eigenoptions.envs.tables import count_actions, known_mdp
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
@@ -23,17 +25,23 @@ log = logging.getLogger("eigenoptions")
 CHECKED_STEPS = 200
 
 
-def check_fit(
-    options: OptionSet | Sequence[Any], n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None
-) -> None:
-    """Raise ValueError where options of any kind were made for another environment; see `check_options`."""
+def check_fit(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
+    """Raise ValueError where options of any kind were made for another environment; its number of actions.
+
+    `env` may be a vector environment. `mapped`: the options act on something else than its observations.
+    """
+    n_actions = count_actions(env)
+    space = None if mapped else getattr(env, "single_observation_space", env.observation_space)
     if not hasattr(options, "__len__"):
         raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
     if len(options) == 0:
         raise ValueError("there are no options: discover at least one")
     if isinstance(options, OptionSet):
-        check_options(options, n_actions, space, mdp)
-        return
+        mdp = mdp_of(env) if options.state_space else None
+        _check_table(options, n_actions, space, mdp)
+        if space is not None and mdp is None and isinstance(env, gym.Env):
+            _check_moves(env, options)
+        return n_actions
     if not all(callable(getattr(option, "act", None)) for option in options):
         raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
     theirs = getattr(options, "n_actions", n_actions)
@@ -48,10 +56,15 @@ def check_fit(
             options.potential(np.asarray(space.sample())[None], 1)
         except (ValueError, TypeError) as error:
             raise ValueError(f"options of another environment: {error}; discover options here") from None
+    return n_actions
 
 
-def table_of(env: gym.Env[Any, Any]) -> MDP | None:
-    """MDP of an environment with its wrappers, or None where it is not known."""
+def mdp_of(env: Any) -> MDP | None:
+    """MDP of an environment with its wrappers, or of each copy of a vector environment; None where it is not known."""
+    if isinstance(env, MazeVectorEnv):
+        return env.mdp
+    if isinstance(env, VectorEnv):
+        return mdp_of(env.envs[0]) if isinstance(env, SyncVectorEnv) else None
     try:
         return known_mdp(env)
     except ValueError:
@@ -59,7 +72,7 @@ def table_of(env: gym.Env[Any, Any]) -> MDP | None:
         return None
 
 
-def check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
+def _check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
     """Raise ValueError where an environment without a table does not move as the options' deterministic dynamics do.
 
     A copy of it takes a random walk; nothing is checked where it cannot be copied.
@@ -103,7 +116,7 @@ class _OtherMoves(Exception):  # noqa: N818 (never leaves this module)
     """State, action, expected and found next state."""
 
 
-def check_options(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
+def _check_table(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
     """Raise ValueError where options were evidently made for another environment.
 
     `space` holds the observations they act on (None: they act on something else); `mdp` is the environment's, if

@@ -23,6 +23,7 @@ from eigenoptions import _sketch as sketch
 from eigenoptions._checks import whole
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
+from eigenoptions.options.walks import first_states
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
@@ -92,21 +93,21 @@ class MazeEnv(gym.Env[Any, Any]):
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
         self.state = 0
+        self.starts = first_states(self.mdp)
         self.goal = -1 if self.mdp.goal is None else self.mdp.goal
         self.n_actions = self.mdp.n_actions
         successors = self.mdp.successors
         # An array of the standard library gives plain ints, sooner than one of NumPy; None where moves are uncertain.
-        self._next = None if successors is None else array("i", successors.tobytes())
-        self._moves: Any = None
+        self.following = None if successors is None else array("i", successors.tobytes())
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         """Put the agent at the start; ``options={"start": s}`` puts it in state s for this episode."""
         super().reset(seed=seed)
-        wanted = (options or {}).get("start", self.mdp.start)
+        wanted = (options or {}).get("start")
         if wanted is None:
-            self.state = int(_starts(self.mdp, self.np_random, 1)[0])
+            self.state = int(self.starts[self.np_random.integers(len(self.starts))])
         elif isinstance(wanted, int | np.integer) and 0 <= wanted < self.mdp.n_states:
             self.state = int(wanted)
         else:
@@ -125,7 +126,7 @@ class MazeEnv(gym.Env[Any, Any]):
     def move(self, action: int) -> int:
         """Take an action that is known to be in range, without Gymnasium's tuple: the state it leads to."""
         row = self.state * self.n_actions + action
-        self.state = state = self._landed(row) if self._next is None else self._next[row]
+        self.state = state = self._landed(row) if self.following is None else self.following[row]
         return state
 
     def follow(self, action: int, row: Sequence[int], most: int) -> tuple[int, int]:
@@ -145,9 +146,13 @@ class MazeEnv(gym.Env[Any, Any]):
         """End of an uncertain move."""
         from eigenoptions._kernels.walking import land
 
-        if self._moves is None:
-            self._moves = _moves(self.mdp)
-        return int(land(row, *self._moves, self.np_random.integers(2**64, dtype=np.uint64)))
+        indptr, indices, cumulative = self._moves
+        bits = self.np_random.integers(2**64, dtype=np.uint64)
+        return int(land(row, indptr, indices, cumulative, bits))
+
+    @cached_property
+    def _moves(self) -> tuple[NDArray[Any], ...]:
+        return _moves(self.mdp)
 
     def render(self) -> Any:
         """Draw the maze as text (``ansi``) or as an ``(H, W, 3)`` picture (``rgb_array``)."""
@@ -190,7 +195,9 @@ class MazeEnv(gym.Env[Any, Any]):
     @cached_property
     def initial_state_distrib(self) -> NDArray[np.float64]:
         """``(S,)`` probability of each state to be the first."""
-        return _first(self.mdp)
+        chance = np.zeros(self.mdp.n_states)
+        chance[self.starts] = 1.0 / len(self.starts)
+        return chance
 
 
 class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
@@ -238,6 +245,7 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         self.action_space = batch_space(self.single_action_space, num_envs)
         limit = MAX_STEPS if max_episode_steps is None else min(max_episode_steps, MAX_STEPS)
         goal = -1 if self.mdp.goal is None else self.mdp.goal
+        self.starts = first_states(self.mdp)
         # What the kernels of `_kernels.decisions` read, and the state that they change in place.
         self.table = _moves(self.mdp)
         self.rules = np.array([self.mdp.n_actions, goal, limit])
@@ -253,7 +261,7 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         """Put every agent at the start."""
         super().reset(seed=seed)
         self.copies[:] = 0
-        self.copies[0] = self.copies[3] = _starts(self.mdp, self.np_random, self.num_envs)
+        self.copies[0] = self.copies[3] = self._drawn(self.num_envs)
         self.n_over = 0
         return self.copies[0].copy(), {}
 
@@ -261,55 +269,33 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         self, actions: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Take one action in each copy; a copy whose episode is over begins a new one instead."""
-        actions = np.asarray(actions)
-        n = self.num_envs
+        actions, n, over = np.asarray(actions), self.num_envs, -1
         states, rewards, ends = np.empty(n, dtype=np.int64), np.empty(n), np.empty((2, n), dtype=np.bool_)
-        over = -1
         if actions.shape == (n,) and actions.dtype.kind in "biu":
-            chosen = actions.astype(np.int64)
-            over = self._step(
-                *self.table, self.rules, self.copies, self.draws(), chosen, states, rewards, ends
-            )
+            given = self.draws(), actions.astype(np.int64)
+            over = self._step(*self.table, self.rules, self.copies, *given, states, rewards, ends)
         if over < 0:
             raise ValueError(f"actions must be {n} numbers in 0..{self.mdp.n_actions - 1}, got {actions}")
         self.n_over = over
-        return states, rewards, *ends, {}
+        return states, rewards, ends[0], ends[1], {}
 
     def draws(self) -> NDArray[np.uint64]:
         """``(B,)`` random bits for a step of uncertain moves; the states in which episodes begin are drawn too."""
-        rng, bits = self.np_random, self._no_draws
+        bits = self._no_draws
         if self._uncertain:
-            bits = rng.integers(2**64, size=self.num_envs, dtype=np.uint64)
-        if self.n_over and self.mdp.start is None:
-            self.copies[3, self.copies[2] > 0] = _starts(self.mdp, rng, self.n_over)
+            bits = self.np_random.integers(2**64, size=self.num_envs, dtype=np.uint64)
+        if self.n_over and len(self.starts) > 1:
+            self.copies[3, self.copies[2] > 0] = self._drawn(self.n_over)
         return bits
+
+    def _drawn(self, n: int) -> NDArray[np.int64]:
+        """Drawn first states of n episodes."""
+        drawn: NDArray[np.int64] = self.starts[self.np_random.integers(len(self.starts), size=n)]
+        return drawn
 
 
 def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:
     return (maze if isinstance(maze, MDP) else read_maze(maze)).task(start, goal)
-
-
-def _first(mdp: MDP) -> NDArray[np.float64]:
-    """Probability of each state to be the first: the start, or any state but the goal."""
-    chance = np.zeros(mdp.n_states)
-    if mdp.start is not None:
-        chance[mdp.start] = 1.0
-        return chance
-    chance[:] = 1.0
-    if mdp.goal is not None and mdp.n_states > 1:
-        chance[mdp.goal] = 0.0
-    chance /= chance.sum()
-    return chance
-
-
-def _starts(mdp: MDP, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-    """First states of n episodes."""
-    if mdp.start is not None:
-        return np.full(n, mdp.start, dtype=np.int64)
-    if mdp.goal is None or mdp.n_states == 1:
-        return rng.integers(mdp.n_states, size=n)
-    drawn = rng.integers(mdp.n_states - 1, size=n)
-    return drawn + (drawn >= mdp.goal)
 
 
 def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:

@@ -14,15 +14,15 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import locked, number, whole
-from eigenoptions.envs.batch import one
-from eigenoptions.envs.fit import check_options, table_of
+from eigenoptions.envs.batch import OptionBatch
+from eigenoptions.envs.fit import check_fit
+from eigenoptions.envs.fit import mdp_of as mdp_of
 from eigenoptions.envs.mazes import MazeVectorEnv
 from eigenoptions.envs.tables import count_actions
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import batch_of_one
 from eigenoptions.options.lookahead import name_of
-from eigenoptions.options.stopping import begun
 
 # Transitions per chunk, or fewer where observations are large.
 CHUNK_ROWS, CHUNK_BYTES = 16_384, 1 << 26
@@ -180,48 +180,29 @@ class OptionWalk:
     def __init__(
         self, options: OptionSet | Sequence[Any], n_actions: int, n_envs: int, chance: float | None = None
     ) -> None:
-        self.options = options
-        self.table = options.policy.astype(np.int64) if isinstance(options, OptionSet) else None
-        self.each = [] if isinstance(options, OptionSet) else list(options)
+        self.batch = OptionBatch(options, n_envs)
         self.n_actions = n_actions
         self.chance = chance
         self.running = np.full(n_envs, -1)
-        # The execution of the option in each copy, which may remember its steps.
-        self.begun: list[Any] = [None] * n_envs
 
     def __call__(self, obs: Any, fresh: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
         """Actions for a batch of observations; no option runs in a copy whose episode has just begun."""
         self.running[fresh] = -1
-        actions = np.full(len(self.running), -1)
-        on = np.flatnonzero(self.running >= 0)
-        if self.table is not None:
-            actions[on] = self.table[self.running[on], obs[on]]
-        else:
-            actions[on] = [self.begun[j].act(one(obs, j)) for j in on]
+        actions = self.batch.continued(self.running, obs, rng)
         idle = np.flatnonzero(actions < 0)
         if len(idle):
-            moves = self._moves(obs, idle)
+            moves = self.batch.offers(obs, idle)
             chosen = self._choose(moves, rng)
             self.running[idle] = np.maximum(chosen, -1)
-            if self.table is None:
-                for j, o in zip(idle[chosen >= 0], chosen[chosen >= 0], strict=True):
-                    self.begun[j] = begun(self.each[o], rng, one(obs, j))
+            begins = np.full(len(actions), -1)
+            begins[idle] = self.running[idle]
+            self.batch.begin(begins, obs, rng)
             actions[idle] = np.where(
                 chosen < 0, chosen + self.n_actions, moves[np.arange(len(idle)), np.maximum(chosen, 0)]
             )
-        return actions
+        return actions.astype(np.int64, copy=False)
 
-    def _moves(self, obs: Any, idle: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Action of every option in the idle copies ``(copies, n)``, negative where it may not start."""
-        if self.table is not None:
-            return np.asarray(self.table[:, obs[idle]].T)
-        batch = (one(obs, j) for j in idle)
-        if hasattr(self.options, "choices"):
-            # Sets compute the features, or the look ahead, of an observation once for all options.
-            return np.array([self.options.choices(here) for here in batch], dtype=np.int64)
-        return np.array([[option.act(here) for option in self.each] for here in batch], dtype=np.int64)
-
-    def _choose(self, moves: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
+    def _choose(self, moves: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
         """Choice per idle copy: the number of an option, or an action minus the number of actions."""
         draws = rng.random((len(moves), self.n_actions + moves.shape[1]))
         draws[:, self.n_actions :][moves < 0] = -1.0
@@ -297,7 +278,7 @@ def _behaviour(
         if not len(policy):
             raise ValueError("policy has no options: pass None for random actions")
         if isinstance(policy, OptionSet):
-            check_options(policy, n_actions, envs.single_observation_space, mdp_of(envs))
+            check_fit(envs, policy)
         return OptionWalk(policy, n_actions, n, chance)
     if not callable(policy):
         raise ValueError(
@@ -313,13 +294,6 @@ def _behaviour(
         return actions.astype(np.int64)
 
     return given
-
-
-def mdp_of(envs: VectorEnv[Any, Any, Any]) -> MDP | None:
-    """The MDP that the copies of a vector environment show without being explored, if they do."""
-    if isinstance(envs, MazeVectorEnv):
-        return envs.mdp
-    return table_of(envs.envs[0]) if isinstance(envs, SyncVectorEnv) else None
 
 
 def _empty(count: int, like: NDArray[Any]) -> tuple[NDArray[Any], ...]:

@@ -300,7 +300,7 @@ def _replay(stepped: Stepped, found: _Search, n_actions: int, again: Callable[[]
     `again` begins an episode and returns the key of its first state. Ends of episodes that a table of states cannot
     express are reported as a warning.
     """
-    rng, rows, generators = np.random.default_rng(0), found.rows, _Generators(stepped)
+    rng, rows = np.random.default_rng(0), found.rows
     steps = int(np.clip(REPLAY_SHARE * len(rows) * n_actions, REPLAY_STEPS, MAX_REPLAY_STEPS))
     for _ in range(-(-steps // STEPS_PER_WALK)):
         at = found.numbers.get(again())
@@ -309,7 +309,7 @@ def _replay(stepped: Stepped, found: _Search, n_actions: int, again: Callable[[]
                 "does not repeat itself: a reset led to a state that exploration did not find"
             )
         with _silent(stepped):
-            generators.look()
+            before = _generators(stepped)
             for _ in range(STEPS_PER_WALK):
                 if at not in rows:
                     break
@@ -327,8 +327,10 @@ def _replay(stepped: Stepped, found: _Search, n_actions: int, again: Callable[[]
                         "explored; it is random, or remembers what its observation (key=) leaves out"
                     )
                 at = None if terminated else to
-            if name := generators.drawn():
-                raise stepped.randomness(f"draws random numbers in a step ({name})")
+            now = _generators(stepped)
+            for name, state in before.items():
+                if now.get(name, state) != state:
+                    raise stepped.randomness(f"draws random numbers in a step ({name})")
     lost = sum(rows[s][a] in rows for s, a in found.ends)
     if lost:
         log.warning(
@@ -339,32 +341,17 @@ def _replay(stepped: Stepped, found: _Search, n_actions: int, again: Callable[[]
         )
 
 
-class _Generators:
-    """Random generators outside `np_random` that a step could use: the global ones, and those in attributes."""
-
-    def __init__(self, stepped: Stepped) -> None:
-        self.stepped = stepped
-        self.before: dict[str, Any] = {}
-
-    def look(self) -> None:
-        """Remember their states."""
-        self.before = self._states()
-
-    def drawn(self) -> str:
-        """Name of one that has drawn since; empty if none has."""
-        now = self._states()
-        return next((name for name, state in self.before.items() if now.get(name, state) != state), "")
-
-    def _states(self) -> dict[str, Any]:
-        # The global generator is looked at, not used.
-        found: dict[str, Any] = {"random": random.getstate()}
-        found["numpy.random"] = _state(np.random.get_state())  # noqa: NPY002
-        for part in (*self.stepped.layers, self.stepped.base):
-            for name, value in vars(part).items():
-                state = _generator(value)
-                if state is not None:
-                    found[f"{type(part).__name__}.{name}"] = state
-        return found
+def _generators(stepped: Stepped) -> dict[str, Any]:
+    """States of the random generators that a step could use: the global ones, and those in attributes."""
+    # The global generator is looked at, not used.
+    found: dict[str, Any] = {"random": random.getstate()}
+    found["numpy.random"] = _state(np.random.get_state())  # noqa: NPY002
+    for part in (*stepped.layers, stepped.base):
+        for name, value in vars(part).items():
+            state = _generator(value)
+            if state is not None:
+                found[f"{type(part).__name__}.{name}"] = state
+    return found
 
 
 def _generator(value: Any) -> Any:

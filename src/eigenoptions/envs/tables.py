@@ -96,15 +96,15 @@ def from_env(
         whole("max_states", max_states)
         if seed is not None:
             whole("seed", seed, 0)
-        if key is None and save is None and restore is None:
-            mdp = known_mdp(made)
-            if mdp is not None:
-                if mdp.n_states > max_states:
-                    raise ValueError(
-                        f"{name_of(made)} has {mdp.n_states} states, more than max_states={max_states}: raise it"
-                    )
-                return mdp
-        return explore(made, probe_of(made, key, save, restore), n_actions, max_states, progress, seed)[0]
+        mdp = known_mdp(made) if key is None and save is None and restore is None else None
+        if mdp is None:
+            probe = probe_of(made, key, save, restore)
+            return explore(made, probe, n_actions, max_states, progress, seed)[0]
+        if mdp.n_states > max_states:
+            raise ValueError(
+                f"{name_of(made)} has {mdp.n_states} states, more than max_states={max_states}: raise it"
+            )
+        return mdp
     finally:
         if isinstance(env, str):
             made.close()
@@ -220,7 +220,7 @@ def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
             return None
         mdp = _from_table(owner, table, count_actions(owner), name_of(env))
     # Layers outside of the environment that has the table.
-    around = layers(env)[: -len(inside)] if (inside := layers(owner)) else layers(env)
+    around = layers(env)[: len(layers(env)) - len(layers(owner))]
     if not any(acts(layer) or isinstance(layer, gym.ObservationWrapper) for layer in around):
         return mdp
     try:
@@ -235,7 +235,7 @@ def known_mdp(env: gym.Env[Any, Any]) -> MDP | None:
         ) from error
 
 
-def _through(env: gym.Env[Any, Any], owner: Any, mdp: MDP) -> MDP:
+def _through(env: Any, owner: Any, mdp: MDP) -> MDP:
     """MDP of an environment seen through its wrappers, from the table of `owner`, the environment inside.
 
     A copy of the wrappers is stepped in every state, with a function in place of the owner's step that notes the action
@@ -247,9 +247,9 @@ def _through(env: gym.Env[Any, Any], owner: Any, mdp: MDP) -> MDP:
             f"{name} has wrappers and {n} states, too many to try them: give the environment inside"
         )
     trial = copy.deepcopy(env)
-    inside: Any = trial
-    for _ in range(_depth(env, owner)):
-        inside = inside.env
+    inside, original = trial, env
+    while original is not owner:
+        inside, original = inside.env, original.env
     trial.reset(seed=0)
     arrived: list[int] = []
     state = 0
@@ -314,14 +314,6 @@ def _renumbered(env: gym.Env[Any, Any], mdp: MDP, taken: NDArray[np.int64], seen
         name=mdp.name,
         reward=gain,
     )
-
-
-def _depth(env: Any, owner: Any) -> int:
-    """Number of wrappers around `owner`."""
-    depth = 0
-    while env is not owner:
-        env, depth = env.env, depth + 1
-    return depth
 
 
 def _from_table(base: Any, P: Any, n_actions: int, name: str) -> MDP:

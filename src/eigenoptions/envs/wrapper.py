@@ -18,10 +18,9 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, whole
-from eigenoptions.envs.fit import check_fit, check_moves, table_of
+from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.spaces import OptionsSpace
-from eigenoptions.envs.tables import count_actions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.stopping import begun
 
@@ -143,11 +142,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.gamma = number("gamma", gamma, "(0, 1]")
         self.mode = one_of("mode", mode, MODES)
         self.max_duration = whole("max_duration", max_duration)
-        self.n_primitive = count_actions(env)
-        mdp = table_of(env) if isinstance(options, OptionSet) and options.state_space else None
-        check_fit(options, self.n_primitive, None if state else env.observation_space, mdp)
-        if isinstance(options, OptionSet) and state is None and mdp is None:
-            check_moves(env, options)
+        self.n_primitive = check_fit(env, options, mapped=state is not None)
         self.options = options
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
         self._space.source = self._known_mask
@@ -164,13 +159,14 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._step: Callable[[Any], Any] = env.step
         self._limit: Any = None
         self._passed = self._fast = False
-        # A maze of ours, which takes steps without the tuples and checks of Gymnasium, or None.
+        # A maze of ours, which takes steps without the tuples and checks of Gymnasium, and its table; or None.
         self._maze: Any = None
+        self._table: Any = None
         # Entries of the info of every primitive action; `_describe` writes the same for options.
         self._entries = {"option": -1, "duration": 1, "discount": self.gamma, "primitive_return": 0.0}
         self._obs: Any = None
-        # The last mask, the environment's mask of its own actions, and whether a mask is a row of the table as it is.
-        self._last_mask: Any = None
+        # The current mask, the environment's own of its actions, and whether masks are rows of the table as they are.
+        self._mask: Any = None
         self._own_mask: Any = None
         self._plain = False
         # In mode "step": the option that continues, and the number of its steps so far.
@@ -202,15 +198,18 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if not (self._fast and 0 <= action < self.n_primitive):
             return self._decide(int(action))
         # The common case in as few operations as possible: the time of an environment may be below a microsecond.
-        maze = self._maze
-        if maze is None:
+        table, maze = self._table, self._maze
+        if table is None:
             obs, reward, terminated, truncated, info = self._step(action)
             if reward.__class__ is not float:
                 reward = float(reward)
             info |= self._entries
             info["primitive_return"] = reward
         else:
-            obs = maze.move(action if action.__class__ is int else int(action))
+            # The line of `MazeEnv.move`, without a call.
+            if action.__class__ is not int:
+                action = int(action)
+            obs = maze.state = table[maze.state * self.n_primitive + action]
             info = self._entries.copy()
             reward, terminated, truncated = 0.0, False, False
             if obs == maze.goal:
@@ -307,7 +306,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """``(n_primitive + n_options,)`` which actions may be chosen now; MaskablePPO calls this."""
-        return self._mask().astype(np.bool_)
+        return np.asarray(self._known_mask(), dtype=np.bool_)
 
     def _resolve(self, action: int) -> tuple[int, Any, int]:
         """The option (-1: none), the object that chooses its actions (None: one primitive action), and the action."""
@@ -342,7 +341,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         inner = _unchecked(self.env if limit is None else limit.env)
         self._step, self._limit = inner.step, limit
         # Not where a subclass or a user has another `step`.
-        self._maze = inner if getattr(inner.step, "__func__", None) is MazeEnv.step else None
+        if getattr(inner.step, "__func__", None) is MazeEnv.step:
+            self._maze, self._table = inner, inner.following  # type: ignore[attr-defined]
 
     def _draw(self, option: int) -> int:
         """Random primitive action in place of an option that may not start."""
@@ -361,22 +361,17 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._space.source = self._known_mask
 
     def _known_mask(self) -> Any:
-        """The mask of the current observation, without work; None before the first reset."""
-        return self._masks[self._obs] if self._plain else self._last_mask  # type: ignore[index]
+        """The current mask; None before the first reset."""
+        return self._masks[self._obs] if self._plain else self._mask  # type: ignore[index]
 
     def _current_mask(self) -> NDArray[np.int8]:
-        """The mask of the current observation for a caller, who keeps it and may change it."""
-        if not self._plain:
-            self._last_mask = self._mask()
+        """Find the mask of the current observation; a copy for the caller, who may change it."""
+        if self._running >= 0:
+            self._mask = np.zeros(self.n_primitive + len(self._rows), dtype=np.int8)
+            self._mask[self.n_primitive + self._running] = 1
+        elif not self._plain:
+            self._mask = self._mask_at(self._obs, self._own_mask)
         mask: NDArray[np.int8] = self._known_mask().copy()
-        return mask
-
-    def _mask(self) -> NDArray[np.int8]:
-        """A new array with the mask of the current observation."""
-        if self._running < 0:
-            return self._mask_at(self._obs, self._own_mask)
-        mask = np.zeros(self.n_primitive + len(self._rows), dtype=np.int8)
-        mask[self.n_primitive + self._running] = 1
         return mask
 
     def _mask_at(self, obs: Any, own: Any) -> NDArray[np.int8]:

@@ -97,11 +97,16 @@ def episodes(mdp: MDP, begin: int | None, max_episode_steps: int | None) -> Any:
         limit = min(limit, whole("max_episode_steps", max_episode_steps))
     if begin is not None and not (isinstance(begin, int | np.integer) and 0 <= begin < mdp.n_states):
         raise ValueError(f"begin must be a state in 0..{mdp.n_states - 1}, got {begin!r}")
-    starts = np.arange(mdp.n_states) if mdp.start is None else np.array([mdp.start])
     goal = -1 if mdp.goal is None else mdp.goal
-    if mdp.start is None and goal >= 0 and mdp.n_states > 1:
-        starts = np.delete(starts, goal)
-    return Episodes(-1 if begin is None else int(begin), starts, goal, limit)
+    return Episodes(-1 if begin is None else int(begin), first_states(mdp), goal, limit)
+
+
+def first_states(mdp: MDP) -> NDArray[np.int64]:
+    """States in which an episode may begin: the start, or without one any state but the goal."""
+    if mdp.start is not None:
+        return np.array([mdp.start])
+    states = np.arange(mdp.n_states)
+    return states if mdp.goal is None or mdp.n_states == 1 else np.delete(states, mdp.goal)
 
 
 def policy_of(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
