@@ -85,7 +85,7 @@ TESTS = {
     "_kernels/learning": "test_kernels test_learning",
     "_kernels/passages": "test_kernels",
     "_kernels/planning": "test_kernels test_planning",
-    "_kernels/residual": "test_kernels test_spectra",
+    "_kernels/spectra": "test_kernels test_spectra",
     "_kernels/rows": "test_gram",
     "_kernels/walking": "test_kernels test_evaluation test_sampling",
     "_registration": "test_envs test_architecture",

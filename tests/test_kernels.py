@@ -13,7 +13,7 @@ from tests.test_spectra import complete, cycle, path, product, random_maze, star
 import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
-from eigenoptions._kernels.residual import inverse_root, residual
+from eigenoptions._kernels.spectra import inverse_root, residual
 from eigenoptions.options import solver
 
 

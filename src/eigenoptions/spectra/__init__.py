@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import (
     Frozen,
@@ -40,10 +39,9 @@ from eigenoptions.spectra.solvers import (
     DENSE_UP_TO_STATES,
     MAX_DENSE_STATES,
     Laplacian,
-    dense,
+    eigenpairs,
     refine,
     scaled,
-    sparse,
     tilted,
     verify,
 )
@@ -266,7 +264,7 @@ def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
     if not kind.laplacian:
         known = ", ".join(name for name, other in OPERATORS.items() if other.laplacian)
         raise ValueError(f"the Laplacian must be one of {known}, got {operator!r}, which is a representation")
-    W, degree = _weights(W)
+    W, degree, *_ = _weights(W)
     return scaled(W, degree, kind.left, kind.right)
 
 
@@ -329,7 +327,7 @@ def spectrum(
     given = _settings(operator, kind, settings)
     if solver not in ("auto", "dense", "sparse"):
         raise ValueError(f'solver must be "auto", "dense" or "sparse", got {solver!r}')
-    W, degree = _weights(W)
+    W, degree, part, n_zero, colour = _weights(W)
     n = W.shape[0]
     if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
         raise ValueError(f"k must be in 1..{n} for {n} states, got {k!r}")
@@ -339,7 +337,6 @@ def spectrum(
 
         values, vectors, accuracy = default_spectrum(W, degree, wanted, **given)
         return Spectrum(values, vectors, operator, None, 0, coords, accuracy)
-    n_zero, part = connected_components(W, directed=False)
     if n_zero > 1:
         log.warning(
             "the graph has %d components; each has its own eigenvalue 0, so that the first label is e%d, and no option "
@@ -347,17 +344,19 @@ def spectrum(
             n_zero,
             n_zero + 1,
         )
-    problem = Laplacian(W, degree, kind.power, part, n_zero)
+    problem = Laplacian(W, degree, kind.power, part, n_zero, colour)
     few = min(wanted, n_zero)
     values, vectors, accuracy = np.zeros(few), problem.null(few), np.full(few, 2e-16)
     if wanted > n_zero:
         more = wanted - n_zero
         by_size = solver == "auto" and n <= DENSE_UP_TO_STATES
         generator = random_generator(rng)
-        found = _nonzero(problem, more, None if by_size or solver == "dense" else generator, progress)
-        values = np.concatenate([values, np.maximum(found[0][:more], 0.0)])
-        vectors = np.hstack([vectors, found[1][:, :more]])
-        accuracy = np.concatenate([accuracy, found[2][:more]])
+        pairs = eigenpairs(problem, more, None if by_size or solver == "dense" else generator, progress)
+        found, basis, error = refine(problem, *pairs)
+        basis, error = canonical_basis(found, basis[:, : pairs[2]], problem.norm, error)
+        values = np.concatenate([values, np.maximum(found[:more], 0.0)])
+        vectors = np.hstack([vectors, basis[:, :more]])
+        accuracy = np.concatenate([accuracy, error[:more]])
     if progress is not None:
         progress(1, 1)
     scale = np.where(degree > 0, degree, 1.0) ** -kind.tilt if kind.tilt else None
@@ -369,30 +368,6 @@ def spectrum(
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
     lock(vectors)
     return Spectrum(values, vectors, operator, None, few, coords, accuracy)
-
-
-def _nonzero(
-    problem: Laplacian,
-    more: int,
-    rng: np.random.Generator | None,
-    progress: Callable[[int, int], object] | None,
-) -> tuple[Array, Array, Array]:
-    """At least the first `more` non-zero eigenpairs in the canonical basis, with their accuracy.
-
-    `rng` starts the sparse solver; None asks for the dense one.
-    """
-    room = problem.matrix.shape[0] - problem.n_zero
-    pairs = sparse(problem, more, rng, progress) if rng is not None and 3 * more <= room else None
-    solve = None
-    if pairs is not None:
-        values, vectors, count, above, solve = pairs
-    else:
-        values, vectors = dense(problem)
-        count = next(high for _, high in clusters(values, problem.norm) if high >= more)
-        above = np.inf
-    values, vectors, error = refine(problem, values, vectors, count, above, solve)
-    basis, accuracy = canonical_basis(values, vectors[:, :count], problem.norm, error)
-    return values[:count], basis, accuracy
 
 
 def _operator(name: str) -> Operator:
@@ -415,8 +390,10 @@ def _settings(name: str, kind: Operator, given: dict[str, Any]) -> dict[str, Any
     return chosen
 
 
-def _weights(W: Any) -> tuple[csr_array, Array]:
-    """Checked symmetric weights, and the degrees."""
+def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[np.int8]]:
+    """Checked symmetric weights with sorted rows; degrees, components and their number, colours (see `survey`)."""
+    from eigenoptions._kernels.spectra import survey
+
     if not issparse(W) and not (isinstance(W, np.ndarray) and W.ndim == 2):
         raise ValueError(
             f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
@@ -424,18 +401,20 @@ def _weights(W: Any) -> tuple[csr_array, Array]:
     W = csr_array(sparse_rows("the graph", W) if issparse(W) else real("weights", W), dtype=np.float64)
     if W.shape[0] != W.shape[1] or W.shape[0] == 0:
         raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
-    if not W.data.all():
+    if not (W.has_canonical_format and W.data.all()):
         # A stored zero is no edge.
         W = W.copy()
+        W.sum_duplicates()
         W.eliminate_zeros()
-    degree = np.asarray(W.sum(axis=1)).ravel()
+    degree, part, colour, n_parts, asymmetry = survey(W.indptr, W.indices, W.data)
+    most = degree.max()
     if not (np.isfinite(degree).all() and W.data.min(initial=0.0) >= 0):
         raise ValueError("weights must be finite and not negative, and so must their sum at each state")
-    if degree.max() > MAX_DEGREE:
-        raise ValueError(
-            f"sums of weights must be at most {MAX_DEGREE:g}, got {degree.max():g}: divide the weights by it"
-        )
-    difference = W - W.T
-    if difference.nnz and np.abs(difference.data).max() > 1e-12 * max(W.data.max(), 1e-300):
-        raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
-    return W, degree
+    if most > MAX_DEGREE:
+        raise ValueError(f"sums of weights must be at most {MAX_DEGREE:g}, got {most:g}: divide the weights by it")
+    if asymmetry > 0:
+        difference = W - W.T
+        if np.abs(difference.data).max(initial=0.0) > 1e-12 * max(W.data.max(), 1e-300):
+            raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
+        return _weights(csr_array(W + W.T) / 2.0)
+    return W, degree, part, n_parts, colour

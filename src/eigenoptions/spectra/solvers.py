@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, diags_array, eye_array
+from scipy.sparse import csc_array, csr_array, eye_array
 
-from eigenoptions.spectra.canonical import EPS, clusters, gaps
+from eigenoptions.spectra.canonical import EPS, edges, gaps
 
 MAX_DENSE_STATES = 20_000
 # Above this the divide-and-conquer driver, which is faster, takes too much memory.
@@ -29,6 +29,8 @@ MAX_RESTARTS, MAX_STARTS = 100, 3
 TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 2e-14
 MAX_CORRECTIONS, MAX_INNER_STEPS = 4, 30
 ENTRIES_PER_BLOCK = 1_000_000
+# Smallest 1 - lambda of an eigenvector that is taken from half of a bipartite graph.
+SMALLEST_COSINE = 0.1
 # Largest residual |L v - lambda v| of a unit vector, in units of the operator's norm. In a cluster of nearly equal
 # eigenvalues vectors are mixed, which costs up to 1e-9.
 MAX_RESIDUAL = 1e-8
@@ -41,37 +43,33 @@ RESIDUAL_EPS = 1e-30
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], object]
+# Eigenvalues and vectors in ascending order, some more than wanted; how many of them are whole eigenspaces and proved
+# complete; a number that no other eigenvalue is below; and the inverse of the operator outside its null space, or None
+# where there are no other eigenvectors.
+Pairs = tuple[Array, Array, int, float, Callable[[Array], Array] | None]
 
 
 def scaled(W: csr_array, degree: Array, left: float, right: float) -> csr_array:
-    """``D^-left (D - W) D^-right``; the degree 0 of an isolated state counts as 1."""
-    L = csr_array(diags_array(degree) - W)
-    if left or right:
-        degree = np.where(degree > 0, degree, 1.0)
-        rows = np.repeat(np.arange(len(degree)), np.diff(L.indptr))
-        # One product, so that the matrix is symmetric to the last bit where both sides are equal.
-        L.data *= (degree**-left)[rows] * (degree**-right)[L.indices]
-    return L
+    """``D^-left (D - W) D^-right`` of W with sorted rows; the degree 0 of an isolated state counts as 1."""
+    from eigenoptions._kernels import spectra as kernels
+
+    positive = np.where(degree > 0, degree, 1.0)
+    rows = positive**-left
+    columns = rows if left == right else positive**-right
+    return csr_array(kernels.scaled(W.indptr, W.indices, W.data, degree, rows, columns), shape=W.shape)
 
 
-class Laplacian:
-    """The symmetric operator ``D^-p (D - W) D^-p`` of a graph in known components, and its null space.
+class Semidefinite:
+    """A symmetric matrix without negative eigenvalues whose null space is known.
 
-    The null space has one vector per component, proportional to ``D^p``.
+    The null space has one vector per component, proportional to a `weight` of the states.
     """
 
     def __init__(
-        self, W: csr_array, degree: Array, power: float, part: NDArray[np.int32], n_zero: int
+        self, matrix: csr_array, norm: float, weight: Array, part: NDArray[np.int32], n_zero: int
     ) -> None:
-        self.W, self.degree, self.power = W, degree, power
-        self.part, self.n_zero = part, n_zero
-        positive = np.where(degree > 0, degree, 1.0)
-        self.matrix = scaled(W, degree, power, power)
-        # The norm is at most twice the largest diagonal entry.
-        self.norm = float(self.matrix.diagonal().max()) or 1.0
-        weight = positive**power
+        self.matrix, self.norm, self.part, self.n_zero = matrix, norm, part, n_zero
         self.unit = weight / np.sqrt(np.bincount(part, weight**2, n_zero))[part]
-        self._root: Any = None
 
     def null(self, count: int) -> Array:
         """``(n, count)`` the first vectors of the null space."""
@@ -98,9 +96,36 @@ class Laplacian:
             column -= self.constant(column)
         return X
 
+    def lift(self, found: Pairs) -> Pairs | None:
+        """Eigenpairs of the Laplacian from those of this matrix; None where they are not exact enough."""
+        return found
+
+
+class Laplacian(Semidefinite):
+    """The symmetric operator ``D^-p (D - W) D^-p`` of a graph in known components, and its null space, that of ``D^p``.
+
+    `colour` is 0 or 1 at each state, different for neighbours; empty where the graph is not bipartite.
+    """
+
+    def __init__(
+        self,
+        W: csr_array,
+        degree: Array,
+        power: float,
+        part: NDArray[np.int32],
+        n_zero: int,
+        colour: NDArray[np.int8],
+    ) -> None:
+        self.W, self.degree, self.power, self.colour = W, degree, power, colour
+        matrix = scaled(W, degree, power, power)
+        # The norm is at most twice the largest diagonal entry.
+        norm = float(matrix.diagonal().max()) or 1.0
+        super().__init__(matrix, norm, np.where(degree > 0, degree, 1.0) ** power, part, n_zero)
+        self._root: Any = None
+
     def residual(self, X: Array, low: Array | None, values: Array) -> Array:
         """``A (X + low) - (X + low) values`` outside the null space, in twice the precision and from the weights."""
-        from eigenoptions._kernels.residual import inverse_root, residual
+        from eigenoptions._kernels.spectra import inverse_root, residual
 
         if self._root is None:
             n = len(self.part)
@@ -110,8 +135,70 @@ class Laplacian:
         Y = np.zeros_like(X) if low is None else np.ascontiguousarray(low.T)
         return self.project(residual(W.indptr, W.indices, W.data, self.degree, high, rest, X, Y, values).T)
 
+    def halved(self) -> bool:
+        """Whether the states of one colour can be eliminated."""
+        return self.power == 0.5 and len(self.colour) > 0 and bool(self.degree.all())
 
-def dense(problem: Laplacian) -> tuple[Array, Array]:
+
+class Half(Semidefinite):
+    """The normalized Laplacian of a bipartite graph without the states of one colour, ``M = I - B'B``.
+
+    With ``L = [[I, -B], [-B', I]]`` an eigenvector y of M with eigenvalue ``x (2 - x)``, x < 1, gives the eigenvector
+    ``(B y / (1 - x), y)`` of L with eigenvalue x. Half the states take half the time and memory.
+    """
+
+    def __init__(self, whole: Laplacian) -> None:
+        from eigenoptions._kernels.spectra import eliminated
+
+        self.whole, self.keep = whole, np.flatnonzero(whole.colour)
+        W, degree, part = whole.W, whole.degree, whole.part[self.keep]
+        n = len(self.keep)
+        M = csr_array(eliminated(W.indptr, W.indices, W.data, degree, self.keep), shape=(n, n))
+        # Twice as large as needed: eigenvalues of L that count as equal do so here, too.
+        super().__init__(M, 2.0, np.sqrt(degree[self.keep]), part, whole.n_zero)
+
+    def lift(self, found: Pairs) -> Pairs | None:
+        """Eigenpairs of the Laplacian from those of this matrix; None where they are not exact enough."""
+        values, vectors, count, above, inverse = found
+        near = int(np.searchsorted(values, 1.0 - SMALLEST_COSINE**2))
+        if near < count or (near == count and near == len(values)):
+            return None
+        ends = np.append(values[:near], min(above, 1.0, *values[near : near + 1]))
+        ends = ends / (1.0 + np.sqrt(1.0 - ends))
+        X = np.zeros((len(self.whole.part), near), order="F")
+        X[self.keep] = vectors[:, :near]
+        other = self.whole.matrix @ X / (ends[:-1] - 1.0)
+        other[self.keep] = X[self.keep]
+        other /= np.sqrt(2.0)
+
+        def solve(R: Array) -> Array:
+            X = R.copy(order="F")
+            X[self.keep] = 0.0
+            inner = (R - self.whole.matrix @ X)[self.keep]
+            if inverse is None:
+                X[self.keep] = vectors @ ((vectors.T @ inner) / values[:, None])
+            else:
+                X[self.keep] = inverse(inner)
+            out = R + X - self.whole.matrix @ X
+            out[self.keep] = X[self.keep]
+            return self.whole.project(out)
+
+        return ends[:-1], np.asfortranarray(other), count, float(ends[-1]), solve
+
+
+def eigenpairs(problem: Laplacian, k: int, rng: np.random.Generator | None, progress: Progress | None) -> Pairs:
+    """At least the k smallest non-zero eigenpairs; `rng` starts the sparse solver, None asks for the dense one."""
+    few = 3 * k <= problem.matrix.shape[0] - problem.n_zero
+    for core in [Half(problem), problem] if few and problem.halved() else [problem]:
+        found = sparse(core, k, rng, progress) if rng is not None and few else None
+        lifted = core.lift(found or dense(core, k))
+        if lifted is not None:
+            break
+    assert lifted is not None
+    return lifted
+
+
+def dense(problem: Semidefinite, k: int) -> Pairs:
     """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, above everything."""
     n = problem.matrix.shape[0]
     if n > MAX_DENSE_STATES:
@@ -127,18 +214,17 @@ def dense(problem: Laplacian) -> tuple[Array, Array]:
         from scipy.linalg import eigh
 
         values, vectors = eigh(A, overwrite_a=True, check_finite=False)
-    keep = n - problem.n_zero
-    return values[:keep], vectors[:, :keep]
+    values, vectors = values[: n - problem.n_zero], vectors[:, : n - problem.n_zero]
+    ends = edges(values, problem.norm)
+    return values, vectors, int(ends[np.searchsorted(ends, k)]), np.inf, None
 
 
 def sparse(
-    problem: Laplacian, k: int, rng: np.random.Generator, progress: Progress | None = None
-) -> tuple[Array, Array, int, float, Callable[[Array], Array]] | None:
+    problem: Semidefinite, k: int, rng: np.random.Generator, progress: Progress | None = None
+) -> Pairs | None:
     """At least the k smallest non-zero eigenpairs, whole eigenspaces, proved complete by an inertia count.
 
-    Returns values and vectors in ascending order (a few more than proved), how many of them are proved, a number that
-    no other eigenvalue is below, and the solve with the factor. None where the iteration does not serve: the wanted
-    eigenspaces are a large part of the whole space.
+    None where the iteration does not serve: the wanted eigenspaces are a large part of the whole space.
     """
     room = problem.matrix.shape[0] - problem.n_zero
     inverse = _Inverse(problem, k, progress)
@@ -155,7 +241,8 @@ def sparse(
             vectors = vectors[:, order]
         values = values[order]
         # The eigenspace of the k-th value must be followed by a gap, and the inertia must agree with the count.
-        whole = [high for _, high in clusters(values, problem.norm) if k <= high < len(values)]
+        ends = edges(values, problem.norm)
+        whole = ends[(ends >= k) & (ends < len(values))].tolist()
         if not whole:
             want = max(want, len(values) + min(len(values), 32))
             continue
@@ -175,7 +262,7 @@ def sparse(
 class _Inverse:
     """Multiplication by the inverse of the Laplacian outside its null space, by a sparse factor at a small shift."""
 
-    def __init__(self, problem: Laplacian, k: int, progress: Progress | None) -> None:
+    def __init__(self, problem: Semidefinite, k: int, progress: Progress | None) -> None:
         n = problem.matrix.shape[0]
         self.problem, self.progress, self.steps = problem, progress, 0
         # Mazes of any size take about so many steps.
@@ -234,7 +321,7 @@ class _Inverse:
         return np.asfortranarray(np.linalg.qr(found)[0] if locked.shape[1] else found)
 
 
-def _factor(problem: Laplacian, shift: float, unit: float = 1.0) -> Any:
+def _factor(problem: Semidefinite, shift: float, unit: float = 1.0) -> Any:
     """SuperLU factor of the operator plus a shift, in this unit, in a symmetric order with pivots on the diagonal."""
     from scipy.sparse.linalg import splu
 
@@ -245,7 +332,7 @@ def _factor(problem: Laplacian, shift: float, unit: float = 1.0) -> Any:
     return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
 
-def _inertia(problem: Laplacian, low: float, high: float) -> tuple[int, float]:
+def _inertia(problem: Semidefinite, low: float, high: float) -> tuple[int, float]:
     """Number of non-zero eigenvalues below a point between two eigenvalues, and the point.
 
     Without row exchanges the factor is L D L', and by Sylvester's law the signs of D count the eigenvalues. A pivot
@@ -302,7 +389,8 @@ def refine(
     active, low = np.arange(count), np.zeros((n, 0))
     width = max(4, ENTRIES_PER_BLOCK // n)
     for attempt in range(MAX_CORRECTIONS):
-        label = np.repeat(*np.array([(i, b - a) for i, (a, b) in enumerate(clusters(values, norm))]).T)
+        ends = edges(values, norm)
+        label = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         beyond = np.maximum(above - values, EPS * norm)
         floor = RESIDUAL_EPS * norm / np.minimum(gaps(values, norm), beyond)
         old, left, rest = values.copy(), [], []
