@@ -124,7 +124,9 @@ def eliminated(indptr, indices, weights, degree, keep):  # type: ignore[no-untyp
                     columns[at], data[at], place[c] = c, 0.0, at
                     at += 1
                 # Symmetric to the last bit: opposite entries sum the same products in the same order.
-                data[place[c]] -= (weights[k] * weights[h]) / (degree[j] * sqrt(degree[i] * degree[indices[h]]))
+                data[place[c]] -= (weights[k] * weights[h]) / (
+                    degree[j] * sqrt(degree[i] * degree[indices[h]])
+                )
         pointers[a + 1] = at
     return data[:at].copy(), columns[:at].copy(), pointers
 

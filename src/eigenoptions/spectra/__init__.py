@@ -411,7 +411,9 @@ def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[
     if not (np.isfinite(degree).all() and W.data.min(initial=0.0) >= 0):
         raise ValueError("weights must be finite and not negative, and so must their sum at each state")
     if most > MAX_DEGREE:
-        raise ValueError(f"sums of weights must be at most {MAX_DEGREE:g}, got {most:g}: divide the weights by it")
+        raise ValueError(
+            f"sums of weights must be at most {MAX_DEGREE:g}, got {most:g}: divide the weights by it"
+        )
     if asymmetry > 0:
         difference = W - W.T
         if np.abs(difference.data).max(initial=0.0) > 1e-12 * max(W.data.max(), 1e-300):
