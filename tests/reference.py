@@ -390,6 +390,34 @@ def residual(W, normalized, X, low, values):
         return (A @ Y - Y * exact(values)).astype(float)
 
 
+def canonical(rows, tie=1e-7):
+    """The canonical basis of the span of orthonormal rows, by the projector on what is left of it."""
+    P = rows.T @ rows
+    found = []
+    for _ in rows:
+        reach = P.diagonal()
+        peak = np.flatnonzero(reach >= (1 - tie) * reach.max())[0]
+        found.append(P[peak] / np.sqrt(reach[peak]))
+        P = P - np.outer(found[-1], found[-1])
+    return np.array(found)
+
+
+def survey(W):
+    """Degrees, components, whether neighbours are at odd distances from the first state, and the asymmetry of W."""
+    W = W.toarray()
+    edge = W != 0
+    n = len(W)
+    distance = np.where(np.eye(n, dtype=bool), 0.0, np.where(edge | edge.T, 1.0, np.inf))
+    for k in range(n):
+        distance = np.minimum(distance, distance[:, [k]] + distance[[k]])
+    first = [int(np.flatnonzero(np.isfinite(row))[0]) for row in distance]
+    part = [sorted(set(first)).index(i) for i in first]
+    parity = np.array([distance[i, j] % 2 for j, i in enumerate(first)])
+    bipartite = all(parity[i] != parity[j] for i, j in np.argwhere(edge))
+    asymmetry = np.abs(W - W.T).max() if (edge == edge.T).all() else np.inf
+    return W.sum(axis=1), part, parity if bipartite else [], asymmetry
+
+
 # Options (Section 3) ----------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
-"""Kernels against their slow, obvious twins: residuals, planning, passages."""
+"""Kernels against their slow, obvious twins: graphs, eigenspaces, residuals, planning, passages."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,18 +10,71 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests import reference
-from tests.test_spectra import complete, cycle, path, product, random_maze, star, together
+from tests.test_spectra import complete, cycle, path, product, random_graph, random_maze, star, together
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
-from eigenoptions._kernels.spectra import inverse_root, residual
+from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, residual, survey
 from eigenoptions.options import solver
 
 
 def random_moves(rng):
     S, A = int(rng.integers(1, 200)), int(rng.choice([1, 2, 3, 4, 5, 9]))
     return rng.integers(S, size=(S, A)).astype(np.int32)
+
+
+# Graphs and eigenspaces -----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_a_survey_of_a_graph(seed, changed):
+    W = random_graph(seed) if seed % 2 else random_maze(seed % 1000, 4, 5)
+    if changed and W.nnz:
+        # One weight of two opposite ones grows, or is gone.
+        W.data[seed % W.nnz] *= 1.0 if seed % 3 else 2.0
+        W.data[(seed + 1) % W.nnz] *= 0.0 if seed % 5 else 1.0
+        W.eliminate_zeros()
+    degree, part, colour, n_parts, asymmetry = survey(W.indptr, W.indices, W.data)
+    known_degree, known_part, known_colour, known_asymmetry = reference.survey(W)
+    np.testing.assert_allclose(degree, known_degree, rtol=1e-14)
+    assert asymmetry == known_asymmetry
+    if np.isfinite(asymmetry):
+        assert part.tolist() == known_part
+        assert n_parts == len(set(known_part))
+        assert colour.tolist() == list(known_colour)
+
+
+@given(st.integers(0, 10**6))
+def test_elimination_of_one_colour_is_a_schur_complement(seed):
+    """Of random weights on a bipartite graph."""
+    rng = np.random.default_rng(seed)
+    W = random_maze(seed % 1000, 4, 5)
+    weights = np.triu(W.toarray() * 10 ** rng.uniform(-2, 2, W.shape))
+    W = csr_array(weights + weights.T)
+    degree, _, colour, *_ = survey(W.indptr, W.indices, W.data)
+    linked = np.flatnonzero(degree)
+    W, degree, colour = csr_array(W[linked][:, linked]), degree[linked], colour[linked]
+    keep, gone = np.flatnonzero(colour), np.flatnonzero(colour == 0)
+    L = reference.dense_laplacian(W, "normalized")
+    parts = eliminated(W.indptr, W.indices, W.data, degree, keep)
+    M = csr_array(parts, shape=(len(keep), len(keep))).toarray()
+    inner = np.linalg.solve(L[np.ix_(gone, gone)], L[np.ix_(gone, keep)])
+    np.testing.assert_allclose(M, L[np.ix_(keep, keep)] - L[np.ix_(keep, gone)] @ inner, atol=1e-13)
+    np.testing.assert_array_equal(M, M.T)
+
+
+@given(st.integers(0, 10**6))
+def test_the_canonical_basis_by_projectors(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 14))
+    edges = np.unique([0, *rng.integers(1, n, 3), n])
+    rows = np.ascontiguousarray(np.linalg.qr(rng.standard_normal((n, n)))[0])
+    known = np.concatenate([reference.canonical(rows[a:b]) for a, b in pairwise(edges)])
+    error = np.full(n, 1e-16)
+    accuracy = canonical(rows, edges, error)
+    np.testing.assert_allclose(rows, known, atol=1e-8)
+    assert ((accuracy >= error) & (accuracy < 1e-9)).all()
 
 
 # Residuals ----------------------------------------------------------------------------------------------------

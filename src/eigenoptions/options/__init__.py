@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -227,7 +228,7 @@ class OptionSet(Frozen, Sequence[Option]):
         zero = np.zeros(())
         lock(zero)
         defaults = {"value": np.broadcast_to(zero, policy.shape)}
-        defaults |= {name: np.full(n, np.nan) for name in ("eigenvalues", "mean_length")}
+        defaults["eigenvalues"] = defaults["mean_length"] = np.full(n, np.nan)
         for name, default in defaults.items():
             given = getattr(self, name)
             checked[name] = frozen(default if given is None else given, np.float64)
@@ -422,7 +423,7 @@ def origins(purposes: Sequence[Purpose]) -> dict[str, Any]:
     return {
         "labels": tuple(p.label or f"purpose {i + 1}" for i, p in enumerate(purposes)),
         "eigenvalues": np.array([p.eigenvalue for p in purposes], dtype=np.float64),
-        **{plural: tuple(getattr(p, name) for p in purposes) for name, plural in ORIGIN.items()},
+        **{plural: tuple(map(attrgetter(name), purposes)) for name, plural in ORIGIN.items()},
     }
 
 
@@ -437,7 +438,8 @@ def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
             raise ValueError(f"labels must be text, got {label!r}")
     for name in ORIGIN.values():
         for origin in found[name]:
-            if origin is not None:
+            # Sets have hundreds of plain numbers, which need no call.
+            if origin is not None and not (type(origin) is int and origin >= -1):
                 whole(name, origin, least=-1)
     if not isinstance(options.provenance, dict):
         raise ValueError(f"provenance must be a dict, got {type(options.provenance).__name__}")

@@ -97,16 +97,15 @@ def solve(
     """
     from eigenoptions._kernels.planning import moves
 
-    wanted, potentials, scales = _checked(mdp, purposes, gamma, tol)
+    wanted, potentials, scales, accuracy = _checked(mdp, purposes, gamma, tol)
     n, size, known = len(wanted), mdp.n_states, mdp.successors
-    policy = np.empty((n, size), dtype=np.min_scalar_type(-mdp.n_actions - 1))
-    value, mean_length = np.empty((n, size)), np.empty(n)
+    policy, value, mean_length = result = _empty(mdp, n)
     shared: dict[str, Any] = {
         "mdp": mdp,
         "potentials": potentials,
         "masks": [p.initiation for p in wanted],
         "gamma": float(gamma),
-        "tolerances": tolerance(scales, [p.accuracy for p in wanted], tol),
+        "tolerances": tolerance(scales, accuracy, tol),
         "moves": None if known is None or not n else moves(*renumbered(known)),
     }
     on_workers = pays(SECONDS_PER_STATE * size * n * (STOCHASTIC_COST if known is None else 1))
@@ -116,12 +115,13 @@ def solve(
     jobs = [(low, min(low + share, n)) for low in range(0, n, share)]
     done = 0
 
-    def keep(i: int, part: list[NDArray[Any]]) -> None:
+    def keep(i: int, part: list[NDArray[Any]] | None = None) -> None:
         nonlocal done
         low, high = jobs[i]
-        policy[low:high], value[low:high], mean_length[low:high] = part
-        # Nothing is held twice.
-        part.clear()
+        if part is not None:
+            policy[low:high], value[low:high], mean_length[low:high] = part
+            # Nothing is held twice.
+            part.clear()
         done += high - low
         if progress is not None:
             progress(done, n)
@@ -129,9 +129,10 @@ def solve(
     if on_workers:
         pmap(_solved, jobs, shared={**shared, "potentials": np.asarray(potentials)}, arrived=keep)
     else:
-        for i, job in enumerate(jobs):
-            keep(i, _solved(job, **shared))
-    lock((policy, value, mean_length))
+        for i, (low, high) in enumerate(jobs):
+            _solved((low, high), **shared, out=[array[low:high] for array in result])
+            keep(i)
+    lock(result)
     return OptionSet(
         policy,
         mdp.n_actions,
@@ -195,8 +196,8 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
 
 def _checked(
     mdp: MDP, purposes: Any, gamma: float, tol: float | None
-) -> tuple[list[Purpose], Array | list[Array], Array]:
-    """The purposes, their potentials and max|f| of each, after all arguments have been found valid."""
+) -> tuple[list[Purpose], Array | list[Array], Array, Array]:
+    """The purposes, their potentials, max|f| and accuracy of each, after all arguments have been found valid."""
     number("gamma", gamma)
     if tol is not None:
         number("tol", tol)
@@ -211,19 +212,21 @@ def _checked(
         if p.direction.shape != (mdp.n_states,):
             both = f"its direction has shape {p.direction.shape}, the MDP has {mdp.n_states} states"
             raise ValueError(f"purpose {p.label!r} is for another state space: {both}")
-        if not 0 <= p.accuracy < np.inf:
-            raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
         if p.initiation is not None and p.initiation.shape != (mdp.n_states,):
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
+    accuracy = np.array([p.accuracy for p in wanted], dtype=np.float64)
+    if not ((accuracy >= 0) & (accuracy < np.inf)).all():
+        p = next(p for p in wanted if not 0 <= p.accuracy < np.inf)
+        raise ValueError(f"the accuracy of {p.label!r} must be a number from 0, got {p.accuracy!r}")
     rows = [p.direction for p in wanted]
     # Many large potentials are not held twice.
     small = 0 < len(rows) * mdp.n_states <= STATES_PER_REPORT
-    potentials = np.array(rows) if small else rows
+    potentials = np.concatenate(rows).reshape(len(rows), -1) if small else rows
     largest = np.abs(potentials).max(axis=1) if small else np.array([np.abs(f).max() for f in rows])
     if not np.isfinite(largest).all():
         label = wanted[int(np.argmin(np.isfinite(largest)))].label
         raise ValueError(f"purpose {label!r} has entries that are not finite numbers")
-    return wanted, potentials, largest
+    return wanted, potentials, largest, accuracy
 
 
 def _solved(
@@ -234,14 +237,14 @@ def _solved(
     gamma: float,
     tolerances: Array,
     moves: Moves | None,
+    out: list[NDArray[Any]] | None = None,
 ) -> list[NDArray[Any]]:
-    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``."""
+    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``, in `out` or in new arrays."""
     from eigenoptions._kernels.planning import mean_lengths, plan
 
     chosen = slice(*job)
     F = np.asarray(potentials[chosen])
-    policy = np.empty(F.shape, dtype=np.min_scalar_type(-mdp.n_actions - 1))
-    value, mean_length = np.empty(F.shape), np.empty(len(F))
+    policy, value, mean_length = out = out or _empty(mdp, len(F))
     if moves is not None:
         plan(moves, F, tolerances[chosen], gamma, policy, value)
     else:
@@ -253,7 +256,13 @@ def _solved(
         mean_lengths(mdp.successors, policy, mean_length)
     else:
         mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
-    return [policy, value, mean_length]
+    return out
+
+
+def _empty(mdp: MDP, n: int) -> list[NDArray[Any]]:
+    """Arrays for policies, values and mean lengths of n options."""
+    shape = n, mdp.n_states
+    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
 
 
 def _solve_stochastic(

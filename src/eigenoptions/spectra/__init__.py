@@ -2,8 +2,8 @@
 
 ``L = D - W`` (combinatorial), ``D^-1/2 (D - W) D^-1/2`` (normalized, the paper's choice) or ``D^-1 (D - W)``
 (random-walk); and two representations of the random walk on the graph, the successor and the default representation
-(`representations`). Small graphs are diagonalised densely, large ones by Lanczos iteration on a sparse factor
-(`solvers`).
+(`representations`). Small graphs are diagonalised densely (`solvers`), large ones by Lanczos iteration on a sparse
+factor (`sparse`), bipartite ones by half of their states.
 Either way the result is complete (an inertia count proves it), verified (by the residuals of what is returned), as
 accurate as double precision allows, and canonical: signs and the bases of repeated eigenvalues follow one rule that
 depends on the eigenspaces alone, not on solver, seed or machine (`canonical`).
@@ -39,7 +39,7 @@ from eigenoptions.spectra.solvers import (
     DENSE_UP_TO_STATES,
     MAX_DENSE_STATES,
     Laplacian,
-    eigenpairs,
+    dense,
     refine,
     scaled,
     tilted,
@@ -350,8 +350,12 @@ def spectrum(
     if wanted > n_zero:
         more = wanted - n_zero
         by_size = solver == "auto" and n <= DENSE_UP_TO_STATES
-        generator = random_generator(rng)
-        pairs = eigenpairs(problem, more, None if by_size or solver == "dense" else generator, progress)
+        generator, pairs = random_generator(rng), None
+        if not by_size and solver != "dense" and 3 * more <= n - n_zero:
+            from eigenoptions.spectra.sparse import sparse
+
+            pairs = sparse(problem, more, generator, progress)
+        pairs = pairs or dense(problem, more)
         found, basis, error = refine(problem, *pairs)
         basis, error = canonical_basis(found, basis[:, : pairs[2]], problem.norm, error)
         values = np.concatenate([values, np.maximum(found[:more], 0.0)])

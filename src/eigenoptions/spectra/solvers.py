@@ -126,19 +126,6 @@ class Laplacian(Semidefinite):
         return self.power == 0.5 and len(self.colour) > 0 and bool(self.degree.all())
 
 
-def eigenpairs(
-    problem: Laplacian, k: int, rng: np.random.Generator | None, progress: Progress | None
-) -> Pairs:
-    """At least the k smallest non-zero eigenpairs; `rng` starts the sparse solver, None asks for the dense one."""
-    if rng is not None and 3 * k <= len(problem.part) - problem.n_zero:
-        from eigenoptions.spectra.sparse import sparse
-
-        found = sparse(problem, k, rng, progress)
-        if found is not None:
-            return found
-    return dense(problem, k)
-
-
 def dense(problem: Laplacian, k: int) -> Pairs:
     """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, beyond everything."""
     n, n_zero = problem.matrix.shape[0], problem.n_zero
