@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._checks import kind_of, one_of, whole
-from eigenoptions.atari.emulator import Bytes, Emulator
+from eigenoptions.atari.emulator import Bytes, Emulator, Progress
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import on_a_grid
 from eigenoptions.atari.ram import BYTES, Ram, check_addresses
-from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules
+from eigenoptions.atari.rollouts import Node, Rolling, Rollouts, Rules
 from eigenoptions.atari.starts import HOLD_FRAMES, Start, player_bytes
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet, Purpose

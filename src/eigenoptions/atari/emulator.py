@@ -7,7 +7,7 @@ Gymnasium uses, such as ``Freeway`` or ``MontezumaRevenge``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ EMULATOR_SEED = 0
 TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 
 Bytes = NDArray[np.uint8]
+Progress = Callable[[int, int], object]
 
 
 class Held(NamedTuple):

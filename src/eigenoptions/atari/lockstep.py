@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.atari.emulator import Bytes, Emulator
+from eigenoptions.atari.emulator import Bytes, Emulator, Progress
 from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.rollouts import Node, Progress, Rolling, Rollouts, Rules
+from eigenoptions.atari.rollouts import Node, Rolling, Rollouts, Rules
 from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
 
 __all__ = ["Potentials", "Rollouts", "lockstep", "on_a_grid"]

@@ -7,7 +7,7 @@ environment of the same game, used as actions through `OptionsWrapper`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import whole
-from eigenoptions.atari.emulator import Emulator, game_name
+from eigenoptions.atari.emulator import Emulator, Progress, game_name
 from eigenoptions.atari.protocol import ROWS, collect, complete, directions, rank
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start, find_starts
@@ -34,7 +34,7 @@ def discover(
     coding: Ram | None = None,
     both_signs: bool = True,
     rng: int = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> LinearOptionSet:
     """Discover the eigenoptions of a game as in Appendix E: `find_starts`, `collect`, `directions`, `atari_options`.
 

@@ -10,14 +10,14 @@ feature that never changed. `paper_order` and `complete` convert.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import kind_of, number, one_of, random_generator, whole
-from eigenoptions.atari.emulator import Bytes, Emulator, game_name
+from eigenoptions.atari.emulator import Bytes, Emulator, Progress, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
 from eigenoptions.parallel import on_engine, pmap
@@ -47,7 +47,7 @@ def collect(
     coding: Ram | None = None,
     longest: int = MAX_EPISODE_FRAMES,
     rounds: int = MAX_ROUNDS,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Gram:
     """Differences of features seen in rounds of random episodes, one from each start state (Appendix E).
 

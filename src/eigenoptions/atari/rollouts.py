@@ -8,7 +8,7 @@ can reach any more are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, get_args
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import number, one_of, whole
-from eigenoptions.atari.emulator import Bytes, Emulator, Held
+from eigenoptions.atari.emulator import Bytes, Emulator, Held, Progress
 from eigenoptions.atari.ram import check_addresses
 
 # States kept at once when looking several steps ahead; about 8 kB each.
@@ -24,7 +24,6 @@ MAX_STATES_AHEAD = 50_000
 
 After = Literal["best", "noop", "random", "stop"]
 Until = Literal["life", "game"]
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
@@ -233,7 +232,13 @@ class Rolling:
     """
 
     def __init__(
-        self, emulator: Emulator, state: Any, n: int, frames: int, rules: Rules, progress: Any = None
+        self,
+        emulator: Emulator,
+        state: Any,
+        n: int,
+        frames: int,
+        rules: Rules,
+        progress: Progress | None = None,
     ) -> None:
         if not n:
             raise ValueError("there are no options: give at least one")

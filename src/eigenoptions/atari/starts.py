@@ -9,7 +9,7 @@ bytes that drift apart when different actions are held.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import random_generator, whole
-from eigenoptions.atari.emulator import Bytes, Emulator, game_name
+from eigenoptions.atari.emulator import Bytes, Emulator, Progress, game_name
 from eigenoptions.atari.games import known
 from eigenoptions.atari.ram import BYTES
 from eigenoptions.files import write_bytes
@@ -53,8 +53,6 @@ MAX_PLACES = 4_096
 MAX_TRIES = 512
 # Bursts of one exploration: a million take hours.
 MAX_BURSTS = 1_000_000
-
-Progress = Callable[[int, int], object] | None
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def find_starts(
     *,
     rng: int | np.random.Generator = 0,
     bursts: int = 400,
-    progress: Progress = None,
+    progress: Progress | None = None,
 ) -> list[Start]:
     """Find n start states of any game, far apart, in each of which the player survives a second without a button.
 
@@ -318,7 +316,12 @@ def _views(emulator: Emulator, rng: np.random.Generator) -> Iterator[_View]:
 
 
 def _explore(
-    emulator: Emulator, view: _View, intro: int, bursts: int, rng: np.random.Generator, progress: Progress
+    emulator: Emulator,
+    view: _View,
+    intro: int,
+    bursts: int,
+    rng: np.random.Generator,
+    progress: Progress | None,
 ) -> list[_Cell]:
     """Go back to a rarely visited place, and on from there with sticky random actions; new places are kept."""
     position = view.position(emulator.ram())

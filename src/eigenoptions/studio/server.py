@@ -57,6 +57,11 @@ class Disconnected(Exception):  # noqa: N818
     """The client no longer waits for the response."""
 
 
+# Errors of a request, which are answered with one line, and those after which nobody waits for an answer.
+BAD_INPUT = (ValueError, ArithmeticError, MemoryError)
+DISCONNECTED = (Disconnected, ClientDisconnect)
+
+
 class Client:
     """Whether the client of a request still waits; calling it raises `Disconnected` if not."""
 
@@ -115,9 +120,7 @@ def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | 
         Route("/atari/{name:path}", game_file),
         *(Route(f"/api/{name}", endpoint, methods=["POST"]) for name, endpoint in posts.items()),
     ]
-    bad_input = dict.fromkeys((ValueError, ArithmeticError, MemoryError), _unprocessable)
-    gone = dict.fromkeys((Disconnected, ClientDisconnect), _closed)
-    handlers: Any = {HTTPException: _refused, Exception: _failed, **bad_input, **gone}
+    handlers = dict.fromkeys((HTTPException, *BAD_INPUT, *DISCONNECTED, Exception), _error_response)
     return LocalOnly(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), host)
 
 
@@ -274,18 +277,11 @@ async def _unless_disconnected(
             pass
         client.gone.set()
 
-    result, failure = None, None
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch)
-        try:
-            result = await anyio.to_thread.run_sync(run, limiter=limiter)
-        except Exception as error:
-            # Raised below: the task group would wrap it.
-            failure = error
-        group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    return result
+    watcher = asyncio.create_task(watch())
+    try:
+        return await anyio.to_thread.run_sync(run, limiter=limiter)
+    finally:
+        watcher.cancel()
 
 
 async def _lines(
@@ -298,7 +294,7 @@ async def _lines(
     def next_line() -> bytes:
         try:
             event = next(events, None)
-        except (ValueError, ArithmeticError, MemoryError) as error:
+        except BAD_INPUT as error:
             event = {"error": _one_line(error)}
         except Disconnected:
             event = None
@@ -315,24 +311,17 @@ async def _lines(
         client.gone.set()
 
 
-def _one_line(error: BaseException) -> str:
+def _one_line(error: BaseException | str) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-async def _unprocessable(request: HTTPRequest, error: Exception) -> Response:
-    return JSONResponse({"error": _one_line(error)}, 422)
-
-
-async def _refused(request: HTTPRequest, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"error": _one_line(Exception(error.detail))}, error.status_code, error.headers)
-
-
-async def _closed(request: HTTPRequest, error: Exception) -> Response:
-    return Response(status_code=499)
-
-
-async def _failed(request: HTTPRequest, error: Exception) -> Response:
+async def _error_response(request: HTTPRequest, error: Exception) -> Response:
+    if isinstance(error, DISCONNECTED):
+        return Response(status_code=499)
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": _one_line(error.detail)}, error.status_code, error.headers)
+    if isinstance(error, BAD_INPUT):
+        return JSONResponse({"error": _one_line(error)}, 422)
     return JSONResponse({"error": FAILURE}, 500)
 
 
