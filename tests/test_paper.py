@@ -85,23 +85,18 @@ def test_an_experiment_is_one_file(tmp_path):
     package = tmp_path / "src" / "eigenoptions"
     shutil.copytree(ROOT / "src" / "eigenoptions", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "experiments" / "paper" / "planted.py").write_text(PLANTED)
-    command = [
-        sys.executable,
-        "-m",
-        "eigenoptions.cli",
-        "reproduce",
-        "--only",
-        "planted",
-        "--engine",
-        "serial",
-    ]
+    code = """
+from eigenoptions.cli import main
+from eigenoptions.experiments import all_experiments
+print(*(experiment.name for experiment in all_experiments()))
+assert main(["reproduce", "--only", "planted", "--engine", "serial", "--out", "report"]) == 0
+"""
     env = {**os.environ, "PYTHONPATH": str(package.parent)}
-    subprocess.run([*command, "--out", "report"], env=env, cwd=tmp_path, check=True, capture_output=True)
-    assert (tmp_path / "report" / "data" / "planted-numbers.csv").read_text() == "n\n0\n1\n2\n"
-    names = "from eigenoptions.experiments import all_experiments as f; print(*(e.name for e in f()))"
-    found = subprocess.run([sys.executable, "-c", names], env=env, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True, text=True)
     before = [e.name for e in EXPERIMENTS]
-    assert found.stdout.split() == [before[0], "planted", *before[1:]]
+    assert found.stdout.splitlines()[0].split() == [before[0], "planted", *before[1:]]
+    assert (tmp_path / "report" / "data" / "planted-numbers.csv").read_text() == "n\n0\n1\n2\n"
 
 
 def test_the_store_loads_no_experiment():

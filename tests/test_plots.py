@@ -187,7 +187,7 @@ def test_columns_have_the_widths_asked_for():
 def test_a_layout_does_not_depend_on_addresses_in_memory():
     drawn = [plots.maze_panel(MDP.coords), plots.curve_panel(range(9), {"a": range(9)}, "A", ylabel="y")]
     clutter, texts = [], set()
-    for i in range(12):
+    for i in range(6):
         # Moves what is made next.
         clutter.append([bytearray(997 * (i + j)) for j in range(50)])
         texts.add(plots.svg(plots.figure([*drawn, plots.value_panel(MDP.coords, range(104), label="v")])))

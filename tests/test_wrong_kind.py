@@ -78,7 +78,7 @@ def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "eigenoptions" / "_kernels" / "__pycache__").write_text("in the way")
     env = {k: v for k, v in os.environ.items() if k not in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
     env |= {"HOME": "/proc/nowhere", "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
-    work = "import eigenoptions as eo; print(eo.__file__, eo.discover(eo.maze('i-maze'), 2))"
+    work = "import eigenoptions as eo; print(eo.__file__, eo.collect(eo.maze('i-maze'), 9, rng=0))"
     done = subprocess.run([sys.executable, "-B", "-c", work], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
