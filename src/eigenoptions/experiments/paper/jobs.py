@@ -226,7 +226,7 @@ def learn_all(
         for i, (_, job) in enumerate(agents)
         for first in range(0, runs, block)
     ]
-    done = pmap(learn, jobs)
+    done = pmap(learn, jobs) if jobs else []
     each = -(-runs // block)
     whole = [np.concatenate(done[i : i + each], axis=1) for i in range(0, len(done), each)]
     return [(key, returns) for (key, _), returns in zip(agents, whole, strict=True)]
