@@ -51,6 +51,12 @@ GROUPS = {
     "Appendix E": "E Atari games",
     OURS: "Beyond the paper",
 }
+# What a figure does not say itself.
+CAPTIONS = {
+    **dict.fromkeys(("figure2", "figure3", "figure4", "figure5"), "Red: the option stops."),
+    "bottlenecks": "Red: the option may not start.",
+    "walks": "Bright: where a walk spends most of its time.",
+}
 CLASSES = {HOLDS: "yes", PARTLY: "part", FAILS: "no", UNDECIDED: "open"}
 PLURALS = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "not decided"}
 
@@ -160,7 +166,7 @@ def section(
         f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
         for k, v in outcome.settings.items()
     )
-    own = _picture(e.figure(outcome.results), e.name, e.title)
+    own = _picture(e.figure(outcome.results), e.name, e.title, CAPTIONS.get(e.name, ""))
     shown = lead or ("" if e.ours else own)
     folded = ("" if shown == own else own) + more
     if e.closer is not None:
@@ -169,8 +175,8 @@ def section(
     where = e.section if e.section[0].isalpha() else f"Section {e.section}"
     said = "Beyond the paper:" if e.ours else f"The paper ({where}):"
     chips = " ".join(
-        f'<a class="chip {CLASSES[c.verdict]}" href="#claim-{escape(c.id)}" '
-        f'title="{escape(c.sentence)}">{c.verdict}</a>'
+        f'<a href="#claim-{escape(c.id)}" title="{escape(c.sentence)}"><span class="chip {CLASSES[c.verdict]}">'
+        f"{c.verdict}</span> {escape(c.id.replace('-', ' '))}</a>"
         for c in claims
         if c.id
     )
@@ -183,7 +189,7 @@ def section(
 <h2>{escape(e.title)}</h2>
 <p><b>{escape(said)}</b> {escape(e.shows)}</p>
 {shown}
-{f'<p class="chips">Claims: {chips}</p>' if chips else ""}{fold}<details><summary>Settings, data and time</summary>
+{f'<p class="chips">{chips}</p>' if chips else ""}{fold}<details><summary>Settings, data and time</summary>
 <dl>{given}
 <div><dt>computed</dt><dd>{escape(_where(outcome))}</dd></div>
 <div><dt>data</dt><dd>{links}</dd></div></dl></details>
@@ -191,8 +197,10 @@ def section(
 """
 
 
-def _picture(figure: Any, name: str, label: str) -> str:
-    return f'<figure><div class="sheet">{inline(plots.svg(figure), name, label)}</div></figure>'
+def _picture(figure: Any, name: str, label: str, caption: str = "") -> str:
+    drawing = inline(plots.svg(figure), name, label)
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure><div class="sheet">{drawing}</div>{below}</figure>'
 
 
 def _note(note: Note) -> str:
@@ -208,9 +216,11 @@ def inline(svg: str, prefix: str, label: str) -> str:
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", drawing)
     head, rest = drawing.split(">", 1)
     width = float(re.search(r'width="([\d.]+)pt"', head)[1])  # type: ignore[index]
+    height = float(re.search(r'height="([\d.]+)pt"', head)[1])  # type: ignore[index]
     head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
     # As wide as the page allows, but never too small to read.
     size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
+    size += f";max-height:{1.3 * height:.0f}px" if height > width else ""
     return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
 
 
