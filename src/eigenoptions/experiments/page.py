@@ -176,7 +176,7 @@ def section(
     said = "Beyond the paper:" if e.ours else f"The paper ({where}):"
     chips = " ".join(
         f'<a href="#claim-{escape(c.id)}" title="{escape(c.sentence)}"><span class="chip {CLASSES[c.verdict]}">'
-        f"{c.verdict}</span> {escape(c.id.replace('-', ' '))}</a>"
+        f"{c.verdict}</span> {escape(_short(c))}</a>"
         for c in claims
         if c.id
     )
@@ -195,6 +195,12 @@ def section(
 <div><dt>data</dt><dd>{links}</dd></div></dl></details>
 </section>
 """
+
+
+def _short(claim: Claim) -> str:
+    """A few words for a claim, from its id."""
+    words = claim.id.replace("-ours-", "-against-random-").replace("-", " ")
+    return words.removesuffix(" 0")
 
 
 def _picture(figure: Any, name: str, label: str, caption: str = "") -> str:

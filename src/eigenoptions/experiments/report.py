@@ -167,7 +167,7 @@ def _findings(shown: Shown) -> str:
         if len(stands) == len(HEART) and all(c.verdict == HOLDS for c in stands)
         else ""
     )
-    text += f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. "
+    text += f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. " if tables else ""
     text += f"Of {len(games)} about Atari games, in this small run, {counted(games)}. " if games else ""
     text += f"What does not hold: {failed}." if failed else ""
     numbers = "".join(

@@ -34,6 +34,8 @@ CARD_WIDTH = 1.6
 MAX_LINES = 7
 # Games whose figure has a histogram of heights.
 HEIGHTS = ("Freeway",)
+# Options whose screens are shown beside where all of them end.
+BESIDE = 3
 # The figure that is like the paper's, of all pictures of a game.
 LEAD = "paper.png"
 FILE_TYPES = {"heatmap": "png", "histogram": "png", "clip": "gif"}
@@ -132,13 +134,14 @@ def draw_highlights(
     positions = [row[:n] for row, n in zip(results["trace_positions"], lengths, strict=True)]
     heights = {row["label"]: at[:, -1] for row, at in zip(rows, positions, strict=True)} if placed else {}
     walk = next((heights[row["label"]] for row in rows if row["kind"] == "walk" and placed), None)
-    cards, panels, ends = [], [], []
+    cards, panels, mine, ends = [], [], [], []
     for row, taken, at in zip(rows, actions, positions, strict=True):
         report(f"{game}: playing {row['label']}")
         emulator.replay(starts[row["start"]].actions)
         film, places = _film(emulator, taken, at)
         panels.append(plots.screen_panel(screens[row["start"]], places, row["label"]))
         if row["kind"] == "singular" and row["variant"] == results["variants"][0]:
+            mine.append(panels[-1])
             ends.append(places[len(places) // 2 :])
         samples = {row["label"]: heights[row["label"]]} if placed else {}
         if walk is not None and row["kind"] != "walk":
@@ -148,13 +151,11 @@ def draw_highlights(
     plots.save(plots.figure(panels, columns=4), folder / "where.png")
     figures["where.png"] = "Where the player spends its time under the highlighted options."
     if ends:
-        plots.save(_like_the_paper(results, screens[0], np.concatenate(ends), heights, walk), folder / LEAD)
-        words = (
-            "heights under highlighted options and a random walk"
-            if game in HEIGHTS
-            else "the second half of each roll-out"
-        )
-        figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; {words}."
+        shown = [plots.screen_panel(screens[0], np.concatenate(ends), "where options end")]
+        shown += [_heights_of_options(results, heights, walk)] if game in HEIGHTS else mine[:BESIDE]
+        plots.save(plots.figure(shown, width=plots.COLUMN * len(shown) * 0.75), folder / LEAD)
+        words = "heights under them and a random walk" if game in HEIGHTS else "all frames of some of them"
+        figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; beside it {words}."
     if placed:
         samples = dict(list(heights.items())[: MAX_LINES - 1])
         if walk is not None:
@@ -165,17 +166,11 @@ def draw_highlights(
     return {"name": game, "options": cards, "figures": figures}
 
 
-def _like_the_paper(
-    results: Results, screen: Bytes, ends: NDArray[Any], heights: Mapping[str, Bytes], walk: Bytes | None
-) -> Any:
-    """Where options end on the game's screen (Figure 9), and for Freeway the heights of each beside it (Figure 8)."""
-    panels = [plots.screen_panel(screen, ends, "where options end")]
-    if results["game"] in HEIGHTS:
-        mine = [row["label"] for row in results["highlights"] if row["kind"] == "singular"]
-        samples = {label: heights[label] for label in mine[: MAX_LINES - 1]}
-        samples |= {} if walk is None else {"rand": walk}
-        panels.append(_height_panel(samples, results["game"]))
-    return plots.figure(panels, width=plots.COLUMN * len(panels) * 0.75)
+def _heights_of_options(results: Results, heights: Mapping[str, Bytes], walk: Bytes | None) -> plots.Panel:
+    """Distribution of heights of each highlighted option (Figure 8)."""
+    mine = [row["label"] for row in results["highlights"] if row["kind"] == "singular"]
+    samples = {label: heights[label] for label in mine[: MAX_LINES - 1]}
+    return _height_panel(samples | ({} if walk is None else {"rand": walk}), results["game"])
 
 
 def _card(
