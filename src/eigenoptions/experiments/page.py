@@ -115,11 +115,8 @@ def _group(claim: Claim) -> str:
 def _claim(claim: Claim, experiment: Experiment) -> str:
     kind = CLASSES[claim.verdict]
     name = f' id="claim-{escape(claim.id)}"' if claim.id else ""
-    lesson = (
-        f'<span class="lesson">{escape(claim.lesson)}</span>'
-        if claim.verdict == FAILS and claim.lesson
-        else ""
-    )
+    lesson = f'<span class="lesson">{escape(claim.lesson or claim.measured)}</span>'
+    lesson = lesson if claim.verdict == FAILS else ""
     where = claim.section if claim.section[0].isalpha() else f"Section {claim.section}"
     source = "Not a claim of the paper" if claim.section == OURS else f"The paper, {where}"
     return (
