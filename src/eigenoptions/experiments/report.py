@@ -167,7 +167,9 @@ def _findings(shown: Shown) -> str:
         if len(stands) == len(HEART) and all(c.verdict == HOLDS for c in stands)
         else ""
     )
-    text += f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. " if tables else ""
+    text += (
+        f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. " if tables else ""
+    )
     text += f"Of {len(games)} about Atari games, in this small run, {counted(games)}. " if games else ""
     text += f"What does not hold: {failed}." if failed else ""
     numbers = "".join(
@@ -267,8 +269,9 @@ def _rules() -> str:
     heads = ("date", "claim", "change", "reason")
     changes = table([dict(zip(heads, change, strict=True)) for change in CHANGES])
     return (
-        f"<p>{escape(RULES)}</p>\n<p>A claim with several tests holds if all of them are passed, and partly if some "
-        "are. It is not decided if that hangs on tests for which the sample is too small.</p>\n"
+        "<p>A claim with several tests holds if all of them are passed, and partly if some are. It is not decided if "
+        "that hangs on tests for which the sample is too small.</p>\n"
+        f"<details><summary>What is compared</summary><p>{escape(RULES)}</p></details>\n"
         f'<details><summary>Words of degree</summary><dl class="rules">{terms}</dl></details>\n'
         f"<details><summary>Rules that were changed</summary>{changes}</details>\n"
         f"<details><summary>Not fixed before the results were seen</summary><ul>{later}</ul></details>"
