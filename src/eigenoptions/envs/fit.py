@@ -80,6 +80,7 @@ def _check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
     to = _dynamics(options)
     if to is None:
         return
+    other = None
     legacy = np.random.get_state()  # noqa: NPY002 (the copy may draw from it, the caller must not notice)
     try:
         trial = copy.deepcopy(env)
@@ -89,18 +90,19 @@ def _check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
             before, (obs, _, terminated, truncated, _) = int(obs), trial.step(action)
             # A state that stays put may be one that was never expanded.
             if to[before, action] not in (before, int(obs)):
-                raise _OtherMoves(before, action, int(to[before, action]), int(obs))
+                other = f"leads from state {before} to {to[before, action]} where they were computed, and to {int(obs)}"
+                break
             if terminated or truncated:
                 obs, _ = trial.reset()
-    except _OtherMoves as other:
-        raise ValueError(
-            "options of another state space: action {1} leads from state {0} to {2} where they were computed, and to "
-            "{3} in this environment; discover options on it (from_env), or pass state=".format(*other.args)
-        ) from None
     except Exception as error:
         log.info("the moves of the environment were not compared with the options' (%s)", error)
     finally:
         np.random.set_state(legacy)  # noqa: NPY002
+    if other is not None:
+        raise ValueError(
+            f"options of another state space: action {action} {other} in this environment; discover options on it "
+            "(from_env), or pass state="
+        )
 
 
 def _dynamics(options: OptionSet) -> NDArray[np.int32] | None:
@@ -110,10 +112,6 @@ def _dynamics(options: OptionSet) -> NDArray[np.int32] | None:
         return None
     table = csr_array((np.ones(to.size), to.ravel(), np.arange(to.size + 1)), shape=(to.size, len(to)))
     return to if MDP(table).fingerprint == options.state_space else None
-
-
-class _OtherMoves(Exception):  # noqa: N818 (never leaves this module)
-    """State, action, expected and found next state."""
 
 
 def _check_table(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:
