@@ -58,8 +58,10 @@ def figure(results: Results) -> Any:
         counts = _counts(results, name)
         shown = [n for n in counts if n in (0, 2, 4, FEW, BEST, counts[-1])]
         lines = {_name(n): where(results["curves"], domain=name, options=n) for n in shown}
-        axes = {"xlabel": "episode", "ylabel": "" if panels else "return", "legend": False}
-        panels.append(plots.curve_panel(title=name, **axes, **curves_of(lines)))
+        ylabel = "" if panels else "return"
+        panels.append(
+            plots.curve_panel(title=name, xlabel="episode", ylabel=ylabel, legend=False, **curves_of(lines))
+        )
     return plots.figure(panels, width=plots.PAGE, legend=True)
 
 

@@ -90,10 +90,10 @@ def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
 
 
 def _random_walk(mdp: MDP, steps: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    successors, path = np.asarray(mdp.successors), [mdp.start]
+    successors, path = np.asarray(mdp.successors), [mdp.start or 0]
     for a in rng.integers(mdp.n_actions, size=steps).tolist():
-        path.append(successors[path[-1], a])
-    return np.array(path, dtype=np.int64)
+        path.append(int(successors[path[-1], a]))
+    return np.array(path)
 
 
 def _found(mdp: MDP, exact: OptionSet, path: NDArray[np.int64], settings: Settings) -> Row:

@@ -384,7 +384,7 @@ def _runs(results: Results, kind: str, i: int, n: int) -> NDArray[np.float64]:
 def _means(results: Results, n: int) -> NDArray[np.float64]:
     """``(sets,)`` mean return of each set of random options."""
     returns = column(results["runs"], "mean_return", kind="random", options=n)
-    return returns.reshape(len(_sets(results)), -1).mean(axis=1)
+    return np.asarray(returns.reshape(len(_sets(results)), -1).mean(axis=1))
 
 
 def _many_means(results: Results, n: int) -> NDArray[np.float64]:
