@@ -47,7 +47,8 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     for name in settings["mazes"]:
         counts = counts_for(name, settings["options"])
         ways += [(name, "eigenoptions" if n else "primitive", n, eigen(n)) for n in counts]
-        ways += [(name, DOORS, 4, BOTTLENECK)] * (name == ROOMS)
+        if name == ROOMS:
+            ways.append((name, DOORS, 4, BOTTLENECK))
     size = {key: settings[key] for key in ("walkers", "steps", "short")}
     jobs = [
         {"maze": name, "options": how, **size, "seed": [settings["seed"], i]}
