@@ -226,6 +226,7 @@ def learn_all(
         for i, (_, job) in enumerate(agents)
         for first in range(0, runs, block)
     ]
+    # A map over nothing would report 0 of 0 jobs.
     done = pmap(learn, jobs) if jobs else []
     each = -(-runs // block)
     whole = [np.concatenate(done[i : i + each], axis=1) for i in range(0, len(done), each)]
