@@ -248,7 +248,7 @@ def as_table(agent: Any) -> None:
     >>> agent.q_net(torch.arange(104)).abs().max().item() < 0.01
     True
     """
-    layers = getattr(getattr(agent, "q_net", None), "q_net", ())
+    layers: Any = getattr(getattr(agent, "q_net", None), "q_net", ())
     if not isinstance(getattr(agent, "observation_space", None), Discrete) or len(layers) != 1:
         raise ValueError(
             'as_table needs a DQN with numbered states and policy_kwargs={"net_arch": []}, got '
