@@ -216,6 +216,9 @@ def test_values_without_noise_are_those_of_the_chain() -> None:
     np.testing.assert_allclose(noisy.values[1], 1 - np.sqrt(0.64 / 2), rtol=0.05)
     clean = ritz.without_noise(noisy, data.all, features, 2, 2)
     np.testing.assert_allclose(clean.values[1], 0.2, rtol=0.1)
+    np.testing.assert_allclose(
+        ritz.persistence(data.all, features, clean.vectors[:, 1:], 3), 0.8**2, rtol=0.05
+    )
     # The functions are those of the signal, of variance about 0.8 times 1 in the metric at lag 1.
     np.testing.assert_allclose(clean.vectors[1, 1] ** 2, 1 / 0.8, rtol=0.1)
 

@@ -22,6 +22,8 @@ MIN_CORRELATION = 0.3
 MAX_DIFFERENCE = 0.1
 # Eigenvalue times lag below which a function counts as slow, and least share of transitions that begin a long pair.
 SLOW, LEAST_LONG_PAIRS = 0.5, 0.1
+# Functions beyond those asked for, among which slow ones may be looked for where observations are noisy.
+NOISY_CANDIDATES = 6
 # Pairs or observations that are processed at a time.
 BLOCK = 4096
 
@@ -243,6 +245,43 @@ def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
         return 0.0
     M = np.linalg.solve(L, np.linalg.solve(L, R).T)
     return float((M**2).sum())
+
+
+def persistence(part: Part, features: Features, vectors: Array, lag: int) -> float:
+    """Sum of the shares of functions that are left from lag 1 to a longer one, on which noise has no influence."""
+    near, far = (moments(part, features, x, vectors)[2] for x in (1, max(2, lag)))
+    try:
+        np.linalg.cholesky(near)
+    except np.linalg.LinAlgError:
+        # Some combination is noise only.
+        return 0.0
+    return float(np.trace(np.linalg.solve(near, far)))
+
+
+def least_decay(
+    train: Part, held: Part, features: Features, trained: Solution, k: int, lag: int
+) -> tuple[int, int]:
+    """Lag of the Ritz step and number of further candidates whose k functions decay least on held-out pairs.
+
+    A shorter lag and fewer candidates have less sampling error, a longer lag and more candidates less noise.
+    `trained` is the solution at `lag` of the pairs of training, with all candidates.
+    """
+    wide = {lag: trained}
+    if lag > 2:
+        wide[2] = solve(train, features, k, 2, None, NOISY_CANDIDATES)
+    data, found = train.data, []
+    for near, solution in wide.items():
+        n = len(solution.values)
+
+        def candidates(numbers: NDArray[np.int64], vectors: Array = solution.vectors) -> Array:
+            return features(numbers) @ vectors
+
+        functions = as_features(candidates, len(data.observations), data.transform is None)
+        for more in {0, n - k}:
+            some = Solution(solution.values[: k + more], np.eye(n)[:, : k + more], solution.rank)
+            fitted = without_noise(some, train, functions, lag, k)
+            found.append((persistence(held, functions, fitted.vectors[:, 1:], lag), near, more))
+    return max(found)[1:]
 
 
 def as_features(encode: Features, n: int, stored: bool) -> Features:

@@ -28,8 +28,6 @@ DEFAULT_SECONDS = 15.0
 STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
 # Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
 CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
-# Functions beyond those asked for, among which slow ones are looked for where observations are noisy.
-NOISY_CANDIDATES = 6
 # Standard deviation of the noise that is added to inputs of variance 1, and that with `control`.
 INPUT_NOISE, CONTROL_NOISE = 0.6, 0.3
 # Most bytes of inputs that are stored instead of being computed in each step.
@@ -380,18 +378,20 @@ class _Run:
         added = self._noise_covariance(encoder)
         noisy = lag > 1 and (added is not None or not repeating)
         # What the agent does not control would be among further candidates.
-        more = NOISY_CANDIDATES if noisy and not self.how.control else 0
-        found = ritz.solve(data.all, features, self.k, lag, added, more)
+        choose = noisy and not self.how.control
+        parts = self.train_part, self.held_part
+        trained = ritz.solve(parts[0], features, self.k, lag, added, ritz.NOISY_CANDIDATES if choose else 0)
+        near, more = ritz.least_decay(*parts, features, trained, self.k, lag) if choose else (lag, 0)
+        found = ritz.solve(data.all, features, self.k, near, added, more)
         if noisy:
             found = ritz.without_noise(found, data.all, features, lag, self.k)
-        trained = ritz.solve(self.train_part, features, self.k, lag, added)
         functions = ritz.as_features(lambda x: features(x) @ found.vectors, len(data.observations), stored)
         implied = ritz.implied(data.all, functions, found.values, lag)
         # Where pairs are exact, there is nothing that a longer lag would remove.
         settled = implied if repeating else ritz.settled(data.all, functions, implied, lag)
         certificate = ritz.Certificate(
-            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], lag),
-            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], lag),
+            score=ritz.score(self.held_part, features, trained.vectors[:, 1 : self.k], lag),
+            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1 : self.k], lag),
             effective_rank=found.rank,
             ritz=found.values,
             implied=implied,
