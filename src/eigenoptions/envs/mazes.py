@@ -1,4 +1,4 @@
-"""Mazes as Gymnasium environments: one at a time (`MazeEnv`) and many at once in NumPy (`MazeVectorEnv`).
+"""Mazes as Gymnasium environments: one at a time (`MazeEnv`) and many at once in a kernel (`MazeVectorEnv`).
 
 The observation is the number of the state; reaching the goal gives reward 1 and ends the episode (Section 4.2).
 Both accept any finite `MDP`.
@@ -201,7 +201,7 @@ class MazeEnv(gym.Env[Any, Any]):
 
 
 class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
-    """Many copies of a maze stepped together in NumPy; made by ``gym.make_vec("eigenoptions/FourRooms-v0", 256)``.
+    """Many copies of a maze stepped together, compiled; made by ``gym.make_vec("eigenoptions/FourRooms-v0", 256)``.
 
     Parameters are those of `MazeEnv`, with ``num_envs`` and ``max_episode_steps`` (None: no limit). The step after the
     end of an episode starts a new one (Gymnasium's ``NEXT_STEP``): its row is a reset, not a transition.
