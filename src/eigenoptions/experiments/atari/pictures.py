@@ -215,7 +215,7 @@ def card_list(options: Sequence[Mapping[str, str]], root: str = "") -> str:
 def overviews(figures: Mapping[str, str], root: str = "", style: str = "card wide") -> str:
     """HTML of the overviews."""
     return "".join(
-        f'<figure class="{style}"><img src="{escape(root + name)}" alt="{escape(text)}" loading="lazy">'
+        f'<figure class="{style}"><img src="{escape(root + name)}" alt="{escape(text)}">'
         f"<figcaption>{escape(text)}</figcaption></figure>"
         for name, text in figures.items()
     )
