@@ -25,7 +25,7 @@ def network(space: gym.Space, n_actions: int) -> tuple[nn.Module, torch.optim.Op
     """A network from observations to the values of all choices, and its optimizer.
 
     Numbered states have nothing in common that a hidden layer could use: they get one weight per state and choice. With
-    a hidden layer, choices that were never tried inherit the values of others, and the maximum over them diverges.
+    a hidden layer, choices that were never tried inherit the values of others, and are taken for the best.
     """
     if isinstance(space, gym.spaces.Discrete):
         table = nn.Embedding(int(space.n), n_actions)

@@ -230,8 +230,8 @@ def as_table(agent: Any) -> None:
     """Make the network of a DQN a table for numbered states: one weight per state and choice, all near 0.
 
     Numbered states have nothing in common that a hidden layer or a bias could use. Choices that were never tried would
-    inherit the values of others, and the maximum over them can diverge (docs/agents.md). Call it before `learn`. The
-    learning rate of SGD is that of a table times the size of a batch.
+    inherit the values of others, and be taken for the best (docs/agents.md). Call it before `learn`. The learning rate
+    of SGD is that of a table times the size of a batch.
 
     Parameters
     ----------
