@@ -223,7 +223,7 @@ def inline(svg: str, prefix: str, label: str) -> str:
     head = re.sub(r' (width|height)="[\d.]+pt"', "", head)
     # As wide as the page allows, but never too small to read.
     size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
-    size += f";max-height:{1.05 * height:.0f}px" if height > width else ""
+    size += f";max-height:{0.95 * height:.0f}px" if height > width else ""
     return f'{head} role="img" aria-label="{escape(label)}" style="{size}">{rest}'
 
 
