@@ -40,8 +40,12 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_title = f"eigenoptions {release}"
-# The pages of the arena of methods and of that of agents.
-html_extra_path = ["arena.html", "agents-arena.html"]
+# The pages of the arena of methods and of that of agents, with the numbers behind the second.
+html_extra_path = [
+    "arena.html",
+    "agents-arena.html",
+    *(f"agents-arena-{name}.csv" for name in ("runs", "curves", "summary")),
+]
 
 
 def annotations_as_written(
