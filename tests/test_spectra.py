@@ -676,3 +676,39 @@ def test_arrays_are_read_only_and_broken_sparse_arrays_are_refused(four_rooms):
 def test_values_and_vectors_of_a_spectrum_fit(values, vectors):
     with pytest.raises(ValueError, match=r"values \(K,\) and vectors \(d, K\) must fit"):
         eo.Spectrum(values, vectors)
+
+
+def hub_graph(cells: int, leaves: int) -> csr_array:
+    """A bipartite graph: an open square, each second cell of which is joined to one hub, and so are some leaves."""
+    W = eo.graph(eo.maze("\n".join(["." * cells] * cells)))
+    row, column = np.divmod(np.arange(cells * cells), cells)
+    first = np.flatnonzero((row + column) % 2)
+    hub, n = cells * cells, cells * cells + 1 + leaves
+    ends = np.concatenate([first, np.arange(hub + 1, n)])
+    spokes = csr_array((np.full(len(ends), 0.01), (np.full(len(ends), hub), ends)), shape=(n, n))
+    corner = csr_array((W.data, W.indices, np.append(W.indptr, np.full(n - hub, W.nnz))), shape=(n, n))
+    return csr_array(corner + spokes + spokes.T)
+
+
+def test_a_hub_is_not_eliminated():
+    from eigenoptions.spectra.solvers import Laplacian
+    from eigenoptions.spectra.sparse import MAX_FILL, fill
+
+    def entries(W):
+        W, degree, *rest = spectra._weights(W)
+        return fill(Laplacian(W, degree, 0.5, *rest)) / W.nnz
+
+    # The colour of the first state is eliminated; the hub has it in one of the two orders.
+    hub = hub_graph(20, 40)
+    assert entries(eo.graph(eo.maze("rooms:3x3"))) <= MAX_FILL
+    assert max(entries(hub), entries(hub[::-1, ::-1])) > MAX_FILL
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_graph_with_a_hub_is_solved_both_ways_alike(reverse):
+    W = hub_graph(20, 3)
+    if reverse:
+        W = csr_array(W[::-1, ::-1])
+    dense, sparse = (eo.spectrum(W, 6, solver=solver) for solver in ("dense", "sparse"))
+    np.testing.assert_allclose(sparse.values, dense.values, atol=1e-12)
+    np.testing.assert_allclose(sparse.vectors, dense.vectors, atol=1e-9)

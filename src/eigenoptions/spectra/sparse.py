@@ -21,6 +21,9 @@ SPARE_VECTORS = 2
 MAX_RESTARTS, MAX_STARTS = 100, 3
 # Smallest 1 - lambda of an eigenvector that is taken from half of a bipartite graph.
 SMALLEST_COSINE = 0.1
+# Entries of the halved matrix per entry of the whole one up to which the elimination pays: 2 in mazes. Eliminating a
+# state with d neighbours connects all of them, d * d entries.
+MAX_FILL = 4
 
 Found = tuple[Array, Array, int, float, Callable[[Array], Array]]
 
@@ -30,13 +33,19 @@ def sparse(problem: Laplacian, k: int, rng: np.random.Generator, progress: Progr
 
     None where the iteration does not serve: the wanted eigenspaces are a large part of the whole space.
     """
-    if problem.halved():
+    if problem.halved() and fill(problem) <= MAX_FILL * problem.W.nnz:
         half = Half(problem)
         found = _sparse(half, k, rng, progress)
         lifted = found and half.lift(*found)
         if lifted is not None:
             return lifted
     return _sparse(problem, k, rng, progress)
+
+
+def fill(problem: Laplacian) -> int:
+    """Number of entries that the states of the first colour leave behind when they are eliminated, at most."""
+    neighbours = np.diff(problem.W.indptr).astype(np.int64)
+    return int((neighbours[problem.colour == 0] ** 2).sum())
 
 
 def _sparse(
