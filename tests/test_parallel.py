@@ -10,15 +10,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.clusters import end, members, wait_until
 
-from eigenoptions.parallel import ENGINES, cluster, current, on_engine, pays, pmap, using
+from eigenoptions.parallel import ENGINES, _WithoutRay, cluster, current, on_engine, pays, pmap, using
 
 WORKERS = [engine for engine in ENGINES if engine != "serial"]
 
@@ -255,8 +257,9 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("engine", WORKERS)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_outlives_its_parent(sign, engine):
-    folders = set(Path(tempfile.gettempdir()).glob("eo-ray-*"))
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    # Other tests may run clusters of their own meanwhile. Sockets need a short path, so it is no folder of pytest.
+    place = Path(tempfile.mkdtemp(prefix="eo-", dir="/tmp"))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(place)}
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, engine],
         env=env,
@@ -275,8 +278,15 @@ def test_no_worker_outlives_its_parent(sign, engine):
     # Two agents of a Ray cluster whose head is gone, which run no jobs, take a minute to notice.
     wait_until(lambda: not [words for words in members(process.pid).values() if "Agent" not in words])
     end(process.pid)
-    for folder in set(Path(tempfile.gettempdir()).glob("eo-ray-*")) - folders:
-        assert not (
-            folder / "session_latest" / "sockets"
-        ).exists()  # at most what an agent still wrote is left
-        shutil.rmtree(folder)
+    # At most what an agent still wrote is left.
+    assert not list(place.glob("eo-ray-*/session_latest/sockets"))
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_what_a_thread_of_ray_prints_goes_to_standard_error(capsys):
+    with redirect_stdout(_WithoutRay(sys.stdout)):
+        thread = threading.Thread(target=print, args=("of Ray",), name="ray_print_logs")
+        thread.start()
+        thread.join()
+        print("ours")
+    assert capsys.readouterr() == ("ours\n", "of Ray\n")
