@@ -163,6 +163,10 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
     # A slice adds nothing and takes nothing away: the page shows all that is stored.
     part = agents_page.run_agents(tmp_path, "quick", ["Q-learning:plain"], ["four-rooms"], engine="serial")
     assert part.rows == report.rows
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "index.html").write_text("mine")
+    with pytest.raises(FileExistsError, match="thesis has other content than an arena"):
+        agents_page.run_agents(tmp_path / "thesis", *given, engine="serial")
     for wrong in ("SARSA", "DQN:dreams"):
         with pytest.raises(ValueError, match="methods must be"):
             agents_page.chosen("quick", agents=[wrong])

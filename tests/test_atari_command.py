@@ -103,6 +103,14 @@ def test_what_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "freeway").mkdir()
+    (tmp_path / "freeway" / "index.html").write_text("mine")
+    with pytest.raises(FileExistsError, match="freeway has other content than results of a game"):
+        run_game("Freeway", tmp_path, "quick", engine="serial")
+    assert [p.name for p in tmp_path.rglob("*.*")] == ["index.html"]
+
+
 def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
     printed = capsys.readouterr()

@@ -256,6 +256,57 @@ def test_a_vector_of_mazes_is_single_mazes(limit: int | None) -> None:
     assert ends > 3
 
 
+def test_some_copies_are_reset() -> None:
+    """As Gymnasium resets those of a mask: the others go on, and a copy that had ended does not begin twice."""
+    ours = MazeVectorEnv(CLIFF, B, max_episode_steps=14)
+    theirs = SyncVectorEnv([lambda: TimeLimit(MazeEnv(CLIFF), 14)] * B)
+    rng, ended, moved = np.random.default_rng(0), 0, 0
+    assert ours.reset(seed=0)[0].tolist() == theirs.reset(seed=0)[0].tolist()
+    for _ in range(300):
+        actions = rng.integers(1, 4, size=B)
+        mine, other = ours.step(actions), theirs.step(actions)
+        assert_equal(mine[:4], other[:4])
+        mask = rng.random(B) < 0.1
+        if mask.any():
+            ended += int((mine[2] | mine[3])[mask].sum())
+            obs = ours.reset(options={"reset_mask": mask})[0]
+            assert_equal(obs, theirs.reset(options={"reset_mask": mask})[0])
+            moved += int((obs[~mask] != obs[mask][0]).any())
+    assert min(ended, moved) > 3
+    for bad, complaint in (
+        (np.zeros(B, dtype=bool), "mark at least one copy"),
+        (np.ones(B + 1, dtype=bool), "must have shape"),
+        (np.ones(B), "array of bool"),
+        ([True] * B, "array of bool"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=complaint):
+            ours.reset(options={"reset_mask": bad})
+
+
+def test_options_of_some_copies_end_by_a_reset(skills: eo.OptionSet) -> None:
+    """One call for mazes and the general way: a copy that is reset chooses anew, the options of the others go on."""
+    ours, general = (
+        OptionsVectorWrapper(kind(CLIFF, 6, max_episode_steps=30), skills)
+        for kind in (MazeVectorEnv, General)
+    )
+    rng = np.random.default_rng(0)
+    assert_equal(ours.reset(seed=0), general.reset(seed=0))
+    running = 0
+    for i in range(200):
+        actions = rng.integers(10, size=6)
+        mine = ours.step(actions)
+        assert_equal(mine, general.step(actions))
+        if i % 7 == 0:
+            masks, fresh = mine[-1]["action_mask"], np.arange(6) == i % 6
+            again = ours.reset(options={"reset_mask": fresh})
+            assert_equal(again, general.reset(options={"reset_mask": fresh}))
+            assert (again[1]["action_mask"][fresh, :4] == 1).all()
+            goes_on = ~fresh & (masks.sum(axis=1) == 1)
+            assert (again[1]["action_mask"][goes_on] == masks[goes_on]).all()
+            running += int(goes_on.sum())
+    assert running > 10
+
+
 def test_uncertain_moves_land_by_their_chances() -> None:
     """Of single mazes and of a vector of them: the share of each end, within five standard deviations."""
     mdp, n = slippery(), 20_000
@@ -295,6 +346,9 @@ def test_copies_of_a_vector_of_mazes_go_on_alike(skills: eo.OptionSet) -> None:
         mine = envs.step(actions)
         for twin in twins:
             assert_equal(mine, twin.step(actions))
+            # The action space of a copy knows the masks of the copy.
+            assert twin.action_space.source() is twin._mask
+    assert twins[0]._mask is not envs._mask
 
 
 def test_native_mazes_and_unavailable_options(skills: eo.OptionSet) -> None:
@@ -361,6 +415,23 @@ def test_objects_and_guards() -> None:
             assert steps == info["duration"] == infos["duration"][0]
         ends.append(int(obs[0]))
     assert ends[0] > 4
+
+
+def test_observations_are_mapped_once_per_step() -> None:
+    """`state` may be costly: one call per step, whatever asks for its result."""
+    calls = []
+
+    def state(obs: Any) -> Any:
+        calls.append(obs)
+        return np.asarray(obs, dtype=float)[:, None]
+
+    options = LinearOptionSet([[1.0]], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3)
+    envs = OptionsVectorWrapper(MazeVectorEnv("S" + "." * 20, 2), options, state=state)
+    envs.reset(seed=0)
+    for action in (1, 4, 4, 0, 4):
+        before = len(calls)
+        envs.step(np.array([action, 4]))
+        assert len(calls) == before + 1
 
 
 def test_samples_of_a_batch(skills: eo.OptionSet) -> None:

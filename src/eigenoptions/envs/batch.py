@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,6 @@ class OptionBatch:
         An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``.
     n_envs
         Number of copies B.
-    state
-        Function from a batch of observations to the options' inputs; None: they act on the observations.
 
     Examples
     --------
@@ -34,13 +32,8 @@ class OptionBatch:
     [[1, -1], [-1, 3]]
     """
 
-    def __init__(
-        self,
-        options: OptionSet | Sequence[Any],
-        n_envs: int,
-        state: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.options, self.n_envs, self.state = options, n_envs, state
+    def __init__(self, options: OptionSet | Sequence[Any], n_envs: int) -> None:
+        self.options, self.n_envs = options, n_envs
         self.table: Ints | None = None
         if isinstance(options, OptionSet):
             # Small numbers: the rows of a batch are gathered in every step.
@@ -61,40 +54,24 @@ class OptionBatch:
 
     def offers(self, obs: Any, copies: Ints | None = None) -> Ints:
         """``(B, n)`` the action of every option in every copy (or in some), negative where it may not start."""
-        seen = obs if self.state is None else self.state(obs)
-        if copies is not None:
-            seen = one(seen, copies)
-        count = self.n_envs if copies is None else len(copies)
+        seen, count = (obs, self.n_envs) if copies is None else (one(obs, copies), len(copies))
         if self.table is not None:
-            return self._rows(seen)
+            rows: Ints = self.table.take(seen, axis=0)
+            return rows
         if self.at_once:
             return np.ascontiguousarray(self.options.actions(seen, count).T)  # type: ignore[union-attr]
         # Sets compute the look ahead of an observation once for all options.
         choices = getattr(self.options, "choices", lambda here: [option.act(here) for option in self.each])
         return np.array([choices(one(seen, b)) for b in range(count)])
 
-    def _rows(self, states: Any) -> Ints:
-        assert self.table is not None
-        if self.state is not None:
-            # A wrong number must not read another entry.
-            states = np.asarray(states)
-            low, high = int(states.min()), int(states.max())
-            if states.shape != (self.n_envs,) or low < 0 or high >= len(self.table):
-                raise ValueError(
-                    f"state= must give {self.n_envs} numbers in 0..{len(self.table) - 1}, "
-                    f"got {states.shape} in {low}..{high}"
-                )
-        rows: Ints = self.table.take(states, axis=0)
-        return rows
-
     def continued(self, running: Ints, obs: Any, rng: np.random.Generator) -> Ints:
         """``(B,)`` the action with which the option that runs (-1: none) goes on, negative where it ends."""
-        seen, actions = obs if self.state is None else self.state(obs), np.full(self.n_envs, -1)
+        actions = np.full(self.n_envs, -1)
         on = np.flatnonzero(running >= 0)
         if not len(on):
             return actions
         if self.each:
-            actions[on] = [self.each[running[b]].act(one(seen, b)) for b in on]
+            actions[on] = [self.each[running[b]].act(one(obs, b)) for b in on]
         else:
             actions[on] = self.offers(obs, on)[np.arange(len(on)), running[on]]
         if self.guarded:
@@ -106,21 +83,19 @@ class OptionBatch:
         copies = np.flatnonzero(chosen >= 0)
         if not len(copies):
             return
-        seen = obs if self.state is None else self.state(obs)
         for b in copies.tolist() if self.each else ():
-            self.begun[b] = begun(self.each[chosen[b]], rng, one(seen, b))
+            self.begun[b] = begun(self.each[chosen[b]], rng, one(obs, b))
         if self.patience is not None:
-            heights = self.options.potential(seen, self.n_envs)  # type: ignore[union-attr]
+            heights = self.options.potential(obs, self.n_envs)  # type: ignore[union-attr]
             self.best[copies], self.since[copies] = heights[chosen[copies], copies], 0
 
     def halted(self, running: Ints, obs: Any, rng: np.random.Generator) -> NDArray[np.bool_]:
         """``(B,)`` where a guard ends the option that runs (-1: none) after a step to these observations."""
-        seen = obs if self.state is None else self.state(obs)
         halted = np.zeros(self.n_envs, dtype=np.bool_)
         for b in np.flatnonzero(running >= 0).tolist() if self.each else ():
-            halted[b] = isinstance(self.begun[b], Running) and not self.begun[b].goes_on(one(seen, b))
+            halted[b] = isinstance(self.begun[b], Running) and not self.begun[b].goes_on(one(obs, b))
         if self.patience is not None:
-            heights = self.options.potential(seen, self.n_envs)  # type: ignore[union-attr]
+            heights = self.options.potential(obs, self.n_envs)  # type: ignore[union-attr]
             height = heights[running, np.arange(self.n_envs)]
             self.since = np.where(height > self.best, 0, self.since + 1)
             self.best = np.maximum(self.best, height)

@@ -258,11 +258,12 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Put every agent at the start."""
+        """Put the agents at the start: all, or those of ``options["reset_mask"]`` (bool, ``(B,)``)."""
+        fresh = fresh_copies(options, self.num_envs)
         super().reset(seed=seed)
-        self.copies[:] = 0
-        self.copies[0] = self.copies[3] = self._drawn(self.num_envs)
-        self.n_over = 0
+        first = self._drawn(int(fresh.sum()))
+        self.copies[:, fresh] = np.array([first, 0 * first, 0 * first, first])
+        self.n_over = int(self.copies[2].sum())
         return self.copies[0].copy(), {}
 
     def step(
@@ -292,6 +293,18 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         """Drawn first states of n episodes."""
         drawn: NDArray[np.int64] = self.starts[self.np_random.integers(len(self.starts), size=n)]
         return drawn
+
+
+def fresh_copies(options: dict[str, Any] | None, n: int) -> NDArray[np.bool_]:
+    """``(n,)`` the copies that `reset` concerns: those of ``options["reset_mask"]`` as Gymnasium takes it, or all."""
+    mask = (options or {}).get("reset_mask")
+    if mask is None:
+        return np.ones(n, dtype=np.bool_)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError(f"reset_mask must be an array of bool, got {mask!r}")
+    if mask.shape != (n,) or not mask.any():
+        raise ValueError(f"reset_mask must have shape {(n,)} and mark at least one copy, got {mask}")
+    return mask
 
 
 def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:

@@ -39,6 +39,9 @@ TABLE = {
     "policy_kwargs": {"net_arch": [], "optimizer_class": torch.optim.SGD},
 }
 PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
+# Decisions of a rollout with options: they take four to five primitive steps each, and 256 of them would leave the
+# agent a fifth of the updates that it has without options.
+OPTIONS_N_STEPS = 64
 
 
 class OneStep(gym.Wrapper[Any, Any, Any, Any]):
@@ -117,6 +120,7 @@ def ppo(run: Run, maskable: bool = False) -> tuple[Any, Any]:
         n = int(env.action_space.n)  # type: ignore[attr-defined]
         env = ActionMasker(env, lambda _: np.ones(n, dtype=np.bool_))
     if run.option_chance is not None:
+        settings["n_steps"] = OPTIONS_N_STEPS
         settings["rollout_buffer_class"] = SMDPMaskableRolloutBuffer if maskable else SMDPRolloutBuffer
     agent = kind("MlpPolicy", env, gamma=run.gamma, seed=run.seed, device="cpu", **settings)
     if run.option_chance is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eigenoptions._checks import number, one_of, whole
 from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
-from eigenoptions.envs.mazes import MAX_STEPS, MazeVectorEnv
+from eigenoptions.envs.mazes import MAX_STEPS, MazeVectorEnv, fresh_copies
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
 from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE
 from eigenoptions.options import OptionSet
@@ -107,7 +107,7 @@ class OptionsVectorWrapper(_VectorWrapper):
             )
         self.n_primitive = check_fit(env, options, mapped=state is not None)
         self.options = options
-        self._batch = OptionBatch(options, self.num_envs, state)
+        self._batch, self._state = OptionBatch(options, self.num_envs), state
         self._single = mode == "step"
         self._spaces(option_chance)
         self._rng = np.random.default_rng()
@@ -115,7 +115,9 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._numbers = np.arange(self.num_envs)
         # No option of a table has a guard.
         self._unhalted = np.zeros(self.num_envs, dtype=np.bool_)
+        # The last observations, as the options read them, and those at which the decisions began.
         self._obs: Any = None
+        self._inputs: Any = None
         self._begin_obs: Any = None
         self._offers: Any = None
         self._mask: Any = None
@@ -128,7 +130,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         n, table = self.num_envs, self._batch.table
         # A maze of ours is stepped together with its options in one call, unless a subclass has another `step`.
         ours = getattr(env.step, "__func__", None) is MazeVectorEnv.step
-        self._maze: Any = env if ours and table is not None and self._batch.state is None else None
+        self._maze: Any = env if ours and table is not None and self._state is None else None
         self._decisions, sums = np.zeros((6, n), dtype=np.int64), np.zeros((2, n))
         self._counter = self._rng.integers(2**64, size=1, dtype=np.uint64)
         most = min(self.max_duration, MAX_STEPS)
@@ -157,19 +159,18 @@ class OptionsVectorWrapper(_VectorWrapper):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every copy, or in those of ``options["reset_mask"]`` (bool, ``(B,)``)."""
-        some = None if options is None else options.get("reset_mask")
+        # Before the environment, which removes the mask from its options.
+        fresh = fresh_copies(options, self.num_envs)
         if seed is not None:
             given = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(given or None)
             self._counter[0] = self._rng.integers(2**64, dtype=np.uint64)
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        fresh = np.ones(self.num_envs, dtype=np.bool_) if some is None else np.asarray(some, dtype=np.bool_)
         choice, going, _, _, over, _ = self._decisions
         going[fresh] = -1
         over[fresh] = False
-        self._obs = obs
-        self._offers = self._batch.offers(obs)
+        self._observe(obs)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
         runs = np.flatnonzero(going >= 0)
@@ -200,8 +201,8 @@ class OptionsVectorWrapper(_VectorWrapper):
             raise self._refusal(actions, wrong)
         obs, rewards, terminated, truncated, infos = self.env.step(moves)
         ends = np.array([terminated, truncated])
-        self._obs, self._offers = obs, self._batch.offers(obs)
-        halted = self._halted(obs, ends[0] | ends[1])
+        self._observe(obs)
+        halted = self._halted(ends[0] | ends[1])
         found = reals, wholes, marks, masks = self._results(3)
         self._finish(self._offers, self._numbers, rewards, ends, halted, *found)
         reward, infos["discount"], infos["primitive_return"] = reals
@@ -254,6 +255,21 @@ class OptionsVectorWrapper(_VectorWrapper):
         """``(B, n_primitive + n_options)`` which actions may be chosen now."""
         return np.asarray(self._mask, dtype=np.bool_)
 
+    def _observe(self, obs: Any) -> None:
+        """Note new observations, and what every option would do at them."""
+        self._obs = self._inputs = obs
+        if self._state is not None:
+            self._inputs = given = self._state(obs)
+            if self._batch.table is not None:
+                # A wrong number must not read another entry.
+                n, states = len(self._batch.table), np.asarray(given)
+                low, high = int(states.min()), int(states.max())
+                if states.shape != self._shape[:1] or low < 0 or high >= n:
+                    raise ValueError(
+                        f"state= must give {self.num_envs} numbers in 0..{n - 1}, got {states.shape} in {low}..{high}"
+                    )
+        self._offers = self._batch.offers(self._inputs)
+
     def _hold(self, actions: NDArray[Any]) -> None:
         """Keep the observations of the decisions that begin now, and begin the executions of options with a guard."""
         begins = self._decisions[1] < 0
@@ -263,15 +279,15 @@ class OptionsVectorWrapper(_VectorWrapper):
         if self._batch.guarded:
             option = np.clip(actions - self.n_primitive, -1, len(self.options) - 1)
             offered = self._offers[np.arange(self.num_envs), option] >= 0
-            self._batch.begin(np.where(begins & offered & (option >= 0), option, -1), self._obs, self._rng)
+            self._batch.begin(np.where(begins & offered & (option >= 0), option, -1), self._inputs, self._rng)
 
-    def _halted(self, obs: Any, ended: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _halted(self, ended: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Where a guard ends an option; `finish` has not noted the step yet."""
         if not self._batch.guarded:
             return self._unhalted
         choice, _, _, unavailable, _, _ = self._decisions
         runs = (choice >= self.n_primitive) & (unavailable == 0) & ~ended
-        return self._batch.halted(np.where(runs, choice - self.n_primitive, -1), obs, self._rng)
+        return self._batch.halted(np.where(runs, choice - self.n_primitive, -1), self._inputs, self._rng)
 
     def _kept(self, mask: NDArray[np.int8], infos: dict[str, Any]) -> NDArray[np.int8]:
         """A copy for the caller of the mask, in which the environment's mask of its own actions is the first part."""
@@ -281,6 +297,11 @@ class OptionsVectorWrapper(_VectorWrapper):
             mask[known, : self.n_primitive] = own[known]
         self._mask = mask
         return mask.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles: the action space of a copy asks the copy for its masks."""
+        self.__dict__.update(state)
+        self.action_space.source = self._known_mask
 
     def _known_mask(self) -> Any:
         """The current masks; None before the first reset."""

@@ -320,12 +320,7 @@ class Store:
 def claim_folder(folder: Path, what: str, command: str) -> None:
     """Create a folder for what a command writes ("a report") and mark it, or raise OSError if it has other content."""
     mark = folder / f".eigenoptions-{what.split()[-1]}"
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder")
-    # An interrupted run may have left the mark half written.
-    others = (p for p in folder.iterdir() if not p.name.startswith(TEMPORARY)) if folder.is_dir() else ()
-    if any(others) and not mark.exists():
-        raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder")
+    refuse_other_content(folder, what, mark.name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -333,6 +328,16 @@ def claim_folder(folder: Path, what: str, command: str) -> None:
     if not mark.exists():
         text = f"This folder was created by `eigenoptions {command}`, which may write it again.\n"
         write_bytes(mark, text.encode())
+
+
+def refuse_other_content(folder: Path, what: str, *marks: str) -> None:
+    """Raise OSError if a folder is a file, or has content but none of the files by which `what` is known."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder")
+    # An interrupted run may have left a mark half written.
+    names = [p.name for p in folder.iterdir() if not p.name.startswith(TEMPORARY)] if folder.is_dir() else []
+    if names and not set(marks) & set(names):
+        raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder")
 
 
 def count_jobs(folder: str | Path) -> int:

@@ -26,7 +26,7 @@ from eigenoptions.experiments.arena.agents import (
 )
 from eigenoptions.experiments.experiment import Claim, Results, Settings
 from eigenoptions.experiments.page import duration, inline, sheet, versions
-from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.store import Store, claim_folder
 from eigenoptions.experiments.tables import Row, column, distinct, tables, where
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import on_engine
@@ -52,7 +52,7 @@ def run_agents(
     Parameters
     ----------
     folder
-        Created if it does not exist. Finished runs are stored in ``jobs/``.
+        Created if it does not exist; one with other content is refused. Finished runs are stored in ``jobs/``.
     size
         ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
     methods, domains
@@ -67,6 +67,7 @@ def run_agents(
         log.warning("%s is left out: it %s", agent, why)
     able = {a: ways for a, ways in settings["agents"].items() if a not in left_out(settings)}
     out = Path(folder)
+    claim_folder(out, "an arena", "arena agents")
     with Store(out / "jobs", fresh=fresh) as store:
         tell("training agents")
         store.pmap(play, jobs({**settings, "agents": able}), progress=progress)

@@ -19,9 +19,9 @@ from eigenoptions.experiments.atari.jobs import PAPER, collection_of
 from eigenoptions.experiments.atari.pictures import card_list, draw_highlights, overviews
 from eigenoptions.experiments.experiment import Claim, Outcome, Settings
 from eigenoptions.experiments.page import duration, origin, section, sheet, verdicts
-from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.store import Store, refuse_other_content
 from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import TEMPORARY, write_bytes
+from eigenoptions.files import write_bytes
 from eigenoptions.parallel import current, on_engine
 
 # Index of all games in a folder, for the studio.
@@ -117,19 +117,8 @@ def _refuse_strangers(index: Path, here: Path) -> None:
     for path, keys in ((index, {"format", "games"}), (here / SETTINGS, {"size", "settings"})):
         if path.exists() and not keys <= set(_object(path)):
             raise FileExistsError(f"{path} is not of a run of a game: give a new or empty folder with --out")
-    if not here.exists():
-        return
-    if not here.is_dir():
-        raise NotADirectoryError(
-            f"cannot write results into {here}: it is a file; give another folder with --out"
-        )
     # A run that was stopped at its beginning has stored jobs, and no settings yet.
-    others = [p for p in here.iterdir() if p.name != "jobs" and not p.name.startswith(TEMPORARY)]
-    if others and not (here / SETTINGS).exists():
-        raise FileExistsError(
-            f"{here} has other content than results of a game ({others[0].name}, for one): "
-            "give a new or empty folder with --out"
-        )
+    refuse_other_content(here, "results of a game", SETTINGS, "jobs")
 
 
 def _object(path: Path) -> dict[str, Any]:
