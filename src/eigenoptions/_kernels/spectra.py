@@ -207,7 +207,7 @@ def canonical(rows, edges, error):  # type: ignore[no-untyped-def]
     for c in range(len(edges) - 1):
         low, high = edges[c], edges[c + 1]
         if high - low > 1:
-            accuracy[low:high] = _eigenspace(rows[low:high], sqrt(np.sum(error[low:high] ** 2)))
+            _eigenspace(rows[low:high], sqrt(np.dot(error[low:high], error[low:high])), accuracy[low:high])
             continue
         row = rows[low]
         top = length = 0.0
@@ -226,25 +226,40 @@ def canonical(rows, edges, error):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _eigenspace(block, error):  # type: ignore[no-untyped-def]
-    """Replace the rows (m, n) by the canonical basis of their span; how exactly its entries are known.
+def _combine(weights, block):  # type: ignore[no-untyped-def]
+    """Replace the rows (m, n) by ``weights @ block``. (Numba compiles ``block[:] = ...`` for six seconds.)"""
+    new = np.dot(weights, block)
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            block[i, j] = new[i, j]
+
+
+@njit(cache=True, nogil=True)
+def _eigenspace(block, error, accuracy):  # type: ignore[no-untyped-def]
+    """Replace the rows (m, n) by the canonical basis of their span; fill in how exactly its entries are known.
 
     The coefficients of the new basis are the factor Q of the block's columns at the peaks, so an error of the columns
     grows by the norm of R^-1 (Stewart's bound for the QR factorisation).
     """
     m, n = block.shape
     # One step towards the nearest orthonormal rows.
-    block[:] = np.dot(1.5 * np.eye(m) - 0.5 * np.dot(block, block.T), block)
+    step = np.dot(block, block.T)
+    for i in range(m):
+        for j in range(m):
+            step[i, j] = (1.5 if i == j else 0.0) - 0.5 * step[i, j]
+    _combine(step, block)
     # For each state, the squared peak that a unit vector of this space can have there.
     size = np.zeros(n)
     for j in range(m):
         for i in range(n):
             size[i] += block[j, i] ** 2
-    largest = size.max()
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, size[i])
     top = sqrt(largest)
     error += m * EPS * top
     # Row t of `inverse` is column t of R^-1.
-    Q, inverse, accuracy, known, total = np.zeros((m, m)), np.zeros((m, m)), np.empty(m), error, 0.0
+    Q, inverse, known, total = np.zeros((m, m)), np.zeros((m, m)), error, 0.0
     for t in range(m):
         least = (1.0 - 2.0 * min(max(4.0 * known / sqrt(largest), TIE), LARGEST_TIE)) * largest
         peak = 0
@@ -255,12 +270,19 @@ def _eigenspace(block, error):  # type: ignore[no-untyped-def]
             h = np.dot(Q[:t], c)
             c, r = c - np.dot(h, Q[:t]), r + h
         length = sqrt(np.dot(c, c))
-        Q[t] = c / length
-        size -= np.dot(Q[t], block) ** 2
-        largest = max(size.max(), 1e-300)
-        inverse[t, :t], inverse[t, t] = -np.dot(r, inverse[:t])[:t] / length, 1.0 / length
+        c /= length
+        for i in range(m):
+            Q[t, i] = c[i]
+        along = np.dot(c, block)
+        largest = 1e-300
+        for i in range(n):
+            size[i] -= along[i] ** 2
+            largest = max(largest, size[i])
+        before = np.dot(r, inverse[:t])
+        for i in range(t):
+            inverse[t, i] = -before[i] / length
+        inverse[t, t] = 1.0 / length
         total += np.dot(inverse[t], inverse[t])
         known = error * (1.0 + sqrt(2.0 * total) * top)
         accuracy[t] = min(known, 1.0)
-    block[:] = np.dot(Q, block)
-    return accuracy
+    _combine(Q, block)
