@@ -10,6 +10,9 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
+# Bytecode is kept, whatever the shell says: the tests start hundreds of processes that load the same modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test test-oldest studio lint check docs bench bench-deep fuzz mutants package clean
 .NOTPARALLEL:

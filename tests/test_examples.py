@@ -34,9 +34,15 @@ def test_example_is_short_and_describes_its_picture(example: Path) -> None:
 
 # Examples that learn for seconds: whether they do the same twice is seen with fewer steps, after a run as they are.
 FEWER_STEPS = {
+    "acrobot": {'"Acrobot-v1", 4_000': '"Acrobot-v1", 500'},
+    "cartpole": {"steps=8_000": "steps=1_000"},
+    "charted_game": {"limit=100": "limit=40"},
+    "exploration": {"else 4)": "else 1)"},
     "mountain_car": {"steps=2000, rounds=4": "steps=500, rounds=2"},
+    "own_features": {"steps=6000": "steps=1000", "runs=8": "runs=2"},
     "pixels": {"steps=20_000, training_steps=150": "steps=1000, training_steps=5", "< 2000": "< 200"},
     "pytorch_dqn": {"train(env, 3000)": "train(env, 300)"},
+    "sampled_options": {"1000, 2000, 4000, 10_000], 8, 3": "1000], 8, 1"},
     "sb3_dqn": {"learn(2500": "learn(400"},
     "sb3_maskable_ppo": {"learn(2500": "learn(256"},
     "sb3_ppo": {"learn(2500": "learn(256"},

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -201,3 +202,30 @@ def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"needs Ray .* pip install 'eigenoptions\[ray\]'"):
         pmap(abs, [1], "ray")
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+def test_a_local_cluster_gets_a_second_and_a_third_start(monkeypatch, failures):
+    """With a stand-in: a node of Ray's own is too slow only on a machine under heavy load."""
+    starts, ends = [], []
+
+    def init(address, **settings):
+        starts.append(address)
+        if len(starts) <= failures:
+            raise TimeoutError("The current node timed out during startup.\nMore words.")
+
+    slow = SimpleNamespace(
+        __version__="2.52.0", init=init, shutdown=lambda: ends.append(1), is_initialized=bool
+    )
+    monkeypatch.setitem(sys.modules, "ray", slow)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if failures < cluster.MAX_LOCAL_STARTS:
+        assert cluster.connect() is slow
+        cluster.disconnect()
+    else:
+        words = "a local Ray cluster did not start: The current node timed out during startup.$"
+        with pytest.raises(ValueError, match=words):
+            cluster.connect()
+    assert starts == ["local"] * 3
+    assert len(ends) == failures + 1

@@ -185,5 +185,7 @@ def decide(  # type: ignore[no-untyped-def]
     over = move(indptr, indices, cumulative, rules[4:], copies, draws, moves, states, rewards, ends)
     halted = np.zeros(len(actions), dtype=np.bool_)
     finish(decisions, sums, rules, powers, offers, at, rewards, ends, halted, reals, wholes, marks, masks)
-    wholes[R_BEGIN] = decisions[BEGIN]
+    # A loop: an assignment of rows brings numba's text of a wrong shape, which compiles for seconds.
+    for b in range(len(actions)):
+        wholes[R_BEGIN, b] = decisions[BEGIN, b]
     return over

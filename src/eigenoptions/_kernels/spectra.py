@@ -227,7 +227,7 @@ def canonical(rows, edges, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _combine(weights, block):  # type: ignore[no-untyped-def]
-    """Replace the rows (m, n) by ``weights @ block``. (Numba compiles ``block[:] = ...`` for six seconds.)"""
+    """Replace the rows (m, n) by ``weights @ block``, in a loop: numba compiles ``block[:] = ...`` for six seconds."""
     new = np.dot(weights, block)
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):

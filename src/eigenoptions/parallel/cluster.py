@@ -26,6 +26,8 @@ ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOK
 TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"
 FIRST_WITH_TOKENS = (2, 52)
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# Ray gives a local node 30 seconds to start, which a machine under heavy load may miss once.
+MAX_LOCAL_STARTS = 3
 # Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
 PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
@@ -68,12 +70,16 @@ def connect() -> Any:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             settings |= {"num_cpus": cpu_count(), "include_dashboard": False, "_temp_dir": folder}
         stack.callback(ray.shutdown)
-        try:
-            ray.init(address or "local", **settings)
-        except Exception as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            what = f"{ADDRESS}={address}" if address else "a local Ray cluster did not start"
-            raise ValueError(f"{what}: {reason}") from error
+        for left in reversed(range(1 if address else MAX_LOCAL_STARTS)):
+            try:
+                ray.init(address or "local", **settings)
+                break
+            except Exception as error:
+                ray.shutdown()
+                if left == 0:
+                    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                    what = f"{ADDRESS}={address}" if address else "a local Ray cluster did not start"
+                    raise ValueError(f"{what}: {reason}") from error
         _session = address, stack.pop_all()
     return ray
 
