@@ -340,16 +340,16 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
 def test_starting_over_with_one_experiment_outlives_a_kill(tmp_path):
     """What was to be made fresh is not taken from the old results after an interruption."""
     folder = tmp_path / "report"
-    reproduce(folder, "quick", ["figure6"], engine="serial")
+    reproduce(folder, "quick", ["chances"], engine="serial")
 
     def stop(done, total):
         if done == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(folder, "quick", ["figure6"], fresh=True, engine="serial", progress=stop)
+        reproduce(folder, "quick", ["chances"], fresh=True, engine="serial", progress=stop)
     seen = []
-    reproduce(folder, "quick", ["figure6"], engine="serial", progress=lambda *p: seen.append(p))
+    reproduce(folder, "quick", ["chances"], engine="serial", progress=lambda *p: seen.append(p))
     assert seen[0][0] == 1 < seen[0][1]
 
 
@@ -404,11 +404,11 @@ def test_a_report_of_another_version(tmp_path, caplog, capsys):
 
 def test_seconds_of_stored_jobs_count(tmp_path):
     folder = tmp_path / "report"
-    (first,) = reproduce(folder, "quick", ["figure6"], engine="serial")
+    (first,) = reproduce(folder, "quick", ["chances"], engine="serial")
     with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database, database:
-        database.execute("DELETE FROM jobs WHERE function LIKE '%.figure6.run'")
+        database.execute("DELETE FROM jobs WHERE function LIKE '%.chances.run'")
         (took,) = database.execute("SELECT sum(seconds) FROM jobs").fetchone()
-    (again,) = reproduce(folder, "quick", ["figure6"], engine="serial")
+    (again,) = reproduce(folder, "quick", ["chances"], engine="serial")
     assert 0 < took <= again.seconds
     assert first.results.keys() == again.results.keys()
 

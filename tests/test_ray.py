@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -207,11 +208,13 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("failures", [2, 3])
 def test_a_local_cluster_gets_a_second_and_a_third_start(monkeypatch, failures):
     """With a stand-in: a node of Ray's own is too slow only on a machine under heavy load."""
-    starts, ends = [], []
+    starts, ends, nodes = [], [], []
 
     def init(address, **settings):
         starts.append(address)
         if len(starts) <= failures:
+            sleep = [sys.executable, "-c", "import time; time.sleep(300)", settings["_temp_dir"]]
+            nodes.append(subprocess.Popen(sleep))
             raise TimeoutError("The current node timed out during startup.\nMore words.")
 
     slow = SimpleNamespace(
@@ -229,3 +232,4 @@ def test_a_local_cluster_gets_a_second_and_a_third_start(monkeypatch, failures):
             cluster.connect()
     assert starts == ["local"] * 3
     assert len(ends) == failures + 1
+    assert [node.wait() for node in nodes] == [-signal.SIGKILL] * failures

@@ -6,6 +6,7 @@ Only Ray's public functions are used. What may be wrong with an address or a tok
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import re
@@ -15,8 +16,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+import warnings
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any
 
 from eigenoptions._checks import number
@@ -70,13 +73,15 @@ def connect() -> Any:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             settings |= {"num_cpus": cpu_count(), "include_dashboard": False, "_temp_dir": folder}
         stack.callback(ray.shutdown)
-        for left in reversed(range(1 if address else MAX_LOCAL_STARTS)):
+        for start in range(MAX_LOCAL_STARTS):
             try:
                 ray.init(address or "local", **settings)
                 break
             except Exception as error:
                 ray.shutdown()
-                if left == 0:
+                if not address:
+                    _end_failed_start(settings["_temp_dir"], error)
+                if address or start == MAX_LOCAL_STARTS - 1:
                     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                     what = f"{ADDRESS}={address}" if address else "a local Ray cluster did not start"
                     raise ValueError(f"{what}: {reason}") from error
@@ -91,6 +96,17 @@ def disconnect() -> None:
     if _session is not None:
         (_, stack), _session = _session, None
         stack.close()
+
+
+def _end_failed_start(folder: str, error: Exception) -> None:
+    """End the processes that Ray leaves behind when its node is too slow; all of them name the folder."""
+    with suppress(FileNotFoundError):
+        subprocess.run(["pkill", "-KILL", "-f", folder], check=False)
+    # Ray has not waited for them, of which Python would warn when it deletes them some time later.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        clear_frames(error.__traceback__)
+        gc.collect()
 
 
 def _check_version(version: str) -> None:
