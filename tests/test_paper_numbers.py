@@ -10,6 +10,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.atari import protocol
 from eigenoptions.experiments import atari, limits
+from eigenoptions.experiments.claims import rules
 from eigenoptions.experiments.paper import (
     every_goal,
     figure2,
@@ -82,10 +83,10 @@ def test_experience_of_games_is_that_of_appendix_e():
 
 
 def test_limits_of_claims_are_those_written_down_before_the_experiments():
-    """A claim is judged by these; `limits.WORDS` states them in the report."""
+    """A claim is judged by these; `claims.rules` states them in the report."""
     written = {
         "a few options": "at most 8",
-        # Changed on 2026-11-16, see limits.CHANGES; it was 2 and 4.
+        # Changed on 2026-11-16, see claims.rules; it was 2 and 4.
         "the first options": "1 to 3",
         "greatly improved": "at most 0.5 of the diffusion time without options",
         "several orders of magnitude": "at least 1,000 times",
@@ -101,7 +102,7 @@ def test_limits_of_claims_are_those_written_down_before_the_experiments():
         "a dense reward": "not zero for at least 90% of the moves that change the state",
         "implies": "a rank correlation of at least 0.8",
     }
-    assert written == limits.WORDS
+    assert written == rules()["words"]
     assert (limits.CONFIDENCE, limits.LAST) == (0.95, 0.1)
 
 

@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
+from eigenoptions.experiments.claims import rules
 from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
-from eigenoptions.experiments.limits import CHANGES, LATER, RULES, WORDS
 from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, verdicts
 from eigenoptions.experiments.statements import claim_order, statements
 from eigenoptions.experiments.store import Store, claim_folder
@@ -264,16 +264,15 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
 
 def _rules() -> str:
     """HTML of the rules by which claims are judged."""
-    terms = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in WORDS.items())
-    later = "".join(f"<li>{escape(exception)}</li>" for exception in LATER)
-    heads = ("date", "claim", "change", "reason")
-    changes = table([dict(zip(heads, change, strict=True)) for change in CHANGES])
+    told = rules()
+    terms = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in told["words"].items())
+    later = "".join(f"<li>{escape(exception)}</li>" for exception in told["later"])
     return (
         "<p>A claim with several tests holds if all of them are passed, and partly if some are. It is not decided if "
         "that hangs on tests for which the sample is too small.</p>\n"
-        f"<details><summary>What is compared</summary><p>{escape(RULES)}</p></details>\n"
+        f"<details><summary>What is compared</summary><p>{escape(told['compared'])}</p></details>\n"
         f'<details><summary>Words of degree</summary><dl class="rules">{terms}</dl></details>\n'
-        f"<details><summary>Rules that were changed</summary>{changes}</details>\n"
+        f"<details><summary>Rules that were changed</summary>{table(told['changes'])}</details>\n"
         f"<details><summary>Not fixed before the results were seen</summary><ul>{later}</ul></details>"
     )
 

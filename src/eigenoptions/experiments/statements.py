@@ -10,7 +10,6 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -46,20 +45,12 @@ def statements() -> tuple[Statement, ...]:
     >>> statements()[0].section
     'Abstract'
     """
-    found = []
-    for section in _read()["section"]:
-        for row in section["statement"]:
-            found.append(Statement(section["name"], **{**row, "claims": tuple(row.get("claims", ()))}))
-    return tuple(found)
-
-
-def sentences_of_the_paper() -> dict[str, int]:
-    """Number of sentences in each section of the paper.
-
-    >>> sentences_of_the_paper()["Abstract"]
-    8
-    """
-    return {section["name"]: section["sentences"] for section in _read()["section"]}
+    text = (files("eigenoptions.experiments") / "statements.toml").read_text(encoding="utf-8")
+    return tuple(
+        Statement(section["name"], **{**row, "claims": tuple(row.get("claims", ()))})
+        for section in tomllib.loads(text)["section"]
+        for row in section["statement"]
+    )
 
 
 def claim_order() -> list[str]:
@@ -71,8 +62,3 @@ def claim_order() -> list[str]:
     summing_up = ("Abstract", "1 Introduction")
     ordered = sorted(statements(), key=lambda s: s.section in summing_up)
     return list(dict.fromkeys(name for s in ordered for name in s.claims))
-
-
-def _read() -> dict[str, Any]:
-    text = (files("eigenoptions.experiments") / "statements.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)

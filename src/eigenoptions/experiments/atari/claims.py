@@ -1,6 +1,7 @@
 """What Section 5.2 and Appendix E claim about Atari games, and the tests of each claim.
 
-The limits below were written down before any roll-out of this library was looked at; see `limits.LATER`.
+The limits below were written down before any roll-out of this library was looked at; see `later` in the rules of
+``claims.toml``.
 An option *settles* if it spends at least half of the second half of its frames at one place, it *arrives* if that place
 is not where it started, and it is *reliable* if it settles near one place from more than half of the starts and arrives
 there from at least one (see `measures` and `study.reliable`). A claim that options do something is tested by whether
@@ -10,8 +11,6 @@ concluded only from MIN_COLLECTIONS collections or more; with fewer the claim is
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,10 @@ from eigenoptions.experiments.atari.jobs import PAPER
 from eigenoptions.experiments.atari.measures import OPTION, Table, rarefied
 from eigenoptions.experiments.atari.statistics import Effect, chosen, effect, effect_of
 from eigenoptions.experiments.atari.study import rolled
-from eigenoptions.experiments.experiment import OURS, Claim, Note, Results, verdict
+from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments.experiment import OURS, Claim, Note, Results
 from eigenoptions.experiments.limits import Difference
+from eigenoptions.experiments.tables import Row
 
 # "Very similar": share of Kulkarni's goals at which options settle.
 SIMILAR_SHARE = 0.8
@@ -55,61 +56,41 @@ def claims(results: Results) -> list[Claim]:
 
 def notes(results: Results) -> list[Note]:
     """The roll-outs, the baselines and the collections."""
-    game, many = results["game"], collections_of(results)
-    table, first = rolled(results, variant=0), results["variants"][0]
+    many, table, first = collections_of(results), rolled(results, variant=0), results["variants"][0]
     singular, random = (chosen(table, kind=kind) for kind in ("singular", "random"))
-    ranks = [row["rank"] for row in results["collections"] if row["variant"] == first]
-    kinds = [
-        {
-            "kind": row["kind"],
-            "stay at one place": f"{row['dwell']:.2f}" if "dwell" in row else "",
-            "arrive": f"{row['arrives']:.1%}" if "arrives" in row else "",
-            "places": f"{row['places']:.0f}" if "places" in row else "",
-            "died": f"{row['died']:.0%}",
-            "score": f"{row['score']:.3g}",
-            "no positive action": f"{row['stopped']:.0%}",
-        }
-        for row in results["means"]
-        if row["variant"] == first
-    ]
+    collected = [row for row in results["collections"] if row["variant"] == first]
+    ranks = sorted({row["rank"] for row in collected})
+    shown = ("arrives", "agreement", "dwell", "reach")
     effects = [
-        {
-            "variant": row["variant"],
-            "singular against": row["against"],
-            "measure": row["measure"],
-            "difference": str(effect_of(row).difference),
-            "above": f"{row['above']} of {row['groups']} bases",
-        }
+        {**row, "difference": effect_of(row).difference}
         for row in results["effects"]
-        if row["against"] == "random" and row["measure"] in ("arrives", "agreement", "dwell", "reach")
+        if row["against"] == "random" and row["measure"] in shown
     ]
-    levels = [
-        {
-            "variant": row["variant"],
-            "kind": row["kind"],
-            "agreement across starts": f"{row['agreement']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f})",
-            "reliable": f"{row['reliable']:.1%} of {row['options']}",
-        }
-        for row in results["levels"]
-    ]
-    text = (
-        f"{game}: {many} collection{'s' * (many != 1)} of transitions, {len(np.unique(table['start']))} "
-        f"starts each, {results['frames']} frames per roll-out. From each start {each_of(singular)} singular "
-        f"options (both signs; T has rank {_range(ranks)} of {results['collections'][0]['features']}) and "
-        f"{each_of(random)} of {len(np.unique(random['basis']))} random bases. {results['acts']:,} frames were "
-        "emulated."
+    rolls = note(
+        "rolls",
+        game=results["game"],
+        collections=f"{many} collection{'s' * (many != 1)}",
+        starts=np.unique(table["start"]),
+        frames=results["frames"],
+        singular=each_of(singular),
+        rank=" to ".join(f"{x:g}" for x in dict.fromkeys((ranks[0], ranks[-1]))),
+        features=results["collections"][0]["features"],
+        random=each_of(random),
+        bases=np.unique(random["basis"]),
+        acts=results["acts"],
     )
-    found: list[Note] = [text, (f"Means by kind, {_way_of(first)}:", kinds)]
-    found += [("Singular against random directions:", effects)] if effects else []
-    found += [("Agreement and reliable options:", levels)] if levels else []
-    return found
+    placed = "placed" if "dwell" in results["means"][0] else "unplaced"
+    kinds = [row for row in results["means"] if row["variant"] == first]
+    found = [rolls, note(f"means-{placed}", kinds, way=_way_of(first))]
+    found += [note("effects", effects)] if effects else []
+    return [*found, note("levels", results["levels"])] if results["levels"] else found
 
 
 def _way_of(variant: str) -> str:
     return "the paper's way" if variant == PAPER["name"] else variant
 
 
-def _places(results: Results, words: dict[str, str]) -> tuple[list[bool | None], list[dict[str, str]]]:
+def _places(results: Results, words: dict[str, str]) -> tuple[list[bool | None], list[Row]]:
     """For each kind of place a test, whether options arrive there more often than random directions; and a table."""
     tests: list[bool | None] = []
     rows = []
@@ -118,9 +99,8 @@ def _places(results: Results, words: dict[str, str]) -> tuple[list[bool | None],
         gain = _arrive_more(results, word, len(words))
         exists = seen(min(shares["singular"]) > 0, results)
         tests.append(more(gain, results) if exists else exists)
-        row = {"roll-outs that arrive at": name}
-        row |= {f"{kind} directions": _percent(share) for kind, share in shares.items()}
-        rows.append(row | {"difference": str(gain.difference)})
+        texts = {kind: ", ".join(f"{x:.1%}" for x in share) for kind, share in shares.items()}
+        rows.append({"place": name, **texts, "difference": gain.difference})
     return tests, rows
 
 
@@ -130,43 +110,23 @@ def _arrive_more(results: Results, word: str, among: int) -> Effect:
     return effect({**table, "there": there.astype(float)}, "there", among=among)
 
 
-def _percent(shares: Sequence[float]) -> str:
-    return ", ".join(f"{x:.1%}" for x in shares)
-
-
 def _montezuma(results: Results) -> list[Claim]:
-    words = {"staircases": "ladder", "ropes": "rope", "doors": "door"}
-    tests, rows = _places(results, words)
+    tests, rows = _places(results, {"staircases": "ladder", "ropes": "rope", "doors": "door"})
     goals = {kind: _goals(results, kind) for kind in ("singular", "random")}
     mine = [len(found) / len(GOALS) for found in goals["singular"]]
     k = min(each_of(rolled(results, variant=0, kind=kind)) for kind in goals)
-    anywhere = sorted(set().union(*goals["singular"]))
     return [
-        Claim(
-            "In Montezuma's Revenge the agent has the clear intent of reaching particular positions on the "
-            "screen, such as staircases, ropes and doors.",
-            "5.2",
-            "roll-outs that arrive there: "
-            + ", ".join(f"{r['roll-outs that arrive at']} {r['singular directions']}" for r in rows),
-            verdict(*tests),
-            "Three tests, one each for staircases, ropes and doors: some option arrives there in every collection, and "
-            "more often than random directions do.",
-            "montezuma-places",
-            "Options of the memory's bits reach ladders and ropes now and then, and random directions do so as often.",
-            rows,
-        ),
-        Claim(
-            "The options we discover are very similar to those handcrafted by Kulkarni et al. (2016).",
-            "5.2",
-            f"singular options arrive at {listed([len(found) for found in goals['singular']])} of their "
-            f"{len(GOALS)} goals by collection ({', '.join(anywhere) or 'none'})",
-            verdict(seen(min(mine) >= SIMILAR_SHARE, results), seen(max(mine) >= 0.5, results)),
-            f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them in every collection, half of them "
-            f"in some. Random directions arrive at {listed([len(found) for found in goals['random']])}. Of "
-            f"as many options ({k}) singular ones arrive at {_goals_of(results, 'singular', k):.1f} goals, "
-            f"random ones at {_goals_of(results, 'random', k):.1f} (mean over choices of them).",
+        judge("montezuma-places", *tests, places=rows, rows=rows),
+        judge(
             "montezuma-kulkarni",
-            "Fewer than half of the goals chosen by hand are reached, and random directions reach more.",
+            seen(min(mine) >= SIMILAR_SHARE, results),
+            seen(max(mine) >= 0.5, results),
+            similar=SIMILAR_SHARE,
+            goals=GOALS,
+            anywhere=sorted(set().union(*goals["singular"])),
+            reached={kind: listed([*map(len, found)]) for kind, found in goals.items()},
+            k=k,
+            of_k=[_goals_of(results, kind, k) for kind in goals],
         ),
     ]
 
@@ -175,71 +135,55 @@ def _pacman(results: Results) -> list[Claim]:
     words = {"corners": "corner", "intersections": "junction"}
     tests, rows = _places(results, words)
     walk = {name: _arriving(results, "walk", word, settled=False) for name, word in words.items()}
-    return [
-        Claim(
-            "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the screen, "
-            "such as corners and intersections.",
-            "Appendix E",
-            "roll-outs that arrive there: "
-            + ", ".join(f"{r['roll-outs that arrive at']} {r['singular directions']}" for r in rows),
-            verdict(*tests),
-            "Two tests, one for corners and one for intersections: some option arrives there in every collection, and "
-            f"more often than random directions do. Modal places of random walks, settled or not: {_named(walk)}.",
-            "pacman-places",
-            "Options do end in corners and at intersections, and random directions end there as often.",
-            rows,
-        )
-    ]
+    walks = {name: "/".join(f"{x:.1%}" for x in share) for name, share in walk.items()}
+    return [judge("pacman-places", *tests, places=rows, rows=rows, walks=walks)]
 
 
 def _intent(results: Results) -> Claim:
     game = results["game"]
-    stays, agrees = effect_in(results, "dwell", "walk"), effect_in(results, "agreement", "random")
+    agrees = effect_in(results, "agreement", "random")
     own, other = level_in(results, "singular"), level_in(results, "random")
     level = Difference(own["agreement"], own["low"], own["high"])
     few = collections_of(results) < MIN_COLLECTIONS
-    return Claim(
-        "Even with such a myopic action selection mechanism we were able to obtain options that clearly "
-        f"demonstrate intent ({game}).",
-        "5.2" if game in NAMES else OURS,
-        f"agreement across starts {level}, random directions {other['agreement']:+.3f}",
-        verdict(None if few else level.above(), more(agrees, results)),
-        "Two tests: from two starts an option's places are near each other more often than those of two different "
-        "options "
-        "(agreement above 0), and more so than for random directions. "
-        f"{own['reliable']:.1%} of {own['options']} options are reliable, of random ones {other['reliable']:.1%}. "
-        "Time at "
-        f"the modal place, options against random walks: {stays}.",
-        f"{NAMES.get(game, game.lower())}-intent",
-        "Options stop somewhere because a myopic agent gets stuck; options of random directions do so as well.",
+    return judge(
+        "intent",
+        None if few else level.above(),
+        more(agrees, results),
+        part="5.2" if game in NAMES else OURS,
+        game=game,
+        short=NAMES.get(game, game.lower()),
+        level=level,
+        own=own,
+        other=other,
+        stays=effect_in(results, "dwell", "walk"),
     )
 
 
 def _further(results: Results) -> list[Claim]:
     """Our claims: singular directions against random ones, in each variant."""
     placed = "x" in results["columns"]
-    return [_ours(results, variant) for variant in results["variants"]] if placed else []
+    return [_ours(results, i) for i in range(len(results["variants"]))] if placed else []
 
 
-def _ours(results: Results, variant: str) -> Claim:
-    game = results["game"]
-    arrives, agrees = (effect_in(results, name, "random", variant) for name in ("arrives", "agreement"))
-    reach = effect_in(results, "reach", "random", variant)
+def _ours(results: Results, number: int) -> Claim:
+    game, variant = results["game"], results["variants"][number]
+    arrives, agrees, reach = (
+        effect_in(results, name, "random", variant) for name in ("arrives", "agreement", "reach")
+    )
     papers = variant == PAPER["name"]
-    way = "" if papers else f", {variant}"
-    number = results["variants"].index(variant)
-    return Claim(
-        f"Singular directions reach particular places better than random directions ({game}{way}).",
-        OURS,
-        f"share of options that arrive: {arrives.difference}; agreement across starts: {agrees.difference}",
-        verdict(more(arrives, results), more(agrees, results)),
-        "The paper has no such baseline. Two tests, the intervals of both held together: more options "
-        "arrive, and they agree more across starts; each must hold in every collection too. Above "
-        f"{arrives.above} and {agrees.above} of {arrives.groups} random bases. Different places that as "
-        f"many options arrive at: {reach}."
-        + (" Singular directions do worse in both." if arrives.worse and agrees.worse else ""),
-        f"{NAMES.get(game, game.lower())}-ours-{number if number or papers else 'way'}",
-        f"Followed in {_way_of(variant)}, singular directions are no better than random ones.",
+    return judge(
+        "against-random",
+        more(arrives, results),
+        more(agrees, results),
+        game=game,
+        short=NAMES.get(game, game.lower()),
+        number=number if number or papers else "way",
+        variant="" if papers else f", {variant}",
+        way=_way_of(variant),
+        arrives=arrives,
+        agrees=agrees,
+        reach=reach,
+        worse=" Singular directions do worse in both." if arrives.worse and agrees.worse else "",
     )
 
 
@@ -273,12 +217,3 @@ def _goals_of(results: Results, kind: str, k: int) -> float:
     return float(
         np.mean([rarefied(list(hits.values()), many, min(k, many)) for hits in _goals(results, kind)])
     )
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _named(shares: dict[str, list[float]]) -> str:
-    return ", ".join(f"{name} {'/'.join(f'{x:.1%}' for x in share)}" for name, share in shares.items())

@@ -11,7 +11,8 @@ from eigenoptions import plots
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge
 from eigenoptions.experiments.limits import NEAR
 from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import MDP, graph, maze
@@ -102,79 +103,44 @@ def figure(results: Results) -> Any:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Whether rooms and doorways are found as Appendix C draws them."""
-    rows = results["starts"]
-    many = len(results["labels"])
-    within = {label: distinct(rows, "room", option=label) for label in results["labels"]}
+    """Whether rooms and doorways are found as Appendix C draws them, and what their options are worth."""
+    rows, labels = results["starts"], results["labels"]
+    within = {label: distinct(rows, "room", option=label) for label in labels}
     size = {r["room"]: r["states"] for r in results["rooms"]}
     whole = all(
         len(at) == 1 and len(where(rows, option=label)) == size[min(at)] for label, at in within.items()
     )
-    detours = sum(r["steps"] != r["closest_doorway"] for r in rows)
-    return [
-        Claim(
-            "Each option is defined in a room and it moves the agent toward the closest doorway.",
-            "Appendix C",
-            f"{many} options for {len(size)} rooms; {len(rows) - detours} of {len(rows)} states take the "
-            "shortest path to the closest doorway",
-            verdict(many == 4 and whole, detours == 0),
-            "Rooms and doorways are found automatically (states whose neighbours do not meet again nearby); "
-            "an option must be available in all of one room and nowhere else.",
-            "closest-doorway",
-        ),
-        *_about_planning(results),
-    ]
-
-
-def _about_planning(results: Results) -> list[Claim]:
+    direct = sum(r["steps"] == r["closest_doorway"] for r in rows)
     busy = sorted(results["betweenness"], key=lambda row: -row["betweenness"])
     doors = sum(row["steps_to_doorway"] == 0 for row in busy)
     first = [row["steps_to_doorway"] for row in busy[:doors]]
-    (bare,) = where(results["planning"], choices="primitive actions")
-    (ours,) = where(results["planning"], choices="bottleneck options")
+    bare, ours = results["planning"]
     return [
-        Claim(
-            "Bottleneck states are the states most frequently visited when considering the shortest "
-            "distance between any two states.",
-            "2.2",
-            f"of the {doors} states with the most shortest paths through them {first.count(0)} are doorways, "
-            f"{sum(0 < x <= NEAR for x in first)} lie beside one",
-            verdict(max(first) == 0, max(first) <= NEAR),
-            "Betweenness of each state of the 4-room domain: the share of shortest paths between other states that "
-            "lead "
-            "through it. Two tests: the busiest states are the doorways; they are at most one step from one.",
-            "doorways-most-visited",
-            rows=[
-                {
-                    "state": f"({r['row']}, {r['column']})",
-                    "share of shortest paths": f"{r['betweenness']:.3f}",
-                    "steps to a doorway": r["steps_to_doorway"],
-                }
-                for r in busy[: doors + 2]
-            ],
+        judge(
+            "closest-doorway",
+            len(labels) == 4 and whole,
+            direct == len(rows),
+            labels=labels,
+            rooms=size,
+            direct=direct,
+            starts=rows,
         ),
-        Claim(
-            "Not all options capable of accelerating planning are useful for exploration.",
-            "1",
-            f"bottleneck options: {ours['sweeps_to_a_plan']:.1f} sweeps of value iteration to a plan instead of "
-            f"{bare['sweeps_to_a_plan']:.1f}, and a diffusion time of {ours['diffusion_time']:,.0f} instead of "
-            f"{bare['diffusion_time']:,.0f}",
-            verdict(
-                ours["sweeps_to_a_plan"] < bare["sweeps_to_a_plan"],
-                ours["diffusion_time"] > bare["diffusion_time"],
-            ),
-            "Two tests: they accelerate planning (sweeps until a state has a plan, mean over states and goals of the "
-            "4-room domain), and they slow down a random walk.",
+        judge(
+            "doorways-most-visited",
+            max(first) == 0,
+            max(first) <= NEAR,
+            doors=doors,
+            at=first.count(0),
+            beside=sum(0 < x <= NEAR for x in first),
+            rows=busy[: doors + 2],
+        ),
+        judge(
             "planning-not-exploration",
-            rows=[
-                {
-                    "choices": r["choices"],
-                    "sweeps to a plan": f"{r['sweeps_to_a_plan']:.2f}",
-                    "sweeps to the exact value": f"{r['sweeps_to_exact']:.2f}",
-                    "diffusion time": f"{r['diffusion_time']:,.1f}",
-                }
-                for r in results["planning"]
-            ],
+            ours["sweeps_to_a_plan"] < bare["sweeps_to_a_plan"],
+            ours["diffusion_time"] > bare["diffusion_time"],
+            ours=ours,
+            bare=bare,
+            rows=results["planning"],
         ),
     ]
 

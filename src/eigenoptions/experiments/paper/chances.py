@@ -9,6 +9,7 @@ import numpy as np
 from eigenoptions import plots
 from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import note
 from eigenoptions.experiments.paper.jobs import MAZES, Job, eigenoptions
 from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import maze
@@ -81,23 +82,7 @@ def figure(results: Results) -> Any:
 
 def notes(results: Results) -> list[Note]:
     """Uniform choice against the best chance."""
-    rows = [
-        {
-            "domain": r["domain"],
-            "options": r["options"],
-            "no options": f"{r['primitive']:,.1f}",
-            "uniform choice": f"{r['uniform']:,.1f}",
-            "best chance": f"{r['best_chance']:.2f}",
-            "diffusion time with it": f"{r['best_time']:,.1f}",
-        }
-        for r in results["best"]
-    ]
-    text = (
-        '"The first options hurt" is a consequence of the uniform choice: taken rarely, the first few options '
-        "already help. The best chance grows with the number of options. All numbers are exact; eigenvalue "
-        "zero is left out, as `discover` does by default."
-    )
-    return [(text, rows)]
+    return [note("chances", results["best"])]
 
 
 EXPERIMENT = Experiment(

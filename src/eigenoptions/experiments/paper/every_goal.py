@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.limits import CONFIDENCE, Difference, difference
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, Row, column, distinct, where
@@ -108,20 +109,10 @@ def claims(results: Results) -> list[Claim]:
     """Whether one set of options serves many tasks."""
     n = results["many"]
     ours, bare = _returns(results, n), _returns(results, 0)
-    gap = difference(ours - bare, np.zeros_like(bare))
-    better = int((ours > bare).sum())
-    return [
-        Claim(
-            "The same set of eigenoptions is able to speed-up learning in different tasks.",
-            "4.3",
-            f"with {n} eigenoptions the mean return is higher than with primitive actions for {better} of "
-            f"{len(ours)} goals; on average {ours.mean():.3f} against {bare.mean():.3f}",
-            verdict(gap.above(), better > len(ours) / 2),
-            f"Every state but the start is the goal once. The average difference is {gap}; it must be above "
-            "zero, and most goals must gain.",
-            "same-set-many-tasks",
-        )
-    ]
+    gap, better = difference(ours - bare, np.zeros_like(bare)), int((ours > bare).sum())
+    mean = ours.mean(), bare.mean()
+    tests = gap.above(), better > len(ours) / 2
+    return [judge("same-set-many-tasks", *tests, n=n, better=better, ours=ours, mean=mean, gap=gap)]
 
 
 def notes(results: Results) -> list[Note]:
@@ -131,7 +122,6 @@ def notes(results: Results) -> list[Note]:
     n = results["many"]
     random = [_rows(results, n, "random", i) for i in distinct(results["goals"], "set", kind="random")]
     sets, lowest = (np.array([f(column(rows, "mean_return")) for rows in random]) for f in (np.mean, np.min))
-    below = sum(_gap(by[n], rows, len(random)).better for rows in random)
     table = [
         {
             "options": m,
@@ -144,16 +134,15 @@ def notes(results: Results) -> list[Note]:
     ]
     ours = _returns(results, n)
     return [
-        (
-            "Mean return by number of eigenoptions. The first options end in or beside corners, which suits "
-            "the goal of Figure 7; the maps show goals that they leave out.",
-            table,
+        note("goals-by-number", table),
+        note(
+            "goals-of-random-options",
+            n=n,
+            sets=sets,
+            random=(sets.mean(), sets.min(), sets.max(), np.median(lowest)),
+            ours=(ours.mean(), ours.min()),
+            below=sum(_gap(by[n], rows, len(random)).better for rows in random),
         ),
-        f"{len(sets)} sets of {n} random options reach {sets.mean():.3f} on average over all goals "
-        f"({sets.min():.3f} to {sets.max():.3f}), {n} eigenoptions {ours.mean():.3f}: eigenoptions are "
-        f"better than {below} sets by the rule. For the worst goal it is {np.median(lowest):.3f} in the "
-        f"median set and {ours.min():.3f} with eigenoptions; the lowest of many noisy means is biased "
-        "downwards, the more so with fewer runs per goal, and random sets have fewer.",
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge
 from eigenoptions.experiments.paper.jobs import MAZES
 from eigenoptions.experiments.tables import where
 from eigenoptions.mdp import maze
@@ -60,25 +61,8 @@ def claims(results: Results) -> list[Claim]:
     """Whether the domains are what Section 4 describes."""
     domains = results["domains"]
     return [
-        Claim(
-            "Their transitions are deterministic. Agents have access to four actions: up, down, right, and "
-            "left.",
-            "4",
-            ", ".join(f"{d['domain']}: {d['states']} states, {d['actions']} actions" for d in domains),
-            verdict(all(d["deterministic"] and d["actions"] == 4 for d in domains)),
-            "Read off the transition tables. The paper has its maps as pictures only; these follow its text.",
-            "domains",
-        ),
-        Claim(
-            "When an action that would have taken the agent into a wall is chosen, the agent's state does not change.",
-            "4",
-            ", ".join(
-                f"{d['domain']}: {d['of_these_stay']} of {d['moves_into_walls']} such moves" for d in domains
-            ),
-            verdict(all(d["of_these_stay"] == d["moves_into_walls"] for d in domains)),
-            "Every action of every state whose target is a wall or off the map.",
-            "walls",
-        ),
+        judge("domains", all(d["deterministic"] and d["actions"] == 4 for d in domains), domains=domains),
+        judge("walls", all(d["of_these_stay"] == d["moves_into_walls"] for d in domains), domains=domains),
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Results, verdict
+from eigenoptions.experiments import Claim, Experiment, Results
+from eigenoptions.experiments.claims import judge
 from eigenoptions.experiments.paper import first_options as first
 
 SETTINGS = first.settings("four-rooms", 4, 4, 2)
@@ -34,43 +35,20 @@ def claims(results: Results) -> list[Claim]:
     room = first.room_of(results)
     opposite = len(high) == len(low) == 1 and _opposite(results, room[high[0]], room[low[0]])
     corner = first.corners(results)[1]
-    away = [first.steps(cell, corner) for cell in high]
+    away = max(first.steps(cell, corner) for cell in high)
     other = first.stops(results, up, "combinatorial") + first.stops(results, down, "combinatorial")
     exact = min(other, key=lambda cell: first.steps(cell, corner))
     inside = [cell for cell in room if room[cell] == room[corner]]
     centre = tuple(float(np.mean([cell[i] for cell in inside])) for i in (0, 1))
     off = max(abs(cell[0] - centre[0]) + abs(cell[1] - centre[1]) for cell in high)
+    there = len(high) == 1 and room[high[0]] == room[corner] and away <= 2
+    beside = "that share no doorway" if opposite else "next to each other"
+    ends = {"up": up, "high": first.names(high)}
     return [
         _rooms(results, room),
-        Claim(
-            "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest "
-            "point, corresponding to the opposite room.",
-            "3",
-            f"{up} stops at {first.names(high)} and {down} at {first.names(low)}, in rooms "
-            + ("that share no doorway" if opposite else "next to each other"),
-            verdict(opposite),
-            "Rooms are what is left in one piece when the doorways are closed; opposite rooms share none.",
-            "opposite-room",
-        ),
-        Claim(
-            "The highest point of the plot corresponds to the centre of the room.",
-            "3",
-            f"{up} stops at {first.names(high)}, {off:g} steps from the centre of its room",
-            verdict(off <= 1, off <= 3),
-            f"The centre is the mean of the room's cells, ({centre[0]:g}, {centre[1]:g}). Two tests: at most one step "
-            "from it, at most three. The caption of Figure 2 says corner instead.",
-            "peak-centre",
-        ),
-        Claim(
-            "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
-            "Figure 2",
-            f"{up} stops at {first.names(high)}, {max(away)} steps from the corner {corner}",
-            verdict(max(away) == 0, len(high) == 1 and room[high[0]] == room[corner] and max(away) <= 2),
-            "The normalized Laplacian weighs states by the root of their degree, so its peak lies away from "
-            f"the walls. With the combinatorial Laplacian the option ends at {exact}. The paper's text "
-            "speaks of the centre of the room, its caption of the corner.",
-            "peak-corner",
-        ),
+        judge("opposite-room", opposite, **ends, down=down, low=first.names(low), where=beside),
+        judge("peak-centre", off <= 1, off <= 3, **ends, off=off, centre=centre),
+        judge("peak-corner", away == 0, there, **ends, away=away, corner=corner, exact=exact),
     ]
 
 
@@ -78,18 +56,8 @@ def _rooms(results: Results, room: dict[first.Cell, int]) -> Claim:
     """Whether values of the second PVF distinguish the rooms, alone or with its neighbours."""
     of = np.array([room[int(r), int(c)] for r, c in results["coords"]])
     e = results["vectors"][:, 1:]
-    own = {k: _nearest(e[:, :k], of) for k in (1, e.shape[1])}
-    return Claim(
-        "We should be able to automatically distinguish between the different rooms in the environment. This is "
-        "exactly what PVFs do.",
-        "3",
-        f"nearest room by the value of e2 alone: right for {own[1]:.0%} of the states; by e2 to e{e.shape[1] + 1}: "
-        f"{own[e.shape[1]]:.0%}",
-        verdict(own[1] == 1, own[e.shape[1]] == 1),
-        "A state belongs to the room whose mean value is nearest, doorways left out. Two tests: all states are right "
-        "by the second PVF, which the figure shows, and by the first three together.",
-        "pvf-rooms",
-    )
+    alone, together = _nearest(e[:, :1], of), _nearest(e, of)
+    return judge("pvf-rooms", alone == 1, together == 1, alone=alone, together=together, last=e.shape[1] + 1)
 
 
 def _nearest(e: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eigenoptions.experiments import Claim, Experiment, Results, verdict
+from eigenoptions.experiments import Claim, Experiment, Results
+from eigenoptions.experiments.claims import judge
 from eigenoptions.experiments.paper.first_options import figure, names, option, run, settings, stops
 
 SETTINGS = settings("i-maze", 4, 4, 4)
@@ -10,25 +11,13 @@ SETTINGS = settings("i-maze", 4, 4, 4)
 
 def claims(results: Results) -> list[Claim]:
     """Whether the option of the second PVF walks down the corridor, and up with the other sign."""
-    one, other = stops(results, "e2+"), stops(results, "e2-")
-    long, back = (option(results, label)["mean_length"] for label in ("e2+", "e2-"))
+    signs = ("e2+", "e2-")
+    ends = [stops(results, sign, operator) for operator in ("normalized", "combinatorial") for sign in signs]
     rows = results["coords"][:, 0]
-    bars = {int(rows.min()), int(rows.max())}
-    ends = [{row for row, _ in cells} for cells in (one, other)]
-    return [
-        Claim(
-            "We discover meaningful options, such as walking down a corridor.",
-            "4.1",
-            f"e2+ stops at {names(one)} and e2- at {names(other)}, after {long:.2f} and {back:.2f} steps on "
-            "average",
-            verdict(len(ends[0]) == len(ends[1]) == 1 and ends[0] | ends[1] == bars),
-            "The corridor runs from the upper to the lower bar: each sign must end in one of them, and only "
-            "there. With the combinatorial Laplacian e2+ ends at "
-            f"{names(stops(results, 'e2+', 'combinatorial'))}, e2- at "
-            f"{names(stops(results, 'e2-', 'combinatorial'))}.",
-            "corridor",
-        )
-    ]
+    one, other = ({row for row, _ in cells} for cells in ends[:2])
+    reached = len(one) == len(other) == 1 and one | other == {int(rows.min()), int(rows.max())}
+    length = [option(results, sign)["mean_length"] for sign in signs]
+    return [judge("corridor", reached, ends=[*map(names, ends)], length=length)]
 
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.limits import FIRST, GREATLY
 from eigenoptions.experiments.paper.jobs import (
     BOTTLENECK,
@@ -102,50 +103,31 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """Which options help exploration and which hurt it."""
-    return [*_about_eigenoptions(results), *_about_bottlenecks(results), _about_sweeps(results)]
+    swept = results["dynamic_programming"]
+    agree = (abs(r["swept"] - r["solved"]) < 1e-3 * r["solved"] for r in swept)
+    return [
+        *_about_eigenoptions(results),
+        *_about_bottlenecks(results),
+        judge("dynamic-programming", *agree, domains=swept),
+    ]
 
 
 def _about_eigenoptions(results: Results) -> list[Claim]:
     curve = {name: _curve(results, name) for name in distinct(results["diffusion"], "domain")}
     first = {name: y[list(FIRST)] for name, y in curve.items()}
-    best = {name: int(np.argmin(y)) for name, y in curve.items()}
+    begin = {name: {m or "no options": y[m] for m in range(min(9, len(y)))} for name, y in curve.items()}
     return [
-        Claim(
-            "The first options added hurt exploration.",
-            "4.2",
-            f"with {FIRST[0]} to {FIRST[-1]} options the diffusion time is up to "
-            + ", ".join(f"{first[name].max() / y[0]:,.0f} times ({name})" for name, y in curve.items())
-            + " that of primitive actions",
-            verdict(*(bool((first[name] > y[0]).all()) for name, y in curve.items())),
-            f"Diffusion times with {FIRST[0]} to {FIRST[-1]} options must all be above that of primitive actions, in "
-            "each domain. In the I-Maze the fourth option ends the harm; in the open room the fourth does so in one "
-            "basis of the repeated eigenvalue and not in others. It is a consequence of the uniform choice: see "
-            '"Looking closer: a chance of an option".',
+        judge(
             "first-options-hurt",
-            rows=grid(
-                "steps",
-                {name: {m or "no options": y[m] for m in range(min(9, len(y)))} for name, y in curve.items()},
-                ",.0f",
-            ),
+            *((first[name] > y[0]).all() for name, y in curve.items()),
+            worst={name: first[name].max() / y[0] for name, y in curve.items()},
+            rows=grid("steps", begin, ",.0f"),
         ),
-        Claim(
-            "When enough options are added, exploration is greatly improved when compared to a random walk "
-            "using only primitive actions.",
-            "4.2",
-            "; ".join(f"{name}: {y[best[name]] / y[0]:.2f} of the time without" for name, y in curve.items()),
-            verdict(*(bool(y.min() <= GREATLY * y[0]) for y in curve.values())),
-            f"Greatly: at most {GREATLY:g} of the diffusion time of primitive actions, in each domain.",
+        judge(
             "enough-options-help",
-            rows=[
-                {
-                    "domain": name,
-                    "no options": f"{y[0]:,.1f}",
-                    "least": f"{y[best[name]]:,.1f}",
-                    "with": best[name],
-                    "below primitive actions": _since(y),
-                }
-                for name, y in curve.items()
-            ],
+            *(y.min() <= GREATLY * y[0] for y in curve.values()),
+            least={name: y.min() / y[0] for name, y in curve.items()},
+            rows=[(name, y[0], y.min(), int(y.argmin()), _since(y)) for name, y in curve.items()],
         ),
     ]
 
@@ -156,72 +138,23 @@ def _about_bottlenecks(results: Results) -> list[Claim]:
     for kind in ("primitive", "bottleneck", "eigenoptions"):
         of = {(r["row"], r["column"]): r["mean_steps"] for r in where(results["reach"], kind=kind)}
         corner[kind] = float(np.mean([of[cell] for cell in ((1, 1), (1, 11), (11, 1), (11, 11))]))
+    fewer = (corner["eigenoptions"] < corner[kind] for kind in ("bottleneck", "primitive"))
     return [
-        Claim(
-            "The diffusion time in the 4-room domain is increased when only bottleneck options are used.",
-            "4.2",
-            " → ".join(f"{x:,.0f}" for x in doors) + " steps with 0 to 4 bottleneck options",
-            verdict(bool(doors[-1] > doors[0])),
-            "The four options of Appendix C, added room by room.",
-            "bottlenecks-increase",
-        ),
-        Claim(
-            "If the only options available are those leading the agent to doorways, it is less likely the "
-            "agent will reach the outer corners.",
-            "4.2",
-            f"the four corners take {corner['bottleneck']:,.0f} steps on average with bottleneck options and "
-            f"{corner['primitive']:,.0f} without",
-            verdict(bool(corner["bottleneck"] > corner["primitive"])),
-            "Expected steps from all other states to each corner of the map, by the same exact computation.",
-            "corners-less-likely",
-        ),
-        Claim(
-            "These issues are mitigated with eigenoptions.",
-            "4.2",
-            f"the four corners take {corner['eigenoptions']:,.0f} steps on average with the eigenoptions, "
-            f"{corner['bottleneck']:,.0f} with bottleneck options",
-            verdict(
-                corner["eigenoptions"] < corner["bottleneck"], corner["eigenoptions"] < corner["primitive"]
-            ),
-            "The same expected steps with 64 eigenoptions. Two tests: fewer than with bottleneck options, and fewer "
-            "than with primitive actions.",
-            "mitigated",
-        ),
+        judge("bottlenecks-increase", doors[-1] > doors[0], doors=doors),
+        judge("corners-less-likely", corner["bottleneck"] > corner["primitive"], corner=corner),
+        judge("mitigated", *fewer, corner=corner),
     ]
-
-
-def _about_sweeps(results: Results) -> Claim:
-    rows = results["dynamic_programming"]
-    return Claim(
-        "In tabular domains, we can easily compute the diffusion time with dynamic programming: reward +1 per step, "
-        "no discount, averaged over all goals.",
-        "Appendix B",
-        ", ".join(f"{r['domain']} {r['swept']:,.2f}" for r in rows) + " steps, as by linear equations",
-        verdict(*(abs(r["swept"] - r["solved"]) < 1e-3 * r["solved"] for r in rows)),
-        "Sweeps of policy evaluation until no value changes, against the exact solution that all other numbers use; "
-        "they must agree to a thousandth.",
-        "dynamic-programming",
-    )
 
 
 def notes(results: Results) -> list[Note]:
     """Where the harm of the first options begins and ends, and what the basis changes."""
-    found: list[Note] = [
-        "A likely reason for the steep rise with few options: they are taken as often as primitive actions, so a state "
-        "away from where they end is reached only by several primitive actions in a row, and its time grows "
-        "exponentially with the distance. The rise ends as soon as there is an option towards each end of the maze; a "
-        "corridor has only two.",
-    ]
+    found = [note("steep-rise")]
     if SQUARE in distinct(results["diffusion"], "domain"):
         curves = {"as reported": _curve(results, SQUARE)}
         curves |= {name: _basis(results, name) for name in distinct(results["bases"], "basis")}
-        text = (
-            "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. With four "
-            "options one of them is already below primitive actions, the others ten times above."
-        )
         counts = [m for m in (0, 2, 3, 4, 6, 8, 16, 32, 64) if m < len(curves["as reported"])]
         lines = {name: {m: y[m] for m in counts} for name, y in curves.items()}
-        found.append((text, grid("open room, options", lines, ",.0f")))
+        found.append(note("diffusion-in-other-bases", grid("open room, options", lines, ",.0f")))
     return found
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
-from eigenoptions.experiments.limits import FEW, MARGIN, ROBUST, Difference, difference
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments.limits import FEW, ROBUST, Difference, difference
 from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
@@ -104,43 +105,30 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
         name: [n for (at, n), d in gain.items() if at == name and n <= FEW and d.worse] for name in domains
     }
     fast = {name: [d.above() for (at, _), d in gain.items() if at == name] for name in domains}
+    everywhere = all(True in tests for tests in fast.values())
     lines = {
         _name(m): {name: d for (name, n), d in gain.items() if n == m} for m in sorted({n for _, n in gain})
     }
     return [
-        Claim(
-            "In most scenarios eigenoptions improve performance.",
-            "4.3",
-            f"in {sum(b is True for b in better)} of {len(gain)} scenarios the mean return is better than with "
-            "primitive actions",
-            verdict(enough(better, len(gain) // 2 + 1)),
-            "A scenario is a domain and a number of options; the table has the differences of the mean return.",
+        judge(
             "most-scenarios",
+            enough(better, len(gain) // 2 + 1),
+            better=better.count(True),
+            gain=gain,
             rows=grid("minus primitive actions", lines),
         ),
-        Claim(
-            "Exceptions occur when only a few options are added to the agent's action set.",
-            "4.3",
-            "not better than primitive actions: "
-            + (", ".join(f"{name} with {n}" for name, n in exceptions) or "none"),
-            verdict(
-                any(n <= FEW for _, n in exceptions),
-                bool(exceptions) and all(n <= FEW for _, n in exceptions),
-            ),
-            f"Two tests: there are exceptions with a few options, at most {FEW}, and with no larger number. "
-            "Open room with 4 hangs on the basis of a repeated eigenvalue, see Figure 3.",
+        judge(
             "exceptions-few",
+            any(n <= FEW for _, n in exceptions),
+            bool(exceptions) and all(n <= FEW for _, n in exceptions),
+            exceptions=exceptions,
         ),
-        Claim(
-            "Few options may hurt the agents' performance while enough options speed up learning.",
-            "4",
-            "worse with: "
-            + "; ".join(f"{name} {_numbers(hurt[name])}" for name in domains)
-            + ". Better in every domain with some number"
-            * all(any(b is True for b in tests) for tests in fast.values()),
-            verdict(any(map(bool, hurt.values())), *(enough(tests, 1) for tests in fast.values())),
-            "Worse in some domain with a few options, and better in every domain with some number of them.",
+        judge(
             "few-hurt-enough-help",
+            any(hurt.values()),
+            *(enough(tests, 1) for tests in fast.values()),
+            hurt={name: _numbers(counts) for name, counts in hurt.items()},
+            more=". Better in every domain with some number" if everywhere else "",
         ),
     ]
 
@@ -148,39 +136,24 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
 def _compared_with_each_other(results: Results) -> list[Claim]:
     domains = distinct(results["runs"], "domain")
     mean = {name: {n: _mean(results, name, n) for n in _counts(results, name)} for name in domains}
-    top = {name: max(mean[name], key=mean[name].__getitem__) for name in domains}
-    best = {name: _best(results, name) for name in domains if BEST in mean[name]}
-    low = {name: min(m for n, m in mean[name].items() if n > FEW) / mean[name][top[name]] for name in domains}
+    top = {name: max(of, key=of.__getitem__) for name, of in mean.items()}
+    low = {name: min(m for n, m in of.items() if n > FEW) / of[top[name]] for name, of in mean.items()}
     lines = {
         _name(n): {name: of[n] for name, of in mean.items() if n in of}
         for n in sorted({n for of in mean.values() for n in of})
     }
+    best = [
+        (name, top[name], of[top[name]], f", {of[BEST]:.3f} with 64" if BEST in of else "; it has no 64")
+        for name, of in mean.items()
+    ]
     return [
-        Claim(
-            "The best results were obtained using 64 options.",
-            "4.3",
-            "; ".join(
-                f"{name}: highest with {top[name]} ({mean[name][top[name]]:.3f}"
-                + (f", {mean[name][BEST]:.3f} with 64)" if BEST in mean[name] else "; it has no 64)")
-                for name in domains
-            ),
-            verdict(*best.values()),
-            "It does not hold in a domain if another number is better than 64 by the rule, and holds if none is better "
-            f"by {MARGIN:g}. The I-Maze has 19 states and therefore only 38 eigenoptions. What is known of how the "
-            'paper\'s figure was made is under "Looking closer: the published program".',
+        judge(
             "best-64",
-            "4 to 16 options learn faster in this task, whose goal is a corner where the first options end; "
-            "over all goals 32 to 128 options are a plateau without a best number.",
-            grid("mean return", lines, ".3f"),
+            *(_best(results, name) for name in domains if BEST in mean[name]),
+            best=best,
+            rows=grid("mean return", lines, ".3f"),
         ),
-        Claim(
-            "The agent's performance is fairly robust across different numbers of options.",
-            "4.3",
-            "; ".join(f"{name}: at least {low[name]:.0%} of the best" for name in domains),
-            verdict(*(share >= ROBUST for share in low.values())),
-            f"With more than {FEW} options, the lowest mean return must be at least {ROBUST:.0%} of the highest.",
-            "robust",
-        ),
+        judge("robust", *(share >= ROBUST for share in low.values()), low=low),
     ]
 
 
@@ -197,23 +170,12 @@ def notes(results: Results) -> list[Note]:
             mean = {n: _mean(results, name, n, measure) for n in _counts(results, name)}
             high = max(mean.values())
             best[words][name] = f"{_numbers([n for n, m in mean.items() if m >= high - 0.005])} ({high:.3f})"
-    found: list[Note] = [
-        (
-            "Numbers of options whose mean return is within 0.005 of the highest. In the last episodes "
-            "nearly all agents reach the goal: the final performance does not distinguish the numbers of "
-            "options, only the speed of learning does.",
-            grid("averaged over", best),
-        )
-    ]
+    found = [note("other-measures", grid("averaged over", best))]
     if results["bases"]:
         lines = {"as reported": {n: _mean(results, SQUARE, n) for n in _counts(results, SQUARE) if n}}
         for row in results["bases"]:
             lines.setdefault(row["basis"], {})[row["options"]] = row["mean_return"]
-        text = (
-            "The open room in other bases of its repeated eigenvalues, which are equally right: with four "
-            "options e2 runs along a diagonal that misses the goal, along the other one, or along a wall."
-        )
-        found.append((text, grid("open room, options", lines, ".2f")))
+        found.append(note("learning-in-other-bases", grid("open room, options", lines, ".2f")))
     return found
 
 

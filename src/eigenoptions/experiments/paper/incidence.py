@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.paper.jobs import MAZES
 from eigenoptions.experiments.tables import Row, column, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
@@ -149,87 +150,33 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """Lemma 5.1, Theorem 5.1, the same options, and what samples lead to."""
-    return [*_about_all_transitions(results["exact"]), *_about_samples(results)]
-
-
-def _about_all_transitions(rows: list[Row]) -> list[Claim]:
-    facts = [
-        {
-            "domain": r["domain"],
-            "states": r["states"],
-            "transitions": r["transitions"],
-            "pairs of states": r["undirected"],
-            "largest |T'T - 2L|": f"{r['lemma_error']:.0e}",
-            "residual of V": f"{r['residual']:.0e}",
-            "same options": f"{r['same_options']} of {r['options']}",
-        }
-        for r in rows
-    ]
+    exact, sampled = results["exact"], results["sampled"]
+    error, residual, repeated = (column(exact, name) for name in ("lemma_error", "residual", "repeated"))
+    last = max(r["steps"] for r in sampled)
+    whole = column(sampled, "same_policy", transitions_seen=1)
+    (sparse,) = where(exact, domain="i-maze")
     return [
-        Claim(
-            "Lemma 5.1: in the tabular case, if all transitions in the MDP have been sampled once, T'T = 2L.",
-            "Lemma 5.1",
-            f"largest difference {max(r['lemma_error'] for r in rows):g} in {len(rows)} domains",
-            verdict(*(r["lemma_error"] == 0 for r in rows)),
-            "Each ordered pair of neighbouring states is one transition, and moves into walls add nothing. With each "
-            "unordered pair once it would be L.",
-            "lemma-5.1",
-            rows=facts,
-        ),
-        Claim(
-            "Theorem 5.1: if all transitions have been sampled once, the orthonormal eigenvectors of L are the right "
-            "singular vectors of T.",
-            "Theorem 5.1",
-            f"largest residual of a singular vector {max(r['residual'] for r in rows):.0e}",
-            verdict(*(r["residual"] < ROUNDING for r in rows)),
-            "L v must equal half the squared singular value times v, for NumPy's singular vectors. (The theorem's "
-            "text says "
-            "columns of the transpose of V; its proof, and this test, take the columns of V.)",
-            "theorem-5.1",
-        ),
-        Claim(
-            "If all transitions are sampled once, this algorithm discovers the same options we obtain with the "
-            "combinatorial Laplacian.",
-            "5.1",
-            "; ".join(f"{r['domain']}: {r['same_options']} of {r['options']} options" for r in rows),
-            verdict(*(r["same_options"] == r["options"] for r in rows)),
-            "Policies must be equal in every state, eigenvalue zero counted. For a repeated eigenvalue (the open "
-            "room has "
-            f"{max(r['repeated'] for r in rows)}) both sides need the same rule to choose a basis, which is used here.",
+        judge("lemma-5.1", *(error == 0), error=error.max(), exact=exact, rows=exact),
+        judge("theorem-5.1", *(residual < ROUNDING), error=residual.max()),
+        judge(
             "same-options",
+            *(r["same_options"] == r["options"] for r in exact),
+            exact=exact,
+            repeated=int(repeated.max()),
         ),
-    ]
-
-
-def _about_samples(results: Results) -> list[Claim]:
-    last = max(r["steps"] for r in results["sampled"])
-    final = where(results["sampled"], steps=last)
-    whole = [r for r in results["sampled"] if r["transitions_seen"] == 1]
-    (sparse,) = where(results["exact"], domain="i-maze")
-    return [
-        Claim(
-            "Our sample-based approach asymptotically discovers eigenoptions.",
-            "5",
-            f"after {last:,} steps of a random walk {np.mean([r['same_policy'] for r in final]):.0%} of the "
-            "policy entries are those of the exact options; all of them in "
-            f"{sum(r['same_policy'] == 1 for r in whole)} of {len(whole)} cases in which every transition "
-            "has been seen",
-            verdict(all(r["same_policy"] == 1 for r in whole) if whole else None),
-            "Options of the smallest singular values of the transitions seen so far, state by state against those "
-            "of all "
-            "transitions. They must be equal once all have been seen; not decided if no walk has seen all.",
+        judge(
             "asymptotic",
+            (whole == 1).all() if len(whole) else None,
+            last=last,
+            same=column(sampled, "same_policy", steps=last).mean(),
+            right=(whole == 1).sum(),
+            whole=whole,
         ),
-        Claim(
-            "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is "
-            "preferred since it has fewer transitions than states.",
-            "5.1",
-            f"the I-Maze has {sparse['transitions']} transitions, {sparse['undirected']} without direction, and "
-            f"{sparse['states']} states",
-            verdict(sparse["undirected"] < sparse["states"], sparse["transitions"] < sparse["states"]),
-            "Two tests: fewer unordered pairs than states, and fewer transitions. Lemma 5.1 needs both directions of a "
-            "pair, so its T has more rows than the MDP has states.",
+        judge(
             "fewer-transitions",
+            sparse["undirected"] < sparse["states"],
+            sparse["transitions"] < sparse["states"],
+            sparse=sparse,
         ),
     ]
 
@@ -243,11 +190,7 @@ def notes(results: Results) -> list[Note]:
         }
         for name in distinct(results["sampled"], "domain")
     }
-    text = (
-        "A few missing transitions change many policies: eigenvectors are global. The mean over walks, by "
-        "the number of steps; the library's incremental discovery and its use are in the documentation."
-    )
-    return [(text, grid("share of exact policy entries", lines, ".0%"))]
+    return [note("missing-transitions", grid("share of exact policy entries", lines, ".0%"))]
 
 
 EXPERIMENT = Experiment(

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments.tables import Row, column, distinct
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -156,74 +157,24 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """Whether every option stops in any finite MDP, and whether the bounds are kept."""
-    mdps = results["mdps"]
-    tried = f"{len(distinct(mdps, 'mdp'))} random deterministic and as many stochastic MDPs, all discounts"
-    return [*_about_stops(mdps, tried), *_about_bounds(results, tried)]
-
-
-def _about_stops(mdps: list[Row], tried: str) -> list[Claim]:
-    stops = {of: where(mdps, purposes=of) for of in ("tabular", "linear")}
-    counts = {of: sum(r["options"] for r in rows) for of, rows in stops.items()}
-    fewest = {of: min(r["fewest_stops"] for r in rows) for of, rows in stops.items()}
-    return [
-        Claim(
-            "Theorem 3.1: in an MDP with finite state space, the set of terminating states of an "
-            "eigenoption is nonempty (stochastic and one-way MDPs).",
-            "Theorem 3.1",
-            f"{counts['tabular']:,} eigenoptions, none with fewer than {fewest['tabular']} terminating states",
-            verdict(fewest["tabular"] >= 1),
-            f"Both signs of all eigenvectors of {tried}; moves cannot always be undone.",
-            "theorem-3.1-any-mdp",
-        ),
-        Claim(
-            "This result is applicable in both the tabular and linear function approximation case.",
-            "3",
-            f"{counts['linear']:,} options of directions in a space of {FEATURES} features, none with fewer than "
-            f"{fewest['linear']} terminating states",
-            verdict(fewest["linear"] >= 1),
-            f"Random features and directions, {tried}. It needs a solver that knows the values of states: on Atari "
-            "games, where options look one step ahead, it does not apply.",
-            "theorem-3.1-linear",
-        ),
-    ]
-
-
-def _about_bounds(results: Results, tried: str) -> list[Claim]:
-    norms, mdps = results["norms"], results["mdps"]
+    mdps, norms = results["mdps"], results["norms"]
+    options, fewest = (
+        {of: column(mdps, name, purposes=of).astype(int) for of in ("tabular", "linear")}
+        for name in ("options", "fewest_stops")
+    )
     share = {
-        name: float((column(norms, name) / column(norms, "bound")).max())
-        for name in ("lemma_3_1", "lemma_3_2")
+        name: (column(norms, name) / column(norms, "bound")).max() for name in ("lemma_3_1", "lemma_3_2")
     }
-    ratio = float(column(mdps, "ratio").max())
-    kept = "largest norm, as a share of its bound"
+    finite = np.isfinite(column(results["edge"], "bound")).all()
+    ratio = column(mdps, "ratio").max()
+    tried = f"{len(distinct(mdps, 'mdp'))} random deterministic and as many stochastic MDPs, all discounts"
+    stops = {of: {"tried": tried, "many": options[of].sum(), "fewest": fewest[of].min()} for of in options}
     return [
-        Claim(
-            "Lemma 3.1: if I + A is non-singular and the norm of A is at most 1, the norm of its inverse is at most "
-            "1 / (1 - the norm of A).",
-            "Appendix A",
-            f"{kept}: {share['lemma_3_1']:.3f} ({len(norms)} matrices of norm below 1)",
-            verdict(share["lemma_3_1"] <= 1 + ROUNDING, all(np.isfinite(column(results["edge"], "bound")))),
-            "Two tests: the bound is kept for norms below 1, and it says something at norm 1, which the "
-            "lemma includes: there it divides by zero, while the inverse exists (A = I has an inverse of "
-            "norm 1/2). The proof needs norms below 1 only.",
-            "lemma-3.1",
-        ),
-        Claim(
-            "Lemma 3.2: the infinity norm of the inverse of I - gamma T, times T, is at most 1 / (1 - gamma).",
-            "Appendix A",
-            f"{kept}: {share['lemma_3_2']:.3f} ({len(norms)} stochastic matrices)",
-            verdict(share["lemma_3_2"] <= 1 + ROUNDING),
-            "It is always equal to the bound: the rows of a stochastic matrix sum to 1.",
-            "lemma-3.2",
-        ),
-        Claim(
-            "The norm of v + w is at most the norm of w (proof of Theorem 3.1).",
-            "Theorem 3.1",
-            f"largest ratio {ratio:.3f}",
-            verdict(ratio <= 1 + ROUNDING),
-            f"Values v of the best policy that never terminates, potentials w shifted to be at least 0, in {tried}.",
-            "proof-bound",
-        ),
+        judge("theorem-3.1-any-mdp", stops["tabular"]["fewest"] >= 1, **stops["tabular"]),
+        judge("theorem-3.1-linear", stops["linear"]["fewest"] >= 1, **stops["linear"], features=FEATURES),
+        judge("lemma-3.1", share["lemma_3_1"] <= 1 + ROUNDING, finite, share=share["lemma_3_1"], norms=norms),
+        judge("lemma-3.2", share["lemma_3_2"] <= 1 + ROUNDING, share=share["lemma_3_2"], norms=norms),
+        judge("proof-bound", ratio <= 1 + ROUNDING, ratio=ratio, tried=tried),
     ]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import note
 from eigenoptions.experiments.limits import difference
 from eigenoptions.experiments.paper.jobs import LEARNING, eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, column, distinct, grid, run_rows
@@ -77,23 +78,13 @@ def notes(results: Results) -> list[Note]:
         top = max((n for n in by if n), key=lambda n: by[n].mean())
         # Labels beyond the number of options are the same agent.
         others = [n for n in by if n not in (0, BEST)]
-        beaten = [n for n in others if difference(by[n], by[BEST], len(others)).better]
-        best.append(
-            f"{name}: highest with label {top} ({by[top].mean():.3f}), better than 64 by the rule: "
-            + (", ".join(map(str, beaten)) or "none")
-        )
+        beaten = [str(n) for n in others if difference(by[n], by[BEST], len(others)).better]
+        best.append((name, top, by[top].mean(), ", ".join(beaten) or "none"))
+    runs = distinct(results["runs"], "run")
     return [
-        (
-            f"Mean return of {len(distinct(results['runs'], 'run'))} runs by label. {'; '.join(best)}.",
-            grid(TWO, lines, ".3f"),
-        ),
-        "Known: the published program's learner takes the first action of an option twice and then chooses "
-        "again (an audit ran it: all of 9,483 chosen options lasted two steps); it labels the curve of n "
-        "options 2n; it treats walls as states, so that the I-Maze has options that do nothing; its numbers "
-        "are 1, 2, 4, 32, 64, 128 and 256, so 16 and 32 were probably not among the paper's.",
-        "Not known: whether this version drew Figure 7. With it, 64 is at the top in the open room and in the I-Maze, "
-        "though no more than level with others, and the fewest options are the exceptions, as the text says; in the "
-        "4-room domain label 8 is best. Diffusion times come from other code, which follows options to their end.",
+        note("labels", grid(TWO, lines, ".3f"), runs=runs, best=best),
+        note("known-program"),
+        note("unknown-program"),
     ]
 
 

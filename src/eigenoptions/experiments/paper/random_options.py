@@ -11,7 +11,8 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.limits import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
 from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
@@ -162,55 +163,51 @@ def _about_diffusion(results: Results) -> list[Claim]:
     some, own = _diffusion(results, "random"), _diffusion(results, "eigenoptions")[0]
     bare, n = own[0], results["options"]
     many, most = len(some), some.shape[1] - 1
-    half = int((some[:, most // 2] >= bare).sum())
-    since = np.array([np.flatnonzero(y >= bare).max() + 1 for y in some])
+    half = (some[:, most // 2] >= bare).sum()
+    since = [np.flatnonzero(y >= bare).max() + 1 for y in some]
+    median = float(np.median(since))
     peak = np.median(some.max(axis=1)) / bare
-    better = int((own[n] < some[:, n]).sum())
+    better = (own[n] < some[:, n]).sum()
     return [
-        Claim(
-            "Most of the obtained sequences of random options fail to reduce the agent's diffusion time "
-            "until having enough options available to the point that the graph is almost fully connected.",
-            "Appendix D",
-            f"with half of all options {half} of {many} sequences are still above primitive actions; the "
-            f"median sequence is below them for good from {np.median(since):g} options on ({since.min()} to "
-            f"{since.max()}) of {most}",
-            verdict(half > many / 2, float(np.median(since)) >= NEARLY_ALL * most),
-            "Two tests: most sequences fail with half of the options, and the median sequence needs at least "
-            f"{NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
-            f"{int(np.flatnonzero(own >= bare).max()) + 1} options on.",
+        judge(
             "random-fail-to-reduce",
+            half > many / 2,
+            median >= NEARLY_ALL * most,
+            half=half,
+            many=many,
+            most=most,
+            median=median,
+            since=(min(since), max(since)),
+            ours=np.flatnonzero(own >= bare).max() + 1,
         ),
-        Claim(
-            "They increase it by several orders of magnitude.",
-            "Appendix D",
-            f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the "
-            f"highest to {some.max() / bare:,.0f} times",
-            verdict(bool(peak >= SEVERAL), bool(peak >= 10)),
-            f"Several orders: at least {SEVERAL:,.0f} times. Eigenoptions rise to {own.max() / bare:,.0f} "
-            f"times, with {int(np.argmax(own))} options.",
+        judge(
             "orders-of-magnitude",
+            peak >= SEVERAL,
+            peak >= 10,
+            peak=peak,
+            highest=some.max() / bare,
+            own=own.max() / bare,
+            at=own.argmax(),
         ),
-        Claim(
-            "The results clearly show that eigenoptions do more than going to a randomly selected state.",
-            "Appendix D",
-            f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options {some[:, n].min():,.0f} "
-            f"to {some[:, n].max():,.0f}",
-            verdict(better == many, better > many / 2),
-            f"Eigenoptions are below {better} of {many} sets of random options of the same number; all of "
-            "them must be above, or most for a part.",
+        judge(
             "more-than-random-states",
+            better == many,
+            better > many / 2,
+            n=n,
+            better=better,
+            many=many,
+            own=own[n],
+            range=(some[:, n].min(), some[:, n].max()),
         ),
     ]
 
 
 def _about_learning(results: Results) -> list[Claim]:
     n, sets = results["options"], _sets(results)
-    ours, theirs = _runs(results, "eigenoptions", 0, n), _means(results, n)
-    gaps = [difference(ours, _runs(results, "random", i, n), len(sets)) for i in sets]
-    better = [d.above() for d in gaps]
-    many = _many_means(results, n)
+    ours, theirs, many = _runs(results, "eigenoptions", 0, n), _means(results, n), _many_means(results, n)
+    better = [difference(ours, _runs(results, "random", i, n), len(sets)).above() for i in sets]
     average, small = difference(ours, many), difference(ours, theirs)
-    table = [
+    rows = [
         {
             "sets": f"{len(of)} sets of {runs} runs",
             "eigenoptions minus mean": str(gap),
@@ -221,85 +218,58 @@ def _about_learning(results: Results) -> list[Claim]:
         }
         for of, gap, runs in ((theirs, small, len(ours)), (many, average, results["runs_of_many"]))
     ]
+    known = {"n": n, "many": many, "sets": sets, "rows": rows}
     return [
-        Claim(
-            "We can see that no individual run is competitive to eigenoptions.",
-            "Appendix D",
-            f"eigenoptions learn better than {sum(b is True for b in better)} of {len(sets)} sets of {n} random "
-            f"options; {(many > ours.mean()).mean():.0%} of {len(many)} sets have a higher mean return",
-            verdict(enough(better, len(sets)), enough(better, len(sets) // 2 + 1)),
-            f"Each thin line is one set of {n} random options, the mean of {len(ours)} runs. Eigenoptions "
-            "must be better than every set by the rule; partly if better than most.",
+        judge(
             "no-run-competitive",
-            "Most sets of 64 random options have one that ends on or beside the goal, and those learn as fast as "
-            "eigenoptions.",
-            table,
+            enough(better, len(sets)),
+            enough(better, len(sets) // 2 + 1),
+            better=better.count(True),
+            above=(many > ours.mean()).mean(),
+            ours=ours,
+            **known,
         ),
-        Claim(
-            "On average, random options are not competitive to eigenoptions.",
-            "Appendix D",
-            f"eigenoptions minus the average over {len(many)} sets of {n} random options: {average}; over "
-            f"{len(theirs)} sets, as many as in the paper: {small}",
-            verdict(average.above()),
-            f"Difference of the mean return; sets are the sample. {len(theirs)} sets decide nothing. With "
-            f"{len(many)} the "
-            "average of random options is lower because some sets have no option near the goal; the median set is not.",
-            "random-not-competitive",
-            rows=table,
-        ),
+        judge("random-not-competitive", average.above(), average=average, small=small, **known),
     ]
 
 
 def _about_fewer(results: Results) -> list[Claim]:
     n = results["options"]
     fewer = [m for m in distinct(results["many"], "options") if m != n]
-    means = {m: _many_means(results, m) for m in (*fewer, n)}
-    wider = {m: float(means[m].var(ddof=1) / means[n].var(ddof=1)) for m in fewer}
-    few_n = _means(results, n)
-    small = {m: float(_means(results, m).var(ddof=1) / few_n.var(ddof=1)) for m in fewer}
+    few, many = ({m: of(results, m) for m in (*fewer, n)} for of in (_means, _many_means))
+    small, wider = ({m: float(of[m].var(ddof=1) / of[n].var(ddof=1)) for m in fewer} for of in (few, many))
     level = 1 - (1 - CONFIDENCE) / len(fewer)
-    bound = float(fdtri(len(means[n]) - 1, len(means[n]) - 1, level))
+    bound = float(fdtri(len(many[n]) - 1, len(many[n]) - 1, level))
     near = {m: column(results["many"], "steps_to_goal", options=m) <= CLOSE for m in fewer}
     apart = {
-        m: difference(means[m][at], means[m][~at], len(fewer))
+        m: difference(many[m][at], many[m][~at], len(fewer))
         for m, at in near.items()
         if min(at.sum(), (~at).sum()) >= min(MIN_SETS, len(at) // 3)
     }
+    lines = {
+        f"{len(of[n])}": {f"{m} options": x for m, x in ratio.items()}
+        for of, ratio in ((few, small), (many, wider))
+    }
     return [
-        Claim(
-            "When fewer options are used, the variance across individual runs is even larger.",
-            "Appendix D",
-            "; ".join(f"{m} options: {x:.1f} times" for m, x in wider.items()) + f" the variance with {n}",
-            verdict(*(True if x > bound else False if x < 1 / bound else None for x in wider.values())),
-            f"Variance over {len(means[n])} sets of the mean return. It must be above {bound:.2f} times (an F "
-            "test) for "
-            f"each number; below {1 / bound:.2f} it is smaller, and in between the sample does not decide.",
+        judge(
             "fewer-options-vary",
-            rows=grid(
-                "sets",
-                {
-                    f"{sets}": {f"{m} options": x for m, x in of.items()}
-                    for sets, of in ((len(few_n), small), (len(means[n]), wider))
-                },
-                ".1f",
-            ),
+            *(True if x > bound else False if x < 1 / bound else None for x in wider.values()),
+            wider=wider,
+            n=n,
+            sets=many[n],
+            bound=bound,
+            below=1 / bound,
+            rows=grid("sets", lines, ".1f"),
         ),
-        Claim(
-            "The variance depends on whether one of the random options terminates near the goal state.",
-            "Appendix D",
-            "; ".join(f"{m} options: {d.mean:+.2f}" for m, d in apart.items()) or "too few sets on one side",
-            verdict(*(d.above() for d in apart.values())),
-            f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the other "
-            f"sets; a number of options with fewer than {MIN_SETS} sets on one side is left out.",
+        judge(
             "near-goal-matters",
+            *(d.above() for d in apart.values()),
+            apart=apart,
+            CLOSE=CLOSE,
+            MIN_SETS=MIN_SETS,
             rows=[
-                {
-                    "options": m,
-                    "sets with an end near the goal": int(near[m].sum()),
-                    "others": int((~near[m]).sum()),
-                    "difference": str(apart[m]) if m in apart else "too few sets",
-                }
-                for m in fewer
+                (m, int(at.sum()), int((~at).sum()), str(apart.get(m, "too few sets")))
+                for m, at in near.items()
             ],
         ),
     ]
@@ -311,60 +281,25 @@ def _about_failures(results: Results) -> Claim:
         for m in distinct(results["runs"], "options", kind="random")
     }
     bare = (column(results["runs"], "late_return", kind="primitive") == 0).mean()
-    return Claim(
-        "In some runs the agent never even learns to reach the goal.",
-        "Appendix D",
-        "runs that do not reach it: " + "; ".join(f"{x:.0%} with {m} options" for m, x in lost.items()),
-        verdict(any(x > 0 for x in lost.values())),
-        "A run has not learned if none of its last tenth of evaluation episodes reaches the goal. With "
-        f"primitive actions that is {bare:.0%}.",
-        "never-learns",
-    )
+    return judge("never-learns", any(lost.values()), lost=lost, bare=bare)
 
 
 def notes(results: Results) -> list[Note]:
     """What distinguishes good sets from bad ones."""
     n = results["options"]
     mean, away = _many_means(results, n), column(results["many"], "steps_to_goal", options=n)
-    ours = float(_runs(results, "eigenoptions", 0, n).mean())
-    rows = [
-        {
-            "nearest end of the set": f"{d:.0f} steps from the goal" if d else "on the goal",
-            "sets": int((away == d).sum()),
-            "mean return": f"{mean[away == d].mean():.3f}",
-            "lowest": f"{mean[away == d].min():.3f}",
-        }
-        for d in np.unique(away)
-    ]
-    return [
-        (
-            f"Whether {n} random options compete in this task depends on one option: does any end on the goal, or "
-            "next to "
-            f"it? Mean return with eigenoptions {ours:.3f}. So one task says little about random options; "
-            '"Looking closer: every goal" asks again with every state as the goal.',
-            rows,
-        )
-    ]
+    by = {f"{d:.0f} steps from the goal" if d else "on the goal": mean[away == d] for d in np.unique(away)}
+    ours = _runs(results, "eigenoptions", 0, n).mean()
+    rows = [(place, len(of), of.mean(), of.min()) for place, of in by.items()]
+    return [note("nearest-end", rows, n=n, ours=ours)]
 
 
 def _about_order(results: Results) -> Claim:
     n = results["options"]
     own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
-    ratio = {m: float(np.median(other[:, m]) / own[m]) for m in (n // 4, n)}
-    return Claim(
-        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
-        "performance.",
-        "Appendix D",
-        "; ".join(
-            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {np.median(other[:, m]):,.0f} in "
-            "the median of random orders"
-            for m in ratio
-        ),
-        verdict(*(x >= MAJOR or x <= 1 / MAJOR for x in ratio.values())),
-        f"Diffusion time of {len(other)} random orders of all eigenoptions; major is a factor of {MAJOR:g} "
-        "up or down.",
-        "order-matters",
-    )
+    median = [(m, own[m], np.median(other[:, m])) for m in (n // 4, n)]
+    ratios = (theirs / ours for _, ours, theirs in median)
+    return judge("order-matters", *(x >= MAJOR or x <= 1 / MAJOR for x in ratios), median=median, other=other)
 
 
 def _diffusion(results: Results, kind: str) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import note
 from eigenoptions.experiments.paper.jobs import (
     LEARNING,
     Agent,
@@ -145,28 +146,27 @@ def figure(results: Results) -> Any:
 def notes(results: Results) -> list[Note]:
     """What depends on the reading, and what does not."""
     few, many = 4, 64
+    domains = distinct(results["diffusion"], "domain")
     lines: dict[str, dict[str, str]] = {reading: {} for reading in READINGS}
-    pairs = [(name, m) for name in distinct(results["diffusion"], "domain") for m in (few, many)]
+    pairs = [(name, m) for name in domains for m in (few, many)]
     for reading, line in lines.items():
         for name, m in pairs:
             y = _curve(results, name, reading)
             line[f"{name}, {m}"] = f"{y[min(m, len(y) - 1)]:,.0f}"
         for name, m in pairs:
             line[f"return {name}, {m}"] = f"{_learned(results, name, reading, m):.2f}"
+    curves = {(reading, name): _curve(results, name, reading) for name in domains for reading in READINGS}
+    never = [key for key, y in curves.items() if y[-1] >= y[0]]
+    largest = max(
+        abs(_learned(results, name, ABSOLUTE, many) - _learned(results, name, REPORTED, many))
+        for name in domains
+    )
     return [
-        (
-            f"Diffusion time and mean return with {few} and with {many} options (all, where there are "
-            "fewer). The first options hang on the reading, above all on the basis of a repeated eigenvalue "
-            "and on whether eigenvalue zero counts; with enough options readings hardly matter.",
-            grid("reading", lines),
-        ),
-        _enough(results),
-        "Under the combinatorial and the random-walk Laplacian the eigenvector of eigenvalue zero is "
-        "constant, and its two options start nowhere. Under the normalized one, which the paper uses, it "
-        "follows the degree of the states: its option with a minus sign runs to the nearest state with the "
-        "fewest neighbours (a corner or a doorway), its option with a plus sign away from the walls.",
+        note("readings", grid("reading", lines), few=few, many=many),
+        note("enough-but" if never else "enough", never=never),
+        note("eigenvalue-zero"),
         _equal_actions(results),
-        _tolerance(results),
+        note("tolerance", stops=results["stops"], largest=largest),
     ]
 
 
@@ -176,54 +176,13 @@ def _learned(results: Results, name: str, reading: str, most: int) -> float:
     return of[max(n for n in of if n <= most)]
 
 
-def _enough(results: Results) -> str:
-    never = [
-        f"{reading} in {name}"
-        for name in distinct(results["diffusion"], "domain")
-        for reading in READINGS
-        for y in [_curve(results, name, reading)]
-        if y[-1] >= y[0]
-    ]
-    start = (
-        "Enough options reduce the diffusion time, and keep it reduced as more are added, under every reading"
-    )
-    if not never:
-        return f"{start} in every domain."
-    return (
-        f"{start} but these: {', '.join(never)}. With one sign, an option that leads somewhere often has "
-        "none that leads back."
-    )
-
-
 def _equal_actions(results: Results) -> Note:
     lines: dict[str, dict[str, str]] = {}
     for name in distinct(results["ties"], "domain"):
         y = _ties(results, name)
         counts = [m for m in (2, 4, 16, y.shape[1] - 1) if m < y.shape[1]]
         lines[name] = {f"{m} options": f"{y[:, m].min():,.0f} to {y[:, m].max():,.0f}" for m in counts}
-    text = (
-        "Which of two equally good actions an option takes is not in the paper; in its authors' code rounding "
-        "errors of the "
-        f"eigenvectors decide. Diffusion time over {len(distinct(results['ties'], 'order'))} orders of the actions:"
-    )
-    return text, grid("domain", lines)
-
-
-def _tolerance(results: Results) -> str:
-    changed = "; ".join(
-        f"{r['domain']}: {r['changed_first_64']} ends among the first 64 options and {r['changed']} among "
-        f"all {r['options']}, of {r['ends']}"
-        for r in results["stops"]
-    )
-    largest = max(
-        abs(_learned(results, name, ABSOLUTE, 64) - _learned(results, name, REPORTED, 64))
-        for name in distinct(results["learning"], "domain")
-    )
-    return (
-        "The authors' code treats a value within 0.001 of zero as zero, on eigenvectors of length 1. That "
-        f"changes {changed}. The mean return with 64 options (or all, if fewer) changes by at most "
-        f"{largest:.3f}."
-    )
+    return note("equal-actions", grid("domain", lines), orders=distinct(results["ties"], "order"))
 
 
 def _curve(results: Results, name: str, reading: str) -> NDArray[np.float64]:

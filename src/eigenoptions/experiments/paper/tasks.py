@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes, verdict
-from eigenoptions.experiments.limits import ALMOST_ALL, MARGIN, NEAR, Difference, difference
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments.limits import ALMOST_ALL, NEAR, Difference, difference
 from eigenoptions.experiments.paper.jobs import (
     BOTTLENECK,
     LEARNING,
@@ -97,121 +98,64 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """Where eigenoptions help, and where bottleneck options do."""
-    return [_about_planning_options(results), *_about_swaps(results), *_about_doorways(results)]
-
-
-def _about_planning_options(results: Results) -> Claim:
-    gap = _gaps(results, DOORS, BARE)
-    hinder = [(-d).above() for d in gap.values()]
-    better = sum(d.better for d in gap.values())
-    return Claim(
-        "Options traditionally used in the literature to speed up planning hinder the agents' performance if used for "
-        "random exploration during learning.",
-        "1",
-        f"bottleneck options learn better than primitive actions in {better} of {len(gap)} tasks and worse in "
-        f"{sum(d.worse for d in gap.values())}",
-        verdict(enough(hinder, len(gap)), enough(hinder, len(gap) // 2 + 1)),
-        "Mean return with the four bottleneck options minus that with primitive actions. Two tests: worse "
-        "in every task, worse in most.",
-        "bottlenecks-hinder-learning",
-        "Bottleneck options make a random walk slower, but they speed up learning in most tasks: the values of the way "
-        "through the doors are learned off-policy.",
-        [{"task": i, "bottleneck minus primitive": str(d)} for i, d in gap.items()],
-    )
-
-
-def _about_swaps(results: Results) -> list[Claim]:
-    bare = _gaps(results, EIGEN, BARE)
-    many = len(bare)
-    swap = {i: difference(_runs(results, i), _runs(results, i + 1), many // 2) for i in list(bare)[::2]}
-    same = [d.equal() for d in swap.values()]
-    won = [d.above() for d in bare.values()]
+    doors, bare = _gaps(results, DOORS, BARE), _gaps(results, EIGEN, BARE)
+    hinder, won = [(-d).above() for d in doors.values()], [d.above() for d in bare.values()]
     ends = results["ends"][0]
     left = ends["states"] - ends["ends_of_options"]
     return [
-        Claim(
-            "Switching the positions of the starting and goal states have no effect in the performance of "
-            "our algorithm.",
-            "Appendix D",
-            f"the largest difference is {max(abs(d.mean) for d in swap.values()):.3f}; "
-            f"{sum(s is True for s in same)} of {len(same)} pairs are equal within {MARGIN:g}",
-            verdict(*same),
-            f"Difference of the mean return with 64 eigenoptions; its interval must lie within ±{MARGIN:g}. The paper "
-            "shows its tasks as pictures only; these five pairs and their swaps are ours.",
-            "swap-no-effect",
-            rows=[
-                {
-                    "tasks": f"{i} and {i + 1}",
-                    "mean returns": " and ".join(f"{_runs(results, t).mean():.3f}" for t in (i, i + 1)),
-                    "difference": str(d),
-                }
-                for i, d in swap.items()
-            ],
+        judge(
+            "bottlenecks-hinder-learning",
+            enough(hinder, len(doors)),
+            enough(hinder, len(doors) // 2 + 1),
+            **_counted(doors),
+            rows=doors,
         ),
-        Claim(
-            "In almost all settings, the agents augmented by eigenoptions outperform those equipped only "
-            "with primitive actions.",
-            "Appendix D",
-            f"better in {sum(w is True for w in won)} of {many} tasks, worse in "
-            f"{sum(d.worse for d in bare.values())}",
-            verdict(enough(won, ALMOST_ALL * many), enough(won, many // 2 + 1)),
-            f"Almost all: at least {ALMOST_ALL:.0%}; partly if more than half.",
+        _about_swaps(results),
+        judge(
             "outperform-primitive",
-            rows=[{"task": i, "eigenoptions minus primitive": str(d)} for i, d in bare.items()],
+            enough(won, ALMOST_ALL * len(bare)),
+            enough(won, len(bare) // 2 + 1),
+            **_counted(bare),
+            rows=bare,
         ),
-        Claim(
-            "64 eigenoptions may not encode all options required to go to a specific region of the state space.",
-            "Appendix D",
-            f"{left} of {ends['states']} states are the end of none of the 64 options",
-            verdict(left > 0),
-            "Ends of the options of both signs of the first 32 eigenvectors.",
-            "not-all-regions",
-        ),
+        judge("not-all-regions", left > 0, left=left, ends=ends),
+        *_about_doorways(results),
     ]
+
+
+def _about_swaps(results: Results) -> Claim:
+    first = [t["task"] for t in results["tasks"][::2]]
+    swap = {i: difference(_runs(results, i), _runs(results, i + 1), len(first)) for i in first}
+    same = [d.equal() for d in swap.values()]
+    means = {i: [_runs(results, t).mean() for t in (i, i + 1)] for i in first}
+    return judge(
+        "swap-no-effect",
+        *same,
+        largest=max(abs(d.mean) for d in swap.values()),
+        equal=same.count(True),
+        same=same,
+        rows=[(i, i + 1, means[i], d) for i, d in swap.items()],
+    )
 
 
 def _about_doorways(results: Results) -> list[Claim]:
     away = {t["task"]: t["goal_to_doorway"] for t in results["tasks"]}
-    far, near = [i for i in away if away[i] > NEAR], [i for i in away if away[i] <= NEAR]
-    gap = _gaps(results, EIGEN, DOORS, far) | _gaps(results, EIGEN, DOORS, near)
-    lead_far, lead_near = (float(np.mean([gap[i].mean for i in group])) for group in (far, near))
-    rows = [
-        {"task": i, "goal to doorway": f"{away[i]} steps", "eigenoptions minus bottleneck": str(gap[i])}
-        for i in gap
-    ]
+    far, near = (
+        _gaps(results, EIGEN, DOORS, [i for i in away if (away[i] > NEAR) == is_far])
+        for is_far in (True, False)
+    )
+    lead = [float(np.mean([d.mean for d in gaps.values()])) for gaps in (far, near)]
+    rows = [[(i, away[i], d) for i, d in gaps.items()] for gaps in (far, near)]
+    tests = (d.above() for d in far.values())
     return [
-        Claim(
-            "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck "
-            "states in settings in which the goal state is far from the doorways.",
-            "Appendix D",
-            f"better in {sum(gap[i].better for i in far)} of {len(far)} such tasks, worse in "
-            f"{sum(gap[i].worse for i in far)}",
-            verdict(*(gap[i].above() for i in far)),
-            f"Far: more than {NEAR} step from a doorway.",
-            "outperform-bottlenecks-far",
-            rows=rows[: len(far)],
-        ),
-        Claim(
-            "In scenarios where the goal state is closer to bottleneck states, the options leading to "
-            "doorways are more competitive.",
-            "Appendix D",
-            f"eigenoptions lead by {lead_far:+.3f} on average where the goal is far from doorways and by "
-            f"{lead_near:+.3f} where it is beside one",
-            verdict(lead_near < lead_far),
-            "Mean return with eigenoptions minus mean return with bottleneck options, averaged over tasks.",
-            "bottlenecks-competitive-near",
-            rows=rows[len(far) :],
-        ),
+        judge("outperform-bottlenecks-far", *tests, **_counted(far), rows=rows[0]),
+        judge("bottlenecks-competitive-near", lead[1] < lead[0], lead=lead, rows=rows[1]),
     ]
 
 
 def notes(results: Results) -> list[Note]:
     """Why swaps matter a little."""
-    return [
-        "Pairs differ where one end is beside a doorway: a goal in a corner is not passed on the way to somewhere "
-        "else, "
-        "and one beside a doorway is. The differences are small compared with the gain over primitive actions."
-    ]
+    return [note("swaps")]
 
 
 def _runs(results: Results, task: int, agent: str = EIGEN) -> NDArray[np.float64]:
@@ -224,11 +168,17 @@ def _gaps(results: Results, agent: str, other: str, tasks: list[int] | None = No
     return {i: difference(_runs(results, i, agent), _runs(results, i, other), len(group)) for i in group}
 
 
+def _counted(gaps: dict[int, Difference]) -> dict[str, int]:
+    """Number of tasks, and in how many of them the first agent is better and worse."""
+    better, worse = (sum(getattr(d, name) for d in gaps.values()) for name in ("better", "worse"))
+    return {"n_tasks": len(gaps), "better": better, "worse": worse}
+
+
 def headline(results: Results) -> tuple[str, str]:
     """Tasks in which eigenoptions help."""
-    gap = _gaps(results, EIGEN, BARE)
+    gaps = _counted(_gaps(results, EIGEN, BARE))
     return (
-        f"{sum(d.better for d in gap.values())} of {len(gap)}",
+        f"{gaps['better']} of {gaps['n_tasks']}",
         "tasks are learned faster with the same 64 eigenoptions than with primitive actions",
     )
 

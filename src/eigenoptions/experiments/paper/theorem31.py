@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge
 from eigenoptions.experiments.limits import DENSE, FEW, OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
 from eigenoptions.experiments.paper.jobs import MAZES
@@ -90,52 +91,25 @@ def claims(results: Results) -> list[Claim]:
     endless = sum(not np.isfinite(r["mean_length"]) for r in rows)
     domains = distinct(rows, "domain")
     length = {name: _pictured(results, name) for name in domains}
-    shortest = {name: x[x > 0].min() for name, x in length.items()}
-    longest = {name: x.max() for name, x in length.items()}
-    gammas = sorted(distinct(rows, "gamma"))
     share = {name: _pictured(results, name, "start_share") for name in domains}
-    # Of e2 to e4, which Figures 3 to 5 show.
-    early = {name: share[name][2:8].min() for name in domains}
-    middle = {name: float(np.median(share[name])) for name in domains}
+    lengths = [(name, x[x > 0].min(), x.max()) for name, x in length.items()]
+    # Of e2 to e4, which Figures 3 to 5 show, and of all options.
+    shares = [(name, x[2:8].min(), np.median(x)) for name, x in share.items()]
     return [
-        Claim(
-            "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
-            "nonempty.",
-            "Theorem 3.1",
-            f"{len(rows)} options, none with fewer than {fewest} terminating states; {endless} can run for "
-            "ever",
-            verdict(fewest >= 1, endless == 0),
-            f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
-            f"{', '.join(distinct(rows, 'operator'))}, domains {', '.join(domains)}. An option can run "
-            "forever if from some state it may miss all of its terminating states. Other finite MDPs are "
-            "under Appendix A.",
+        judge(
             "theorem-3.1",
+            fewest >= 1,
+            endless == 0,
+            options=rows,
+            fewest=fewest,
+            endless=endless,
+            gammas=sorted(distinct(rows, "gamma")),
+            operators=distinct(rows, "operator"),
+            domains=domains,
         ),
         *_about_rewards(results),
-        Claim(
-            "Eigenoptions operate at different frequencies, with the length of a trajectory until "
-            "termination varying.",
-            "4.2",
-            "; ".join(f"{name}: from {shortest[name]:.2f} to {longest[name]:.2f} steps" for name in domains),
-            verdict(*(longest[name] >= 2 * shortest[name] for name in domains)),
-            "Mean length of each option over the states where it may start (normalized Laplacian, discount "
-            "0.9). It counts as varying when the longest is at least twice the shortest.",
-            "frequencies",
-        ),
-        Claim(
-            "Eigenoptions are often defined in the whole state space, allowing sequencing.",
-            "4.2",
-            "; ".join(
-                f"{name}: e2 to e4 may start in at least {early[name]:.0%} of the states, the median of all "
-                f"options in {middle[name]:.0%}"
-                for name in domains
-            ),
-            verdict(*(x >= OFTEN for x in middle.values())),
-            f"The median option must be able to start in at least {OFTEN:.0%} of the states, in each domain "
-            "(normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze "
-            "is already below.",
-            "whole-state-space",
-        ),
+        judge("frequencies", *(longest >= 2 * least for _, least, longest in lengths), lengths=lengths),
+        judge("whole-state-space", *(middle >= OFTEN for *_, middle in shares), shares=shares),
     ]
 
 
@@ -143,58 +117,23 @@ def _about_rewards(results: Results) -> list[Claim]:
     facts = results["facts"]
     shown = where(facts, **PICTURED)
     gammas = sorted(distinct(facts, "gamma"))
+    ends = (gammas[0], gammas[-1])
     length = {
-        name: [column(results["options"], "mean_length", domain=name, gamma=g).mean() for g in gammas]
+        name: [column(results["options"], "mean_length", domain=name, gamma=g).mean() for g in ends]
         for name in distinct(facts, "domain")
     }
     sums = ("stops", "stops_at_maxima", "options", "stop_at_the_highest")
     stops, peaks, many, top = (sum(r[name] for r in facts) for name in sums)
+    several = (r[name] > 1 for name in ("fewest_in_a_state", "fewest_of_few") for r in shown)
     return [
-        Claim(
-            "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or "
-            "a local maximum when the discount is below 1.",
-            "3",
-            f"{peaks:,} of {stops:,} terminating states are local maxima; {top:,} of {many:,} options stop "
-            "at the largest value",
-            verdict(peaks == stops, top == many),
-            "All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour of "
-            "larger value, and the state of the largest value is one of them.",
-            "stops-at-maxima",
-        ),
-        Claim(
-            "This reward function tends to be dense.",
-            "3",
-            "rewards that are not zero, median option: "
-            + ", ".join(f"{r['domain']} {r['dense']:.0%}" for r in shown),
-            verdict(*(r["dense"] >= DENSE for r in shown)),
-            f"Share of the moves that change the state (normalized Laplacian); at least {DENSE:.0%} in each domain.",
-            "dense-reward",
-        ),
-        Claim(
-            "The discount rate impacts the timescale the option encodes.",
-            "3",
-            "; ".join(
-                f"{name}: {x[0]:.1f} steps with {gammas[0]:g}, {x[-1]:.1f} with {gammas[-1]:g}"
-                for name, x in length.items()
-            ),
-            verdict(*(x[-1] > 1.1 * x[0] for x in length.values())),
-            "Mean length of all options; it must grow by more than a tenth from the smallest to the largest "
-            "discount, in each domain.",
+        judge("stops-at-maxima", peaks == stops, top == many, peaks=peaks, stops=stops, top=top, many=many),
+        judge("dense-reward", *(r["dense"] >= DENSE for r in shown), shown=shown),
+        judge(
             "discount-timescale",
+            *(last > 1.1 * first for first, last in length.values()),
+            length=[(name, first, ends[0], last, ends[1]) for name, (first, last) in length.items()],
         ),
-        Claim(
-            "Because our options are defined across the whole state space, multiple options are available in "
-            "every state.",
-            "1",
-            "fewest options in any state: "
-            + ", ".join(
-                f"{r['domain']} {r['fewest_in_a_state']} ({r['fewest_of_few']} of the first {FEW})"
-                for r in shown
-            ),
-            verdict(*(r["fewest_in_a_state"] > 1 for r in shown), *(r["fewest_of_few"] > 1 for r in shown)),
-            f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
-            "multiple-options",
-        ),
+        judge("multiple-options", *several, shown=shown),
     ]
 
 

@@ -12,10 +12,11 @@ from scipy.stats import spearmanr
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes, verdict
+from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.limits import STRONG, UNLIKELY, difference
 from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, counts_for, eigen, skills
-from eigenoptions.experiments.tables import Row, column, distinct, grid, where
+from eigenoptions.experiments.tables import column, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 
@@ -145,76 +146,38 @@ def figure(results: Results) -> Any:
 
 def claims(results: Results) -> list[Claim]:
     """What Section 4.2 says about random walks."""
-    return [*_about_options(results), *_about_time(results), *_about_doorways(results)]
+    return [*_about_options(results), *_about_doorways(results)]
 
 
 def _about_options(results: Results) -> list[Claim]:
-    domains = distinct(results["sets"], "domain")
-    most = {name: max(distinct(results["sets"], "options", domain=name)) for name in domains}
-    walks = [row for row in results["walks"] if row["kind"] != DOORS]
-    far = {}
-    for name, n in most.items():
-        ours, bare = (column(walks, "farthest", domain=name, options=m) for m in (n, 0))
+    sets, walks = ([r for r in results[name] if r["kind"] != DOORS] for name in ("sets", "walks"))
+    domains = distinct(sets, "domain")
+    far, rank, even = {}, {}, {}
+    for name in domains:
+        own = where(sets, domain=name)
+        even[name] = {r["options"]: r["effective_states"] for r in own}
+        ours, bare = (column(walks, "farthest", domain=name, options=m) for m in (max(even[name]), 0))
         far[name] = difference(ours, bare, len(domains))
-    rank = {name: _rank(where(results["sets"], domain=name)) for name in domains}
+        of = [(r["diffusion_time"], r["seen_in_1000"]) for r in own]
+        rank[name] = float(spearmanr(*zip(*of, strict=True)).statistic)
+    few = [(name, of[FEW], of[0], of[max(of)], max(of)) for name, of in even.items()]
     return [
-        Claim(
-            "Agents performing a random walk, when equipped with options, are expected to cover larger "
-            "distances in the state space.",
-            "4.2",
-            f"farthest from the start in {results['short']} steps, more than with primitive actions: "
-            + "; ".join(f"{name} {d.mean:+.1f} steps" for name, d in far.items()),
-            verdict(*(d.above(margin=1.0) for d in far.values())),
-            "Mean over random starts with the largest number of eigenoptions tried; one step is what matters.",
+        judge(
             "larger-distances",
-            rows=[
-                {"domain": name, "options": most[name], "difference in steps": str(d)}
-                for name, d in far.items()
-            ],
+            *(d.above(margin=1.0) for d in far.values()),
+            short=results["short"],
+            far=far,
+            rows=[(name, max(even[name]), d) for name, d in far.items()],
         ),
-        Claim(
-            "A small expected number of steps implies that it is more likely that the agent will reach all "
-            "states with a random walk.",
-            "4.2",
-            "rank correlation of diffusion time and the share of states seen in 1,000 steps: "
-            + ", ".join(f"{name} {r:+.2f}" for name, r in rank.items()),
-            verdict(*(r <= -STRONG for r in rank.values())),
-            f"Over numbers of options; at most -{STRONG:g} in each domain.",
-            "diffusion-implies-coverage",
-        ),
-    ]
-
-
-def _about_time(results: Results) -> list[Claim]:
-    even: dict[str, dict[int, float]] = {}
-    for row in results["sets"]:
-        if row["kind"] != DOORS:
-            even.setdefault(row["domain"], {})[row["options"]] = row["effective_states"]
-    return [
-        Claim(
-            "When exploring, a uniformly random policy over options and primitive actions skews where "
-            "agents spend their time.",
-            "4.2",
-            f"effective share of the states with {FEW} options: "
-            + ", ".join(f"{name} {of[FEW]:.0%}" for name, of in even.items()),
-            verdict(*(of[FEW] < of[0] for of in even.values())),
-            "The effective share is 100% if all states are visited equally often (the exponential of the entropy "
-            "over the "
-            "number of states); with few options it must be below that of primitive actions.",
+        judge("diffusion-implies-coverage", *(r <= -STRONG for r in rank.values()), rank=rank),
+        judge(
             "skewed-time",
+            *(skewed < bare for _, skewed, bare, *_ in few),
+            even=few,
+            FEW=FEW,
             rows=grid("effective share of the states", even, ".0%"),
         ),
-        Claim(
-            "This biasing is often observed when fewer options are available.",
-            "4.2",
-            "; ".join(
-                f"{name}: {of[FEW]:.0%} with {FEW}, {of[max(of)]:.0%} with {max(of)}"
-                for name, of in even.items()
-            ),
-            verdict(*(of[FEW] < of[max(of)] for of in even.values())),
-            "The effective share of the states must be lower with few options than with many.",
-            "bias-with-few",
-        ),
+        judge("bias-with-few", *(skewed < most for _, skewed, _, most, _ in few), even=few),
     ]
 
 
@@ -224,60 +187,29 @@ def _about_doorways(results: Results) -> list[Claim]:
     steps = {k: column(results["walks"], "steps_to_all", domain=ROOMS, kind=k) for k in ("primitive", DOORS)}
     half = float(np.median(steps["primitive"]))
     done = float((steps[DOORS] <= half).mean())
+    # Empty where the walks are too short to say.
+    seen = [(half, done)] if np.isfinite(half) else []
     return [
-        Claim(
-            "With options that lead to doorways it is very likely agents will be always moving between "
-            "rooms, never really exploring inside a room.",
-            "4.2",
-            f"{doors['room_changes_per_1000']:.0f} changes of room per 1,000 steps instead of "
-            f"{bare['room_changes_per_1000']:.0f}; {doors['time_inside']:.0%} of the time inside rooms instead of "
-            f"{bare['time_inside']:.0%}",
-            verdict(
-                doors["room_changes_per_1000"] > bare["room_changes_per_1000"],
-                doors["time_inside"] < bare["time_inside"],
-            ),
-            f"Two tests against primitive actions: more changes of room, and less time at least {INSIDE} "
-            "steps from every doorway.",
+        judge(
             "between-rooms",
+            doors["room_changes_per_1000"] > bare["room_changes_per_1000"],
+            doors["time_inside"] < bare["time_inside"],
+            doors=doors,
+            bare=bare,
+            INSIDE=INSIDE,
         ),
-        Claim(
-            "It is very unlikely for an agent to explore the whole environment if it keeps going back and "
-            "forth between similar high-level goals.",
-            "4.2",
-            f"in {half:,.0f} steps, in which half of the walks with primitive actions see every state, "
-            f"{done:.0%} do with bottleneck options"
-            if np.isfinite(half)
-            else "the walks are too short: fewer than half of those with primitive actions see every state",
-            verdict(done <= UNLIKELY if np.isfinite(half) else None),
-            f"Random walks in the 4-room domain; very unlikely is at most {UNLIKELY:.0%}.",
-            "whole-environment",
-        ),
+        judge("whole-environment", done <= UNLIKELY if seen else None, seen=seen),
     ]
 
 
 def notes(results: Results) -> list[Note]:
     """The numbers behind the maps."""
-    rows = [
-        {
-            "4-room domain": _words(r["kind"], r["options"]),
-            "diffusion time": f"{r['diffusion_time']:,.0f}",
-            "seen in 1,000 steps": f"{r['seen_in_1000']:.0%}",
-            "effective share": f"{r['effective_states']:.0%}",
-            "room changes per 1,000": f"{r['room_changes_per_1000']:.0f}",
-            "time inside rooms": f"{r['time_inside']:.0%}",
-        }
-        for r in where(results["sets"], domain=ROOMS)
-    ]
-    return [("", rows)]
+    rows = where(results["sets"], domain=ROOMS)
+    return [note("walks", [{**r, "words": _words(r["kind"], r["options"])} for r in rows])]
 
 
 def _words(kind: str, n: int) -> str:
     return f"{n} {kind}" if n else "primitive actions"
-
-
-def _rank(rows: list[Row]) -> float:
-    of = [(r["diffusion_time"], r["seen_in_1000"]) for r in rows if r["kind"] != DOORS]
-    return float(spearmanr(*zip(*of, strict=True)).statistic)
 
 
 EXPERIMENT = Experiment(
