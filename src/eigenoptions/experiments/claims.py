@@ -1,4 +1,4 @@
-"""Claims and notes as declarations: their words are data, ``claims.toml``; experiments pass tests and numbers.
+"""Experiments, claims and notes as declarations: words are data, ``claims.toml``; code passes tests and numbers.
 
 Every text there is a template of `str.format`. Its fields are the values that the experiment passes, the names of
 `limits`, and ``n_NAME``, the number of items of a value. ``each.NAME`` is the template of one item of the value NAME,
@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from eigenoptions.experiments import limits
-from eigenoptions.experiments.experiment import Claim, Note, verdict
+from eigenoptions.experiments.experiment import Claim, Experiment, Note, Settings, verdict
 
 LIMITS = {name: value for name, value in vars(limits).items() if name.isupper()}
 FIELDS = ("sentence", "section", "measured", "evidence", "lesson")
@@ -27,13 +27,22 @@ FIELDS = ("sentence", "section", "measured", "evidence", "lesson")
 
 @cache
 def declarations() -> dict[str, Any]:
-    """All declarations: ``claim`` and ``note`` by name, and ``rules``.
+    """All declarations: ``experiment``, ``claim`` and ``note`` by name, and ``rules``.
 
     >>> declarations()["claim"]["lemma-3.2"]["section"]
     'Appendix A'
     """
     text = (files("eigenoptions.experiments") / "claims.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def experiment(name: str, settings: Mapping[str, Settings], **functions: Any) -> Experiment:
+    """The experiment of this name with its settings and functions, see `Experiment`.
+
+    >>> experiment("figure1", {}, run=dict, figure=dict).title
+    'Figure 1: the domains'
+    """
+    return Experiment(name, settings=settings, **declarations()["experiment"][name], **functions)
 
 
 def judge(name: str, *tests: bool | np.bool_ | None, rows: Any = (), **values: Any) -> Claim:

@@ -11,8 +11,8 @@ from eigenoptions import plots
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.limits import NEAR
 from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import MDP, graph, maze
@@ -145,14 +145,4 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "bottlenecks",
-    "Appendix C: options leading to doorways",
-    "Appendix C",
-    "The four options used as a baseline, each defined in a single room and leading to the closest doorway.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    order=90,
-)
+EXPERIMENT = experiment("bottlenecks", SETTINGS, run=run, figure=figure, claims=claims)

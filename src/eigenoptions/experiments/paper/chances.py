@@ -8,8 +8,8 @@ import numpy as np
 
 from eigenoptions import plots
 from eigenoptions.evaluation import best_option_chance, diffusion_time
-from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import note
+from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.paper.jobs import MAZES, Job, eigenoptions
 from eigenoptions.experiments.tables import Row, column, distinct, where
 from eigenoptions.mdp import maze
@@ -85,16 +85,4 @@ def notes(results: Results) -> list[Note]:
     return [note("chances", results["best"])]
 
 
-EXPERIMENT = Experiment(
-    "chances",
-    "Looking closer: a chance of an option",
-    "4.2",
-    "The paper's random walk chooses uniformly among actions and options. Here an option is chosen with a "
-    "given chance, a primitive action otherwise.",
-    SETTINGS,
-    run,
-    figure,
-    notes=notes,
-    order=140,
-    ours=True,
-)
+EXPERIMENT = experiment("chances", SETTINGS, run=run, figure=figure, notes=notes)

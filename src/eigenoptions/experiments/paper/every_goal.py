@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import CONFIDENCE, Difference, difference
 from eigenoptions.experiments.paper.jobs import eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, Row, column, distinct, where
@@ -166,17 +166,4 @@ def _counts(results: Results) -> list[int]:
     return distinct(results["goals"], "options", kind="eigenoptions")
 
 
-EXPERIMENT = Experiment(
-    "goals",
-    "Looking closer: every goal",
-    "4.3",
-    "One task per domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal "
-    "once, to see what the number of options and random options are worth when the goal may be anywhere.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=135,
-    ours=True,
-)
+EXPERIMENT = experiment("goals", SETTINGS, run=run, figure=figure, claims=claims, notes=notes)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.paper.jobs import MAZES
 from eigenoptions.experiments.tables import where
 from eigenoptions.mdp import maze
@@ -66,14 +66,4 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "figure1",
-    "Figure 1: the domains",
-    "4",
-    "An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    order=10,
-)
+EXPERIMENT = experiment("figure1", SETTINGS, run=run, figure=figure, claims=claims)

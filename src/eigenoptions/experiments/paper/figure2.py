@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Results
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Results
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.paper import first_options as first
 
 SETTINGS = first.settings("four-rooms", 4, 4, 2)
@@ -82,15 +82,4 @@ def _opposite(results: Results, a: int, b: int) -> bool:
     return a != b and -1 not in (a, b) and not any({a, b} <= beside for beside in doors)
 
 
-EXPERIMENT = Experiment(
-    "figure2",
-    "Figure 2: second PVF and its option",
-    "3",
-    "The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its option "
-    "climbs from everywhere to the top right.",
-    SETTINGS,
-    first.run,
-    figure,
-    claims,
-    order=20,
-)
+EXPERIMENT = experiment("figure2", SETTINGS, run=first.run, figure=figure, claims=claims)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.paper import first_options as first
 from eigenoptions.experiments.paper.jobs import TURNED, eigenoptions
 from eigenoptions.mdp import maze
@@ -78,16 +78,6 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "figure3",
-    "Figure 3: options of the open room",
-    "4.1",
-    "Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue zero.",
-    SETTINGS,
-    run,
-    first.figure,
-    claims,
-    notes,
-    order=40,
-    closer=closer,
+EXPERIMENT = experiment(
+    "figure3", SETTINGS, run=run, figure=first.figure, claims=claims, notes=notes, closer=closer
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eigenoptions.experiments import Claim, Experiment, Results
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Results
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.paper.first_options import figure, names, option, run, settings, stops
 
 SETTINGS = settings("i-maze", 4, 4, 4)
@@ -20,14 +20,4 @@ def claims(results: Results) -> list[Claim]:
     return [judge("corridor", reached, ends=[*map(names, ends)], length=length)]
 
 
-EXPERIMENT = Experiment(
-    "figure4",
-    "Figure 4: options of the I-Maze",
-    "4.1",
-    "Options of the four smallest eigenvectors in the I-Maze; the first of them has eigenvalue zero.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    order=50,
-)
+EXPERIMENT = experiment("figure4", SETTINGS, run=run, figure=figure, claims=claims)

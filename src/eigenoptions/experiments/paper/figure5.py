@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eigenoptions.experiments import Claim, Experiment, Results
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Results
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.paper import first_options as first
 
 SETTINGS = first.settings("four-rooms", 16, 8, 4)
@@ -58,15 +58,4 @@ def _listed(hits: list[tuple[int, str, first.Cell]], number: int) -> str:
     return ", ".join(f"{label} at {cell}" for label, cell in mine) or "none of those examined"
 
 
-EXPERIMENT = Experiment(
-    "figure5",
-    "Figure 5: options of the 4-room domain",
-    "4.1",
-    "Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); "
-    "they go to rooms, not to doorways.",
-    SETTINGS,
-    first.run,
-    first.figure,
-    claims,
-    order=60,
-)
+EXPERIMENT = experiment("figure5", SETTINGS, run=first.run, figure=first.figure, claims=claims)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import FIRST, GREATLY
 from eigenoptions.experiments.paper.jobs import (
     BOTTLENECK,
@@ -181,17 +181,6 @@ def headline(results: Results) -> tuple[str, str]:
     )
 
 
-EXPERIMENT = Experiment(
-    "figure6",
-    "Figure 6: diffusion time",
-    "4.2",
-    "Expected number of steps between any two states when following a random walk over actions and options, "
-    "as eigenoptions are added in order of eigenvalue; and the same with options that look for doorways.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=70,
-    headline=headline,
+EXPERIMENT = experiment(
+    "figure6", SETTINGS, run=run, figure=figure, claims=claims, notes=notes, headline=headline
 )

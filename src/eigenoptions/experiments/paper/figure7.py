@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import FEW, ROBUST, Difference, difference
 from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, eigen, learn_all
 from eigenoptions.experiments.tables import (
@@ -226,18 +226,6 @@ def headline(results: Results) -> tuple[str, str]:
     )
 
 
-EXPERIMENT = Experiment(
-    "figure7",
-    "Figure 7: accumulating reward",
-    "4.3",
-    "Return of a greedy agent after each episode of Q-learning over primitive actions, averaged over 100 "
-    "runs, as eigenoptions (both signs) are added to the behaviour that explores.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=80,
-    closer=closer,
-    headline=headline,
+EXPERIMENT = experiment(
+    "figure7", SETTINGS, run=run, figure=figure, claims=claims, notes=notes, closer=closer, headline=headline
 )

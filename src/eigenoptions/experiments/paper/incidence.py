@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.paper.jobs import MAZES
 from eigenoptions.experiments.tables import Row, column, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
@@ -140,12 +140,16 @@ def figure(results: Results) -> Any:
                 name,
                 xlabel="steps of a random walk",
                 ylabel="" if panels else "share",
-                ticks=[f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps],
+                ticks=[_tick(s) if i % 2 == 0 else "" for i, s in enumerate(steps)],
                 limits=(-0.02, 1.04),
                 legend=not panels,
             )
         )
     return plots.figure(panels, width=plots.PAGE)
+
+
+def _tick(steps: int) -> str:
+    return f"{steps / 1000:g}k" if steps >= 1000 else str(steps)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -193,16 +197,4 @@ def notes(results: Results) -> list[Note]:
     return [note("missing-transitions", grid("share of exact policy entries", lines, ".0%"))]
 
 
-EXPERIMENT = Experiment(
-    "incidence",
-    "Section 5.1: options from samples",
-    "5.1",
-    "The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it "
-    "has no figure. This one shows how soon a random walk finds the options.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=130,
-)
+EXPERIMENT = experiment("incidence", SETTINGS, run=run, figure=figure, claims=claims, notes=notes)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.tables import Row, column, distinct
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
@@ -178,14 +178,4 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "lemmas",
-    "Appendix A: lemmas, and any finite MDP",
-    "Appendix A",
-    "Proofs of Theorem 3.1 and of its lemmas; the figure is ours: random matrices and random MDPs against the bounds.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    order=35,
-)
+EXPERIMENT = experiment("lemmas", SETTINGS, run=run, figure=figure, claims=claims)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import note
+from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.limits import difference
 from eigenoptions.experiments.paper.jobs import LEARNING, eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, column, distinct, grid, run_rows
@@ -92,16 +92,4 @@ def _returns(results: Results, name: str, way: str, label: int) -> NDArray[np.fl
     return column(results["runs"], "mean_return", domain=name, way=way, label=label)
 
 
-EXPERIMENT = Experiment(
-    "published",
-    "Looking closer: the published program",
-    "4.3",
-    "Section 4.3 follows options until termination. The program published with the paper does not; this is "
-    "Figure 7 by its learner, with its labels.",
-    SETTINGS,
-    run,
-    figure,
-    notes=notes,
-    order=160,
-    ours=True,
-)
+EXPERIMENT = experiment("published", SETTINGS, run=run, figure=figure, notes=notes)

@@ -11,8 +11,8 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
 from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
@@ -327,17 +327,6 @@ def _many_means(results: Results, n: int) -> NDArray[np.float64]:
     return column(results["many"], "mean_return", options=n)
 
 
-EXPERIMENT = Experiment(
-    "randoms",
-    "Appendix D: random options",
-    "Appendix D",
-    "Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to "
-    "random states, 24 sets of them.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=100,
-    closer=closer,
+EXPERIMENT = experiment(
+    "randoms", SETTINGS, run=run, figure=figure, claims=claims, notes=notes, closer=closer
 )

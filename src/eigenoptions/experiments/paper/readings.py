@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import note
+from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.paper.jobs import (
     LEARNING,
     Agent,
@@ -200,17 +200,4 @@ def _returns(results: Results, name: str, reading: str) -> dict[int, float]:
     return {r["options"]: r["mean_return"] for r in rows}
 
 
-EXPERIMENT = Experiment(
-    "variants",
-    "Looking closer: other readings of the method",
-    "4.2 and 4.3",
-    "The paper leaves other readings open. Here Figures 6 and 7 are computed with another Laplacian, "
-    "without the eigenvector of eigenvalue zero, with one sign, with the tolerance of the authors' code, in "
-    "other bases of repeated eigenvalues, and with ties between actions broken in other orders (thin lines).",
-    SETTINGS,
-    run,
-    figure,
-    notes=notes,
-    order=150,
-    ours=True,
-)
+EXPERIMENT = experiment("variants", SETTINGS, run=run, figure=figure, notes=notes)

@@ -10,8 +10,8 @@ from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, enough, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import ALMOST_ALL, NEAR, Difference, difference
 from eigenoptions.experiments.paper.jobs import (
     BOTTLENECK,
@@ -183,17 +183,6 @@ def headline(results: Results) -> tuple[str, str]:
     )
 
 
-EXPERIMENT = Experiment(
-    "tasks",
-    "Appendix D: multiple tasks",
-    "Appendix D",
-    "Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and with "
-    "primitive actions, for different start (S) and goal (G) states, near to and far from doorways.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=110,
-    headline=headline,
+EXPERIMENT = experiment(
+    "tasks", SETTINGS, run=run, figure=figure, claims=claims, notes=notes, headline=headline
 )

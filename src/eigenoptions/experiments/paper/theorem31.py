@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions import plots
-from eigenoptions.experiments import Claim, Experiment, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge
+from eigenoptions.experiments import Claim, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.limits import DENSE, FEW, OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
 from eigenoptions.experiments.paper.jobs import MAZES
@@ -141,15 +141,4 @@ def _pictured(results: Results, domain: str, what: str = "mean_length") -> NDArr
     return column(results["options"], what, domain=domain, **PICTURED)
 
 
-EXPERIMENT = Experiment(
-    "theorem31",
-    "Theorem 3.1: every option stops",
-    "3",
-    "The paper proves that an eigenoption always has a state to stop in, and says that options of different "
-    "eigenvectors run for different times; the figure is not in the paper.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    order=30,
-)
+EXPERIMENT = experiment("theorem31", SETTINGS, run=run, figure=figure, claims=claims)

@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import Claim, Experiment, Note, Pmap, Results, Settings, sizes
-from eigenoptions.experiments.claims import judge, note
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
+from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import STRONG, UNLIKELY, difference
 from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, counts_for, eigen, skills
 from eigenoptions.experiments.tables import column, distinct, grid, where
@@ -212,15 +212,4 @@ def _words(kind: str, n: int) -> str:
     return f"{n} {kind}" if n else "primitive actions"
 
 
-EXPERIMENT = Experiment(
-    "walks",
-    "Section 4.2: random walks with options",
-    "4.2",
-    "The text says how options change a random walk, without a figure. This one shows where walkers spend their time.",
-    SETTINGS,
-    run,
-    figure,
-    claims,
-    notes,
-    order=75,
-)
+EXPERIMENT = experiment("walks", SETTINGS, run=run, figure=figure, claims=claims, notes=notes)
