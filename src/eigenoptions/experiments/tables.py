@@ -114,6 +114,19 @@ def curves_of(lines: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     }
 
 
+def curve_row(
+    each: Mapping[str, Mapping[str, Any]], ylabel: str, *, legend: bool = True, **same: Any
+) -> list[Any]:
+    """Panels of curves by title, side by side: the first has the label of the vertical axis, and the legend if any."""
+    from eigenoptions.plots import curve_panel
+
+    rows = [
+        {"title": title, "ylabel": "" if i else ylabel, "legend": legend and not i, **same, **panel}
+        for i, (title, panel) in enumerate(each.items())
+    ]
+    return [curve_panel(**row) for row in rows]
+
+
 def run_rows(key: Mapping[str, Any], returns: NDArray[np.uint8]) -> list[Row]:
     """One row per run of ``(2, runs, episodes)`` evaluation and learning returns.
 

@@ -11,7 +11,7 @@ from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.paper.jobs import MAZES, Job, eigenoptions
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments.tables import Row, column, curve_row, distinct, where
 from eigenoptions.mdp import maze
 
 CHANCES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
@@ -56,7 +56,7 @@ def measure(job: Job) -> tuple[list[Row], Row]:
 
 def figure(results: Results) -> Any:
     """Diffusion time against the chance, a line per number of options."""
-    panels: list[plots.Panel] = []
+    panels = {}
     for name in distinct(results["best"], "domain"):
         rows = where(results["chances"], domain=name)
         chances = distinct(rows, "chance")
@@ -64,20 +64,15 @@ def figure(results: Results) -> Any:
         counts = distinct(rows, "options")
         lines = {f"{n} options": column(rows, "diffusion_time", options=n) for n in counts}
         high = max(float(np.min(y)) for y in lines.values()) + 3 * level
-        panels.append(
-            plots.curve_panel(
-                range(len(chances)),
-                lines,
-                name,
-                xlabel="chance of an option",
-                ylabel="" if panels else "diffusion time",
-                levels={"primitive actions": level},
-                ticks=[f"{c:g}".lstrip("0") for c in chances],
-                limits=(0.0, min(high, 2.5 * level)),
-                legend=False,
-            )
-        )
-    return plots.figure(panels, width=plots.PAGE, legend=True)
+        panels[name] = {
+            "x": range(len(chances)),
+            "series": lines,
+            "levels": {"primitive actions": level},
+            "ticks": [f"{c:g}".lstrip("0") for c in chances],
+            "limits": (0.0, min(high, 2.5 * level)),
+        }
+    row = curve_row(panels, "diffusion time", legend=False, xlabel="chance of an option")
+    return plots.figure(row, width=plots.PAGE, legend=True)
 
 
 def notes(results: Results) -> list[Note]:

@@ -22,7 +22,7 @@ from eigenoptions.experiments.paper.jobs import (
     eigen,
     reach,
 )
-from eigenoptions.experiments.tables import column, distinct, grid, where
+from eigenoptions.experiments.tables import column, curve_row, distinct, grid, where
 from eigenoptions.mdp import MDP, maze
 
 SETTINGS = sizes(
@@ -80,25 +80,21 @@ def _swept(mdp: MDP) -> float:
 
 def figure(results: Results) -> Any:
     """Lines on a logarithmic axis, with the diffusion time of primitive actions."""
-    panels: list[plots.Panel] = []
-    for name, kind in dict.fromkeys((r["domain"], r["kind"]) for r in results["diffusion"]):
-        y, ours = _curve(results, name, kind), kind == "eigenoptions"
-        other = {"other bases": [_basis(results, b)[: len(y)] for b in distinct(results["bases"], "basis")]}
-        panels.append(
-            plots.curve_panel(
-                range(len(y)),
-                {kind if ours else "bottleneck options": y},
-                name if ours else "bottleneck options",
-                xlabel="options",
-                ylabel="" if panels else "diffusion time",
-                log=ours,
-                threads=other if ours and name == SQUARE else None,
-                levels={"primitive actions": y[0]},
-                ticks=None if ours else [str(m) for m in range(len(y))],
-                limits=None if ours else (0, 1.1 * y.max()),
-            )
-        )
-    return plots.figure(panels, columns=len(panels), width=1.3 * plots.PAGE)
+    panels: dict[str, Any] = {}
+    other = [_basis(results, b) for b in distinct(results["bases"], "basis")]
+    for name in distinct(results["diffusion"], "domain", kind="eigenoptions"):
+        y = _curve(results, name)
+        panels[name] = {"series": {"eigenoptions": y}, "log": True}
+        if name == SQUARE:
+            panels[name]["threads"] = {"other bases": [basis[: len(y)] for basis in other]}
+    y, name = _curve(results, ROOMS, "bottleneck"), "bottleneck options"
+    ticks = [str(m) for m in range(len(y))]
+    panels[name] = {"series": {name: y}, "ticks": ticks, "limits": (0, 1.1 * y.max())}
+    for panel in panels.values():
+        (y,) = panel["series"].values()
+        panel |= {"x": range(len(y)), "levels": {"primitive actions": y[0]}, "legend": True}
+    row = curve_row(panels, "diffusion time", xlabel="options")
+    return plots.figure(row, columns=len(row), width=1.3 * plots.PAGE)
 
 
 def claims(results: Results) -> list[Claim]:

@@ -15,6 +15,7 @@ from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, ei
 from eigenoptions.experiments.tables import (
     SHARE,
     column,
+    curve_row,
     curves_of,
     distinct,
     grid,
@@ -54,41 +55,32 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 
 def figure(results: Results) -> Any:
     """Learning curves by number of options."""
-    panels: list[plots.Panel] = []
+    panels = {}
     for name in distinct(results["runs"], "domain"):
         counts = _counts(results, name)
         shown = [n for n in counts if n in (0, 2, 4, FEW, BEST, counts[-1])]
         lines = {_name(n): where(results["curves"], domain=name, options=n) for n in shown}
-        ylabel = "" if panels else "return"
-        panels.append(
-            plots.curve_panel(title=name, xlabel="episode", ylabel=ylabel, legend=False, **curves_of(lines))
-        )
-    return plots.figure(panels, width=plots.PAGE, legend=True)
+        panels[name] = curves_of(lines)
+    row = curve_row(panels, "return", legend=False, xlabel="episode")
+    return plots.figure(row, width=plots.PAGE, legend=True)
 
 
 def closer(results: Results) -> Any:
     """The mean return against the number of options; thin lines are other bases of repeated eigenvalues."""
-    panels: list[plots.Panel] = []
+    panels: dict[str, Any] = {}
     for name in distinct(results["runs"], "domain"):
-        counts = _counts(results, name)
-        bare = _mean(results, name, 0)
+        counts, bare = _counts(results, name), _mean(results, name, 0)
         bases = distinct(results["bases"], "basis") if name == SQUARE else []
         other = [[bare, *column(results["bases"], "mean_return", basis=b)] for b in bases]
-        panels.append(
-            plots.curve_panel(
-                range(len(counts)),
-                {"eigenoptions": np.transpose([_returns(results, name, n) for n in counts])},
-                name,
-                xlabel="options",
-                ylabel="" if panels else "mean return of a run",
-                threads={"other bases": other} if bases else None,
-                levels={"primitive actions": bare},
-                ticks=[str(n) for n in counts],
-                limits=SHARE,
-                legend=not panels,
-            )
-        )
-    return plots.figure(panels, width=plots.PAGE)
+        panels[name] = {
+            "x": range(len(counts)),
+            "series": {"eigenoptions": np.transpose([_returns(results, name, n) for n in counts])},
+            "threads": {"other bases": other} if bases else None,
+            "levels": {"primitive actions": bare},
+            "ticks": [str(n) for n in counts],
+        }
+    row = curve_row(panels, "mean return of a run", xlabel="options", limits=SHARE)
+    return plots.figure(row, width=plots.PAGE)
 
 
 def claims(results: Results) -> list[Claim]:

@@ -13,7 +13,7 @@ from eigenoptions import plots
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.paper.jobs import MAZES
-from eigenoptions.experiments.tables import Row, column, distinct, grid, where
+from eigenoptions.experiments.tables import Row, column, curve_row, distinct, grid, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -126,26 +126,18 @@ def _inner(mdp: MDP, here: NDArray[np.int64]) -> Any:
 
 def figure(results: Results) -> Any:
     """Share of transitions seen, and of option policies that are the exact ones, against the steps of a walk."""
-    panels: list[plots.Panel] = []
+    parts = {"eigenoptions": "same_policy", "transitions seen": "transitions_seen"}
+    steps = distinct(results["sampled"], "steps")
+    # Every second number, or the labels would overlap.
+    ticks = [_tick(s) if i % 2 == 0 else "" for i, s in enumerate(steps)]
+    panels = {}
     for name in distinct(results["sampled"], "domain"):
         rows = where(results["sampled"], domain=name)
-        steps = distinct(rows, "steps")
-        walks = range(len(distinct(rows, "walk")))
-        parts = {"eigenoptions": "same_policy", "transitions seen": "transitions_seen"}
+        walks = distinct(rows, "walk")
         shares = {words: [column(rows, part, walk=i) for i in walks] for words, part in parts.items()}
-        panels.append(
-            plots.curve_panel(
-                range(len(steps)),
-                shares,
-                name,
-                xlabel="steps of a random walk",
-                ylabel="" if panels else "share",
-                ticks=[_tick(s) if i % 2 == 0 else "" for i, s in enumerate(steps)],
-                limits=(-0.02, 1.04),
-                legend=not panels,
-            )
-        )
-    return plots.figure(panels, width=plots.PAGE)
+        panels[name] = {"x": range(len(steps)), "series": shares}
+    row = curve_row(panels, "share", xlabel="steps of a random walk", ticks=ticks, limits=(-0.02, 1.04))
+    return plots.figure(row, width=plots.PAGE)
 
 
 def _tick(steps: int) -> str:

@@ -17,7 +17,7 @@ from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.limits import difference
 from eigenoptions.experiments.paper.jobs import LEARNING, eigen, learn_all
-from eigenoptions.experiments.tables import SHARE, column, distinct, grid, run_rows
+from eigenoptions.experiments.tables import SHARE, column, curve_row, distinct, grid, run_rows
 from eigenoptions.mdp import maze
 
 SETTINGS = sizes(
@@ -50,23 +50,17 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 
 def figure(results: Results) -> Any:
     """Mean return against the label."""
-    panels: list[plots.Panel] = []
+    panels = {}
     for name in distinct(results["runs"], "domain"):
         labels = [n for n in distinct(results["runs"], "label", domain=name) if n]
-        panels.append(
-            plots.curve_panel(
-                range(len(labels)),
-                {way: np.transpose([_returns(results, name, way, n) for n in labels]) for way in WAYS},
-                name,
-                xlabel="label (twice the number of options)",
-                ylabel="" if panels else "mean return of a run",
-                levels={"primitive actions": _returns(results, name, TWO, 0).mean()},
-                ticks=[str(n) for n in labels],
-                limits=SHARE,
-                legend=not panels,
-            )
-        )
-    return plots.figure(panels, width=plots.PAGE)
+        panels[name] = {
+            "x": range(len(labels)),
+            "series": {way: np.transpose([_returns(results, name, way, n) for n in labels]) for way in WAYS},
+            "levels": {"primitive actions": _returns(results, name, TWO, 0).mean()},
+            "ticks": [str(n) for n in labels],
+        }
+    axes: dict[str, Any] = {"xlabel": "label (twice the number of options)", "limits": SHARE}
+    return plots.figure(curve_row(panels, "mean return of a run", **axes), width=plots.PAGE)
 
 
 def notes(results: Results) -> list[Note]:

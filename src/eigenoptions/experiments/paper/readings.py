@@ -25,7 +25,7 @@ from eigenoptions.experiments.paper.jobs import (
     eigenoptions,
     learn_all,
 )
-from eigenoptions.experiments.tables import SHARE, Row, column, distinct, grid, where
+from eigenoptions.experiments.tables import SHARE, Row, column, curve_row, distinct, grid, where
 from eigenoptions.mdp import maze
 
 REPORTED, ABSOLUTE, ONE = "as reported", "values below 0.001 are zero", "one sign only"
@@ -108,39 +108,30 @@ def _stops(name: str) -> Row:
 
 def figure(results: Results) -> Any:
     """Diffusion time above, mean return below; thin lines are the orders of equal actions."""
-    upper: list[plots.Panel] = []
-    lower: list[plots.Panel] = []
+    upper: dict[str, Any] = {}
+    lower: dict[str, Any] = {}
     for name in distinct(results["diffusion"], "domain"):
         curves, ties = {reading: _curve(results, name, reading) for reading in READINGS}, _ties(results, name)
         shown = min(65, ties.shape[1], *(len(y) for y in curves.values()))
-        upper.append(
-            plots.curve_panel(
-                range(shown),
-                {reading: y[:shown] for reading, y in curves.items()},
-                name,
-                xlabel="options",
-                ylabel="" if upper else "diffusion time",
-                log=True,
-                threads={"orders of equal actions": ties[:, :shown]},
-                levels={"primitive actions": curves[REPORTED][0]},
-                legend=False,
-            )
-        )
+        upper[name] = {
+            "x": range(shown),
+            "series": {reading: y[:shown] for reading, y in curves.items()},
+            "threads": {"orders of equal actions": ties[:, :shown]},
+            "levels": {"primitive actions": curves[REPORTED][0]},
+        }
         own = {reading: _returns(results, name, reading) for reading in READINGS}
         counts = [n for n in own[ONE] if all(n in of for of in own.values())]
-        lower.append(
-            plots.curve_panel(
-                range(len(counts)),
-                {reading: [of[n] for n in counts] for reading, of in own.items()},
-                "",
-                xlabel="options",
-                ylabel="" if lower else "mean return",
-                ticks=[str(n) for n in counts],
-                limits=SHARE,
-                legend=False,
-            )
-        )
-    return plots.figure([*upper, *lower], columns=len(upper), width=plots.PAGE, legend=True)
+        lower[name] = {
+            "title": "",
+            "x": range(len(counts)),
+            "series": {reading: [of[n] for n in counts] for reading, of in own.items()},
+            "ticks": [str(n) for n in counts],
+        }
+    panels = [
+        *curve_row(upper, "diffusion time", legend=False, xlabel="options", log=True),
+        *curve_row(lower, "mean return", legend=False, xlabel="options", limits=SHARE),
+    ]
+    return plots.figure(panels, columns=len(upper), width=plots.PAGE, legend=True)
 
 
 def notes(results: Results) -> list[Note]:
