@@ -680,9 +680,8 @@ def test_plain_lines_are_printed_as_they_are(monkeypatch: pytest.MonkeyPatch) ->
 def test_learning_counts_its_steps_over_all_numbers_of_options(capsys, monkeypatch):
     steps = []
     monkeypatch.setattr(terminal.Bar, "step", lambda bar, done, total: steps.append((done, total)))
-    monkeypatch.setattr("eigenoptions.cli.measure.RUNS_PER_STEP", 2)
     assert run(capsys, "learn", "i-maze", "-n", "0,2", "--runs", "5", "--episodes", "2")[0] == 0
-    assert steps == [(i, 6) for i in range(1, 7)]
+    assert steps == [(i, 10) for i in range(1, 11)]
 
 
 @pytest.mark.parametrize(

@@ -491,3 +491,10 @@ def test_memory_is_that_of_the_values_of_actions_or_of_actions_and_options(monke
             learner(mdp, options, runs=2, episodes=5)
     monkeypatch.setattr("eigenoptions.learning.MAX_RECORD_BYTES", 2 * (24 * 5 + 8 * 4 * 4))
     assert eo.q_learning(mdp, options, runs=2, episodes=5).q.shape == (2, 4, 4)
+
+
+@pytest.mark.parametrize("learner", [eo.q_learning, eo.smdp_q_learning, eo.intra_option_q_learning])
+def test_progress_counts_runs(learner):
+    seen = []
+    learner(eo.maze("S..G"), runs=range(4, 7), episodes=2, progress=lambda *at: seen.append(at))
+    assert seen == [(1, 3), (2, 3), (3, 3)]

@@ -9,6 +9,7 @@ and 0 before. Each learning episode is followed by one greedy evaluation episode
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, TypedDict, Unpack
@@ -36,7 +37,7 @@ Seed = int | np.random.Generator | np.random.SeedSequence
 
 
 class Settings(TypedDict, total=False):
-    """Further settings of all learners: rates, the chance of an option, and start and goal of the task."""
+    """Further settings of all learners: rates, the chance of an option, the task's start and goal, and progress."""
 
     alpha: float
     gamma: float
@@ -44,6 +45,7 @@ class Settings(TypedDict, total=False):
     option_chance: float | None
     start: int | None
     goal: int | None
+    progress: Callable[[int, int], object] | None
 
 
 class FollowSettings(Settings, total=False):
@@ -216,6 +218,8 @@ def q_learning(
         leads, and then the next choice is made, as the program published with the paper does.
     start, goal
         Start and goal of the task; by default those of the MDP.
+    progress
+        Called with the number of runs done and wanted.
 
     Examples
     --------
@@ -248,7 +252,7 @@ def smdp_q_learning(
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, start, goal
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, start, goal, progress
         As in `q_learning`; `epsilon` is the chance of a random choice at each decision of an evaluation. Where all
         values are still 0, the choice is random too.
     explore
@@ -285,7 +289,7 @@ def intra_option_q_learning(
 
     Parameters
     ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, explore, start, goal
+    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, explore, start, goal, progress
         As in `smdp_q_learning`.
 
     Examples
@@ -318,6 +322,7 @@ def _learn(
     )
     over_options = method != "q_learning"
     follow = True if over_options else given.pop("follow", True)
+    progress = given.pop("progress", None)
     if not isinstance(follow, bool):
         raise ValueError(f"follow must be True or False, got {follow!r}")
     rates = _rates(method, given, [*_RATES] if over_options else ["alpha", "gamma", "epsilon"])
@@ -346,6 +351,8 @@ def _learn(
             kernels.over_options(*arguments, _seed(root, run), record, intra)
         else:
             kernels.q_learning(*arguments, _seed(root, run), record)
+        if progress is not None:
+            progress(i + 1, len(numbers))
     settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}
     settings |= {"start": start, "goal": goal, "rng": root.entropy}
     if chance is not None:
@@ -361,7 +368,7 @@ def _learn(
 
 def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
     """Rates of a learner, those given checked, the others at their defaults."""
-    more = ["option_chance", *(["follow"] if method == "q_learning" else []), "start", "goal"]
+    more = ["option_chance", *(["follow"] if method == "q_learning" else []), "start", "goal", "progress"]
     check_settings(method, given, [*names, *more], PARAMETERS)
     # A step size of 0 would learn nothing.
     return {

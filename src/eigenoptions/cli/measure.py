@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # Default numbers of options to add, and to learn with.
 DIFFUSION_OPTIONS, LEARNING_OPTIONS = 32, (8, 64)
-# Runs between two steps of the progress bar.
-RUNS_PER_STEP = 10
 # The mean return of the last tenth of the episodes is shown.
 LAST_PART = 10
 
@@ -210,18 +208,23 @@ class Learn(Printed, Measured):
                 raise ValueError(f"{self.maze} has no {' and no '.join(missing)}: give {flags}")
             counts = self._counts(mdp)
             # A task that cannot be learned is refused before options are discovered.
-            self._run(mdp, None, range(1), 1)
+            self._run(mdp, None, runs=1, episodes=1)
             status.begin(f"discovering options: {mdp.n_states} states")
             options = self._discover(mdp, max(counts)) if any(counts) else None
             records: dict[int, LearningRecord] = {}
-            blocks = [range(i, min(i + RUNS_PER_STEP, self.runs)) for i in range(0, self.runs, RUNS_PER_STEP)]
-            for i, n in enumerate(counts):
+            for n in counts:
                 status.begin(f"learning with {n} options" if n else "learning with primitive actions")
                 chosen = options[:n] if options is not None and n else None
-                for j, block in enumerate(blocks):
-                    part = self._run(mdp, chosen, block, self.episodes)
-                    records[n] = records[n] + part if n in records else part
-                    status.step(i * len(blocks) + j + 1, len(counts) * len(blocks))
+                before = len(records)
+                records[n] = self._run(
+                    mdp,
+                    chosen,
+                    runs=self.runs,
+                    episodes=self.episodes,
+                    progress=lambda done, runs, before=before: status.step(
+                        before * runs + done, len(counts) * runs
+                    ),
+                )
             files = [] if self.out is None else self._save(self.out, records)
         self._show(mdp, options, records, files)
 
@@ -239,12 +242,11 @@ class Learn(Printed, Measured):
             raise ValueError(f"-n takes numbers from 0, got {self.n_options!r}")
         return list(dict.fromkeys([0, *sorted(given)]))
 
-    def _run(self, mdp: MDP, options: OptionSet | None, runs: range, episodes: int) -> LearningRecord:
+    def _run(self, mdp: MDP, options: OptionSet | None, **how: Any) -> LearningRecord:
         from eigenoptions.learning import q_learning
 
         names = ("max_steps", "alpha", "gamma", "rng", "option_chance")
-        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return q_learning(mdp, options, runs=runs, episodes=episodes, **settings)
+        return q_learning(mdp, options, **how, **{name: getattr(self, name) for name in names})
 
     def _save(self, folder: Path, records: dict[int, LearningRecord]) -> list[Path]:
         from eigenoptions import plots
