@@ -27,7 +27,7 @@ FIELDS = ("sentence", "section", "measured", "evidence", "lesson")
 
 @cache
 def declarations() -> dict[str, Any]:
-    """All declarations: ``experiment``, ``claim`` and ``note`` by name, and ``rules``.
+    """All declarations: ``experiment``, ``claim`` and ``note`` by name, ``rules``, and each ``measure`` of the arena.
 
     >>> declarations()["claim"]["lemma-3.2"]["section"]
     'Appendix A'

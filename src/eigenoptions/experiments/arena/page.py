@@ -13,12 +13,15 @@ from eigenoptions.experiments.arena.domains import DOMAINS, build
 from eigenoptions.experiments.arena.jobs import NONE
 from eigenoptions.experiments.arena.pictures import curves, option_map
 from eigenoptions.experiments.arena.ranking import MEASURES, Measure, Value, character, ranking, ranks
+from eigenoptions.experiments.claims import note
 from eigenoptions.experiments.experiment import Results, Settings
 from eigenoptions.experiments.page import duration, inline, sheet
 
 TITLE = "Arena: methods of option discovery"
 # Files beside the page.
 DATA = ("rows", "learning", "online", "discovery", "ranking")
+# Notes about how the measures are taken.
+PROTOCOL = ("diffusion", "seeds", "learning", "online", "defaults")
 
 
 def page(
@@ -171,21 +174,6 @@ def _domains(results: Results) -> str:
 
 
 def _protocol(settings: Settings) -> str:
-    m, e, c = settings["measure"], settings["estimate"], settings["cover"]
-    lines = (
-        f"Diffusion times are exact up to {m['exact_states']} states. Beyond, they are means of {e['walks']} walks "
-        f"that touch every state, at the best of the chances {', '.join(map(str, e['chances']))}; the chance is chosen "
-        "on other walks.",
-        f"Methods that draw random numbers are run with {len(settings['seeds'])} seeds: the table shows the median, "
-        "the lowest and the highest. Whether a method draws is found by comparing the options of two seeds.",
-        f"Q-learning follows the paper: {m['episodes']} episodes from the domain's start, each of at most as many "
-        f"steps as there are states, {m['runs']} runs for each of {m['goals']} goals, the same for all methods.",
-        f"Online, on domains of at most {c['most_states']} states: one walk from the start that never restarts, at "
-        f"most {c['longest']} steps per state ({len(c['seeds'])} seeds; a walk that has not seen every state by then "
-        f"counts as never). Each round has "
-        f"twice as many steps as there are states (at least 100), and is followed by a new discovery of at most "
-        f"{c['online']} options from all transitions so far; chance of an option {c['chance']}. covering-eigen runs "
-        "its own cycle instead: rounds of 100 steps, each from the start, and one more option per round.",
-        "Every method has its default settings, which were not tuned on these domains.",
-    )
+    known = {**settings, "chances": settings["estimate"]["chances"], "walks": settings["cover"]["seeds"]}
+    lines = [str(note(f"arena-{name}", **known)) for name in PROTOCOL]
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"

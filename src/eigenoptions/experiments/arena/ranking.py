@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, isfinite, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.experiments.arena.jobs import NONE
+from eigenoptions.experiments.claims import declarations
 from eigenoptions.experiments.experiment import Results
 from eigenoptions.experiments.tables import Row, column, distinct, student, where
 
-# Numbers of options of the measures.
-FEW, SOME, MANY = 8, 32, 64
+# Options of the facts about a method, and of the cost per step.
+FEW = 8
 # A place among the first or the last so many is named in the words about a method.
 NAMED_PLACES = 3
 
@@ -102,62 +105,18 @@ def cost(results: Results) -> Values:
     return found
 
 
-MEASURES = (
-    Measure(
-        f"diffusion time, {FEW} options",
-        "steps",
-        "Expected steps between two states, exact, at the chance of an option that is best for the method; of large "
-        "domains an estimate, with its 95% interval.",
-        lambda results: diffusion(results, FEW, "best"),
-    ),
-    Measure(
-        f"diffusion time, {SOME} options",
-        "steps",
-        "The same with more options.",
-        lambda results: diffusion(results, SOME, "best"),
-    ),
-    Measure(
-        f"diffusion time, {MANY} options, uniform choice",
-        "steps",
-        "The paper's measure: every decision is uniform over actions and options. With few options it is huge.",
-        lambda results: diffusion(results, MANY, "uniform"),
-    ),
-    Measure(
-        "steps to see every state, online",
-        "steps",
-        "Nothing is known at first; after each round options are derived from what was seen. Median and quartiles.",
-        online,
-    ),
-    Measure(
-        f"return of Q-learning, {FEW} options",
-        "",
-        "Share of evaluation episodes that reach the goal, averaged over goals, at the best chance of an option; 95% "
-        "interval.",
-        lambda results: returns(results, FEW, "best"),
-        higher=True,
-    ),
-    Measure(
-        f"return of Q-learning, {SOME} options, uniform choice",
-        "",
-        "The same with the paper's behaviour.",
-        lambda results: returns(results, SOME, "uniform"),
-        higher=True,
-    ),
-    Measure(
-        "cost per step",
-        "",
-        f"Of runs of {FEW} options that begin and end outside of costly states. The least possible is 1.",
-        cost,
-        against_none=False,
-    ),
-    Measure(
-        "time of discovery",
-        "s",
-        f"CPU seconds for {FEW} options, on the machine of the run.",
-        seconds,
-        against_none=False,
-    ),
-)
+def _measure(kind: str, name: str, about: str, *, unit: str = "", options: int = 0, **more: Any) -> Measure:
+    """A measure as ``claims.toml`` declares it: `kind` is one of the functions above."""
+    of = {"diffusion": diffusion, "returns": returns, "online": online, "cost": cost, "seconds": seconds}[
+        kind
+    ]
+    how = {"n": options, "how": more.pop("how")} if "how" in more else {}
+    return Measure(
+        name.format(options=options), unit, about.format(options=options), partial(of, **how), **more
+    )
+
+
+MEASURES = tuple(_measure(**row) for row in declarations()["measure"])
 
 
 def ranks(results: Results, measure: Measure) -> dict[str, NDArray[np.float64]]:
