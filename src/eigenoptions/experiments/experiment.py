@@ -88,6 +88,8 @@ class Experiment:
         Whether the experiment goes beyond the paper.
     headline
         Function of results to a number for the top of the page, and its meaning.
+    caption
+        What the figure does not say itself.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Experiment:
     closer: Callable[[Results], Any] | None = None
     ours: bool = False
     headline: Callable[[Results], tuple[str, str]] | None = None
+    caption: str = ""
 
 
 @dataclass(frozen=True)

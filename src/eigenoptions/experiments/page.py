@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from eigenoptions import __version__, plots
+from eigenoptions.experiments.claims import declarations
 from eigenoptions.experiments.experiment import (
     FAILS,
     HOLDS,
@@ -29,34 +30,6 @@ from eigenoptions.experiments.experiment import (
 from eigenoptions.experiments.tables import tables
 
 Shown = Sequence[tuple[Outcome, list[Claim]]]
-# Headings of the groups of claims, by the beginning of a claim's section; the first that fits counts.
-GROUPS = {
-    "1": "1 Introduction",
-    "2": "2 Background",
-    "3": "3 Option discovery through the Laplacian",
-    "Theorem 3": "3 Option discovery through the Laplacian",
-    "Figure 2": "3 Option discovery through the Laplacian",
-    "4.1": "4.1 Discovered options",
-    "4.2": "4.2 Exploration",
-    "4.3": "4.3 Accumulating rewards",
-    "4": "4 Empirical evaluation",
-    "5.2": "5.2 Function approximation: Atari games",
-    "5": "5.1 Sample-based option discovery",
-    "Lemma 5": "5.1 Sample-based option discovery",
-    "Theorem 5": "5.1 Sample-based option discovery",
-    "Appendix A": "A Lemmas and proofs",
-    "Appendix B": "B Diffusion time",
-    "Appendix C": "C Options leading to doorways",
-    "Appendix D": "D Random options and multiple tasks",
-    "Appendix E": "E Atari games",
-    OURS: "Beyond the paper",
-}
-# What a figure does not say itself.
-CAPTIONS = {
-    **dict.fromkeys(("figure2", "figure3", "figure4", "figure5"), "Red: the option stops."),
-    "bottlenecks": "Red: the option may not start.",
-    "walks": "Bright: where a walk spends most of its time.",
-}
 CLASSES = {HOLDS: "yes", PARTLY: "part", FAILS: "no", UNDECIDED: "open"}
 PLURALS = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "not decided"}
 
@@ -92,7 +65,8 @@ def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
             f"{PLURALS[v]}</label>"
         )
     # Titles begin with the section, so that their alphabetical order is that of the paper.
-    titles = sorted(set(GROUPS.values()), key=lambda title: (title == GROUPS[OURS], title))
+    headings = declarations()["groups"]
+    titles = sorted(set(headings.values()), key=lambda title: (title == headings[OURS], title))
     groups: dict[str, list[str]] = {title: [] for title in titles}
     for claim, experiment in pairs:
         groups[_group(claim)].append(_claim(claim, experiment))
@@ -109,7 +83,9 @@ def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
 
 
 def _group(claim: Claim) -> str:
-    return next(title for begin, title in GROUPS.items() if claim.section.startswith(begin))
+    """Heading of a claim's group: the first whose beginning fits its section."""
+    headings: dict[str, str] = declarations()["groups"]
+    return next(title for begin, title in headings.items() if claim.section.startswith(begin))
 
 
 def _claim(claim: Claim, experiment: Experiment) -> str:
@@ -163,7 +139,7 @@ def section(
         f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
         for k, v in outcome.settings.items()
     )
-    own = _picture(e.figure(outcome.results), e.name, e.title, CAPTIONS.get(e.name, ""))
+    own = _picture(e.figure(outcome.results), e.name, e.title, e.caption)
     shown = lead or ("" if e.ours else own)
     folded = ("" if shown == own else own) + more
     if e.closer is not None:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
-from eigenoptions.experiments.claims import rules
+from eigenoptions.experiments.claims import declarations, rules
 from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
 from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, verdicts
 from eigenoptions.experiments.statements import claim_order, statements
@@ -31,20 +31,6 @@ from eigenoptions.parallel import current, on_engine
 EXTRAS = {"atari": "ale_py"}
 # Where `eigenoptions atari` writes its results.
 ATARI_RESULTS = Path("out/atari")
-
-# Claims that make up the paper's main story, and that story where all of them hold.
-HEART = (
-    "theorem-3.1",
-    "enough-options-help",
-    "bottlenecks-increase",
-    "most-scenarios",
-    "outperform-primitive",
-)
-HEART_TEXT = (
-    "The heart of the paper stands: every eigenoption ends, enough of them make a random walk explore several "
-    "times faster, "
-    "bottleneck options alone make it slower, and agents learn faster with eigenoptions in almost all tasks."
-)
 
 log = logging.getLogger("eigenoptions")
 
@@ -161,12 +147,9 @@ def _findings(shown: Shown) -> str:
         for _, c in said
         if c.verdict == FAILS and c.id
     )
-    stands = [c for c in tables if c.id in HEART]
-    text = (
-        f"<b>{escape(HEART_TEXT)}</b> "
-        if len(stands) == len(HEART) and all(c.verdict == HOLDS for c in stands)
-        else ""
-    )
+    story = declarations()["story"]
+    holds = {c.id for c in tables if c.verdict == HOLDS}
+    text = f"<b>{escape(story['text'])}</b> " if holds.issuperset(story["claims"]) else ""
     text += (
         f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. " if tables else ""
     )

@@ -16,6 +16,7 @@ from eigenoptions.experiments.atari.freeway import BYTES_NAME
 from eigenoptions.experiments.atari.jobs import PAPER
 from eigenoptions.experiments.atari.pictures import figure
 from eigenoptions.experiments.atari.study import run as run_study
+from eigenoptions.experiments.claims import declarations
 from eigenoptions.experiments.experiment import Experiment, Settings
 
 SIZES = ("quick", "default", "paper", "full")
@@ -181,20 +182,8 @@ def settings(game: str, size: str = "full") -> Settings:
     return given
 
 
-# Title and section of the paper, and what it shows, of the games that it looks at.
-TITLES = {
-    "Freeway": ("Figure 8: Freeway", "5.2"),
-    "MontezumaRevenge": ("Figure 9: Montezuma's Revenge", "5.2"),
-    "MsPacman": ("Appendix E: Ms. Pac-Man", "Appendix E"),
-}
-SHOWN = {
-    "Freeway": "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
-    "scores 28 points.",
-    "MontezumaRevenge": "Options with the intent of reaching staircases, ropes and doors, similar to those made by "
-    "hand elsewhere.",
-    "MsPacman": "Options with the intent of reaching corners and intersections.",
-}
-GAMES = tuple(TITLES)
+# The games that the paper looks at.
+GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
 
 
 def experiment(game: str) -> Experiment:
@@ -203,10 +192,11 @@ def experiment(game: str) -> Experiment:
     >>> experiment("Breakout").title
     'Breakout'
     """
-    title, part = TITLES.get(game, (game, "5.2"))
-    shows = SHOWN.get(game, "Nothing: the paper does not look at this game.")
+    words = {"title": game, "section": "5.2", "shows": "Nothing: the paper does not look at this game."}
+    words |= declarations()["experiment"].get(game.lower(), {})
     sizes = {size: settings(game, size) for size in SIZES}
-    return Experiment(game.lower(), title, part, shows, sizes, run_study, figure, claims, notes, "atari")
+    functions: dict[str, Any] = {"run": run_study, "figure": figure, "claims": claims, "notes": notes}
+    return Experiment(game.lower(), settings=sizes, extra="atari", **words, **functions)
 
 
 EXPERIMENTS = tuple(map(experiment, GAMES))
