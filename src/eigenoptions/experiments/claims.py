@@ -116,4 +116,4 @@ def _filled(template: str, item: Any) -> Any:
     parts = () if row else item if isinstance(item, tuple) else (item,)
     if single := re.fullmatch(r"\{(\w+)\}", template):
         return row[single[1]] if row else parts[int(single[1])]
-    return template.format(*parts, **LIMITS, **row)
+    return template.format(*parts, **{**LIMITS, **row})

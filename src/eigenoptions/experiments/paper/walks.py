@@ -160,7 +160,10 @@ def _about_options(results: Results) -> list[Claim]:
         far[name] = difference(ours, bare, len(domains))
         of = [(r["diffusion_time"], r["seen_in_1000"]) for r in own]
         rank[name] = float(spearmanr(*zip(*of, strict=True)).statistic)
-    few = [(name, of[FEW], of[0], of[max(of)], max(of)) for name, of in even.items()]
+    shares = [
+        {"domain": name, "few": of[FEW], "none": of[0], "many": of[max(of)], "most": max(of), "FEW": FEW}
+        for name, of in even.items()
+    ]
     return [
         judge(
             "larger-distances",
@@ -172,12 +175,12 @@ def _about_options(results: Results) -> list[Claim]:
         judge("diffusion-implies-coverage", *(r <= -STRONG for r in rank.values()), rank=rank),
         judge(
             "skewed-time",
-            *(skewed < bare for _, skewed, bare, *_ in few),
-            even=few,
+            *(share["few"] < share["none"] for share in shares),
+            even=shares,
             FEW=FEW,
             rows=grid("effective share of the states", even, ".0%"),
         ),
-        judge("bias-with-few", *(skewed < most for _, skewed, _, most, _ in few), even=few),
+        judge("bias-with-few", *(share["few"] < share["many"] for share in shares), even=shares),
     ]
 
 
