@@ -27,6 +27,8 @@ SETTINGS = sizes(
     walks=2,
     options=4,
 )
+# Most numbers of steps that are all written below an axis.
+MAX_TICKS = 6
 # Largest entry of a residual that is rounding.
 ROUNDING = 1e-9
 
@@ -128,8 +130,9 @@ def figure(results: Results) -> Any:
     """Share of transitions seen, and of option policies that are the exact ones, against the steps of a walk."""
     parts = {"eigenoptions": "same_policy", "transitions seen": "transitions_seen"}
     steps = distinct(results["sampled"], "steps")
-    # Every second number, or the labels would overlap.
-    ticks = [_tick(s) if i % 2 == 0 else "" for i, s in enumerate(steps)]
+    # Of many numbers every second, or the labels would overlap.
+    every = 2 if len(steps) > MAX_TICKS else 1
+    ticks = [_tick(s) if i % every == 0 else "" for i, s in enumerate(steps)]
     panels = {}
     for name in distinct(results["sampled"], "domain"):
         rows = where(results["sampled"], domain=name)
