@@ -3,11 +3,11 @@
 First, how fast our mazes step beside Gymnasium's own small environments, through `gymnasium.make` as users call it.
 
 Decisions are made once and then replayed: through the wrapper, and the very same primitive steps (and resets) without
-it. The ratio is of the least of several rounds, taken in turn, in CPU time. Four ways to decide: "options" takes one
-of the options that may start (a primitive action where there is none), "all" is uniform over everything the mask
-allows, "sample" is ``action_space.sample()`` (an option in one decision of twenty), "actions" takes no option. In the
-last every step pays the fixed cost of a decision (a mask, the entries of info), in our mazes and in an environment of
-Gymnasium.
+it. The ratio is of the least of many short rounds, taken in turn, in CPU time: a long one is disturbed by whatever else
+the machine does. Four ways to decide: "options" takes one of the options that may start (a primitive action where there
+is none), "all" is uniform over everything the mask allows, "sample" is ``action_space.sample()`` (an option in one
+decision of twenty), "actions" takes no option. In the last every step pays the fixed cost of a decision (a mask, the
+entries of info), in our mazes and in an environment of Gymnasium.
 
 Last, `OptionsVectorWrapper` against the same number of single wrappers in a loop, in primitive steps per second: both
 read the next decision of a state from the same table. "Arrays only" is the rate of a step that made the arrays it
@@ -33,6 +33,8 @@ LIMIT = 1.20
 # Least gain of the vector wrapper over single ones, and the number of copies from which it is an aim.
 GAIN, AIM_COPIES = 5.0, 64
 DECISIONS, ROUNDS = (1_000, 3) if record.QUICK else (10_000, 9)
+# Of the replays with and without options.
+REPLAYED, REPLAYS = (500, 6) if record.QUICK else (1_000, 90)
 THEIRS = ("FrozenLake8x8", "CliffWalking", "Taxi")
 
 
@@ -66,7 +68,7 @@ def replay(env: gym.Env[Any, Any], actions: Sequence[int | None]) -> float:
 def decide(env: OptionsWrapper, choose: Callable[[Any], int]) -> list[int | None]:
     decisions: list[int | None] = []
     over = True
-    for _ in range(DECISIONS):
+    for _ in range(REPLAYED):
         if over:
             decisions.append(None)
             _, info = env.reset(seed=0 if len(decisions) == 1 else None)
@@ -100,12 +102,12 @@ def measure(name: str, n_options: int, limit: int | None, among: str) -> float:
     decisions = decide(env_with_options, choose)
     bare, wrapped = env(), OptionsWrapper(env(), options)
     own, ours = [], []
-    for _ in range(ROUNDS):
+    for _ in range(REPLAYS):
         own.append(replay(bare, recorder.taken))
         ours.append(replay(wrapped, decisions))
     steps = sum(action is not None for action in recorder.taken)
     bare_us, wrapped_us = min(own) / steps * 1e6, min(ours) / steps * 1e6
-    cells = (name, among, limit or "none", f"{steps / DECISIONS:.2f}", f"{bare_us:.3f}", f"{wrapped_us:.3f}")
+    cells = (name, among, limit or "none", f"{steps / REPLAYED:.2f}", f"{bare_us:.3f}", f"{wrapped_us:.3f}")
     print(*(f"{cell:>14}" for cell in (*cells, f"{wrapped_us / bare_us:.3f}")))
     return wrapped_us / bare_us
 

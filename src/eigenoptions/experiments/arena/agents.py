@@ -43,41 +43,52 @@ def _rooms(side: int, size: int) -> dict[str, Any]:
     return {"maze": text, "start": 0, "goal": int(middle)}
 
 
-# Agents that run on every task; the others are slower, and run on some tasks unless they are named.
-CHEAP = ("Q-learning", "PyTorch DQN")
+# Ways to explore of the agents that run on a task by default; agents that are named run in all ways on every task. The
+# slower ones have fewer, so that all runs of a size are made in two hours on two cores.
+EVERY_WAY = tuple(EXPLORATIONS)
+WITHOUT_AND_WITH = dict.fromkeys(("PPO", "MaskablePPO"), ("plain", "options"))
+# Where no table is known.
+FEATURES = {"PyTorch DQN": ("plain", "found", "counts", "repeats"), "PPO": ("plain", "found")}
 # Tasks: where, the time limit, primitive steps of a run, the discount, options and their chance, steps of discovery,
-# and the agents, all unless given. What a run costs is in docs/agents.md. Eight options are too few for MiniGrid's four
-# rooms: the goal is not where they end, and at a chance of 0.05 they delay it (29,273 steps; 8,147 without; exact).
+# and the agents. What a run costs is in docs/agents.md. Eight options are too few for MiniGrid's four rooms: the goal
+# is not where they end, and at a chance of 0.05 they delay it (29,273 steps; 8,147 without; exact).
 TASKS: dict[str, dict[str, Any]] = {
     "four-rooms": {
         "maze": "four-rooms", "limit": 500, "steps": 8000, "gamma": 0.95, "n_options": 8, "discovery": 400,
+        "agents": {
+            "DQN": ("plain", "options", "counts", "repeats"), **WITHOUT_AND_WITH,
+            "PyTorch DQN": EVERY_WAY, "Q-learning": EVERY_WAY,
+        },
     },
     "rooms-5x5": {
         **_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 3000,
+        "agents": {
+            "DQN": ("plain", "options"), **WITHOUT_AND_WITH, "PyTorch DQN": EVERY_WAY, "Q-learning": EVERY_WAY,
+        },
     },
     "rooms-10x10": {
         **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
-        "agents": ("Q-learning",),
+        "agents": {"Q-learning": EVERY_WAY},
     },
     "MultiRoom": {
         "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000, "agents": CHEAP,
+        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
     },
     "KeyCorridor": {
         "env": "minigrid:MiniGrid-KeyCorridorS3R2-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000, "agents": CHEAP,
+        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
     },
     "MiniGrid-FourRooms": {
         "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 32,
-        "discovery": 4000, "agents": CHEAP,
+        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
     },
     "MountainCar": {
         "env": "MountainCar-v0", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
-        "agents": ("PyTorch DQN", "PPO"),
+        "agents": FEATURES,
     },
     "Acrobot": {
         "env": "Acrobot-v1", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
-        "agents": ("PyTorch DQN", "PPO"),
+        "agents": FEATURES,
     },
 }  # fmt: skip
 # Options that act on features end after this many steps without a new highest potential.
@@ -89,7 +100,7 @@ FULL: Settings = {
     "agents": {agent: list(EXPLORATIONS) for agent in AGENTS},
     "seeds": [0, 10],
     "share": 1.0,
-    # Whether agents run on tasks that do not list them: those that were asked for by name do.
+    # Whether agents run on tasks, and in ways, that the tasks do not list: those that were asked for by name do.
     "every_task": False,
 }
 SETTINGS: dict[str, Settings] = {
@@ -131,8 +142,8 @@ def jobs(settings: Settings) -> list[dict[str, Any]]:
         | ({"source": single_file_hash()} if agent == "PyTorch DQN" else {})
         for task in settings["tasks"]
         for agent, explorations in settings["agents"].items()
-        if settings["every_task"] or agent in TASKS[task].get("agents", AGENTS)
         for exploration in explorations
+        if settings["every_task"] or exploration in TASKS[task]["agents"].get(agent, ())
         if applies(TASKS[task], agent, exploration)
         for seed in range(*settings["seeds"])
     ]

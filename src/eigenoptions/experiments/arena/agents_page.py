@@ -57,8 +57,9 @@ def run_agents(
         ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
     methods, domains
         Names of agents and of tasks; ``"DQN:options"`` is an agent with one way to explore. By default all tasks, each
-        with its own agents: all five on four rooms and on the 5 x 5 rooms, the faster ones on the others. Agents that
-        are named run on every task. Whatever is named, the page shows all runs of this size that are stored.
+        with its own agents and their ways (`agents.TASKS`): all five agents on four rooms and on the 5 x 5 rooms, the
+        faster ones on the others. Agents that are named run in every way on every task. Whatever is named, the page
+        shows all runs of this size that are stored.
     fresh, tell, progress
         As in `reproduce`.
     """
