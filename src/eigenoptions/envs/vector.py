@@ -148,7 +148,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         # Of a mask; the properties of a wrapper take time.
         self._shape = n, self.n_primitive + m
         self.single_action_space = OptionsSpace(self.n_primitive, m, option_chance)
-        self.action_space = OptionsVectorSpace(self.n_primitive, m, n, option_chance)
+        self.action_space: OptionsVectorSpace = OptionsVectorSpace(self.n_primitive, m, n, option_chance)
         self.action_space.source = self._known_mask
         if self._single:
             seen = {"observation": self.env.single_observation_space, "option": Discrete(m + 1)}
