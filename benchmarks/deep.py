@@ -46,7 +46,7 @@ KINDS = ("xy", "pixel", "frame", "noise")
 K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
 # Transitions where each frame is recorded with its own noise and takes its place in memory, for grids of up to so
 # many states, and those of a world that is explored.
-NOISY_TRANSITIONS, NOISY_WORLD = {100: 100_000, 10_000: 400_000}, 60_000
+NOISY_TRANSITIONS, NOISY_WORLD = {300: 100_000, 10_000: 400_000}, 60_000
 # Side of a frame, and standard deviation of its noise as a share of the range.
 SIDE, NOISE = 84, 0.1
 # CPU seconds of training by kind, for grids of up to so many states, and seeds. Seed 0 is for choosing settings.
@@ -54,7 +54,7 @@ SECONDS = {
     "xy": {400: 3.0, 1000: 12.0, 10_000: 20.0},
     "pixel": {300: 3.0, 1000: 20.0, 10_000: 50.0},
     "frame": {300: 3.0, 1000: 20.0, 10_000: 50.0},
-    "noise": {100: 10.0, 10_000: 30.0},
+    "noise": {300: 5.0, 10_000: 30.0},
 }
 WORLD_SECONDS = 8.0
 # Shares of the training after which the score is taken, beside the end.

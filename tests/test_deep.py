@@ -155,7 +155,8 @@ def test_noise_that_is_not_repeated_is_not_memorised() -> None:
     # What is seen after one transition is what is seen before the next.
     same = (clean.next_obs[:-1] == clean.obs[1:]).reshape(len(clean) - 1, -1).all(axis=1)
     noisy[0][1:][same] = noisy[1][:-1][same]
-    found = learn(Transitions(noisy[0], clean.action, noisy[1], clean.terminated), 5, steps=60)
+    seen = Transitions(noisy[0], clean.action, noisy[1], clean.terminated)
+    found = learn(seen, 5, steps=60, recognise=False)
     assert not found.certificate.repeating
     # One component less than states: those of the noise are left out.
     assert found.features.arrays["components"].shape == (169, 103)

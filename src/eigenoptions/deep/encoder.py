@@ -130,6 +130,7 @@ class Encoder:
         ),
         "noise",
         "control",
+        "recognise",
     )
 
     @property
@@ -227,6 +228,18 @@ class Encoder:
         """The same encoder with other weights of the trained layers."""
         new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
         return Encoder(self.recipe, {**self.arrays, **new}, self.module).sealed()
+
+    def trained_further(self, observations: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
+        """The encoder, with the features that are trained only, and copies of the weights of its trained layers."""
+        torch = require_torch()
+        if tuple(self.recipe["shape"]) != observations.shape[1:]:
+            raise ValueError(
+                f"the encoder is for observations {self.recipe['shape']}, got {observations.shape[1:]}"
+            )
+        recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
+        trained = {n: a for n, a in self.arrays.items() if n.startswith(("layer", "conv"))}
+        weights = {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
+        return Encoder(recipe, self.arrays, self.module), weights
 
     def sealed(self) -> Encoder:
         """The same encoder, with read-only arrays and a digest of them in its recipe."""

@@ -28,8 +28,6 @@ RATE, BATCH, COPY_RATE = 1e-3, 512, 0.02
 # Share of a potential's range that an action must be worth; steps without a rise after which an option ends.
 STOP, PATIENCE = 0.02, 8
 
-Array = NDArray[np.float64]
-
 
 def heads(
     transitions: Any,

@@ -37,6 +37,11 @@ def check_training(data: Dataset) -> None:
     _check("training", needed, "use smaller observations")
 
 
+def check_inputs(needed: int) -> None:
+    """Raise MemoryError where the inputs of the trained layers do not fit."""
+    _check("the inputs of training", needed, "use fewer transitions, or smaller observations")
+
+
 def check_ritz(data: Dataset, features: int) -> None:
     """Raise MemoryError where the Ritz step on so many features does not fit; it is called before training."""
     held = len(data.observations) if data.repeating else 2 * BLOCK

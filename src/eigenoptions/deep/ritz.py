@@ -247,6 +247,23 @@ def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
     return float((M**2).sum())
 
 
+def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
+    """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
+    mean = train.mean(axis=0)
+    (f, g), (f_held, g_held) = (np.split(z - mean, 2) for z in (train, held))
+    size, axes = np.linalg.eigh((f.T @ f + g.T @ g) / (2 * len(f)))
+    kept = size > FLAT * max(float(size[-1]), 1e-300)
+    S = axes[:, kept] / np.sqrt(size[kept])
+    R = S.T @ (f.T @ g + g.T @ f) @ S / (2 * len(f))
+    values, vectors = np.linalg.eigh(R)
+    S = S @ vectors[:, ::-1][:, :k]
+    f, g = f_held @ S, g_held @ S
+    C = (f.T @ f + g.T @ g) / (2 * len(f)) + 1e-9 * np.eye(S.shape[1])
+    L = np.linalg.inv(np.linalg.cholesky(C))
+    M = L @ (f.T @ g + g.T @ f) @ L.T / (2 * len(f))
+    return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
+
+
 def persistence(part: Part, features: Features, vectors: Array, lag: int) -> float:
     """Sum of the shares of functions that are left from lag 1 to a longer one, on which noise has no influence."""
     near, far = (moments(part, features, x, vectors)[2] for x in (1, max(2, lag)))

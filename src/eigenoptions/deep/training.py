@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, random_generator, whole
-from eigenoptions.deep import memory, ritz
+from eigenoptions.deep import memory, recognition, ritz
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
-from eigenoptions.deep.dataset import Dataset
+from eigenoptions.deep.dataset import REPEATING_BELOW, Dataset
 from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, one_thread, untrained
 from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam
 from eigenoptions.mdp import Transitions
@@ -62,6 +62,9 @@ class Training:
     control
         Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
         `deep.control`. For encoders "mlp" and "random".
+    recognise
+        Whether noisy observations that show the same thing are numbered like those that repeat exactly, where they can
+        be told apart; see `deep.recognition`. For encoder "random" without `control`.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Training:
     outputs: int | None = None
     noise: float | None = None
     control: bool = False
+    recognise: bool = True
 
     def __post_init__(self) -> None:
         one_of("objective", self.objective, OBJECTIVES)
@@ -141,7 +145,8 @@ def learn(
     progress
         Called with the numbers of steps done and in all.
     settings
-        Settings of `Training`: `objective`, `batch`, `rate`, `discount`, `lag`, `outputs`, `noise`.
+        Settings of `Training`: `objective`, `batch`, `rate`, `discount`, `lag`, `outputs`, `noise`, `control`,
+        `recognise`.
 
     Returns
     -------
@@ -202,7 +207,7 @@ class _Run:
         chosen = np.sort(rng.choice(n, min(n, most), replace=False))
         sample = self._seen(chosen)
         if isinstance(encoder, Encoder):
-            self.encoder, self.weights = _trained_further(encoder, sample)
+            self.encoder, self.weights = encoder.trained_further(sample)
         else:
             pairs = self._control_pairs() if how.control else None
             first = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
@@ -223,6 +228,25 @@ class _Run:
         self.noise = how.noise if how.noise is not None else usual if noisy else 0.0
         self.lag = self._longest_lag()
         self.inputs = self._stored_inputs()
+        if noisy and how.recognise and not how.control and self.inputs is not None:
+            self._recognise(offset)
+
+    def _recognise(self, offset: int) -> None:
+        """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
+        import torch
+
+        data, x = self.data, self.inputs.numpy()
+        # Along the components noise has about one size, but inputs are scaled to variance 1.
+        scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
+        of = recognition.classes(x / scale, *data.all.pairs(1), self.rng)
+        if of is None or of.max() + 1 >= REPEATING_BELOW * len(data):
+            return
+        first = np.unique(of, return_index=True)[1]
+        log.info("%d observations are %d that repeat up to noise", len(x), len(first))
+        self.inputs = torch.from_numpy(recognition.means(x, of)[0])
+        numbers = {"before": of[data.before], "after": of[data.after]}
+        self.data = replace(data, observations=data.observations[first], **numbers)
+        self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
 
     def _seen(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         obs = self.data.observations[numbers]
@@ -257,7 +281,7 @@ class _Run:
         return 1
 
     def _stored_inputs(self) -> Any:
-        """Inputs of the trained layers for all distinct observations, where they fit into memory."""
+        """Inputs of the trained layers for all distinct observations, where they are not too large."""
         import torch
 
         if self.data.transform is not None or self.encoder.recipe["encoder"] == "module":
@@ -265,8 +289,9 @@ class _Run:
         n = len(self.data.observations)
         one = self.encoder.inputs(self.data.observations[:1])
         needed = n * one.numel() * 4
-        if needed > min(MAX_STORED_BYTES, memory.available_bytes() // 2):
+        if needed > MAX_STORED_BYTES:
             return None
+        memory.check_inputs(needed)
         stored = torch.empty((n, *one.shape[1:]))
         for low in range(0, n, STORED_BLOCK):
             part = slice(low, low + STORED_BLOCK)
@@ -354,7 +379,7 @@ class _Run:
         with torch.no_grad():
             sides = [self._outputs(numbers).double().numpy() for numbers in self._checked]
         self.noise = noise
-        return _scores(sides[0], sides[1], self.k - 1)
+        return ritz.split_scores(sides[0], sides[1], self.k - 1)
 
     @cached_property
     def _checked(self) -> list[NDArray[np.int64]]:
@@ -442,35 +467,6 @@ def _result(
     return LearnedSpectrum(
         values[order], vectors, "learned", encoder, 1, None, None, certificate=certificate, history=history
     )
-
-
-def _scores(train: NDArray[np.float64], held: NDArray[np.float64], k: int) -> tuple[float, float]:
-    """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
-    mean = train.mean(axis=0)
-    (f, g), (f_held, g_held) = (np.split(z - mean, 2) for z in (train, held))
-    size, axes = np.linalg.eigh((f.T @ f + g.T @ g) / (2 * len(f)))
-    kept = size > ritz.FLAT * max(float(size[-1]), 1e-300)
-    S = axes[:, kept] / np.sqrt(size[kept])
-    R = S.T @ (f.T @ g + g.T @ f) @ S / (2 * len(f))
-    values, vectors = np.linalg.eigh(R)
-    S = S @ vectors[:, ::-1][:, :k]
-    f, g = f_held @ S, g_held @ S
-    C = (f.T @ f + g.T @ g) / (2 * len(f)) + 1e-9 * np.eye(S.shape[1])
-    L = np.linalg.inv(np.linalg.cholesky(C))
-    M = L @ (f.T @ g + g.T @ f) @ L.T / (2 * len(f))
-    return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
-
-
-def _trained_further(encoder: Encoder, sample: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
-    """The encoder, with the features that are trained only, and copies of the weights of its trained layers."""
-    import torch
-
-    recipe = {name: value for name, value in encoder.recipe.items() if name != "layers"}
-    encoder = replace(encoder, recipe=recipe)
-    if tuple(encoder.recipe["shape"]) != sample.shape[1:]:
-        raise ValueError(f"the encoder is for observations {encoder.recipe['shape']}, got {sample.shape[1:]}")
-    trained = {n: a for n, a in encoder.arrays.items() if n.startswith(("layer", "conv"))}
-    return encoder, {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
 
 
 def _steps(data: Dataset) -> NDArray[np.float64]:
