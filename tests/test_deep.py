@@ -274,6 +274,10 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
         learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
     with pytest.raises(ValueError, match="two answers for one input"):
         learn(seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1)
+    with torch.no_grad():
+        own[0].weight[0, 0] = np.nan
+    with pytest.raises(ValueError, match="values that are not finite"):
+        learn(seen, 3, own, steps=1)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +303,9 @@ def test_bad_input_is_refused(observations: Any, settings: dict[str, Any], compl
         learn(seen, **settings)
 
 
-def test_walks_that_stay_and_memory_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_the_wrong_type_walks_that_stay_and_memory_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match="recognise must be of type bool, got str: give True or False"):
+        learn(walked(600, XY), 3, steps=1, recognise="no")
     still = XY[np.arange(600) % 104]
     with pytest.raises(ValueError, match="no transition changes the observation"):
         learn(Transitions(still, np.zeros(600, dtype=int), still, np.zeros(600, dtype=bool)), 3, steps=1)

@@ -354,6 +354,8 @@ def _own_module(module: Any, observations: NDArray[Any]) -> tuple[Encoder, dict[
     with torch.no_grad():
         first, second = (_checked_output(module(few), len(few)) for _ in range(2))
         alone = _checked_output(module(few[:1]), 1)
+    if not torch.isfinite(first).all():
+        raise ValueError("the module returns values that are not finite: check its weights")
     if not torch.equal(first, second):
         raise ValueError("the module gives two answers for one input: switch off dropout with module.eval()")
     if not torch.allclose(first[:1], alone, rtol=1e-3, atol=1e-4):

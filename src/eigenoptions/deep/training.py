@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, random_generator, whole
+from eigenoptions._checks import kind_of, number, one_of, random_generator, whole
 from eigenoptions.deep import memory, recognition, ritz
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import REPEATING_BELOW, Dataset
@@ -89,6 +89,8 @@ class Training:
         number("discount", self.discount)
         for name in ("rate",) + (("noise",) if self.noise is not None else ()):
             number(name, getattr(self, name), "[0, inf)")
+        for name in ("control", "recognise"):
+            kind_of(name, getattr(self, name), bool, "give True or False")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
