@@ -5,7 +5,7 @@ compares them with the true ones. Beside it: a table of counts from the same sam
 allow, and ALLO (Gomez, Bowling and Machado, ICLR 2024) with the same encoder and the same CPU seconds. Runs are lines
 of ``out/bench/deep.jsonl``; one that is already there is not repeated. ``--table`` prints the results, nothing is run.
 Without ``--full`` it takes at most 20 minutes on two idle cores: 5 seeds from xy, one seed from pixels and frames on
-all grids, noisy frames on five grids, ALLO on three, and one seed of the worlds that are explored.
+all grids, noisy frames on the nine grids of up to 300 states, ALLO on three, and one seed of each world to explore.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ CHECKPOINTS = {
 SEEDS = {"xy": 5, "pixel": 1, "frame": 1, "noise": 1}
 FULL_SEEDS = {"xy": 10, "pixel": 3, "frame": 3, "noise": 3}
 # Grids of noisy frames and of ALLO without --full.
-NOISY_GRIDS = ("GridRoom-4", "GridRoom-16", "GridMaze-7", "GridMaze-17", "GridMaze-19")
+NOISY_GRIDS = (
+    *("GridRoom-1", "GridRoom-4", "GridRoom-16", "GridRoomSym-4"),
+    *("GridMaze-7", "GridMaze-9", "GridMaze-11", "GridMaze-17", "GridMaze-19"),
+)
 ALLO_GRIDS = ("GridRoom-4", "GridRoom-16", "GridRoom-64")
 # ALLO: CPU seconds, more than ours take from xy, and step size.
 ALLO_SECONDS, ALLO_RATE = 15.0, 1e-3

@@ -303,7 +303,9 @@ def test_bad_input_is_refused(observations: Any, settings: dict[str, Any], compl
         learn(seen, **settings)
 
 
-def test_a_setting_of_the_wrong_type_walks_that_stay_and_memory_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_the_wrong_type_walks_that_stay_and_memory_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(TypeError, match="recognise must be of type bool, got str: give True or False"):
         learn(walked(600, XY), 3, steps=1, recognise="no")
     still = XY[np.arange(600) % 104]

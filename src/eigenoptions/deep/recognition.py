@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 # Observations whose distances from each other are computed.
-SAMPLE = 4096
+SAMPLE = 2048
 # Least ratio of the distances at both sides of the gap, and most classes as a share of the observations compared.
-LEAST_GAP, MOST_CLASSES = 1.1, 0.5
+LEAST_GAP, MOST_CLASSES = 1.05, 0.5
 # Most observations, as a share of all, that may be near two classes by chance.
 MOST_AMBIGUOUS = 1e-4
 # Largest correlation in time, along some coordinate, of what counts as noise.

@@ -241,7 +241,7 @@ class _Run:
         # Along the components noise has about one size, but inputs are scaled to variance 1.
         scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
         of = recognition.classes(x / scale, *data.all.pairs(1), self.rng)
-        if of is None or of.max() + 1 >= REPEATING_BELOW * len(data):
+        if of is None or not self.k <= of.max() + 1 < REPEATING_BELOW * len(data):
             return
         first = np.unique(of, return_index=True)[1]
         log.info("%d observations are %d that repeat up to noise", len(x), len(first))
