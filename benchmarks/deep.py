@@ -44,9 +44,9 @@ GRIDS = Path(__file__).resolve().parent / "grids"
 KINDS = ("xy", "pixel", "frame", "noise")
 # Eigenfunctions after the constant one, transitions, and steps of an episode.
 K, TRANSITIONS, EPISODE = 10, 20_000 if record.QUICK else 1_000_000, 50
-# Transitions where each frame is recorded with its own noise and takes its place in memory, for grids of up to so
-# many states, and those of a world that is explored.
-NOISY_TRANSITIONS, NOISY_WORLD = {300: 100_000, 10_000: 400_000}, 60_000
+# Transitions where each frame is recorded with its own noise and takes its place in memory: of a grid, and of a world
+# that is explored.
+NOISY_TRANSITIONS, NOISY_WORLD = 100_000, 60_000
 # Side of a frame, and standard deviation of its noise as a share of the range.
 SIDE, NOISE = 84, 0.1
 # CPU seconds of training by kind, for grids of up to so many states, and seeds. Seed 0 is for choosing settings.
@@ -427,7 +427,7 @@ def work(run: Run) -> dict[str, Any]:
     """The line of a run."""
     n = WORLD_TRANSITIONS if run.method == "explore" else TRANSITIONS
     if run.kind == "noise":
-        n = min(n, NOISY_WORLD if run.method == "explore" else _by_states(run.grid, NOISY_TRANSITIONS))
+        n = min(n, NOISY_WORLD if run.method == "explore" else NOISY_TRANSITIONS)
     data = dataset(run.grid, "xy" if run.method == "table" else run.kind, run.seed, n)
     began = time.process_time()
     if run.method == "table":

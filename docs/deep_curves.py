@@ -69,7 +69,7 @@ def main():
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
     titles = ("pixels as they are", "components above the noise, noisy inputs")
     for ax, encoder, title in zip(axes, (plain, "random"), titles, strict=True):
-        history, shares = curve(data, clean, encoder, 1)
+        history, shares = curve(data, clean, encoder, 1, recognise=False)
         best = history[:, 2].argmax()
         ax.plot(history[:, 0], history[:, 1] / (K - 1), label="score, training pairs")
         ax.plot(history[:, 0], history[:, 2] / (K - 1), label="score, held-out pairs")
