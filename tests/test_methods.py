@@ -593,6 +593,6 @@ def test_visits_of_sampled_states_are_counted_for_methods_that_ask(i_maze):
     batch = walk(i_maze, 400, rng=0)
     past = TableExperience(i_maze.n_states, 4)
     past.add(batch)
-    past.options_by(replace(method("neo"), purposes=purposes), 2)
+    past.options(2, method=replace(method("neo"), purposes=purposes))
     seen = np.flatnonzero(past.seen)
     assert given[0].tolist() == np.bincount(batch.obs, minlength=i_maze.n_states)[seen].tolist()

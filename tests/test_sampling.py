@@ -12,8 +12,8 @@ from scipy.linalg import subspace_angles
 from tests import reference
 
 import eigenoptions as eo
-from eigenoptions.discovery.experience import FeatureExperience, TableExperience, experience
-from eigenoptions.discovery.samples import from_samples, from_transitions
+from eigenoptions.discovery.experience import FeatureExperience, TableExperience
+from eigenoptions.discovery.samples import begin, from_samples, from_transitions
 from eigenoptions.envs import CollectionStopped, collect
 from eigenoptions.features import Fourier, OneHot, Tiles
 from eigenoptions.mdp import Transitions
@@ -191,13 +191,16 @@ def test_crowded_places_do_not_outweigh_the_others() -> None:
 
 def test_the_kind_of_experience_is_told_by_the_space() -> None:
     numbers = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
-    assert isinstance(experience(None, 2, None, numbers), TableExperience)
-    assert isinstance(experience(gym.spaces.Discrete(4), 2, None), TableExperience)
-    assert isinstance(experience(None, 2, OneHot(7)), TableExperience)
-    bits = experience(gym.spaces.MultiBinary(4), 2, "raw")
-    assert isinstance(bits, FeatureExperience)
+
+    def kind(space: Any, features: Any = None) -> type:
+        return type(begin(numbers, space, 2, features, {})[0])
+
+    assert kind(None) is TableExperience
+    assert kind(gym.spaces.Discrete(4)) is TableExperience
+    assert kind(None, OneHot(7)) is TableExperience
+    assert kind(gym.spaces.MultiBinary(4), "raw") is FeatureExperience
     with pytest.raises(ValueError, match="need Box observations, these are MultiBinary"):
-        experience(gym.spaces.MultiBinary(4), 2, None)
+        kind(gym.spaces.MultiBinary(4))
 
 
 def test_an_environment_that_fails_is_reported() -> None:

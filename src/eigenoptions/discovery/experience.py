@@ -16,8 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import locked, one_of, random_generator, whole
 from eigenoptions.discovery.methods import Method
-from eigenoptions.discovery.trained import ORIGIN, POLICIES, TRAINED, TrainedExperience
-from eigenoptions.features import Map, OneHot, flattened, named, rows_of, settings_of
+from eigenoptions.features import Map, flattened, rows_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.fitted import FitSettings, checked_actions, fit
@@ -27,8 +26,10 @@ from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 from eigenoptions.spectra.rows import UniqueRows
 
-# The feature map of observations that are not numbered, where none is given.
-DEFAULT_FEATURES = "fourier"
+# Provenance of eigenoptions from samples.
+ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
+# Where the policies of options in a feature space come from.
+POLICIES = ("learned", "look-ahead")
 # Default number of cells along a dimension, and of transitions of one action kept in each.
 CELLS, PER_CELL = 40, 4
 
@@ -99,55 +100,55 @@ class TableExperience:
         self,
         n_options: int | None = None,
         *,
-        gamma: float = 0.9,
-        both_signs: bool = True,
-        skip_zero: bool = True,
+        method: Method | None = None,
+        gamma: float | None = None,
         at_most: bool = False,
         provenance: dict[str, Any] | None = None,
+        **settings: Any,
     ) -> OptionSet:
-        """Eigenoptions of the sampled MDP; with `at_most`, fewer where there are not so many."""
+        """Options of the sampled MDP; with `at_most`, fewer where there are not so many.
+
+        Without a `method` they are eigenoptions of the stream, with the settings `both_signs` and `skip_zero`. Other
+        methods have their own, and `rng`; they know only the states that were seen, and one with a setting `visits` is
+        given the number of visits of each.
+
+        >>> from eigenoptions.discovery.methods import method
+        >>> past = TableExperience(9, 2)
+        >>> past.add(Transitions(np.arange(4, 7), np.ones(3, dtype=int), np.arange(5, 8), np.zeros(3, dtype=bool)))
+        >>> past.options(2, method=method("covering")).goals
+        (4, 7)
+        """
+        if method is None:
+            purposes, default, about = self._eigenpurposes(n_options, at_most, **settings), 0.9, ORIGIN
+        else:
+            purposes, default = self._purposes_by(method, n_options, at_most, **settings)
+            about = {"method": method.name, "source": "samples"}
+        about = {**about, "transitions": self.n_transitions, **(provenance or {})}
+        made = solve(self.mdp(), purposes, default if gamma is None else gamma, provenance=about)
+        # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
+        return replace(made, state_space="")
+
+    def _eigenpurposes(
+        self, n_options: int | None, at_most: bool, both_signs: bool = True, skip_zero: bool = True
+    ) -> list[Purpose]:
         G = self.gram.matrix
         active = np.flatnonzero(G.diagonal() > 0)
         first = int(connected_components(G[active][:, active], directed=False)[0]) if skip_zero else 0
         n = _how_many(n_options, len(active), first, both_signs, at_most)
         found = self.spectrum(first - (-n // (2 if both_signs else 1)))
-        purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
-        about = {**ORIGIN, "transitions": self.n_transitions, **(provenance or {})}
-        made = solve(self.mdp(), purposes, gamma, provenance=about)
-        # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
-        return replace(made, state_space="")
+        return eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
 
-    def options_by(
-        self,
-        method: Method,
-        n_options: int | None = None,
-        *,
-        gamma: float | None = None,
-        at_most: bool = False,
-        rng: int | np.random.Generator = 0,
-        provenance: dict[str, Any] | None = None,
-        **settings: Any,
-    ) -> OptionSet:
-        """Options of the sampled MDP by another method, which knows only the states that were seen.
-
-        A method with a setting `visits` is given the number of visits of each state. With `at_most`, there are fewer
-        options where the method has not so many.
-
-        >>> from eigenoptions.discovery.methods import method
-        >>> past = TableExperience(9, 2)
-        >>> right = Transitions(np.arange(4, 7), np.ones(3, dtype=int), np.arange(5, 8), np.zeros(3, dtype=bool))
-        >>> past.add(right)
-        >>> past.options_by(method("covering"), 2).goals
-        (4, 7)
-        """
+    def _purposes_by(
+        self, method: Method, n_options: int | None, at_most: bool, rng: Any = 0, **settings: Any
+    ) -> tuple[list[Purpose], float]:
+        """Purposes of a method on the states that were seen, as purposes on all, and its discount."""
         assert method.purposes is not None
-        full, states = self.mdp(), np.flatnonzero(self.seen)
+        states = np.flatnonzero(self.seen)
         rows = (states[:, None] * self.n_actions + np.arange(self.n_actions)).ravel()
         coords = None if self.coords is None else np.asarray(self.coords)[states]
-        known = MDP(full.transition[rows][:, states], coords=coords)
+        known = MDP(self.mdp().transition[rows][:, states], coords=coords)
         if "visits" in method.settings and "visits" not in settings:
-            per_row = np.asarray(self.counts.sum(axis=1)).ravel()
-            settings["visits"] = per_row.reshape(self.n_states, -1).sum(axis=1)
+            settings["visits"] = self.counts.sum(axis=1).reshape(self.n_states, -1).sum(axis=1)
         inside = {name: self._restricted(value, states) for name, value in settings.items()}
         generator = random_generator(rng)
         try:
@@ -156,11 +157,7 @@ class TableExperience:
             if not at_most:
                 raise
             found = method.purposes(known, None, generator, **inside)[:n_options]
-        gamma = method.default_gamma(known) if gamma is None else gamma
-        about = {"method": method.name, "source": "samples", "transitions": self.n_transitions}
-        purposes = [self._lifted(p, states) for p in found]
-        made = solve(full, purposes, gamma, provenance={**about, **(provenance or {})})
-        return replace(made, state_space="")
+        return [self._lifted(p, states) for p in found], method.default_gamma(known)
 
     def _restricted(self, value: Any, states: NDArray[np.intp]) -> Any:
         """An array with one entry per state, or per two states, for the given states only."""
@@ -184,7 +181,41 @@ class TableExperience:
         return replace(purpose, **changes)
 
 
-class FeatureExperience:
+class Linear:
+    """Options of experience in a feature space, whether its features are fixed or trained.
+
+    A subclass has `features`, `n_actions`, `n_transitions`, entries of the provenance `about`, and the functions
+    `purposes` and `learned`.
+    """
+
+    option_settings = ("both_signs", "skip_zero", "policy", "basis", *(f.name for f in fields(FitSettings)))
+    policies: tuple[str, ...] = POLICIES
+    gamma = 0.99
+
+    def options(
+        self: Any,
+        n_options: int | None = None,
+        *,
+        gamma: float | None = None,
+        both_signs: bool = True,
+        skip_zero: bool = True,
+        at_most: bool = False,
+        policy: str = "learned",
+        provenance: dict[str, Any] | None = None,
+        **fitting: Any,
+    ) -> LinearOptionSet:
+        """Eigenoptions of the samples: learned, with the settings of `fit`, or to be bound for look-ahead."""
+        one_of("policy", policy, self.policies)
+        purposes = self.purposes(n_options, both_signs, skip_zero, at_most)
+        about = {**ORIGIN, "transitions": self.n_transitions, **self.about, **(provenance or {})}
+        if policy == "look-ahead":
+            return linear_options(purposes, self.features, self.n_actions, about)
+        gamma = self.gamma if gamma is None else gamma
+        how = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
+        return self.learned(policy, purposes, **how)  # type: ignore[no-any-return]
+
+
+class FeatureExperience(Linear):
     """Transitions of an environment through features (Section 5.2).
 
     A random walk visits some places very often. So that they do not outweigh the others, observations are sorted into
@@ -217,7 +248,6 @@ class FeatureExperience:
     """
 
     settings = ("whiten", "cells", "each")
-    option_settings = ("both_signs", "skip_zero", "policy", "basis", *(f.name for f in fields(FitSettings)))
 
     def __init__(
         self,
@@ -230,6 +260,7 @@ class FeatureExperience:
     ) -> None:
         self.features, self.n_actions, self.whiten = features, int(n_actions), bool(whiten)
         self.cells, self.each = whole("cells", cells), None if each is None else whole("each", each)
+        self.about = {"whiten": self.whiten}
         self.gram = Gram()
         self.n_transitions = 0
         self._kept: list[Transitions] = []
@@ -275,28 +306,16 @@ class FeatureExperience:
             metric = square / n - np.outer(mean, mean)
         return replace(self.gram.spectrum(k, metric=metric), features=self.features)
 
-    def options(
-        self,
-        n_options: int | None = None,
-        *,
-        gamma: float = 0.99,
-        both_signs: bool = True,
-        skip_zero: bool = True,
-        at_most: bool = False,
-        policy: str = "learned",
-        provenance: dict[str, Any] | None = None,
-        **fitting: Any,
-    ) -> LinearOptionSet:
-        """Eigenoptions of the samples: learned by `fit`, with its settings, or to be bound for look-ahead."""
-        one_of("policy", policy, POLICIES)
+    def purposes(
+        self, n_options: int | None, both_signs: bool, skip_zero: bool, at_most: bool
+    ) -> list[Purpose]:
+        """Eigenpurposes of the stream."""
         found = self.spectrum()
-        first = found.n_zero if skip_zero else 0
-        n = _how_many(n_options, len(found.values), first, both_signs, at_most)
-        purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
-        about = {**ORIGIN, "transitions": self.n_transitions, "whiten": self.whiten, **(provenance or {})}
-        if policy == "look-ahead":
-            return linear_options(purposes, self.features, self.n_actions, about)
-        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
+        n = _how_many(n_options, len(found.values), found.n_zero if skip_zero else 0, both_signs, at_most)
+        return eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:n]
+
+    def learned(self, policy: str, purposes: list[Purpose], **how: Any) -> LinearOptionSet:
+        """Options whose action values are fitted to the transitions that were kept."""
         return fit(self.kept, purposes, self.features, **how)
 
     def _new(self, obs: NDArray[Any], action: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -330,50 +349,7 @@ class FeatureExperience:
         return chosen
 
 
-Experience = TableExperience | FeatureExperience | TrainedExperience
-
-
-def experience(
-    space: Any, n_actions: int, features: str | Map | None, first: Transitions | None = None, **settings: Any
-) -> Experience:
-    """Experience for the observations of a Gymnasium space: a table where they are Discrete, else features.
-
-    `features` is the map phi, its name, or None: one-hot states where they are numbered, else ``"fourier"``. The space
-    (if it is None) and bounds that are not finite are taken from the `first` transitions. `settings` are those of
-    the named map (`order`, `tiles`, ...) and of `FeatureExperience`.
-
-    >>> from gymnasium.spaces import Box, Discrete
-    >>> type(experience(Discrete(5), 2, None)).__name__
-    'TableExperience'
-    >>> experience(Box(0.0, 1.0, (2,)), 2, "fourier", order=2).features
-    Fourier(low=(0.0, 0.0), high=(1.0, 1.0), order=2, coupled=2)
-    """
-    if features == TRAINED:
-        return TrainedExperience(n_actions, **settings)
-    obs = None if first is None else np.asarray(first.obs)
-    if first is not None and obs is not None and space is None and features is None and _one_number(obs):
-        if obs.dtype.kind == "f" and (obs == np.floor(obs)).all():
-            raise ValueError(
-                f"observations are whole numbers stored as {obs.dtype}: give states as integers (obs.astype(int)) or "
-                'with space=Discrete(n), and measurements with features="fourier"'
-            )
-        if obs.dtype.kind in "iu":
-            # The last states of an episode are in next_obs only.
-            obs = np.concatenate([obs.ravel(), np.ravel(np.asarray(first.next_obs))])
-    own = {name: settings.pop(name) for name in FeatureExperience.settings if name in settings}
-    if features is None:
-        if space is not None:
-            numbered = hasattr(space, "n") and not space.shape
-        else:
-            numbered = obs is not None and obs.ndim == 1 and obs.dtype.kind in "iu"
-        features = OneHot.name if numbered else DEFAULT_FEATURES
-    phi = named(features, space, obs, **settings) if isinstance(features, str) else features
-    if isinstance(phi, OneHot):
-        return TableExperience(phi.n_states, n_actions, **own)
-    return FeatureExperience(phi, n_actions, **own)
-
-
-def _one_number(obs: Any) -> bool:
+def one_number(obs: Any) -> bool:
     """Whether each observation is a single number, in an array ``(N,)`` or a column ``(N, 1)``."""
     return obs is not None and (obs.ndim == 1 or (obs.ndim == 2 and obs.shape[1] == 1))
 
@@ -385,7 +361,7 @@ def state_numbers(obs: Any, n_states: int) -> NDArray[np.int64]:
     [2, 0]
     """
     given = np.asarray(obs)
-    flat = given.ravel() if _one_number(given) else given
+    flat = given.ravel() if one_number(given) else given
     if flat.ndim != 1 or flat.dtype.kind not in "iuf" or not (flat == np.floor(flat)).all():
         raise ValueError(f"states must be whole numbers (N,), got {given.dtype} of shape {given.shape}")
     if len(flat) and not 0 <= flat.min() <= flat.max() < n_states:
@@ -393,18 +369,6 @@ def state_numbers(obs: Any, n_states: int) -> NDArray[np.int64]:
             f"states must be in 0..{n_states - 1}, got {flat.min()}..{flat.max()}: pass their number, space=Discrete(n)"
         )
     return flat.astype(np.int64)
-
-
-def experience_settings(features: str | Map | None) -> tuple[str, ...]:
-    """Names of the settings of `experience` for features that are given by name, as a map or not at all.
-
-    >>> experience_settings("tiles")
-    ('whiten', 'cells', 'each', 'tiles', 'tilings', 'size')
-    """
-    name = DEFAULT_FEATURES if features is None else features
-    if name == TRAINED:
-        return settings_of(name)
-    return (*FeatureExperience.settings, *(settings_of(name) if isinstance(name, str) else ()))
 
 
 def _how_many(n_options: int | None, k: int, first: int, both_signs: bool, at_most: bool) -> int:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._checks import one_of, random_generator, whole
-from eigenoptions.discovery.experience import Experience, TableExperience
+from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.frontier import CELLS_GAMMA, Cells, Explorer
 from eigenoptions.discovery.methods import from_samples_only
 from eigenoptions.discovery.methods import method as declared
-from eigenoptions.discovery.samples import Opened, begin, opened
+from eigenoptions.discovery.samples import Experience, Opened, begin, opened
 from eigenoptions.features import Map, Raw
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -119,10 +119,10 @@ def cycle(
     whole("steps", steps)
     if rounds is not None:
         whole("rounds", rounds)
-    if method != "eigen":
-        settings["method"] = from_samples_only(declared(method))
     frontier = one_of("explore", settings.pop("explore", EXPLORATIONS[0]), EXPLORATIONS) == "frontier"
     generator, limit = random_generator(rng), settings.pop("max_episode_steps", None)
+    if method != "eigen":
+        settings |= {"method": from_samples_only(declared(method)), "rng": generator}
     past: Experience | None = None
     options: Any = None
     start: int | None = None
@@ -149,8 +149,10 @@ def cycle(
                     past.coords = about.coords
             past.add(batch)
             if len(past.gram):
-                options = _options(past, n_options, generator, settings)
-                options = options if options is None else replace(options, **stored)
+                options = None
+                # A method may find nothing in what was seen so far, such as a doorway.
+                with suppress(*([] if method == "eigen" else [ValueError])):
+                    options = replace(past.options(n_options, at_most=True, **settings), **stored)
             yield Snapshot(i, i * steps, past.n_seen, len(past.gram), batch, options)
 
 
@@ -167,16 +169,3 @@ def _explorer(about: Opened, rng: np.random.Generator) -> Explorer:
             f'explore="frontier" needs states that are numbered, or cells of them; {error}: use explore="options"'
         ) from None
     return Explorer(cells.count, about.n_actions, gamma=CELLS_GAMMA, rng=own, state=cells)
-
-
-def _options(
-    past: Experience, n_options: int, rng: np.random.Generator, settings: dict[str, Any]
-) -> OptionSet | LinearOptionSet | None:
-    """Options of what was seen so far; None where the method finds none in it, such as a doorway."""
-    if "method" not in settings:
-        return past.options(n_options, at_most=True, **settings)
-    assert isinstance(past, TableExperience)
-    rest = {k: v for k, v in settings.items() if k != "method"}
-    with suppress(ValueError):
-        return past.options_by(settings["method"], n_options, at_most=True, rng=rng, **rest)
-    return None

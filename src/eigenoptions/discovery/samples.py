@@ -18,13 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import check_settings
-from eigenoptions.discovery.experience import (
-    Experience,
-    TableExperience,
-    experience,
-    experience_settings,
-)
-from eigenoptions.features import Map, Raw
+from eigenoptions.discovery.experience import FeatureExperience, TableExperience, one_number
+from eigenoptions.discovery.trained import TRAINED, TrainedExperience
+from eigenoptions.features import Map, OneHot, Raw, named, settings_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 from eigenoptions.options.fitted import checked_actions
@@ -34,6 +30,8 @@ from eigenoptions.spectra.gram import Gram
 
 log = logging.getLogger("eigenoptions")
 
+# The feature map of observations that are not numbered, where none is given.
+DEFAULT_FEATURES = "fourier"
 # Default number of copies of an environment that are sampled together.
 DEFAULT_COPIES = 8
 # Settings of `envs.stream` that `from_samples` accepts beside its own.
@@ -43,6 +41,8 @@ MAX_ROWS_IN_MEMORY = 1 << 20
 # Number of jobs without `dedupe`, where it shows in the last bits of the sums.
 JOBS_WITHOUT_DEDUPE = 8
 SUFFIXES = (".npy", ".npz", ".safetensors")
+
+Experience = TableExperience | FeatureExperience | TrainedExperience
 
 
 def from_transitions(
@@ -111,12 +111,7 @@ def from_transitions(
         )
     for batch in batches:
         past.add(batch)
-    if gamma is not None:
-        rest["gamma"] = gamma
-    method = rest.pop("method", None)
-    if isinstance(past, TableExperience) and method is not None:
-        return past.options_by(method, n_options, provenance=provenance, **rest)
-    return past.options(n_options, provenance=provenance, **rest)
+    return past.options(n_options, gamma=gamma, provenance=provenance, **rest)
 
 
 def _batches(data: Any) -> tuple[Transitions, Iterator[Transitions], tuple[Any, int | None]]:
@@ -139,10 +134,28 @@ def _batches(data: Any) -> tuple[Transitions, Iterator[Transitions], tuple[Any, 
 def begin(
     first: Transitions, space: Any, n_actions: int, features: str | Map | None, settings: dict[str, Any]
 ) -> tuple[Experience, dict[str, Any]]:
-    """An empty experience for batches like the first, and the settings that remain for its options."""
-    names = experience_settings(features)
-    past = experience(space, n_actions, features, first, **{k: v for k, v in settings.items() if k in names})
-    rest = {k: v for k, v in settings.items() if k not in names}
+    """An empty experience for batches like the first, and the settings that remain for its options.
+
+    It is a table where states are numbered, by the space or, without one, by the type of the observations.
+    """
+    obs: Any = first.obs
+    if features is None:
+        numbers = _numbers(first) if space is None else None
+        numbered = numbers is not None or (hasattr(space, "n") and not space.shape)
+        features, obs = (OneHot.name if numbered else DEFAULT_FEATURES), obs if numbers is None else numbers
+    known = settings_of(features) if isinstance(features, str) else ()
+    names = known if features in (TRAINED, OneHot.name) else (*FeatureExperience.settings, *known)
+    own, rest = ({k: v for k, v in settings.items() if (k in names) == mine} for mine in (True, False))
+    past: Experience
+    if features == TRAINED:
+        past = TrainedExperience(n_actions, **own)
+    else:
+        more = {name: own.pop(name) for name in FeatureExperience.settings if name in own}
+        phi = named(features, space, obs, **own) if isinstance(features, str) else features
+        table = isinstance(phi, OneHot)
+        past = (
+            TableExperience(phi.n_states, n_actions) if table else FeatureExperience(phi, n_actions, **more)
+        )
     method = rest.get("method")
     if method is None:
         own = ("steps", "features", *COLLECTION_SETTINGS)
@@ -155,6 +168,20 @@ def begin(
             'use method="eigen"'
         )
     return past, rest
+
+
+def _numbers(batch: Transitions) -> NDArray[Any] | None:
+    """The states before and after, where each observation is one whole number; else None."""
+    obs = np.asarray(batch.obs)
+    if not one_number(obs):
+        return None
+    if obs.dtype.kind == "f" and (obs == np.floor(obs)).all():
+        raise ValueError(
+            f"observations are whole numbers stored as {obs.dtype}: give states as integers (obs.astype(int)) or "
+            'with space=Discrete(n), and measurements with features="fourier"'
+        )
+    # The last states of an episode are in next_obs only.
+    return np.concatenate([obs.ravel(), np.ravel(batch.next_obs)]) if obs.dtype.kind in "iu" else None
 
 
 @on_engine()

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._checks import whole
+from eigenoptions.discovery.experience import POLICIES, Linear
 from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose, eigenpurposes
-from eigenoptions.options.fitted import FitSettings, checked_actions, fit
-from eigenoptions.options.linear import LinearOptionSet, linear_options
+from eigenoptions.options.fitted import checked_actions, fit
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
-# Provenance of options from samples.
-ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
-# Where the policies of options in a feature space come from.
-POLICIES = ("learned", "look-ahead")
-# The same for trained features, of which also the network can be trained on the policies.
-TRAINED_POLICIES = (*POLICIES, "gradient")
 # Steps without a rise of its potential after which an option ends.
 PATIENCE = 8
 # The feature map that is trained on the transitions.
@@ -31,7 +26,7 @@ TRAINED = "deep"
 DEFAULT_LEARNED, MAX_FIT_TRANSITIONS = 9, 20_000
 
 
-class TrainedExperience:
+class TrainedExperience(Linear):
     """Transitions on which a feature map is trained (see `deep.learn`); each distinct observation is kept once.
 
     Parameters
@@ -49,7 +44,9 @@ class TrainedExperience:
         The spectrum of the last training, with its certificate; None before. The next training continues with it.
     """
 
-    option_settings = ("both_signs", "skip_zero", "policy", "basis", *(f.name for f in fields(FitSettings)))
+    # The network, too, can be trained on the policies.
+    policies = (*POLICIES, "gradient")
+    gamma = 0.9
 
     def __init__(self, n_actions: int, **settings: Any) -> None:
         from eigenoptions.deep.dataset import Collector
@@ -58,6 +55,20 @@ class TrainedExperience:
         renamed = {"training_steps": "steps", "seed": "rng"}
         self.settings = {renamed.get(name, name): value for name, value in settings.items()}
         self.last: Any = None
+
+    @property
+    def features(self) -> Any:
+        """The trained feature map; None before the first training."""
+        return None if self.last is None else self.last.features
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Entries of the provenance: the operator, and the certificate of the last training."""
+        found = self.last.certificate
+        return {
+            "operator": "learned",
+            "certificate": {"resolved": found.resolved.tolist(), "score": found.score},
+        }
 
     @property
     def n_transitions(self) -> int:
@@ -84,45 +95,24 @@ class TrainedExperience:
         self.last = learn(Dataset(**self.gram.parts()), DEFAULT_LEARNED if k is None else k, **settings)
         return self.last  # type: ignore[no-any-return]
 
-    def options(
-        self,
-        n_options: int | None = None,
-        *,
-        gamma: float = 0.9,
-        both_signs: bool = True,
-        skip_zero: bool = True,
-        at_most: bool = False,
-        policy: str = "learned",
-        provenance: dict[str, Any] | None = None,
-        **fitting: Any,
-    ) -> LinearOptionSet:
-        """Eigenoptions of trained features: learned by `fit` or by gradient (`deep.heads`), or to look ahead."""
+    def purposes(
+        self, n_options: int | None, both_signs: bool, skip_zero: bool, at_most: bool
+    ) -> list[Purpose]:
+        """Eigenpurposes of features that are trained now, as many as are wanted."""
+        wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
+        found = self.spectrum(-(-wanted // (2 if both_signs else 1)) + (1 if skip_zero else 0))
+        return eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:wanted]
+
+    def learned(self, policy: str, purposes: list[Purpose], **how: Any) -> LinearOptionSet:
+        """Options learned by `fit`, or by gradient (`deep.heads`), which has no further setting."""
         from eigenoptions.deep import Dataset, heads
 
-        one_of("policy", policy, TRAINED_POLICIES)
-        signs = 2 if both_signs else 1
-        wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
-        found = self.spectrum(-(-wanted // signs) + (1 if skip_zero else 0))
-        purposes = eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:wanted]
-        certificate = self.last.certificate
-        rating = {"resolved": certificate.resolved.tolist(), "score": certificate.score}
-        about = {
-            **ORIGIN,
-            "transitions": self.n_transitions,
-            "operator": "learned",
-            "certificate": rating,
-            **(provenance or {}),
-        }
-        if policy == "look-ahead":
-            return linear_options(purposes, self.last.features, self.n_actions, about)
-        how: dict[str, Any] = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about}
+        data = Dataset(**self.gram.parts())
         if policy == "gradient":
-            if fitting:
-                raise ValueError(f"policy='gradient' has no setting {', '.join(fitting)}: remove it")
-            return heads(Dataset(**self.gram.parts()), purposes, self.last.features, **how)
-        how |= fitting
-        some = Dataset(**self.gram.parts()).sample(MAX_FIT_TRANSITIONS)
-        fitted = fit_numbered(*some, purposes, self.last.features, **how)
+            if fitting := how.keys() - {"n_actions", "gamma", "provenance"}:
+                raise ValueError(f"policy='gradient' has no setting {', '.join(sorted(fitting))}: remove it")
+            return heads(data, purposes, self.features, **how)
+        fitted = fit_numbered(*data.sample(MAX_FIT_TRANSITIONS), purposes, self.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
         return fitted.guarded(patience=PATIENCE)
 
