@@ -171,7 +171,7 @@ def test_merging_changes_nothing(games: Started, monkeypatch: pytest.MonkeyPatch
     # States are compared byte by byte, also where all hashes are equal.
     monkeypatch.setattr(rollouts, "hash", lambda key: 0, raising=False)
     assert [r.acts for r in both()] == [r.acts for r in merged]
-    monkeypatch.setattr(rollouts.Frontier, "_merged", lambda self, node, known: node)
+    monkeypatch.setattr(rollouts.Rolling, "_merged", lambda self, node, known: node)
     apart = both()
     for with_, without in zip(merged, apart, strict=True):
         for name in ("actions", "watched", "stopped", "score", "length", "died"):

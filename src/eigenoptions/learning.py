@@ -37,7 +37,7 @@ Seed = int | np.random.Generator | np.random.SeedSequence
 
 
 class Settings(TypedDict, total=False):
-    """Further settings of all learners: rates, the chance of an option, the task's start and goal, and progress."""
+    """Further settings of the learners; `follow` is one of `q_learning` only, `explore` of the two others."""
 
     alpha: float
     gamma: float
@@ -46,17 +46,7 @@ class Settings(TypedDict, total=False):
     start: int | None
     goal: int | None
     progress: Callable[[int, int], object] | None
-
-
-class FollowSettings(Settings, total=False):
-    """Further settings of `q_learning`."""
-
     follow: bool
-
-
-class OptionSettings(Settings, total=False):
-    """Further settings of the learners over options."""
-
     explore: float
 
 
@@ -186,7 +176,7 @@ def q_learning(
     episodes: int = 500,
     max_steps: int = 100,
     rng: Seed = 0,
-    **settings: Unpack[FollowSettings],
+    **settings: Unpack[Settings],
 ) -> LearningRecord:
     """Q-learning over primitive actions, with options to explore (Section 4.3).
 
@@ -195,10 +185,8 @@ def q_learning(
 
     Parameters
     ----------
-    mdp
-        Deterministic or stochastic dynamics.
-    options
-        Options of this MDP, or None for primitive actions only.
+    mdp, options
+        Deterministic or stochastic dynamics, and options of this MDP, or None for primitive actions only.
     runs
         Number of runs, or a range of them: run i has child i of ``SeedSequence(rng)``, so ``runs=range(50, 100)`` gives
         exactly rows 50..99 of ``runs=100``. Workers can compute blocks, to be joined with ``+``.
@@ -206,10 +194,9 @@ def q_learning(
         Learning episodes per run, and most primitive steps per episode; a running option is cut there.
     rng
         A seed, a ``SeedSequence``, or a Generator, which is drawn from anew at each call.
-    alpha, gamma
-        Step size (0.1) and discount (0.9).
-    epsilon
-        Chance of a random action in evaluation (0.01), which is otherwise greedy with ties broken at random.
+    alpha, gamma, epsilon
+        Step size (0.1), discount (0.9), and chance of a random action in evaluation (0.01), which is otherwise greedy
+        with ties broken at random.
     option_chance
         Probability in [0, 1] that a random decision is for an option, where one may start. None: uniform over actions
         and options, as in the paper.
@@ -241,7 +228,7 @@ def smdp_q_learning(
     episodes: int = 500,
     max_steps: int = 100,
     rng: Seed = 0,
-    **settings: Unpack[OptionSettings],
+    **settings: Unpack[Settings],
 ) -> LearningRecord:
     """Q-learning over actions and options, each updated when it ends (Section 2.2).
 
@@ -278,7 +265,7 @@ def intra_option_q_learning(
     episodes: int = 500,
     max_steps: int = 100,
     rng: Seed = 0,
-    **settings: Unpack[OptionSettings],
+    **settings: Unpack[Settings],
 ) -> LearningRecord:
     """Q-learning over actions and options; each step updates all options that agree with it (Section 2.2).
 
@@ -325,7 +312,12 @@ def _learn(
     progress = given.pop("progress", None)
     if not isinstance(follow, bool):
         raise ValueError(f"follow must be True or False, got {follow!r}")
-    rates = _rates(method, given, [*_RATES] if over_options else ["alpha", "gamma", "epsilon"])
+    names = [*_RATES] if over_options else ["alpha", "gamma", "epsilon"]
+    more = ["option_chance", *([] if over_options else ["follow"]), "start", "goal", "progress"]
+    check_settings(method, given, [*names, *more], PARAMETERS)
+    # A step size of 0 would learn nothing.
+    within = {name: "(0, 1]" if name == "alpha" else "[0, 1]" for name in names}
+    rates = {name: number(name, given.get(name, _RATES[name]), within[name]) for name in names}
     chance = checked_chance(given.get("option_chance"))
     start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
     if options is not None and not isinstance(options, OptionSet):
@@ -364,17 +356,6 @@ def _learn(
     numbered = np.array(numbers, dtype=np.int64)
     lock(returns, steps, q)
     return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
-
-
-def _rates(method: str, given: dict[str, Any], names: list[str]) -> dict[str, float]:
-    """Rates of a learner, those given checked, the others at their defaults."""
-    more = ["option_chance", *(["follow"] if method == "q_learning" else []), "start", "goal", "progress"]
-    check_settings(method, given, [*names, *more], PARAMETERS)
-    # A step size of 0 would learn nothing.
-    return {
-        name: number(name, given.get(name, _RATES[name]), "(0, 1]" if name == "alpha" else "[0, 1]")
-        for name in names
-    }
 
 
 def _seed(root: np.random.SeedSequence, run: int) -> np.uint64:

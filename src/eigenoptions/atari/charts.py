@@ -1,10 +1,9 @@
 """A chart of a game: its states as an ordinary MDP, for planning (paper, Sections 3 and 5.2).
 
-Looking one step ahead does not lead around a wall. `chart` explores a game breadth first with an emulator that can be
-saved and restored, and distinguishes states by a few key bytes of memory, such as the player's position. The result is
-a transition table, so that everything made for tables serves a game too: `plan` finds the optimal options of directions
-in memory with the library's solver, and ``discover(chart.mdp)`` the eigenoptions of the game's own graph. `follow`
-plays options in the real game: every few frames it looks up where the player is.
+Looking one step ahead does not lead around a wall. `chart` explores a game breadth first, and distinguishes states by a
+few key bytes of memory, such as the player's position. The result is a transition table, so that everything made for
+tables serves a game too: `plan` finds the optimal options of directions in memory, ``discover(chart.mdp)`` the
+eigenoptions of the game's own graph, and `follow` plays them in the real game.
 
 The chart is an approximation. What is not in the key (cars, ghosts, skulls, clocks, dots eaten) is that of the first
 visitor of a state: its memory represents the state, and what actions did to it is in the table. Only a visitor that no
@@ -134,17 +133,13 @@ def chart(
 
     Parameters
     ----------
-    game, starts
-        Name of the game, and states to begin with, such as those of `find_starts`.
-    hold
-        Frames that an action is held.
-    watch
+    game, starts, hold
+        Name of the game, states to begin with, and frames that an action is held.
+    watch, rng
         Addresses of the key bytes: states are the same if these are. None: the player's position and the game's
-        `Game.context`; in games where the position is not known, `player_bytes`.
+        `Game.context`; where the position is not known, `player_bytes`, which draws from `rng`.
     limit
         Maximal number of states; when the chart is full, actions that lead elsewhere are `Chart.beyond`.
-    rng
-        Random generator or seed of `player_bytes`; nothing else is drawn.
     progress
         Called with the number of states tried and of states found so far.
 
@@ -245,14 +240,10 @@ def plan(
 
     Parameters
     ----------
-    chart, directions
-        Chart of a game, and the vectors e ``(n, d)``; negate them for the other sign.
-    coding
-        The map phi from memory to d features; None: the paper's 1,024 bits.
-    gamma, progress
-        As in `solve`.
-    labels
-        One label per option; None: ``d1``, ``d2``, ...
+    chart, directions, labels
+        Chart of a game, the vectors e ``(n, d)``, and one label per vector (None: ``d1``, ``d2``, ...).
+    coding, gamma, progress
+        The map phi from memory to d features (None: the paper's bits); the others as in `solve`.
 
     Examples
     --------
@@ -291,12 +282,10 @@ def follow(
 
     Parameters
     ----------
-    emulator, state, frames, progress
-        As in `lockstep`.
     chart, options
         Options made for ``chart.mdp``, by `plan`, `discover` or `solve`.
-    rules, changes
-        As in `lockstep`; where an option terminates it either does nothing for `Chart.hold` frames and looks again
+    emulator, state, frames, rules, progress, changes
+        As in `lockstep`, but where an option terminates it either does nothing for `Chart.hold` frames and looks again
         (``after="noop"``, the default here), or its roll-out ends (``"stop"``).
 
     Examples
@@ -318,7 +307,7 @@ def follow(
     one_of("after", rules.after, ("noop", "stop"))
     with Rolling(emulator, state, len(options), frames, rules, progress) as rolling:
         for _ in rolling.decisions():
-            place = [chart.locate(node.ram, nearest=True) for node in rolling.frontier.nodes]
+            place = [chart.locate(node.ram, nearest=True) for node in rolling.nodes]
             chosen = options.policy[rolling.live, np.array(place)[rolling.at]].astype(np.intp)
             rolling.take(chosen, chosen < 0)
     return rolling.log

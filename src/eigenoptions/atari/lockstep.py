@@ -47,17 +47,13 @@ def lockstep(
     ----------
     emulator, state
         Emulator of the game, and the state in which all options begin, from `Emulator.save`.
-    direction
-        ``(n, d)`` the vectors e.
-    coding
-        The map phi from memory to d features; None: the paper's 1,024 bits.
-    frames
-        Maximal number of frames of a roll-out.
+    direction, coding
+        ``(n, d)`` the vectors e, and the map phi from memory to d features (None: the paper's 1,024 bits).
+    frames, progress
+        Maximal number of frames of a roll-out; `progress` is called with the number done and this one.
     rules, changes
-        What options do where no action is positive, how far they look ahead, and when a roll-out ends (`Rules`), and
-        fields of these to change.
-    progress
-        Called with the number of frames done and `frames`.
+        What options do where no action is positive, how far they look ahead and when a roll-out ends, and fields of
+        these rules to change.
 
     Examples
     --------
@@ -80,15 +76,17 @@ def lockstep(
 
 def action_values(rolling: Rolling, potentials: Potentials) -> Array:
     """``(k, A)`` the value of each action to each live option, as far ahead as the rules ask; sorts these by state."""
-    frontier, rules = rolling.frontier, rolling.rules
-    frontier.expand()
+    rules = rolling.rules
+    rolling.expand()
     bounds = rolling.sort_by_state()
     if rules.horizon == 1:
-        here = np.stack([node.ram for node in frontier.nodes])
-        there = np.stack([node.after for node in frontier.nodes])
+        here = np.stack([node.ram for node in rolling.nodes])
+        there = np.stack([node.after for node in rolling.nodes])
         return potentials.gains(here, there, rolling.live, bounds)
-    groups = zip(frontier.nodes, np.split(rolling.live, bounds[1:-1]), strict=True)
-    return np.concatenate([_planned_values(node, potentials, group, rules) for node, group in groups])
+    groups = zip(rolling.nodes, np.split(rolling.live, bounds[1:-1]), strict=True)
+    return np.concatenate(
+        [_planned(node, potentials, group, rules, rules.horizon, {}) for node, group in groups]
+    )
 
 
 def on_a_grid(direction: ArrayLike, coding: Ram) -> Array:
@@ -153,40 +151,21 @@ class Potentials:
         return found
 
 
-def _planned_values(node: Node, potentials: Potentials, group: NDArray[np.intp], rules: Rules) -> Array:
-    """``(k, A)`` the value of each action to the options of `group`, several steps ahead, by backward induction."""
-    layers = [[node]]
-    # Per layer (N, A): where each action leads in the next layer, and whether it goes on from there.
-    steps = []
-    for _ in range(rules.horizon):
-        ahead: dict[int, tuple[int, Node]] = {}
-        for here in layers[-1]:
-            for edge in here.edges:
-                ahead.setdefault(id(edge.to), (len(ahead), edge.to))
-        # The roll-out is over whatever is done.
-        if not ahead:
-            break
-        shape = len(layers[-1]), len(node.edges)
-        to, goes_on = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.bool_)
-        for i, here in enumerate(layers[-1]):
-            if here.edges:
-                to[i] = [ahead[id(edge.to)][0] for edge in here.edges]
-                goes_on[i] = [not edge.held.ended for edge in here.edges]
-        steps.append((to, goes_on))
-        layers.append([there for _, there in ahead.values()])
-    value = np.zeros((len(group), len(layers[-1])))
-    potential = _potential(node, layers[-1], potentials, group)
-    for layer, (to, goes_on) in zip(layers[-2::-1], steps[::-1], strict=True):
-        before = _potential(node, layer, potentials, group)
-        q = potential[:, to] - before[:, :, None] + rules.gamma * np.where(goes_on, value[:, to], 0.0)
-        # States that were not tried end the roll-out.
-        tried = np.array([bool(here.edges) for here in layer])
-        value = np.where(tried, np.maximum(q.max(axis=2), 0.0), 0.0)
-        potential = before
-    return q[:, 0]
-
-
-def _potential(root: Node, layer: list[Node], potentials: Potentials, group: NDArray[np.intp]) -> Array:
-    """``(k, N)`` potentials of the nodes, less that of the root."""
-    there = np.stack([node.ram for node in layer])
-    return potentials.gains(root.ram[None], there[None], group, [0, len(group)])
+def _planned(
+    node: Node,
+    potentials: Potentials,
+    group: NDArray[np.intp],
+    rules: Rules,
+    steps: int,
+    known: dict[Any, Array],
+) -> Array:
+    """``(k, A)`` the value of each action to the options of `group`, so many steps ahead; `known` are those found."""
+    if (node, steps) not in known:
+        q = potentials.gains(node.ram[None], node.after[None], group, [0, len(group)])
+        for action, edge in enumerate(node.edges):
+            # What ends the roll-out, and a state that was not tried, has no value afterwards.
+            if steps > 1 and edge.to.edges and not edge.held.ended:
+                then = _planned(edge.to, potentials, group, rules, steps - 1, known)
+                q[:, action] += rules.gamma * np.maximum(then.max(axis=1), 0.0)
+        known[node, steps] = q
+    return known[node, steps]

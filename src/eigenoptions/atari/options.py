@@ -40,18 +40,13 @@ def discover(
 
     Parameters
     ----------
-    game, starts
-        Name of the game, and start states; None: six that `find_starts` finds.
-    transitions
-        Number of new transitions to collect, and of rows of T.
-    coding
-        The feature map phi of memory; None: the paper's 1,024 bits.
+    game, starts, transitions
+        Name of the game, start states (None: six that `find_starts` finds), and number of new transitions to collect,
+        which are the rows of T.
+    coding, rng, progress
+        As in `collect`; `rng` is the seed of all random choices.
     both_signs
         Whether to include the negation of each direction.
-    rng
-        Seed of all random choices.
-    progress
-        Called with new transitions seen and wanted.
 
     Examples
     --------
@@ -81,17 +76,14 @@ def atari_options(
 
     Parameters
     ----------
-    spectrum
-        Spectrum from `directions`; or directions ``(n, d)`` themselves, such as those of `random_directions`.
+    spectrum, coding
+        Spectrum from `directions`, or directions ``(n, d)`` themselves; and the feature map phi (None: that of the
+        spectrum, else the paper's bits).
     game
         Name of the game, which goes into the file; `bind` refuses an environment of another game.
-    both_signs
-        Whether to include the negation of each direction.
-    null
-        Whether to include the null space, whose singular value is zero, as the paper's 1,024 options do. On the
+    both_signs, null
+        Whether to include the negation of each direction, and the null space, as the paper's 1,024 options do. On the
         collected transitions its reward is zero, so these options terminate at once.
-    coding
-        The feature map phi; None: that of the spectrum, else the paper's bits.
     provenance
         Further entries for the file.
 

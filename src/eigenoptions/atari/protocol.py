@@ -55,17 +55,14 @@ def collect(
     ----------
     game, starts
         Name of the game and its start states (`find_starts`). The transitions on the way there are used as well.
-    n
-        Number of new transitions to see; the round in which they are reached is played to its end, as in the paper.
-    rng
-        Seed or random generator of the actions. Every episode has its own child seed, so all engines give the same
-        bytes.
+    n, rng
+        Number of new transitions to see (the round in which they are reached is played to its end, as in the paper),
+        and seed or random generator of the actions.
     coding
         The feature map phi of memory; None: the paper's 1,024 bits.
-    longest
-        Frames after which an episode is cut, not counting the way to its start.
-    rounds
-        Maximal number of rounds; ValueError if they do not suffice, or after three rounds without anything new.
+    longest, rounds
+        Frames after which an episode is cut, not counting the way to its start, and maximal number of rounds;
+        ValueError if they do not suffice, or after three rounds without anything new.
     progress
         Called with new transitions seen and wanted, after each episode.
 
@@ -138,12 +135,8 @@ def directions(
 
     Parameters
     ----------
-    gram
-        From `collect`.
-    sample
-        Number of rows to draw; None: take all.
-    rng
-        Random generator or seed that draws the rows.
+    gram, sample, rng
+        From `collect`; the number of rows to draw (None: all of them), and the random generator or seed that does.
     tol
         Eigenvalues of T'T below `tol` times the largest are zero. T'T has integer entries, so true zeros are below
         1e-15 of the largest; all others were above 4e-9 of it in the six games that we tried.
@@ -224,10 +217,8 @@ def random_directions(
 
     Parameters
     ----------
-    of
+    of, rng
         A number d: a basis of ``R^d``. A `Spectrum`: as many directions as it has rank, in its features.
-    rng
-        Random generator or seed.
     inside
         ``"features"``: anywhere on the features that ever changed. ``"data"``: in the span of the singular directions,
         where transitions went, to see whether the choice of basis matters.

@@ -142,93 +142,12 @@ class Edge:
     to: Node
     held: Held
 
-    @classmethod
-    def after(cls, emulator: Emulator, held: Held) -> Self:
-        """The edge to where an emulator is now, after an action was held."""
-        return cls(Node(emulator.save(), held.rams[-1]), held)
-
-
-class Frontier:
-    """The distinct states that options are in at the present frame: its `nodes`, in order of arrival."""
-
-    def __init__(self, emulator: Emulator, state: Any, hold: int, depth: int, one_life: bool) -> None:
-        self.emulator, self.hold, self.depth, self.one_life = emulator, hold, depth, one_life
-        emulator.restore(state)
-        if emulator.over:
-            raise ValueError("the game is over in this state: give one from which it goes on")
-        self.nodes = [Node(state, emulator.ram())]
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def expand(self) -> None:
-        """Try every action in every state that is less than `depth` steps ahead and was not tried before."""
-        layer: Iterable[Node] = self.nodes
-        visited = 0
-        for ahead in range(self.depth):
-            known: dict[int, list[Node]] = {}
-            reached: dict[int, Node] = {}
-            for node in layer:
-                if not node.edges:
-                    self._try_all(node)
-                    # With depth 1 only states that are taken need to be merged, in `advance`.
-                    if self.depth > 1:
-                        for edge in node.edges:
-                            edge.to = self._merged(edge.to, known)
-                if ahead < self.depth - 1:
-                    reached.update((id(edge.to), edge.to) for edge in node.edges if not edge.held.ended)
-                visited += 1
-                if self.depth > 1 and visited + len(known) > MAX_STATES_AHEAD:
-                    raise ValueError(
-                        f"looking {self.depth} steps ahead from {len(self)} states reaches more than "
-                        f"{MAX_STATES_AHEAD} states: lower depth, or roll out fewer options at a time"
-                    )
-            layer = reached.values()
-
-    def advance(self, edges: list[Edge]) -> NDArray[np.intp]:
-        """Move along these edges; returns the index in the new frontier of the state that each leads to."""
-        known: dict[int, list[Node]] = {}
-        place: dict[int, int] = {}
-        nodes = [self._merged(edge.to, known) for edge in edges]
-        index = [place.setdefault(id(node), len(place)) for node in nodes]
-        self.nodes = list({id(node): node for node in nodes}.values())
-        return np.array(index, dtype=np.intp)
-
-    def edge(self, index: int, action: int, frames: int) -> Edge:
-        """What an action does in one of the states: as it was tried, or else held now for so many frames."""
-        node = self.nodes[index]
-        if node.edges:
-            return node.edges[action]
-        self.emulator.restore(node.state)
-        return Edge.after(self.emulator, self.emulator.hold(action, frames, one_life=self.one_life))
-
-    def _merged(self, node: Node, known: dict[int, list[Node]]) -> Node:
-        """The first node seen in this state; `known` holds those seen, by a hash of their bytes.
-
-        The bytes of a state are as large as the state, so they are not kept but serialized again for a comparison.
-        """
-        key = self.emulator.key(node.state)
-        alike = known.setdefault(hash(key), [])
-        for other in alike:
-            if other is node or self.emulator.key(other.state) == key:
-                return other
-        alike.append(node)
-        return node
-
-    def _try_all(self, node: Node) -> None:
-        tried = self.emulator.try_actions(node.state, self.hold, one_life=self.one_life)
-        node.edges = tuple(Edge.after(self.emulator, held) for held in tried)
-        # Faster than np.stack, which took about 5 % of the time of the emulator.
-        node.after = np.empty((len(node.edges), len(node.ram)), dtype=np.uint8)
-        for action, edge in enumerate(node.edges):
-            node.after[action] = edge.held.rams[-1]
-
 
 class Rolling:
     """Roll-outs of n options from one state, in a ``with`` block, after which the emulator is as it was found.
 
-    `live` ``(k,)`` are the numbers of the options that go on, `at` ``(k,)`` the indices in `frontier` of their states,
-    and `log` is what happened so far.
+    `live` ``(k,)`` are the numbers of the options that go on, `nodes` the distinct states that they are in, in order of
+    arrival, `at` ``(k,)`` the index there of each option's, and `log` is what happened so far.
     """
 
     def __init__(
@@ -246,7 +165,6 @@ class Rolling:
         self._emulator, self._progress = emulator, progress
         self._noop = emulator.noop if rules.after == "noop" else -1
         self._watch = np.array(rules.watch, dtype=np.intp)
-        self._found, self._acts = emulator.save(), emulator.acts
         self.log = Rollouts(
             np.full((n, frames), -1, dtype=np.int8),
             np.zeros((n, frames, len(self._watch)), dtype=np.uint8),
@@ -258,12 +176,12 @@ class Rolling:
             np.zeros(frames, dtype=np.int64),
         )
         self.live, self.at = np.arange(n), np.zeros(n, dtype=np.intp)
-        try:
-            self.frontier = Frontier(emulator, state, rules.hold, rules.horizon, rules.until == "life")
-        except ValueError:
+        self._found, self._acts, self._span = emulator.save(), emulator.acts, (0, 0)
+        emulator.restore(state)
+        over, self.nodes = emulator.over, [Node(state, emulator.ram())]
+        if over:
             emulator.restore(self._found)
-            raise
-        self._span = (0, 0)
+            raise ValueError("the game is over in this state: give one from which it goes on")
 
     def __enter__(self) -> Self:
         return self
@@ -278,14 +196,37 @@ class Rolling:
             if not len(self.live):
                 return
             self._span = (t, min(t + self.rules.hold, self._frames))
-            self.log.frontier[slice(*self._span)] = len(self.frontier)
+            self.log.frontier[slice(*self._span)] = len(self.nodes)
             yield t
+
+    def expand(self) -> None:
+        """Try every action in every state that is less than `Rules.horizon` steps ahead and was not tried before."""
+        layer: Iterable[Node] = self.nodes
+        steps, visited = self.rules.horizon, 0
+        for ahead in range(1, steps + 1):
+            known: dict[int, list[Node]] = {}
+            reached: dict[Node, None] = {}
+            for node in layer:
+                if not node.edges:
+                    self._try_all(node)
+                    # One step ahead, only states that are taken need to be merged, in `_advance`.
+                    for edge in node.edges if steps > 1 else ():
+                        edge.to = self._merged(edge.to, known)
+                if ahead < steps:
+                    reached |= dict.fromkeys(edge.to for edge in node.edges if not edge.held.ended)
+                visited += 1
+                if steps > 1 and visited + len(known) > MAX_STATES_AHEAD:
+                    raise ValueError(
+                        f"looking {steps} steps ahead from {len(self.nodes)} states reaches more than "
+                        f"{MAX_STATES_AHEAD} states: lower depth, or roll out fewer options at a time"
+                    )
+            layer = reached
 
     def sort_by_state(self) -> NDArray[np.intp]:
         """Sort the live options by their states; returns ``(states + 1,)`` where those of each state begin."""
         order = np.argsort(self.at, kind="stable")
         self.live, self.at = self.live[order], self.at[order]
-        return np.searchsorted(self.at, np.arange(len(self.frontier) + 1))
+        return np.searchsorted(self.at, np.arange(len(self.nodes) + 1))
 
     def take(self, chosen: NDArray[np.intp], idle: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
         """Let each live option take its action; each pair of a state and an action is emulated once.
@@ -312,17 +253,51 @@ class Rolling:
         t, end = self._span
         n_actions = self._emulator.n_actions
         pair = self.at * n_actions + actions
-        is_taken = np.bincount(pair, minlength=n_actions * len(self.frontier)) > 0
+        is_taken = np.bincount(pair, minlength=n_actions * len(self.nodes)) > 0
         which = (np.cumsum(is_taken) - 1)[pair]
         pairs = (divmod(p, n_actions) for p in np.flatnonzero(is_taken).tolist())
-        edges = [self.frontier.edge(index, action, end - t) for index, action in pairs]
+        edges = [self._edge(self.nodes[index], action, end - t) for index, action in pairs]
         self._record([edge.held for edge in edges], which, actions)
         goes_on = np.array([not edge.held.ended for edge in edges], dtype=np.bool_)
+        known: dict[int, list[Node]] = {}
+        there = [self._merged(edge.to, known) for edge in edges if not edge.held.ended]
+        self.nodes = list(dict.fromkeys(there))
+        number_of = {node: i for i, node in enumerate(self.nodes)}
         place = np.empty(len(edges), dtype=np.intp)
-        place[goes_on] = self.frontier.advance([edge for edge in edges if not edge.held.ended])
+        place[goes_on] = [number_of[node] for node in there]
         self.live, self.at = self.live[goes_on[which]], place[which][goes_on[which]]
         if self._progress is not None:
             self._progress(end, self._frames)
+
+    def _edge(self, node: Node, action: int, frames: int) -> Edge:
+        """What an action does in a state: as it was tried, or else held now for so many frames."""
+        if node.edges:
+            return node.edges[action]
+        self._emulator.restore(node.state)
+        held = self._emulator.hold(action, frames, one_life=self.rules.until == "life")
+        return Edge(Node(self._emulator.save(), held.rams[-1]), held)
+
+    def _merged(self, node: Node, known: dict[int, list[Node]]) -> Node:
+        """The first node seen in this state; `known` holds those seen, by a hash of their bytes.
+
+        The bytes of a state are as large as the state, so they are not kept but serialized again for a comparison.
+        """
+        key = self._emulator.key(node.state)
+        alike = known.setdefault(hash(key), [])
+        for other in alike:
+            if other is node or self._emulator.key(other.state) == key:
+                return other
+        alike.append(node)
+        return node
+
+    def _try_all(self, node: Node) -> None:
+        one_life = self.rules.until == "life"
+        tried = self._emulator.try_actions(node.state, self.rules.hold, one_life=one_life)
+        node.edges = tuple(Edge(Node(self._emulator.save(), held.rams[-1]), held) for held in tried)
+        # Faster than np.stack, which took about 5 % of the time of the emulator.
+        node.after = np.empty((len(node.edges), len(node.ram)), dtype=np.uint8)
+        for action, edge in enumerate(node.edges):
+            node.after[action] = edge.held.rams[-1]
 
     def _record(self, taken: list[Held], which: NDArray[np.intp], actions: NDArray[np.intp]) -> None:
         """Enter into the log what happened along the edges that were taken, `which` of them per live option."""

@@ -46,10 +46,8 @@ def slow_directions(
     ----------
     game, starts
         Name of the game, and states in which episodes begin, in turn.
-    hold, decisions
-        Frames that an action is held, which is one step, and the number of steps of random play.
-    rng
-        Random generator or seed of the actions.
+    hold, decisions, rng
+        Frames that an action is held, which is one step; number of steps of random play, and seed of its actions.
 
     Returns
     -------

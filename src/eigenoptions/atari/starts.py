@@ -126,16 +126,12 @@ def find_starts(
 
     Parameters
     ----------
-    game, n
-        Name of the game, and number of start states; the paper has six per game.
-    rng
-        Random generator or seed of the exploration.
-    bursts
+    game, n, rng
+        Name of the game, number of start states (the paper has six), and seed of the exploration.
+    bursts, progress
         Bursts of exploration, 120 frames each, at most a million. In games whose position bytes are not known, if too
         few places are found, as many follow with places distinguished by single values of the player's bytes, and then
-        by all bytes that depend on the action.
-    progress
-        Called with bursts done and bursts in all.
+        by all bytes that depend on the action. `progress` is called with bursts done and bursts in all.
 
     Examples
     --------

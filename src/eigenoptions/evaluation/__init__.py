@@ -18,10 +18,10 @@ from math import inf
 import numpy as np
 
 from eigenoptions.evaluation.estimate import Estimate, diffusion_estimate
-from eigenoptions.evaluation.exact import Array, Progress, Walk, counter, map_here
+from eigenoptions.evaluation.exact import Array, Progress, Walk, counter, mapped
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.parallel import on_engine, pays, pmap
+from eigenoptions.parallel import on_engine, pays
 
 __all__ = [
     "BestChance",
@@ -127,9 +127,9 @@ def diffusion_curve(
     if pays(SECONDS_PER_CUBE * many * mdp.n_states**3):
         jobs = list(pairwise(np.linspace(0, many, min(many, CURVE_JOBS) + 1).astype(int).tolist()))
         shared = {"mdp": mdp, "options": options, "option_chance": option_chance}
-        parts = pmap(_curve_part, jobs, shared=shared, arrived=report)
+        parts = mapped(_curve_part, jobs, shared, report, True)
     else:
-        parts = map_here(walk.values, [(m, m + 1) for m in range(many)], {}, report)
+        parts = mapped(walk.values, [(m, m + 1) for m in range(many)], {}, report)
     return np.array([value for part in parts for value in part])
 
 
@@ -175,14 +175,11 @@ class BestChance:
 
     Attributes
     ----------
-    chance
-        Probability that a decision is for an option, where one may start.
-    diffusion_time
-        Diffusion time at this chance.
-    without
-        Diffusion time of primitive actions only, which is that at chance 0.
-    uniform
-        Diffusion time of the paper's uniform choice over actions and options; inf beyond 1e290.
+    chance, diffusion_time
+        Probability that a decision is for an option, where one may start, and diffusion time at this chance.
+    without, uniform
+        Diffusion time of primitive actions only, which is that at chance 0, and of the paper's uniform choice over
+        actions and options; inf beyond 1e290.
 
     Examples
     --------

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._checks import number, random_generator, whole
-from eigenoptions.evaluation.exact import Progress, checked, counter, map_here, some
+from eigenoptions.evaluation.exact import Progress, checked, counter, mapped, some
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance, tables
-from eigenoptions.parallel import on_engine, pays, pmap
+from eigenoptions.parallel import on_engine, pays
 
 # Seconds per step of a walk, to decide whether workers pay.
 SECONDS_PER_STEP = 2e-8
@@ -26,12 +26,8 @@ class Estimate:
 
     Attributes
     ----------
-    mean
-        Mean over the walks.
-    low, high
-        Ends of the interval that holds the true value with about the given confidence.
-    confidence
-        Confidence level of the interval.
+    mean, low, high, confidence
+        Mean over the walks, ends of the interval that holds the true value, and the confidence that it does.
     walks, steps
         Number of walks, and of primitive steps in all of them.
 
@@ -75,21 +71,16 @@ def diffusion_estimate(
 
     Parameters
     ----------
-    mdp, options
+    mdp, options, option_chance
         As for `diffusion_time`, without its limit.
-    option_chance
-        As for `diffusion_time`.
-    walks
-        Number of independent walks, at least 2.
+    walks, rng, progress
+        Number of independent walks, at least 2; the seed or generator that draws them; and a function that is called
+        with walks done and walks in all.
     max_steps
         Steps after which a walk gives up. Then ValueError is raised instead of an estimate: the states not yet touched
         could take any time, so no interval would be valid.
     confidence
         Confidence level of the interval, in (0, 1).
-    rng
-        Seed or generator that draws the walks.
-    progress
-        Called with walks done and walks in all.
 
     Examples
     --------
@@ -108,34 +99,23 @@ def diffusion_estimate(
     policy = policy.astype(np.min_scalar_type(-mdp.n_actions - 1))
     n = mdp.n_states
     generator = random_generator(rng)
-    seeds = [
-        (int(generator.integers(n)), int(generator.integers(2**64, dtype=np.uint64))) for _ in range(walks)
+    jobs = [
+        (i, int(generator.integers(n)), int(generator.integers(2**64, dtype=np.uint64))) for i in range(walks)
     ]
     shared = {
         "tables": tables(mdp, policy, checked_chance(option_chance, "[0, 1)")),
         "max_steps": max_steps,
         "walks": walks,
     }
-    found = _covers([(i, *seed) for i, seed in enumerate(seeds)], shared, progress)
-    values, steps = np.array([value for value, _ in found]), sum(taken for _, taken in found)
-    mean = float(values.mean())
-    half = float(t.interval(confidence, walks - 1)[1] * values.std(ddof=1) / np.sqrt(walks))
-    return Estimate(mean, max(mean - half, 1.0), mean + half, float(confidence), int(walks), steps)
-
-
-def _covers(
-    jobs: list[tuple[int, int, int]],
-    shared: dict[str, Any],
-    progress: Progress | None,
-) -> list[tuple[float, int]]:
-    """Results of `_cover` for all jobs. The length of the first walk decides whether workers pay."""
-    report = counter(progress, len(jobs))
-    found = map_here(_cover, jobs[:1], shared, report)
-    if pays(SECONDS_PER_STEP * found[0][0][1] * len(jobs)):
-        found += pmap(_cover, jobs[1:], shared=shared, arrived=report)
-    else:
-        found += map_here(_cover, jobs[1:], shared, report)
-    return [walk for (walk,) in found]
+    report = counter(progress, walks)
+    found = mapped(_cover, jobs[:1], shared, report)
+    # The length of the first walk decides whether workers pay.
+    hand_out = pays(SECONDS_PER_STEP * found[0][0][1] * walks)
+    found += mapped(_cover, jobs[1:], shared, report, hand_out)
+    values, steps = zip(*(walk for (walk,) in found), strict=True)
+    mean = float(np.mean(values))
+    half = float(t.interval(confidence, walks - 1)[1] * np.std(values, ddof=1) / np.sqrt(walks))
+    return Estimate(mean, max(mean - half, 1.0), mean + half, float(confidence), int(walks), sum(steps))
 
 
 def _cover(

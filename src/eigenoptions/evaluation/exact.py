@@ -162,12 +162,8 @@ class Walk:
         r, n = start.shape
         group = min(GOALS_PER_JOB, max(1, (ELIMINATION_NUMBERS - n * (n + r)) // (m * (3 * n + r) + 1)))
         parts = np.array_split(goals, -(-len(goals) // group))
-        report = counter(progress, len(goals))
-        if current().name == "serial":
-            found = map_here(_eliminated, parts, shared, report)
-        else:
-            found = pmap(_eliminated, parts, shared=shared, arrived=report)
-        return np.concatenate(found, axis=0).T
+        report, hand_out = counter(progress, len(goals)), current().name != "serial"
+        return np.concatenate(mapped(_eliminated, parts, shared, report, hand_out), axis=0).T
 
 
 def counter(progress: Progress | None, total: int) -> Callable[[int, Sized], None]:
@@ -183,13 +179,16 @@ def counter(progress: Progress | None, total: int) -> Callable[[int, Sized], Non
     return report
 
 
-def map_here(
+def mapped(
     function: Callable[..., Any],
     jobs: Sequence[Any],
     shared: dict[str, Any],
     report: Callable[[int, Any], object],
+    hand_out: bool = False,
 ) -> list[Any]:
-    """`parallel.pmap` in this process, where the first error ends the work."""
+    """`parallel.pmap`, or the same in this process, where the first error ends the work."""
+    if hand_out:
+        return pmap(function, jobs, shared=shared, arrived=report)
     found = []
     for i, job in enumerate(jobs):
         found.append(function(job, **shared))
