@@ -43,10 +43,8 @@ class TableExperience:
     ----------
     n_states, n_actions, coords
         Size of the table, and ``(S, 2)`` coordinates of its states for pictures, or None.
-    gram, n_transitions
-        The stream of differences, and the number of transitions added.
-    seen
-        ``(S,)`` whether each state was seen.
+    gram, n_transitions, seen
+        The stream of differences, the number of transitions added, and ``(S,)`` whether each state was seen.
 
     Examples
     --------
@@ -229,13 +227,8 @@ class FeatureExperience(Linear):
     whiten
         Functions ``e . phi`` have variance 1 (see `Gram.spectrum`); False: directions e of length 1, as in the paper.
     cells, each
-        Number of cells along each dimension of the observation, and of transitions of one action kept in each; `each`
-        None: all.
-
-    Attributes
-    ----------
-    gram, n_transitions
-        The stream of differences, and the number of transitions added.
+        Number of cells along each dimension of the observation, and of transitions of one action kept in each (None:
+        all).
 
     Examples
     --------

@@ -45,10 +45,9 @@ class Cells:
 
     Parameters
     ----------
-    low, high
-        Bounds of the observations ``(d,)``, all of them finite.
-    cells
-        Cells along each dimension. None: 20, or as many as give 200,000 in all.
+    low, high, cells
+        Finite bounds of the observations ``(d,)``, and cells along each dimension; None: 20, or as many as give
+        200,000 in all.
 
     Examples
     --------
@@ -85,16 +84,13 @@ class Explorer:
 
     Parameters
     ----------
-    n_states, n_actions
-        Size of the table.
-    gamma
-        Discount per step of the random walk whose way to the unknown is short or long, in (0, 1).
-    prior
-        An action that was tried n times leads to the unknown with chance ``prior / (n + prior)``.
+    n_states, n_actions, rng
+        Size of the table, and the seed or generator that decides between equally good actions.
+    gamma, prior
+        Discount per step of the random walk to the unknown, in (0, 1); an action that was tried n times leads there
+        with chance ``prior / (n + prior)``.
     sweeps
         Sweeps over the states around the walk per update of the eigenvector.
-    rng
-        Seed or generator that decides between equally good actions.
     state
         Function from a batch of observations to state numbers, such as `Cells`; None: observations are the numbers.
 
@@ -126,25 +122,25 @@ class Explorer:
         self.n_states, self.n_actions = S, A
         self._rng, self._state = random_generator(rng), state
 
-        def zeros(n: int) -> NDArray[np.int64]:
-            return np.zeros(n, np.int64)
-
+        sizes = {
+            "tries": S * A,
+            "link": 0,
+            "after": 0,
+            "times": 0,
+            "queue": S,
+            "depth": S,
+            "mark": S,
+            "totals": 4,
+        }
         self._known = Known(
             A,
             number("gamma", gamma, "(0, 1)"),
             number("prior", prior, "[0, inf)"),
             whole("sweeps", sweeps),
-            tries=zeros(S * A),
             head=np.full(S * A, -1),
-            link=zeros(0),
-            after=zeros(0),
-            times=zeros(0),
             nearness=np.zeros(S),
-            queue=zeros(S),
-            depth=zeros(S),
-            mark=zeros(S),
             seen=np.zeros(S, np.bool_),
-            totals=zeros(4),
+            **{name: np.zeros(size, np.int64) for name, size in sizes.items()},
         )
         # State and action of each copy of an environment whose next observation is still to come.
         self._pending: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -167,10 +163,10 @@ class Explorer:
         from eigenoptions.options.walks import episodes, tables
 
         if (mdp.n_states, mdp.n_actions) != (self.n_states, self.n_actions):
-            both = (
-                f"{mdp.n_states} states and {mdp.n_actions} actions, got {self.n_states} and {self.n_actions}"
+            raise ValueError(
+                f"an explorer of this table must be made for {mdp.n_states} states and {mdp.n_actions} actions, got "
+                f"{self.n_states} and {self.n_actions}"
             )
-            raise ValueError(f"an explorer of this table must be made for {both}")
         whole("steps", steps)
         places = episodes(mdp, begin, max_episode_steps)
         moves, _ = tables(mdp, np.empty((0, self.n_states), dtype=np.int32))

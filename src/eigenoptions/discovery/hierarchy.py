@@ -63,20 +63,10 @@ def second_level(
 
     Parameters
     ----------
-    mdp
-        The dynamics.
-    options
-        The options of the first level.
-    n_options
-        Number of options of the second level; None for all there are.
-    method
-        Method that chooses the purposes on the spanned graph, one of `methods`.
-    gamma
-        Discount of the purposes; None for the method's own.
-    rng
-        Seed or random generator of methods that draw.
-    settings
-        Settings of the method.
+    mdp, options
+        The dynamics, and the options of the first level.
+    n_options, method, gamma, rng, settings
+        As in `discover`, for the options of the second level; the method chooses purposes on the spanned graph.
 
     Examples
     --------

@@ -36,13 +36,12 @@ class Snapshot:
 
     Attributes
     ----------
-    round, transitions
-        Number of the round, from 1, and its transitions.
+    round, transitions, options
+        Number of the round, from 1, its transitions, and the options that the next one explores with; None while no
+        transition has changed a feature.
     steps, seen, differences
         So far: primitive steps, states seen (with features, cells of the observations), and distinct differences
         phi(s') - phi(s), which are the rows of the incidence matrix.
-    options
-        Options that the next round explores with. None while no transition has changed a feature.
 
     Examples
     --------
@@ -78,18 +77,13 @@ def cycle(
 
     Parameters
     ----------
-    env
-        An `MDP` (walked by compiled code), or whatever `envs.collect` accepts.
-    n_options
-        Most options at a time, both signs counted.
-    steps
-        Primitive steps per round. In a table the walk continues where it was; other environments are reset each round.
-    rounds
-        Number of rounds; None: no limit.
-    method
-        One of `methods` that work from samples; others than ``"eigen"`` need states that are numbered.
-    features, rng
-        As in `discover`.
+    env, n_options
+        An `MDP` (walked by compiled code), or whatever `envs.collect` accepts; and most options at a time.
+    steps, rounds
+        Primitive steps per round, and number of rounds (None: no limit). In a table the walk continues where it was;
+        other environments are reset each round.
+    method, features, rng
+        As in `discover`; methods other than ``"eigen"`` need states that are numbered.
     option_chance
         Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
         the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way

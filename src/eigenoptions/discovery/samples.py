@@ -60,11 +60,9 @@ def from_transitions(
 
     Parameters
     ----------
-    transitions
+    transitions, n_options, gamma
         A batch, an iterable of batches (a `Recording`, a `stream`), of which one is in memory at a time, or what
-        `Transitions.of` accepts.
-    n_options, gamma
-        As in `discover`.
+        `Transitions.of` accepts; the others as in `discover`.
     features
         The map phi: a function from a batch of observations to ``(N, d)``, or a name of `features.MAPS` (``"fourier"``,
         ``"tiles"``, ...). None: one-hot where observations are state numbers, else ``"fourier"``.
@@ -199,10 +197,9 @@ def from_samples(
 
     Parameters
     ----------
-    env
-        An id, an environment, a function that creates one, a vector environment, or an `MDP`.
-    n_options, features
-        As in `from_transitions`. Dict observations need a function.
+    env, n_options, features
+        An id, an environment, a function that creates one, a vector environment, or an `MDP`; the others as in
+        `from_transitions`. Dict observations need a function.
     steps, rng, progress
         Number of transitions to sample; the others as in `envs.collect`.
     settings
@@ -317,10 +314,8 @@ def gather(
           ``.npz`` with ``obs`` and ``next_obs``; ``.safetensors`` that `collect` wrote; a folder of such files;
         * `Transitions`, or a pair of arrays before and after;
         * a function without arguments that returns one or several of these, called by the worker.
-    n_features, dedupe, features
-        As in `Gram`.
-    progress
-        Called with the numbers of jobs done and in all.
+    n_features, dedupe, features, progress
+        As in `Gram`; `progress` is called with the numbers of jobs done and in all.
 
     Examples
     --------

@@ -28,27 +28,21 @@ class Method:
 
     Attributes
     ----------
-    name
-        What `discover` calls it.
-    purposes
-        ``purposes(mdp, n_options, rng, **settings)`` chooses a list of `Purpose`, which `solve` turns into options.
-    options
-        Or ``options(mdp, n_options, rng, gamma=gamma, **settings)`` returns the `OptionSet` itself, for methods that
+    name, summary
+        What `discover` calls it, and one line for help texts.
+    purposes, options
+        ``purposes(mdp, n_options, rng, **settings)`` chooses a list of `Purpose`, which `solve` turns into options; or
+        ``options(mdp, n_options, rng, gamma=gamma, **settings)`` returns the `OptionSet` itself, for methods that
         solve options on the way. Exactly one of the two is given.
-    gamma
-        Default discount of the options' purposes: a number, or a function of the MDP.
-    n_options
-        How many options the command line and the studio ask for by default; None for all there are.
-    samples
-        Whether `discover` also accepts samples with this method.
-    needs_rewards
-        Whether it works on an MDP with rewards only.
+    gamma, n_options
+        Default discount of the options' purposes, a number or a function of the MDP; and how many options the command
+        line and the studio ask for by default (None: all there are).
+    samples, needs_rewards
+        Whether `discover` also accepts samples with this method, and whether it works on an MDP with rewards only.
     max_states
         Most states for which it is practical, if it holds dense arrays of states by states; the arena tries no more.
     explore
         For methods that explore on their own: ``explore(mdp, rng)`` yields the states entered, one array per round.
-    summary
-        One line for help texts.
 
     Notes
     -----

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions.discovery.goals import local_maxima
 from eigenoptions.discovery.methods import Method, Progress, far_sighted
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -66,13 +67,7 @@ def rooms(
     inner = W[cut][:, cut]
     doorways = np.flatnonzero(cut)
     if inner.nnz:
-        score = betweenness_of(W, rng, progress)[cut]
-        # Of equal neighbours the first wins: a tiny slope breaks the tie.
-        score = score * (1.0 - 1e-9 * np.arange(len(score)) / len(score))
-        rows = np.repeat(np.arange(len(score)), np.diff(inner.indptr))
-        beaten = np.zeros(len(score), dtype=bool)
-        beaten[rows[score[inner.indices] > score[rows]]] = True
-        doorways = doorways[~beaten]
+        doorways = doorways[np.sort(local_maxima(inner, betweenness_of(W, rng, progress)[cut]))]
     rest = np.ones(mdp.n_states, dtype=bool)
     rest[doorways] = False
     room = np.full(mdp.n_states, -1, dtype=np.int32)

@@ -91,22 +91,16 @@ def rod_cycle(
 
     Parameters
     ----------
-    mdp
-        The table that is walked. Each round begins at its start; without one, in any state.
-    round_steps
-        Primitive steps per round.
-    option_chance
-        Probability that a decision is for an option, where one may start.
-    gamma
-        Discount of the options' purposes.
-    keep
-        Number of options kept, those of the latest rounds; None: all.
-    representation
-        "successor", or "default" for an MDP with negative rewards per state.
-    td
-        Step size of temporal differences, and sweeps over the transitions of a round.
-    rng
-        Seed or random generator.
+    mdp, rng
+        The table that is walked, and a seed or random generator. Each round begins at its start; without one, in any
+        state.
+    round_steps, option_chance
+        Primitive steps per round, and probability that a decision is for an option, where one may start.
+    gamma, keep
+        Discount of the options' purposes, and number of options kept, those of the latest rounds (None: all).
+    representation, td
+        "successor", or "default" for an MDP with negative rewards per state; step size of its temporal differences, and
+        sweeps over the transitions of a round.
 
     Examples
     --------
@@ -130,21 +124,12 @@ def rod_cycle(
     for i in count(1):
         batch = walk(endless, round_steps, made, option_chance=option_chance, rng=generator)
         past.add(batch)
+        moves, how = (batch.obs, batch.next_obs), {"alpha": alpha, "sweeps": sweeps, "begin": table}
         if rewards is not None:
-            table = learned_default(
-                batch.obs, batch.next_obs, rewards, alpha=alpha, sweeps=sweeps, begin=table
-            )
+            table = learned_default(*moves, rewards, **how)
             purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
         else:
-            table = learned_successor(
-                batch.obs,
-                batch.next_obs,
-                mdp.n_states,
-                gamma=SR_GAMMA,
-                alpha=alpha,
-                sweeps=sweeps,
-                begin=table,
-            )
+            table = learned_successor(*moves, mdp.n_states, gamma=SR_GAMMA, **how)
             values, vectors, accuracy = leading(-(table + table.T) / 2.0, 1)
             e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
             purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=float(accuracy[0]), index=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eigenoptions.discovery.goals import goal_purposes
 from eigenoptions.discovery.methods import Method, far_sighted
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
@@ -14,8 +15,7 @@ def purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[
     n = mdp.n_states
     if n_options is not None and n_options > n:
         raise ValueError(f"n_options must be in 1..{n} for {n} states, got {n_options}")
-    drawn = rng.permutation(n)[:n_options].tolist()
-    return [Purpose((np.arange(n) == s).astype(np.float64), goal=s) for s in drawn]
+    return goal_purposes(mdp, rng.permutation(n)[:n_options])
 
 
 METHOD = Method(
