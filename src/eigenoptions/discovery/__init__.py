@@ -114,19 +114,16 @@ def discover(
         `steps` or `features` is given. The decision is logged and recorded in
         ``provenance["source"]``, see `Source`. Sampled states that are numbered give an `OptionSet`, other observations
         a `LinearOptionSet`.
-    n_options
-        Number of options, both signs counted; None for all there are.
-    method
-        One of `methods`: ``"eigen"``, eigenoptions in order of eigenvalue, + before -; ``"bottleneck"``, one option per
-        room, to its closest doorway (Appendix C); ``"random"``, shortest paths to random states (Appendix D);
-        ``"covering"``, ``"successor"`` and the others of the page *Methods*.
+    n_options, method
+        Number of options, both signs counted (None for all there are), and one of `methods`: ``"eigen"``, eigenoptions
+        in order of eigenvalue, + before -; ``"bottleneck"``, one option per room, to its closest doorway (Appendix C);
+        ``"random"``, shortest paths to random states (Appendix D); the others are on the page *Methods*.
     gamma
         Discount of the options' purposes; None for the method's own: 0.9 for eigenoptions (0.99 in a feature space),
         and so close to 1 that the goal matters everywhere for options that lead to a goal.
-    rng
-        Seed or random generator of methods that draw, of samples and of maps by rule.
-    progress
-        Called with the percents done and 100.
+    rng, progress
+        Seed or random generator of methods that draw, of samples and of maps by rule; `progress` is called with the
+        percents done and 100.
     settings
         Settings of the method, for ``"eigen"``: `operator` ("normalized"), `both_signs` (True), `skip_zero` (True) and
         `weights` of the graph. For samples: `steps` (50,000), `features`, `n_envs`, `max_episode_steps`, and those of
@@ -188,13 +185,9 @@ def _report_stops(mdp: MDP, purposes: list[Purpose], options: OptionSet) -> None
     if found:
         label, low, count = found[0]
         log.warning(
-            "%d of %d options stop mostly at the wrong end of their eigenvector (%s in %d places, %d of them where it "
-            'is negative): try a larger gamma (0.99) or operator="random-walk"; see the page on choosing them',
-            len(found),
-            len(options),
-            label,
-            count,
-            low,
+            f"{len(found)} of {len(options)} options stop mostly at the wrong end of their eigenvector ({label} in "
+            f"{count} places, {low} of them where it is negative): try a larger gamma (0.99) or "
+            'operator="random-walk"; see the page on choosing them'
         )
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.discovery.goals import local_maxima
+from eigenoptions.discovery.goals import enough, local_maxima
 from eigenoptions.discovery.methods import Method, Progress, far_sighted
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -39,9 +39,7 @@ def purposes(
             found.append(Purpose(indicator, f"room {len(found) + 1}", initiation=inside, goal=goal))
     if not found:
         raise ValueError(f"no doorway was found in {mdp!r}: this state space has no bottleneck")
-    if n_options is not None and n_options > len(found):
-        raise ValueError(f"n_options must be in 1..{len(found)}, the number of rooms found, got {n_options}")
-    return found
+    return enough(n_options, found, "rooms found")
 
 
 def rooms(

@@ -41,9 +41,7 @@ def purposes(
         edges = csr_array(edges + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=edges.shape))
         if progress is not None:
             progress(min(len(goals), wanted), wanted)
-    return goal_purposes(
-        mdp, enough(n_options, list(goals), "states that covering connects", "ask for fewer")
-    )
+    return goal_purposes(mdp, enough(n_options, list(goals), "states that covering connects"))
 
 
 METHOD = Method(

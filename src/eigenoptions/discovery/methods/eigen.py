@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions.discovery.goals import n_eigenvectors
 from eigenoptions.discovery.methods import Method, Progress
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
@@ -26,14 +27,8 @@ def purposes(
 ) -> list[Purpose]:
     """Eigenpurposes of the smallest eigenvalues (Section 3)."""
     W = graph(mdp, weights)
-    signs = 2 if both_signs else 1
     first = int(connected_components(W, directed=False)[0]) if skip_zero else 0
-    most = signs * (mdp.n_states - first)
-    if most == 0:
-        raise ValueError(f"no action leads from one state of {mdp!r} to another: it has no eigenoptions")
-    if n_options is not None and n_options > most:
-        raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
-    k = mdp.n_states if n_options is None else first - (-n_options // signs)
+    k = n_eigenvectors(mdp, n_options, first, both_signs)
     sp = spectrum(W, k=k, operator=operator, coords=mdp.coords, rng=rng, progress=progress)
     return eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
 

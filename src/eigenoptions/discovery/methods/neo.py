@@ -57,7 +57,7 @@ def purposes(
             found.append(Purpose(potential, f"novel {i}", value, accuracy=error, index=i))
         if len(found) == n_options:
             break
-    return enough(n_options, found, f"real eigenvectors of {n} states", "ask for fewer")
+    return enough(n_options, found, f"real eigenvectors of {n} states")
 
 
 def expected_visits(mdp: MDP) -> Array:

@@ -53,7 +53,7 @@ def purposes(
             break
         goals |= dict.fromkeys((int(states[highest(vector)]), int(states[highest(-vector)])))
     found += [_toward(mdp, Z[:, g], g, temperature) for g in goals]
-    return enough(n_options, found, "extremes of eigenvectors", "ask for fewer")
+    return enough(n_options, found, "extremes of eigenvectors")
 
 
 def _toward(mdp: MDP, column: Array, goal: int, temperature: float) -> Purpose:

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import number
+from eigenoptions.discovery.goals import n_eigenvectors
 from eigenoptions.discovery.methods import Method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose, eigenpurposes
@@ -41,13 +42,7 @@ def purposes(
     reversible = not difference.nnz or float(np.abs(difference.data).max()) < 1e-12
     exact = representation is None and reversible
     first = int(connected_components(P, directed=False)[0]) if exact else 0
-    signs = 2 if both_signs else 1
-    most = signs * (mdp.n_states - first)
-    if most == 0:
-        raise ValueError(f"no action leads from one state of {mdp!r} to another: it has no eigenoptions")
-    if n_options is not None and n_options > most:
-        raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
-    k = mdp.n_states if n_options is None else first - (-n_options // signs)
+    k = n_eigenvectors(mdp, n_options, first, both_signs)
     found = _symmetric(P, k, discount, rng) if exact else _dense(mdp, P, k, discount, representation)
     return eigenpurposes(found, both_signs=both_signs)[:n_options]
 
@@ -56,8 +51,8 @@ def _symmetric(P: csr_array, k: int, discount: float, rng: np.random.Generator) 
     """Spectrum of a symmetric walk: the Laplacian of its moves is ``I - P``."""
     W = P.copy()
     W.setdiag(0.0)
-    W.eliminate_zeros()
     W = csr_array((W + W.T) / 2.0)
+    W.eliminate_zeros()
     found = spectrum(W, k, "combinatorial", rng=rng)
     values = 1.0 / (1.0 - discount * (1.0 - found.values))
     return Spectrum(values, found.vectors, "successor", n_zero=found.n_zero, accuracy=found.accuracy)
