@@ -38,15 +38,8 @@ PLOTS = "eigenoptions.plots"
 
 
 def layout(coords: NDArray[np.int_]) -> NDArray[np.int64]:
-    """Grid of state numbers, -1 where there is no state (a wall).
+    """Grid of the numbers of states at the rows and columns `coords` ``(S, 2)``, -1 where there is none (a wall).
 
-    Parameters
-    ----------
-    coords
-        ``(S, 2)`` row and column of each state.
-
-    Examples
-    --------
     >>> layout(np.array([[0, 0], [1, 1]]))
     array([[ 0, -1],
            [-1,  1]])
@@ -73,8 +66,6 @@ def coarse(grid: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
     """One character per state, walls filled in.
 
-    Examples
-    --------
     >>> print(text(np.array([[0, 0], [0, 1], [1, 1]]), "ab."))
     ████
     █ab█
@@ -88,19 +79,8 @@ def text(coords: NDArray[np.int_], glyphs: Sequence[str]) -> str:
 def moves(
     coords: NDArray[np.int_], policy: NDArray[np.integer[Any]], successors: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """``(S, 2)`` rows and columns that the action of each state moves by, 0 where it stops or stays.
+    """``(S, 2)`` rows and columns that the action of each state moves by, 0 where it stops (is negative) or stays.
 
-    Parameters
-    ----------
-    coords
-        ``(S, 2)`` row and column of each state.
-    policy
-        ``(S,)`` action of each state, negative where it stops.
-    successors
-        ``(S, A)`` next state of each action.
-
-    Examples
-    --------
     >>> moves(np.array([[0, 0], [0, 1]]), np.array([1, -1]), np.array([[0, 1], [0, 1]])).tolist()
     [[0, 1], [0, 0]]
     """

@@ -58,16 +58,13 @@ class LearningRecord(Frozen):
 
     Attributes
     ----------
-    returns, learning_returns
-        ``(runs, episodes)`` returns of the greedy evaluation after each learning episode, and of the episode itself.
-    steps, evaluation_steps
-        ``(runs, episodes)`` primitive steps of each learning episode and of each evaluation episode.
+    returns, learning_returns, evaluation_steps, steps
+        ``(runs, episodes)`` returns of the greedy evaluation after each learning episode and of the episode itself, and
+        primitive steps of both.
     q
         ``(runs, S, A)`` final values; for learners over options ``(runs, S, A + n)``, 0 where an option may not start.
-    runs
-        ``(runs,)`` number of each run, which determines its random numbers.
-    settings
-        Method and parameters, as plain numbers and strings.
+    runs, settings
+        ``(runs,)`` number of each run, which determines its random numbers; and method and parameters as plain values.
 
     Examples
     --------
@@ -89,7 +86,7 @@ class LearningRecord(Frozen):
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("returns", "learning_returns", "steps", "evaluation_steps", "q", "runs"):
+        for name in (*_TABLES, "q", "runs"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
@@ -139,8 +136,7 @@ class LearningRecord(Frozen):
     def _table(self, of: str) -> NDArray[Any]:
         if of not in _TABLES:
             raise ValueError(f"no table {of!r} in a learning record: there are {', '.join(_TABLES)}")
-        table: NDArray[Any] = getattr(self, of)
-        return table
+        return getattr(self, of)  # type: ignore[no-any-return]
 
     def plot(self, **settings: Any) -> Any:
         """A figure of the mean return per episode with its band; `settings` are those of `plots.learning`."""

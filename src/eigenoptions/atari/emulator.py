@@ -46,11 +46,9 @@ class Emulator:
     ----------
     game
         Name of the game as in `games`; ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
-    actions
+    actions, noop_added
         Names of the minimal action set, in order; an action is its index here. NOOP is always the first: Backgammon
         and VideoCheckers have none in their minimal set, and it is put before it.
-    noop_added
-        Whether that was done.
     acts
         Frames emulated since loading, including looking ahead and replays.
 

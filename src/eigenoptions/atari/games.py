@@ -37,15 +37,12 @@ class Game:
 
     Attributes
     ----------
-    name
-        Name of the game as in `games`.
-    position, context
-        Addresses in RAM of the player's position (``()``: unknown), and of the bytes that distinguish the states of a
-        `chart` beside it: the room, the direction.
-    regions
-        Named places: boxes of positions, the bounds of each byte included.
-    axes
-        How positions become pixels ``(x, y)``: for each the number of the byte (None: constant), scale and offset.
+    name, position, context
+        Name of the game as in `games`; addresses in RAM of the player's position (``()``: unknown), and of the bytes
+        that distinguish the states of a `chart` beside it: the room, the direction.
+    regions, axes
+        Named places, boxes of positions with the bounds of each byte included; and how positions become pixels
+        ``(x, y)``: for each the number of the byte (None: constant), scale and offset.
 
     Examples
     --------

@@ -42,10 +42,8 @@ class Rules:
         ahead, equal ones merged, are a small MDP, in which ``q(s, a) = r + gamma max(0, max_a' q(s', a'))`` is solved
         exactly; the first action of that plan is taken, and the next decision plans anew. What ends the roll-out has
         value zero afterwards.
-    until
-        ``"life"``: a roll-out ends when a life is lost; ``"game"``: when the game is over.
-    watch
-        Addresses of bytes to record, such as the player's position.
+    until, watch
+        ``"life"``: a roll-out ends when a life is lost; ``"game"``: when the game is over. Addresses of bytes to log.
     rng
         Random generator or seed for ``after="random"``. Option i draws the same number at the same frame, whatever
         the others do.
@@ -93,10 +91,8 @@ class Rollouts:
         ``(n, frames)`` whether no action was positive there: the option would have terminated.
     score, length, died
         ``(n,)`` sum of the game's rewards, frames that were played, and whether a life was lost.
-    acts
-        Frames that were emulated, looking ahead included.
-    frontier
-        ``(frames,)`` number of distinct states that options were in; 0 when no option was left.
+    acts, frontier
+        Frames that were emulated, looking ahead included; and ``(frames,)`` number of distinct states of the options.
     """
 
     actions: NDArray[np.int8]

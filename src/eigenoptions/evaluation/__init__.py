@@ -61,10 +61,9 @@ def diffusion_time(
 
     Parameters
     ----------
-    mdp
-        Deterministic or stochastic dynamics of at most 4,000 states, every state reachable from every other.
-    options
-        Options made for this MDP; None for primitive actions only.
+    mdp, options
+        Deterministic or stochastic dynamics of at most 4,000 states, every state reachable from every other; and
+        options made for it, None for primitive actions only.
     option_chance
         Probability in [0, 1) that a decision is for an option, where one may start; it is then uniform over those
         that may, otherwise over the primitive actions. None: uniform over actions and options together, as in the
@@ -103,10 +102,8 @@ def diffusion_curve(
 
     Parameters
     ----------
-    mdp, options, option_chance
-        As for `diffusion_time`.
-    progress
-        Called with values done and values in all.
+    mdp, options, option_chance, progress
+        As for `diffusion_time`; `progress` is called with values done and values in all.
 
     Returns
     -------
@@ -200,19 +197,14 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, progress: Progress | Non
     The diffusion time is a smooth function of the chance. It is computed exactly at 14 chances from 0 to 0.97 (up to
     one that is a hundred times worse than the best so far), and minimised between the neighbours of the least.
 
-    The best chance depends on two properties of the options. *Their lengths*: at chance c a walk spends c times the
-    mean length of an option in options for each 1 - c primitive steps, and needs some of these to search around the
-    ends of options; options of 10 steps at a chance of 0.1 take about half of all steps. *The coverage of their ends*:
-    options with few ends return the walk to the same places, and each return undoes the search, so the best chance is
-    small (0.05 for 4 eigenoptions of four rooms). With more options, whose ends lie everywhere, it rises (0.29 for 32).
-    Even a single option helps a little if it is taken seldom enough: it joins places that are far apart.
+    The best chance is small where options are long, because a walk needs primitive steps to search around their ends
+    (options of 10 steps at a chance of 0.1 take about half of all steps), and where they have few ends, because each
+    return to the same place undoes the search: 0.05 for 4 eigenoptions of four rooms, 0.29 for 32.
 
     Parameters
     ----------
-    mdp, options
-        As for `diffusion_time`.
-    progress
-        Called with values done and the most there can be.
+    mdp, options, progress
+        As for `diffusion_time`; `progress` is called with values done and the most there can be.
 
     Examples
     --------

@@ -41,17 +41,14 @@ class MDP(Frozen):
         ``(S * A, S)`` csr array; row ``s * A + a`` is p(. | s, a). A dense ``(S, A, S)`` array is accepted too.
     n_states, n_actions
         S and A; by default read off the table.
-    coords
-        ``(S, 2)`` row and column of each state, for pictures only, or None.
     start, goal
         State numbers of a task, or None.
-    name
-        Name in tables and titles.
+    coords, name, legend
+        For pictures only: ``(S, 2)`` row and column of each state, or None; a title; and what a picture does not show,
+        such as the names of actions.
     reward
         ``(S,)`` the mean reward of leaving each state, or ``(S * A,)`` of each action, or None. Only methods that
         need rewards use it, and it is not part of the fingerprint.
-    legend
-        What a picture of the states does not show by itself, for example the names of actions; printed below it.
 
     Examples
     --------
@@ -250,11 +247,9 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
 
     Parameters
     ----------
-    source
-        One of `mazes`, a map by rule such as ``"rooms:30x30"`` (see `eigenoptions.mdp.maps`), the text of a map, or
-        the path to a text file.
-    rng
-        Seed or generator that places the doors and corridors of a map by rule; other mazes ignore it.
+    source, rng
+        One of `mazes`, a map by rule such as ``"rooms:30x30"`` (see `eigenoptions.mdp.maps`), whose doors and corridors
+        `rng` places, the text of a map, or the path to a text file.
 
     Examples
     --------
@@ -352,9 +347,7 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
 
     Parameters
     ----------
-    mdp
-        The dynamics.
-    weights
+    mdp, weights
         ``"adjacency"``: weight 1 where some action leads from one state to the other, either way (the paper's A).
         ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform policy.
         Or an own ``(S, S)`` array of non-negative weights.
@@ -403,17 +396,10 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
 def reachable(transition: csr_array, states: ArrayLike, *, backward: bool = False) -> NDArray[np.bool_]:
     """Which states can be reached from some of `states`, or can reach one of them.
 
-    Parameters
-    ----------
-    transition
-        ``(S * A, S)`` or ``(S, S)`` array; every stored entry is a possible move from the state of its row.
-    states
-        State numbers, or a mask ``(S,)``, from which the search begins. They are part of the result, a mask too.
-    backward
-        Search against the direction of the moves: which states can reach one of `states`.
+    Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
+    `states` are numbers or a mask ``(S,)``; they are part of the result, a mask too. With `backward` moves are followed
+    against their direction.
 
-    Examples
-    --------
     >>> one_way = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> reachable(one_way, [1]).tolist()
     [False, True, True]

@@ -39,10 +39,8 @@ def rooms_map(
     ----------
     rows, cols, size
         Number of rooms down and across, and of cells along the side of a room.
-    centred
-        Put doors in the middle of each wall, which makes the map symmetric.
-    rng
-        Seed or generator that places the doors otherwise.
+    centred, rng
+        Put doors in the middle of each wall, which makes the map symmetric; else the seed or generator places them.
 
     Examples
     --------

@@ -153,12 +153,11 @@ def pmap(
 
     Parameters
     ----------
-    function, jobs
-        A function, best of a module, and plain data; jobs of a second or longer make several workers pay off.
+    function, jobs, shared
+        A function, best of a module; plain data, of which jobs of a second or longer make several workers pay off; and
+        arguments that are the same for all jobs. Large arrays of these travel once, and must not be written to.
     engine, workers
         As in `using`, for this call only.
-    shared
-        Arguments that are the same for all jobs. Large arrays travel once, and workers must not write to them.
     progress, arrived
         Called with jobs done and jobs in all, and with the number of a job and its result, as each is finished.
 
