@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -330,15 +331,15 @@ def gather(
     make = {"n_features": n_features, "dedupe": dedupe, "features": features}
     # Wrong settings are refused before anything is read.
     total = Gram(**make)
-    spans = _spans(parts)
-    if not spans:
+    pieces = list(_pieces(parts))
+    if not pieces:
         raise ValueError("there is nothing to gather: give at least one file, batch or function")
     if current().name == "serial" and dedupe:
-        for i, span in enumerate(spans):
-            for pair in _pairs(span):
+        for i, piece in enumerate(pieces):
+            for pair in _pairs(piece):
                 total.add(*pair)
             if progress is not None:
-                progress(i + 1, len(spans))
+                progress(i + 1, len(pieces))
         return total
     waiting: dict[int, list[Gram]] = {}
     joined = 0
@@ -354,71 +355,71 @@ def gather(
     # Sums without dedupe depend on the boundaries of the jobs, which therefore must not depend on workers. The fewer
     # jobs, the fewer copies of a difference are sent; but there must be enough for all workers.
     many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS_WITHOUT_DEDUPE
-    bounds = np.linspace(0, len(spans), min(many, len(spans)) + 1).astype(int)
-    jobs = [spans[low:high] for low, high in pairwise(bounds.tolist())]
+    bounds = np.linspace(0, len(pieces), min(many, len(pieces)) + 1).astype(int)
+    jobs = [pieces[low:high] for low, high in pairwise(bounds.tolist())]
     pmap(_gathered, jobs, shared={"make": make}, progress=progress, arrived=join)
     return total
 
 
 def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
-    """The stream over the parts of a job, in a list so that the receiver can release it."""
+    """The stream over the pieces of a job, in a list so that the receiver can release it."""
     gram = Gram(**make)
-    for span in job:
-        for pair in _pairs(span):
-            gram.add(*pair)
+    for pair in chain.from_iterable(map(_pairs, job)):
+        gram.add(*pair)
     return [gram]
 
 
-def _spans(parts: Any) -> list[Any]:
-    """Parts as pieces that fit in memory: a file and its rows, a file, a batch or a function; all of them checked."""
+def _pieces(parts: Any) -> Iterator[Any]:
+    """Parts as pieces that fit in memory, checked: pairs of batches before and after, or functions that return parts."""
     from eigenoptions.envs.collecting import Recording
 
     if isinstance(parts, Recording):
-        return [(str(path), 0, count) for path, count in zip(parts.files, parts.counts, strict=True)]
-    if isinstance(parts, Transitions) or callable(parts):
-        return [parts]
-    if not isinstance(parts, str | Path):
-        if _is_pair(parts):
-            return [parts]
-        # A sparse array would be iterated row by row, unchecked.
-        if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
-            kind = type(parts).__name__
-            raise TypeError(
-                f"a part is a path, Transitions, a pair (before, after) or a function, got {kind}"
-            )
-        return [span for part in parts for span in _spans(part)]
-    path = Path(parts)
+        for path, count in zip(parts.files, parts.counts, strict=True):
+            yield partial(_read, str(path), 0, count)
+    elif isinstance(parts, Transitions):
+        yield parts.obs, parts.next_obs
+    elif callable(parts) or _is_pair(parts):
+        yield parts
+    elif isinstance(parts, str | Path):
+        yield from _of_path(Path(parts))
+    # A sparse array would be iterated row by row, unchecked.
+    elif hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
+        kind = type(parts).__name__
+        raise TypeError(f"a part is a path, Transitions, a pair (before, after) or a function, got {kind}")
+    else:
+        for part in parts:
+            yield from _pieces(part)
+
+
+def _of_path(path: Path) -> Iterator[Any]:
+    """Functions that read the pieces of a file, or of the files in a folder."""
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
         if not files:
             raise FileNotFoundError(f"no transitions in {path}: there is no {', '.join(SUFFIXES)} file")
-        return [span for file in files for span in _spans(file)]
+        for file in files:
+            yield from _of_path(file)
+        return
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}: give the path of a file with transitions")
     if path.suffix not in SUFFIXES:
         raise ValueError(f"transitions are read from {', '.join(SUFFIXES)} files, got {str(path)!r}")
     if path.suffix != ".npy":
-        return [(str(path), 0, None)]
+        yield partial(_read, str(path), 0, None)
+        return
     rows = np.load(path, mmap_mode="r", allow_pickle=False)
     if rows.ndim not in (2, 3) or rows.shape[1] != 2:
         raise ValueError(f"{path} must hold (N, 2) states or (N, 2, d) features, it holds {rows.shape}")
-    share = MAX_ROWS_IN_MEMORY
-    return [(str(path), low, min(low + share, len(rows))) for low in range(0, max(len(rows), 1), share)]
+    for low in range(0, max(len(rows), 1), MAX_ROWS_IN_MEMORY):
+        yield partial(_read, str(path), low, low + MAX_ROWS_IN_MEMORY)
 
 
-def _pairs(span: Any) -> Iterator[tuple[Any, Any]]:
+def _pairs(piece: Any) -> Iterator[tuple[Any, Any]]:
     """Batches before and after, of a piece."""
-    if isinstance(span, Transitions):
-        yield span.obs, span.next_obs
-    elif _is_pair(span):
-        yield span[0], span[1]
-    elif callable(span):
-        made = span()
-        for part in [made] if isinstance(made, Transitions | str | Path) or _is_pair(made) else made:
-            for piece in _spans(part):
-                yield from _pairs(piece)
+    if _is_pair(piece):
+        yield piece
     else:
-        yield _read(*span)
+        yield from chain.from_iterable(map(_pairs, _pieces(piece())))
 
 
 def _read(name: str, low: int, high: int | None) -> tuple[Any, Any]:

@@ -37,8 +37,8 @@ class Method:
     gamma, n_options
         Default discount of the options' purposes, a number or a function of the MDP; and how many options the command
         line and the studio ask for by default (None: all there are).
-    samples, needs_rewards
-        Whether `discover` also accepts samples with this method, and whether it works on an MDP with rewards only.
+    needs_rewards
+        Whether it works on an MDP with rewards only.
     max_states
         Most states for which it is practical, if it holds dense arrays of states by states; the arena tries no more.
     explore
@@ -59,7 +59,6 @@ class Method:
     options: Callable[..., Any] | None = None
     gamma: float | Callable[[MDP], float] = 0.9
     n_options: int | None = 8
-    samples: bool = False
     needs_rewards: bool = False
     max_states: int | None = None
     explore: Callable[..., Iterator[NDArray[np.int64]]] | None = None
@@ -75,6 +74,11 @@ class Method:
         function = self.purposes or self.options
         assert function is not None
         return function
+
+    @property
+    def samples(self) -> bool:
+        """Whether `discover` also accepts samples: what they show is an MDP, on which purposes can be chosen."""
+        return self.purposes is not None
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -36,6 +36,5 @@ METHOD = Method(
     purposes=purposes,
     gamma=far_sighted,
     n_options=None,
-    samples=True,
     summary="shortest paths to states that many shortest paths pass",
 )

@@ -102,6 +102,5 @@ METHOD = Method(
     purposes=purposes,
     gamma=far_sighted,
     n_options=None,
-    samples=True,
     summary="shortest paths to the doorways of each room",
 )

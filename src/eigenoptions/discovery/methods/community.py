@@ -105,6 +105,5 @@ METHOD = Method(
     "community",
     purposes=purposes,
     gamma=far_sighted,
-    samples=True,
     summary="shortest paths from each community of states into a neighbouring one",
 )

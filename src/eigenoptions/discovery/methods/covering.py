@@ -48,6 +48,5 @@ METHOD = Method(
     "covering",
     purposes=purposes,
     gamma=far_sighted,
-    samples=True,
     summary="shortest paths to the two most distant states, which are then connected, and so on",
 )

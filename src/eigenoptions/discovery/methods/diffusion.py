@@ -59,6 +59,5 @@ METHOD = Method(
     purposes=purposes,
     gamma=far_sighted,
     n_options=None,
-    samples=True,
     summary="shortest paths to where a random walk spreads slowest",
 )

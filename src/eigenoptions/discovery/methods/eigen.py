@@ -33,4 +33,4 @@ def purposes(
     return eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
 
 
-METHOD = Method("eigen", purposes=purposes, samples=True, summary="eigenvectors of the graph's Laplacian")
+METHOD = Method("eigen", purposes=purposes, summary="eigenvectors of the graph's Laplacian")

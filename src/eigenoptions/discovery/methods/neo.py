@@ -105,7 +105,6 @@ def _eigenpairs(W: csr_array, drain: Array) -> tuple[Array, Array, Array]:
 METHOD = Method(
     "neo",
     purposes=purposes,
-    samples=True,
     max_states=4_000,
     summary="eigenvectors of the directed graph that point to seldom visited states",
 )

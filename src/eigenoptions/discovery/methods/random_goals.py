@@ -22,6 +22,5 @@ METHOD = Method(
     "random",
     purposes=purposes,
     gamma=far_sighted,
-    samples=True,
     summary="shortest paths to random states",
 )

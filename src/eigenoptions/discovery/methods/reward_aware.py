@@ -94,7 +94,6 @@ def rewards_per_state(mdp: MDP, rewards: ArrayLike | None = None) -> Array:
 METHOD = Method(
     "reward-aware",
     purposes=purposes,
-    samples=True,
     max_states=4_000,
     needs_rewards=True,
     summary="paths to distant states that avoid costly states; needs rewards",

@@ -73,6 +73,5 @@ def _dense(mdp: MDP, P: csr_array, k: int, discount: float, representation: Arra
 METHOD = Method(
     "successor",
     purposes=purposes,
-    samples=True,
     summary="eigenvectors of the successor representation",
 )

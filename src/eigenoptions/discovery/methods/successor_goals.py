@@ -75,7 +75,6 @@ def _squares(X: Array, centres: Array) -> Array:
 METHOD = Method(
     "successor-goals",
     purposes=purposes,
-    samples=True,
     max_states=4_000,
     summary="paths to landmarks, the centres of clusters of successor representations",
 )
