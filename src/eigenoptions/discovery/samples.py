@@ -370,7 +370,7 @@ def _gathered(job: list[Any], make: dict[str, Any]) -> list[Gram]:
 
 
 def _pieces(parts: Any) -> Iterator[Any]:
-    """Parts as pieces that fit in memory, checked: pairs of batches before and after, or functions that return parts."""
+    """Parts as pieces that fit in memory: pairs of batches before and after, or functions that return them; checked."""
     from eigenoptions.envs.collecting import Recording
 
     if isinstance(parts, Recording):
