@@ -110,6 +110,22 @@ def far_sighted(mdp: MDP) -> float:
     return 1.0 - 0.5 / (mdp.n_states + 1)
 
 
+def n_eigenvectors(mdp: MDP, n_options: int | None, first: int, both_signs: bool) -> int:
+    """How many eigenvectors `n_options` eigenoptions need, those before number `first` unused; None: all there are.
+
+    >>> import eigenoptions as eo
+    >>> n_eigenvectors(eo.maze("S..G"), 3, first=1, both_signs=True)
+    3
+    """
+    signs = 2 if both_signs else 1
+    most = signs * (mdp.n_states - first)
+    if most == 0:
+        raise ValueError(f"no action leads from one state of {mdp!r} to another: it has no eigenoptions")
+    if n_options is not None and n_options > most:
+        raise ValueError(f"n_options must be in 1..{most} for {mdp.n_states} states, got {n_options}")
+    return mdp.n_states if n_options is None else first - (-n_options // signs)
+
+
 def methods() -> list[str]:
     """Names of the discovery methods, which `discover` accepts as `method`.
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.discovery.goals import n_eigenvectors
-from eigenoptions.discovery.methods import Method, Progress
+from eigenoptions.discovery.methods import Method, Progress, n_eigenvectors
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import spectrum

@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import number
-from eigenoptions.discovery.goals import n_eigenvectors
-from eigenoptions.discovery.methods import Method
+from eigenoptions.discovery.methods import Method, n_eigenvectors
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import Spectrum, spectrum
