@@ -117,11 +117,11 @@ class TableExperience:
         (4, 7)
         """
         if method is None:
-            purposes, default, about = self._eigenpurposes(n_options, at_most, **settings), 0.9, ORIGIN
+            purposes, default, origin = self._eigenpurposes(n_options, at_most, **settings), 0.9, ORIGIN
         else:
             purposes, default = self._purposes_by(method, n_options, at_most, **settings)
-            about = {"method": method.name, "source": "samples"}
-        about = {**about, "transitions": self.n_transitions, **(provenance or {})}
+            origin = {"method": method.name, "source": "samples"}
+        about = {**origin, "transitions": self.n_transitions, **(provenance or {})}
         made = solve(self.mdp(), purposes, default if gamma is None else gamma, provenance=about)
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         return replace(made, state_space="")

@@ -151,14 +151,15 @@ def begin(
     else:
         more = {name: own.pop(name) for name in FeatureExperience.settings if name in own}
         phi = named(features, space, obs, **own) if isinstance(features, str) else features
-        table = isinstance(phi, OneHot)
-        past = (
-            TableExperience(phi.n_states, n_actions) if table else FeatureExperience(phi, n_actions, **more)
-        )
+        if isinstance(phi, OneHot):
+            check_settings("a table of states", more, ())
+            past = TableExperience(phi.n_states, n_actions)
+        else:
+            past = FeatureExperience(phi, n_actions, **more)
     method = rest.get("method")
     if method is None:
-        own = ("steps", "features", *COLLECTION_SETTINGS)
-        check_settings("discovery from samples", rest, (*past.option_settings, *names), own)
+        also = ("steps", "features", *COLLECTION_SETTINGS)
+        check_settings("discovery from samples", rest, (*past.option_settings, *names), also)
     elif isinstance(past, TableExperience):
         check_settings(f"method {method.name!r}", rest, (*method.settings, "method", "rng"))
     else:

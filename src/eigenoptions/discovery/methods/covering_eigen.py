@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +115,7 @@ def rod_cycle(
     rewards = rewards_per_state(mdp) if representation == "default" else None
     if keep is not None:
         whole("keep", keep)
-    alpha, sweeps = td
+    how: dict[str, Any] = dict(zip(("alpha", "sweeps"), td, strict=True))
     generator = random_generator(rng)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
@@ -124,7 +125,7 @@ def rod_cycle(
     for i in count(1):
         batch = walk(endless, round_steps, made, option_chance=option_chance, rng=generator)
         past.add(batch)
-        moves, how = (batch.obs, batch.next_obs), {"alpha": alpha, "sweeps": sweeps, "begin": table}
+        moves, how["begin"] = (batch.obs, batch.next_obs), table
         if rewards is not None:
             table = learned_default(*moves, rewards, **how)
             purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
