@@ -212,19 +212,11 @@ class Learn(Printed, Measured):
             status.begin(f"discovering options: {mdp.n_states} states")
             options = self._discover(mdp, max(counts)) if any(counts) else None
             records: dict[int, LearningRecord] = {}
-            for n in counts:
+            for i, n in enumerate(counts):
                 status.begin(f"learning with {n} options" if n else "learning with primitive actions")
                 chosen = options[:n] if options is not None and n else None
-                before = len(records)
-                records[n] = self._run(
-                    mdp,
-                    chosen,
-                    runs=self.runs,
-                    episodes=self.episodes,
-                    progress=lambda done, runs, before=before: status.step(
-                        before * runs + done, len(counts) * runs
-                    ),
-                )
+                how = {"runs": self.runs, "episodes": self.episodes, "progress": status.part(i, len(counts))}
+                records[n] = self._run(mdp, chosen, **how)
             files = [] if self.out is None else self._save(self.out, records)
         self._show(mdp, options, records, files)
 

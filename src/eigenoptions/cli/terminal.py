@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -90,6 +90,10 @@ class Bar:
         if self.lines and quarters > self._quarters:
             print_line(f"{self._text}: {done} of {total}", error=True)
         self._quarters = quarters
+
+    def part(self, i: int, parts: int) -> Callable[[int, int], None]:
+        """Function that shows the progress of part i of the current step, all parts of which are of equal length."""
+        return lambda done, total: self.step(i * total + done, parts * total)
 
 
 @contextmanager
