@@ -105,15 +105,21 @@ def cost(results: Results) -> Values:
     return found
 
 
+# What `kind` of a measure in ``claims.toml`` stands for.
+KINDS: dict[str, Callable[..., Values]] = {
+    "diffusion": diffusion,
+    "returns": returns,
+    "online": online,
+    "cost": cost,
+    "seconds": seconds,
+}
+
+
 def _measure(kind: str, name: str, about: str, *, unit: str = "", options: int = 0, **more: Any) -> Measure:
-    """A measure as ``claims.toml`` declares it: `kind` is one of the functions above."""
-    of = {"diffusion": diffusion, "returns": returns, "online": online, "cost": cost, "seconds": seconds}[
-        kind
-    ]
+    """A measure as ``claims.toml`` declares it."""
     how = {"n": options, "how": more.pop("how")} if "how" in more else {}
-    return Measure(
-        name.format(options=options), unit, about.format(options=options), partial(of, **how), **more
-    )
+    title, words = (text.format(options=options) for text in (name, about))
+    return Measure(title, unit, words, partial(KINDS[kind], **how), **more)
 
 
 MEASURES = tuple(_measure(**row) for row in declarations()["measure"])

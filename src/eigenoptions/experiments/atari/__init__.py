@@ -192,7 +192,11 @@ def experiment(game: str) -> Experiment:
     >>> experiment("Breakout").title
     'Breakout'
     """
-    words = {"title": game, "section": "5.2", "shows": "Nothing: the paper does not look at this game."}
+    words: dict[str, Any] = {
+        "title": game,
+        "section": "5.2",
+        "shows": "Nothing: the paper does not look at this game.",
+    }
     words |= declarations()["experiment"].get(game.lower(), {})
     sizes = {size: settings(game, size) for size in SIZES}
     functions: dict[str, Any] = {"run": run_study, "figure": figure, "claims": claims, "notes": notes}
