@@ -109,10 +109,10 @@ def test_the_fork_is_what_it_says() -> None:
 
 
 def test_dqn_with_the_stock_buffer_is_fooled_and_with_ours_is_not() -> None:
-    stock = dqn().learn(2500)
+    stock = dqn().learn(1200)
     assert values(stock)[SKILL] == pytest.approx(GAMMA, abs=0.05)
     assert walked(stock, forked()) == LONG
-    ours = dqn(replay_buffer_class=SMDPReplayBuffer).learn(2500)
+    ours = dqn(replay_buffer_class=SMDPReplayBuffer).learn(1200)
     assert values(ours)[[0, SKILL]] == pytest.approx([GAMMA ** (SHORT - 1), GAMMA**31], abs=0.06)
     assert walked(ours, forked()) == SHORT
 
