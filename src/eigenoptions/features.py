@@ -1,7 +1,8 @@
 """Feature maps: from batches of observations ``(N, ...)`` to rows phi(s) ``(N, d)`` (paper, Section 5.2).
 
 Any function of a batch is a feature map. The maps here are frozen records with a name, so that an options file can hold
-them. `MAPS` is their registry: a new map is a class with the decorator `register`, a `name` and a method `for_space`.
+them. `MAPS` is their registry: a new map is a class with the decorator `register`, a `name` and, where it depends on
+the space of the observations, a class method `for_space`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MAPS: dict[str, Any] = {}
 def register(kind: Kind) -> Kind:
     """Class decorator: enter a feature map into `MAPS` under its `name`."""
     if not (isinstance(kind, type) and isinstance(getattr(kind, "name", None), str)):
-        raise TypeError(f"a feature map is a class with a `name` and a method `for_space`, got {kind!r}")
+        raise TypeError(f"a feature map is a class with a `name`, got {kind!r}")
     MAPS[kind.name] = kind
     return kind
 
@@ -72,7 +73,9 @@ def named(name: str, space: Any = None, obs: ArrayLike | None = None, **settings
     >>> named("fourier", Box(np.array([-1.2, -0.07]), np.array([0.6, 0.07]), dtype=np.float64), order=5)
     Fourier(low=(-1.2, -0.07), high=(0.6, 0.07), order=5, coupled=2)
     """
-    return map_class(name).for_space(space, obs, **settings)  # type: ignore[no-any-return]
+    kind = map_class(name)
+    build = getattr(kind, "for_space", None)
+    return kind(**settings) if build is None else build(space, obs, **settings)  # type: ignore[no-any-return]
 
 
 @register
@@ -121,11 +124,6 @@ class Bits:
     """
 
     name: ClassVar[str] = "bits"
-
-    @classmethod
-    def for_space(cls, space: Any, obs: ArrayLike | None = None) -> Self:
-        """The same map for every space."""
-        return cls()
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.bool_]:
         """``(N, ...)`` bytes to ``(N, 8 * bytes)``; boolean observations are only flattened."""

@@ -59,11 +59,6 @@ class Ram:
     n_bytes: int = BYTES
     name: ClassVar[str] = "ram"
 
-    @classmethod
-    def for_space(cls, space: Any, obs: ArrayLike | None = None, **settings: Any) -> Ram:
-        """The same map for every space."""
-        return cls(**settings)
-
     def __post_init__(self) -> None:
         one_of("code", self.code, CODES)
         whole("steps", self.steps, 2, 256)
