@@ -57,14 +57,14 @@ def classes(x: Array, before: Index, after: Index, rng: np.random.Generator) -> 
 
 def means(x: Array, of: Index) -> tuple[Array, Index]:
     """Mean ``(c, d)`` and number ``(c,)`` of the members of each class."""
-    sizes = np.bincount(of)
+    sizes = np.bincount(of).astype(np.int64)
     member = csr_array((np.ones(len(x), np.float32), (of, np.arange(len(x)))), shape=(len(sizes), len(x)))
-    return np.asarray(member @ x) / sizes[:, None].astype(np.float32), sizes
+    return np.asarray(member @ x / sizes[:, None], dtype=np.float32), sizes
 
 
 def _squared_distances(a: Array, b: Array) -> Array:
     squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    return np.maximum(squared, 0, out=squared)
+    return np.asarray(np.maximum(squared, 0, out=squared), dtype=np.float32)
 
 
 def _gap(squared: Array) -> float | None:

@@ -246,8 +246,8 @@ class _Run:
         first = np.unique(of, return_index=True)[1]
         log.info("%d observations are %d that repeat up to noise", len(x), len(first))
         self.inputs = torch.from_numpy(recognition.means(x, of)[0])
-        numbers = {"before": of[data.before], "after": of[data.after]}
-        self.data = replace(data, observations=data.observations[first], **numbers)
+        before, after = of[data.before], of[data.after]
+        self.data = replace(data, observations=data.observations[first], before=before, after=after)
         self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
 
     def _seen(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
