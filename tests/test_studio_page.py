@@ -82,7 +82,7 @@ def address(atari: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        found = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS, timeout=300 * SECOND)
         yield found
         found.close()
 

@@ -53,7 +53,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     troubles: list[str] = []
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=flags, timeout=300 * SECOND)
         found = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         found.set_default_timeout(300 * SECOND)
         found.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
