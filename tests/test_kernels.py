@@ -15,7 +15,7 @@ from tests.test_spectra import complete, cycle, path, product, random_graph, ran
 import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
-from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, residual, survey
+from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, lifted, residual, survey
 from eigenoptions.options import solver
 
 
@@ -57,11 +57,20 @@ def test_elimination_of_one_colour_is_a_schur_complement(seed):
     W, degree, colour = csr_array(W[linked][:, linked]), degree[linked], colour[linked]
     keep, gone = np.flatnonzero(colour), np.flatnonzero(colour == 0)
     L = reference.dense_laplacian(W, "normalized")
-    parts = eliminated(W.indptr, W.indices, W.data, degree, keep)
+    root = degree**-0.5
+    parts = eliminated(W.indptr, W.indices, W.data, root, keep)
     M = csr_array(parts, shape=(len(keep), len(keep))).toarray()
     inner = np.linalg.solve(L[np.ix_(gone, gone)], L[np.ix_(gone, keep)])
     np.testing.assert_allclose(M, L[np.ix_(keep, keep)] - L[np.ix_(keep, gone)] @ inner, atol=1e-13)
     np.testing.assert_array_equal(M, M.T)
+    # Eigenvectors of the whole come back from the rest.
+    values, vectors = np.linalg.eigh(L)
+    low = values < 0.8
+    rows = np.ascontiguousarray(vectors[keep][:, low].T)
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    found = lifted(W.indptr, W.indices, W.data, root, keep, gone, rows, values[low])
+    np.testing.assert_allclose(L @ found.T, found.T * values[low], atol=1e-13)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-13)
 
 
 @given(st.integers(0, 10**6))
@@ -90,9 +99,30 @@ def test_residuals_are_exact_where_doubles_lose_every_digit(seed, normalized):
     n = len(degree)
     root = inverse_root(degree) if normalized else (np.ones(n), np.zeros(n))
     low = 1e-17 * np.random.default_rng(seed).standard_normal((n, n))
-    found = residual(W.indptr, W.indices, W.data, degree, *root, vectors.T.copy(), low.T.copy(), values).T
+    # A null space of nothing, so that nothing is removed.
+    rest = np.arange(n), np.arange(0), np.zeros(n, dtype=np.int32), np.zeros(n)
+    graph = (W.indptr, W.indices, W.data, degree, *root, *rest)
+    found = residual(graph, vectors.T.copy(), low.T.copy(), values).T
     exact = reference.residual(W, normalized, vectors, low, values)
     np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-29)
+
+
+@given(st.integers(0, 10**6))
+def test_residuals_without_one_colour_are_those_of_the_whole(seed):
+    """Where the eliminated states solve their own equations, the residual of the others is that of the whole."""
+    W = random_maze(seed % 1000, 6, 6)
+    degree, _, colour, *_ = survey(W.indptr, W.indices, W.data)
+    linked = np.flatnonzero(degree)
+    W, degree, colour = csr_array(W[linked][:, linked]), degree[linked], colour[linked]
+    keep, gone = np.flatnonzero(colour), np.flatnonzero(colour == 0)
+    L = reference.dense_laplacian(W, "normalized")
+    M = L[np.ix_(keep, keep)] - L[np.ix_(keep, gone)] @ L[np.ix_(gone, keep)]
+    X = np.random.default_rng(seed).standard_normal((5, len(keep)))
+    values = np.linspace(0.0, 1.0, 5)
+    rest = keep, gone, np.zeros(len(keep), dtype=np.int32), np.zeros(len(keep))
+    graph = (W.indptr, W.indices, W.data, degree, *inverse_root(degree), *rest)
+    found = residual(graph, X, np.zeros_like(X), values)
+    np.testing.assert_allclose(found, X @ M - values[:, None] * X, atol=1e-13)
 
 
 # Planning ---------------------------------------------------------------------------------------------------

@@ -14,9 +14,15 @@ from numba import njit
 
 # 2^27 + 1 splits a double into two halves of 26 bits.
 _SPLIT = 134217729.0
+# Vectors advanced together.
+LANES = 16
 # Relative distance below which two entries are of equal size, however exactly they are known, and its upper limit.
 TIE, LARGEST_TIE = 1e-8, 5e-3
 EPS = float(np.finfo(float).eps)
+# Distance below which neighbouring eigenvalues are one repeated eigenvalue: relative, and in units of the norm.
+SAME_RELATIVE, SAME_ABSOLUTE = 1e-9, 1e-13
+# Length of a vector's error within the span of the vectors found at which the refinement ends, and its passes.
+TARGET_INSIDE, MAX_CORRECTIONS = 2e-15, 4
 
 
 @njit(cache=True, nogil=True)
@@ -67,7 +73,7 @@ def survey(indptr, indices, weights):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def scaled(indptr, indices, weights, degree, left, right):  # type: ignore[no-untyped-def]
-    """The arrays of the sparse matrix ``diag(left) (D - W) diag(right)`` for W with sorted rows."""
+    """The arrays of the sparse matrix ``diag(left) (D - W) diag(right)`` for W with sorted rows; with its diagonal."""
     n = len(degree)
     pointers = np.zeros_like(indptr)
     columns = np.empty(len(indices) + n, dtype=indices.dtype)
@@ -80,10 +86,8 @@ def scaled(indptr, indices, weights, degree, left, right):  # type: ignore[no-un
         loop = middle < end and indices[middle] == i
         for k in range(begin, end + 1):
             if k == middle:
-                value, j = degree[i] - (weights[k] if loop else 0.0), i
-                if value != 0.0:
-                    columns[at], data[at] = j, value * (left[i] * right[j])
-                    at += 1
+                columns[at], data[at] = i, (degree[i] - (weights[k] if loop else 0.0)) * (left[i] * right[i])
+                at += 1
             if k < end and not (loop and k == middle):
                 j = indices[k]
                 # One product, so that the matrix is symmetric to the last bit where both sides are equal.
@@ -94,12 +98,12 @@ def scaled(indptr, indices, weights, degree, left, right):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def eliminated(indptr, indices, weights, degree, keep):  # type: ignore[no-untyped-def]
+def eliminated(indptr, indices, weights, root, keep):  # type: ignore[no-untyped-def]
     """The arrays of the sparse matrix ``I - B'B``: the normalized Laplacian without the states that are not kept.
 
-    No two of the states to `keep` are neighbours, nor two of the others.
+    `root` is ``D^-1/2``. No two of the states to `keep` are neighbours, nor two of the others.
     """
-    n, m = len(degree), len(keep)
+    n, m = len(root), len(keep)
     number = np.full(n, -1, dtype=np.int32)
     for a in range(m):
         number[keep[a]] = a
@@ -118,17 +122,34 @@ def eliminated(indptr, indices, weights, degree, keep):  # type: ignore[no-untyp
         at += 1
         for k in range(indptr[i], indptr[i + 1]):
             j = indices[k]
+            one = weights[k] * (root[j] * root[i])
             for h in range(indptr[j], indptr[j + 1]):
                 c = number[indices[h]]
                 if place[c] < begin:
                     columns[at], data[at], place[c] = c, 0.0, at
                     at += 1
                 # Symmetric to the last bit: opposite entries sum the same products in the same order.
-                data[place[c]] -= (weights[k] * weights[h]) / (
-                    degree[j] * sqrt(degree[i] * degree[indices[h]])
-                )
+                data[place[c]] -= one * (weights[h] * (root[j] * root[indices[h]]))
         pointers[a + 1] = at
     return data[:at].copy(), columns[:at].copy(), pointers
+
+
+@njit(cache=True, nogil=True)
+def lifted(indptr, indices, weights, root, keep, gone, rows, values):  # type: ignore[no-untyped-def]
+    """Unit eigenvectors ``(B y / (1 - value), y)`` of the normalized Laplacian for unit rows y; see `eliminated`."""
+    X, y = np.empty((len(rows), len(root))), np.zeros(len(root))
+    for c in range(len(rows)):
+        x = X[c]
+        for a in range(len(keep)):
+            i = keep[a]
+            x[i] = sqrt(0.5) * rows[c, a]
+            y[i] = root[i] * x[i]
+        for i in gone:
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                total += weights[k] * y[indices[k]]
+            x[i] = root[i] * total / (1.0 - values[c])
+    return X
 
 
 @njit(inline="always")
@@ -165,35 +186,173 @@ def inverse_root(degree):  # type: ignore[no-untyped-def]
     return high, low
 
 
+@njit(inline="always")
+def _add(weight, p, q, total, rest):  # type: ignore[no-untyped-def]
+    """Add ``weight (p + q)`` to ``total + rest`` in all lanes: plain loops, of which the compiler makes vectors."""
+    if abs(weight) == 1.0:
+        for j in range(len(total)):
+            s, e = _sum(total[j], weight * p[j])
+            rest[j] += e + weight * q[j]
+            total[j] = s
+    else:
+        for j in range(len(total)):
+            t, e = _product(weight, p[j])
+            s, f = _sum(total[j], t)
+            rest[j] += f + (e + weight * q[j])
+            total[j] = s
+
+
 @njit(cache=True, nogil=True)
-def residual(indptr, indices, weights, degree, high, low, X, Y, values):  # type: ignore[no-untyped-def]
-    """``S (D - W) S x - value x``, rounded, for each row x of X + Y (b, n), with the diagonal S = high + low."""
-    b, n = X.shape
-    R = np.empty((b, n))
-    P, Q = np.empty(n), np.empty(n)
-    for c in range(b):
-        x, y, value = X[c], Y[c], values[c]
-        for i in range(n):
-            p, e = _product(x[i], high[i])
-            P[i], Q[i] = p, e + (x[i] * low[i] + y[i] * high[i])
-        for i in range(n):
-            total, rest = _product(degree[i], P[i])
-            rest += degree[i] * Q[i]
+def project(rows, part, unit):  # type: ignore[no-untyped-def]
+    """Remove the null space from each row (b, n), in place: `unit` within each `part` of the states."""
+    inside, rest = np.empty((2, part.max() + 1))
+    for x in rows:
+        inside[:] = rest[:] = 0.0
+        for i in range(len(x)):
+            # Sums of many terms, in twice the precision.
+            s, e = _sum(inside[part[i]], unit[i] * x[i])
+            inside[part[i]] = s
+            rest[part[i]] += e
+        inside += rest
+        for i in range(len(x)):
+            x[i] -= inside[part[i]] * unit[i]
+
+
+@njit(cache=True, nogil=True)
+def residual(graph, X, Y, values):  # type: ignore[no-untyped-def]
+    """``S (D - W) S x - value x``, rounded, for each row x of X + Y (b, m), outside the null space.
+
+    `graph` is ``indptr, indices, weights, degree, high, low, keep, gone, part, unit``: W and D; the diagonal
+    S = high + low; the states of which rows consist, and those that are eliminated, where ``(D - W) S x`` is zero; the
+    component of each state to keep, and the entries of the null vectors.
+    """
+    indptr, indices, weights, degree, high, low, keep, gone, part, unit = graph
+    R = np.empty_like(X)
+    for first in range(0, len(X), LANES):
+        x, y = X[first : first + LANES].T.copy(), Y[first : first + LANES].T.copy()
+        value = values[first : first + LANES]
+        P, Q = np.empty((2, len(degree), len(value)))
+        total, rest = np.empty((2, len(value)))
+        for a in range(len(keep)):
+            i = keep[a]
+            for j in range(len(value)):
+                p, e = _product(x[a, j], high[i])
+                Q[i, j] = e + (x[a, j] * low[i] + y[a, j] * high[i])
+                P[i, j] = p
+        for i in gone:
+            total[:] = rest[:] = 0.0
             for k in range(indptr[i], indptr[i + 1]):
-                w, j = weights[k], indices[k]
-                if w == 1.0:
-                    total, f = _sum(total, -P[j])
-                    rest += f - Q[j]
-                else:
-                    p, e = _product(w, P[j])
-                    total, f = _sum(total, -p)
-                    rest += f - (e + w * Q[j])
-            p, e = _product(total, high[i])
-            q, f = _product(value, x[i])
-            t, g = _sum(p, -q)
-            small = (e - f) + (total * low[i] + rest * high[i]) - value * y[i]
-            R[c, i] = t + (g + small)
+                _add(weights[k], P[indices[k]], Q[indices[k]], total, rest)
+            for j in range(len(value)):
+                t = total[j] / degree[i]
+                p, e = _product(t, degree[i])
+                Q[i, j] = (((total[j] - p) - e) + rest[j]) / degree[i]
+                P[i, j] = t
+        for a in range(len(keep)):
+            i = keep[a]
+            total[:] = rest[:] = 0.0
+            _add(degree[i], P[i], Q[i], total, rest)
+            for k in range(indptr[i], indptr[i + 1]):
+                _add(-weights[k], P[indices[k]], Q[indices[k]], total, rest)
+            for j in range(len(value)):
+                p, e = _product(total[j], high[i])
+                q, f = _product(value[j], x[a, j])
+                t, g = _sum(p, -q)
+                small = (e - f) + (total[j] * low[i] + rest[j] * high[i]) - value[j] * y[a, j]
+                R[first + j, a] = t + (g + small)
+    project(R, part, unit)
     return R
+
+
+@njit(cache=True, nogil=True)
+def refine(graph, rows, values, label, floor, width):  # type: ignore[no-untyped-def]
+    """Correct the first eigenpairs by all rows with another label, from their residuals, in place.
+
+    To first order a vector's part along another one is wrong by its residual there over the distance of the
+    eigenvalues. Most vectors need one correction; those with larger errors are kept as unevaluated sums of two doubles
+    and corrected again. `floor` are the errors that residuals leave, `width` is the number of rows in work at a time.
+
+    Returns
+    -------
+    error, largest
+        Bounds on the lengths of the vectors' errors within the span of the rows; the largest entry of a residual.
+    """
+    n, count, part, unit = rows.shape[1], len(floor), graph[-2], graph[-1]
+    error, active, largest = np.zeros(count), np.arange(count), 0.0
+    low = np.zeros((0, n))
+    for attempt in range(MAX_CORRECTIONS):
+        old, rest, left = values.copy(), np.empty((len(active), n)), np.empty(len(active), dtype=active.dtype)
+        again = 0
+        for at in range(0, len(active), width):
+            mine = active[at : at + width]
+            X = rows[mine]
+            Y = low[at : at + width] if attempt else np.zeros(X.shape)
+            R = residual(graph, X, Y, old[mine])
+            largest = max(largest, np.abs(R).max())
+            E, size = np.dot(R, rows.T), np.zeros(len(mine))
+            for i, me in enumerate(mine):
+                values[me] += E[i, me]
+                for j in range(len(rows)):
+                    E[i, j] = E[i, j] / (values[me] - old[j]) if label[j] != label[me] else 0.0
+                    size[i] += E[i, j] ** 2
+            size = np.sqrt(size)
+            step = np.dot(E, rows)
+            step += Y
+            Y = X.copy()
+            project(Y, part, unit)
+            step += Y - X
+            for i, me in enumerate(mine):
+                # Terms of second order, of which the largest is by the worst of the other vectors.
+                error[me] = floor[me] + size[i] * max(4.0 * size.max(), 4.0 * EPS)
+                rows[me] = X[i] + step[i]
+                if error[me] > max(TARGET_INSIDE, 2.0 * floor[me]):
+                    rest[again], left[again] = step[i] - (rows[me] - X[i]), me
+                    again += 1
+        active, low = left[:again], rest[:again]
+        if again == 0:
+            break
+    return error, largest
+
+
+@njit(cache=True, nogil=True)
+def shifted(data, indices, indptr, part, unit, shift):  # type: ignore[no-untyped-def]
+    """The sparse matrix as a dense one, with the eigenvalue zero of the null space raised by a `shift`."""
+    n = len(part)
+    A = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if part[i] == part[j]:
+                A[i, j] = shift * (unit[i] * unit[j])
+        for k in range(indptr[i], indptr[i + 1]):
+            A[i, indices[k]] += data[k]
+    return A
+
+
+@njit(cache=True, nogil=True)
+def edges(values, norm):  # type: ignore[no-untyped-def]
+    """Where clusters of equal neighbours begin in ascending eigenvalues of an operator of this norm, and their end."""
+    found, m = np.zeros(len(values) + 1, dtype=np.intp), 1
+    for i in range(1, len(values)):
+        if values[i] - values[i - 1] > SAME_RELATIVE * abs(values[i]) + SAME_ABSOLUTE * norm:
+            found[m] = i
+            m += 1
+    found[m] = len(values)
+    return found[: m + 1]
+
+
+@njit(cache=True, nogil=True)
+def residual_lengths(data, indices, indptr, scale, rows, values):  # type: ignore[no-untyped-def]
+    """``(b,)`` lengths of ``A x - value x`` for rows x, where A is ``diag(scale) matrix diag(1 / scale)``."""
+    lengths = np.empty(len(rows))
+    for c in range(len(rows)):
+        x, y, squares = rows[c], rows[c] / scale, 0.0
+        for i in range(len(scale)):
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * y[indices[k]]
+            squares += (total * scale[i] - values[c] * x[i]) ** 2
+        lengths[c] = sqrt(squares)
+    return lengths
 
 
 @njit(cache=True, nogil=True)

@@ -36,12 +36,10 @@ from eigenoptions._checks import (
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
-    DENSE_UP_TO_STATES,
     MAX_DENSE_STATES,
     Laplacian,
-    dense,
-    refine,
     scaled,
+    smallest,
     tilted,
     verify,
 )
@@ -265,7 +263,9 @@ def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
         known = ", ".join(name for name, other in OPERATORS.items() if other.laplacian)
         raise ValueError(f"the Laplacian must be one of {known}, got {operator!r}, which is a representation")
     W, degree, *_ = _weights(W)
-    return scaled(W, degree, kind.left, kind.right)
+    L = csr_array(scaled(W, degree, kind.left, kind.right), shape=W.shape)
+    L.eliminate_zeros()
+    return L
 
 
 def spectrum(
@@ -344,29 +344,26 @@ def spectrum(
             n_zero,
             n_zero + 1,
         )
+    if type(rng) is not int or rng < 0:
+        # Making a generator takes longer than the checks of a small graph, which needs none.
+        rng = random_generator(rng)
     problem = Laplacian(W, degree, kind.power, part, n_zero, colour)
     few = min(wanted, n_zero)
-    values, vectors, accuracy = np.zeros(few), problem.null(few), np.full(few, 2e-16)
+    values, rows, accuracy = np.zeros(few), problem.null(few), np.full(few, 2e-16)
     if wanted > n_zero:
         more = wanted - n_zero
-        by_size = solver == "auto" and n <= DENSE_UP_TO_STATES
-        generator, pairs = random_generator(rng), None
-        if not by_size and solver != "dense" and 3 * more <= n - n_zero:
-            from eigenoptions.spectra.sparse import sparse
-
-            pairs = sparse(problem, more, generator, progress)
-        pairs = pairs or dense(problem, more)
-        found, basis, error = refine(problem, *pairs)
-        basis, error = canonical_basis(found, basis[:, : pairs[2]], problem.norm, error)
+        found, basis, error = smallest(problem, more, solver, rng, progress)
+        error = canonical_basis(found, basis.T, problem.norm, error)[1]
         values = np.concatenate([values, np.maximum(found[:more], 0.0)])
-        vectors = np.hstack([vectors, basis[:, :more]])
+        rows = np.concatenate([rows, basis[:more]])
         accuracy = np.concatenate([accuracy, error[:more]])
+    vectors = rows.T
     if progress is not None:
         progress(1, 1)
     scale = np.where(degree > 0, degree, 1.0) ** -kind.tilt if kind.tilt else None
     if scale is not None:
         vectors, accuracy = tilted(vectors, accuracy, scale)
-    verify(problem.matrix, problem.norm, values, vectors, scale)
+    verify(problem.arrays, problem.norm, values, vectors, scale)
     if "gamma" in given:
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
@@ -402,7 +399,9 @@ def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[
         raise ValueError(
             f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
         )
-    W = csr_array(sparse_rows("the graph", W) if issparse(W) else real("weights", W), dtype=np.float64)
+    W = sparse_rows("the graph", W) if issparse(W) else csr_array(real("weights", W))
+    if W.dtype != np.float64:
+        W = W.astype(np.float64)
     if W.shape[0] != W.shape[1] or W.shape[0] == 0:
         raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
     if not (W.has_canonical_format and W.data.all()):

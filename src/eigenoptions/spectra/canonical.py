@@ -12,8 +12,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-# Distance below which neighbouring eigenvalues are one repeated eigenvalue: relative, and in units of the norm.
-SAME_RELATIVE, SAME_ABSOLUTE = 1e-9, 1e-13
 # Error of an eigenvector by LAPACK, in units of the operator's norm over the gap, where nothing better is known.
 LAPACK_ERROR = 1e-14
 
@@ -27,9 +25,10 @@ def edges(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     >>> edges(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0])).tolist()
     [0, 1, 3, 4]
     """
-    cut = np.ones(len(values) + 1, dtype=np.bool_)
-    cut[1:-1] = values[1:] - values[:-1] > SAME_RELATIVE * np.abs(values[1:]) + SAME_ABSOLUTE * norm
-    return np.flatnonzero(cut) if len(values) else np.zeros(1, dtype=np.intp)
+    from eigenoptions._kernels import spectra as kernels
+
+    found: NDArray[np.intp] = kernels.edges(values, norm)
+    return found if len(values) else found[:1]
 
 
 def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
@@ -41,13 +40,12 @@ def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
     return list(pairwise(edges(values, norm).tolist()))
 
 
-def gaps(values: Array, norm: float = 1.0) -> Array:
-    """Distance of each eigenvalue's cluster to the next cluster, infinite where there is none.
+def gaps(values: Array, ends: NDArray[np.intp]) -> Array:
+    """Distance of each eigenvalue's cluster to the next cluster, infinite where there is none; `ends` as by `edges`.
 
-    >>> gaps(np.array([0.5, 1.0, 1.0, 3.0])).tolist()
+    >>> gaps(np.array([0.5, 1.0, 1.0, 3.0]), np.array([0, 1, 3, 4])).tolist()
     [0.5, 0.5, 0.5, 2.0]
     """
-    ends = edges(values, norm)
     between = np.full(len(ends), np.inf)
     between[1:-1] = values[ends[1:-1]] - values[ends[1:-1] - 1]
     return np.repeat(np.minimum(between[:-1], between[1:]), ends[1:] - ends[:-1])
@@ -85,7 +83,7 @@ def canonical_basis(
 
     m = vectors.shape[1]
     if error is None:
-        error = np.minimum(LAPACK_ERROR * norm / gaps(values, norm)[:m], 1.0)
+        error = np.minimum(LAPACK_ERROR * norm / gaps(values, edges(values, norm))[:m], 1.0)
     rows = np.ascontiguousarray(vectors.T)
     accuracy = canonical(rows, edges(values[:m], norm), error)
     if not np.may_share_memory(rows, vectors):

@@ -161,7 +161,7 @@ def default_spectrum(
     values, vectors, accuracy = leading(A, k)
     scale = positive**-0.5
     vectors, accuracy = tilted(vectors, accuracy, scale)
-    verify(A, float(np.abs(A.diagonal()).max()), values, vectors, scale)
+    verify((A.data, A.indices, A.indptr), float(np.abs(A.diagonal()).max()), values, vectors, scale)
     return 1.0 / values, vectors, accuracy
 
 

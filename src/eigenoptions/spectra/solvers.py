@@ -8,6 +8,7 @@ the gap (Davis and Kahan).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property, partial
 from math import sqrt
 from typing import Any
 
@@ -20,12 +21,19 @@ from eigenoptions.spectra.canonical import EPS, edges, gaps
 MAX_DENSE_STATES = 20_000
 # Above this the divide-and-conquer driver, which is faster, takes too much memory.
 MAX_DIVIDE_STATES = 4_096
-# States up to which the dense solver is the faster one.
+# States up to which the dense solver is the faster one, for all states and for half of them.
 DENSE_UP_TO_STATES = 200
-# Length of a vector's error at which the refinement ends: within the span of the vectors found, and outside of it,
-# where errors are smooth, so that those of entries are far smaller.
-TARGET_INSIDE, TARGET_OUTSIDE = 2e-15, 2e-14
-MAX_CORRECTIONS, MAX_INNER_STEPS = 4, 30
+DENSE_HALF_UP_TO_STATES = 400
+# Share of the spectrum up to which half of the states are likely to give it.
+HALF_UP_TO_SHARE = 0.375
+# Smallest 1 - lambda of an eigenvector that is taken from half of a bipartite graph.
+SMALLEST_COSINE = 0.1
+# Entries of the halved matrix per entry of the whole one up to which the elimination pays: 2 in mazes. Eliminating a
+# state with d neighbours connects all of them, d * d entries.
+MAX_FILL = 4
+# Length of a vector's error outside the span of the vectors found at which the refinement ends. Errors are smooth
+# there, so that those of entries are far smaller.
+TARGET_OUTSIDE, MAX_INNER_STEPS = 2e-14, 120
 ENTRIES_PER_BLOCK, ENTRIES_IN_CACHE = 1_000_000, 32_000
 # Largest residual |L v - lambda v| of a unit vector, in units of the operator's norm. In a cluster of nearly equal
 # eigenvalues vectors are mixed, which costs up to 1e-9.
@@ -45,47 +53,66 @@ Progress = Callable[[int, int], object]
 Pairs = tuple[Array, Array, int, float, Callable[[Array], Array] | None]
 
 
-def scaled(W: csr_array, degree: Array, left: float, right: float) -> csr_array:
-    """``D^-left (D - W) D^-right`` of W with sorted rows; the degree 0 of an isolated state counts as 1."""
+def scaled(W: csr_array, degree: Array, left: float, right: float) -> tuple[Any, Any, Any]:
+    """The arrays of ``D^-left (D - W) D^-right`` of W with sorted rows; degree 0, of an isolated state, counts as 1."""
     from eigenoptions._kernels import spectra as kernels
 
     positive = np.where(degree > 0, degree, 1.0)
     rows = positive**-left
     columns = rows if left == right else positive**-right
-    return csr_array(kernels.scaled(W.indptr, W.indices, W.data, degree, rows, columns), shape=W.shape)
+    arrays: tuple[Any, Any, Any] = kernels.scaled(W.indptr, W.indices, W.data, degree, rows, columns)
+    return arrays
 
 
 class Semidefinite:
-    """A symmetric matrix without negative eigenvalues whose null space is known.
+    """A symmetric matrix without negative eigenvalues whose null space is known, stored with its diagonal.
 
     The null space has one vector per component, proportional to a `weight` of the states.
     """
 
+    # Largest eigenvalue that serves the original problem.
+    highest = np.inf
+    # The graph as `_kernels.spectra.residual` takes it, to evaluate residuals in twice the precision.
+    graph: tuple[Any, ...]
+
     def __init__(
-        self, matrix: csr_array, norm: float, weight: Array, part: NDArray[np.int32], n_zero: int
+        self, arrays: tuple[Any, Any, Any], norm: float, weight: Array, part: NDArray[np.int32], n_zero: int
     ) -> None:
-        self.matrix, self.norm, self.part, self.n_zero = matrix, norm, part, n_zero
+        self.arrays, self.norm, self.part, self.n_zero = arrays, norm, part, n_zero
         self.unit = weight / np.sqrt(np.bincount(part, weight**2, n_zero))[part]
 
-    def null(self, count: int) -> Array:
-        """``(n, count)`` the first vectors of the null space."""
-        columns = np.zeros((len(self.part), count), order="F")
-        mine = np.flatnonzero(self.part < count)
-        columns[mine, self.part[mine]] = self.unit[mine]
-        return columns
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The matrix itself."""
+        n = len(self.part)
+        matrix = csr_array(self.arrays, shape=(n, n))
+        matrix.sort_indices()
+        return matrix
 
-    def constant(self, X: Array) -> Array:
-        """The part of a vector ``(n,)`` or of the rows of X ``(b, n)`` in the null space."""
-        if self.n_zero == 1:
-            return self.unit * (X @ self.unit if X.ndim == 1 else (X @ self.unit)[:, None])
-        rows = X.reshape(-1, X.shape[-1])
-        inside = [np.bincount(self.part, self.unit * x, self.n_zero)[self.part] * self.unit for x in rows]
-        return np.reshape(inside, X.shape)
+    @cached_property
+    def diagonal(self) -> NDArray[np.intp]:
+        """``(n,)`` places of the diagonal in the stored entries of the matrix."""
+        row = np.repeat(np.arange(len(self.part)), np.diff(self.matrix.indptr))
+        return np.flatnonzero(self.matrix.indices == row)
+
+    def null(self, count: int) -> Array:
+        """``(count, n)`` the first vectors of the null space."""
+        return np.where(self.part == np.arange(count)[:, None], self.unit, 0.0)
 
     def project(self, X: Array) -> Array:
-        """Remove the null space from a vector ``(n,)`` or the rows of X ``(b, n)``, in place."""
-        X -= self.constant(X)
+        """Remove the null space from the rows of X ``(b, n)``, in place."""
+        from eigenoptions._kernels.spectra import project
+
+        project(X, self.part, self.unit)
         return X
+
+    def edges(self, values: Array) -> NDArray[np.intp]:
+        """Where clusters of eigenvalues that count as equal begin, and their end."""
+        return edges(values, self.norm)
+
+    def lift(self, values: Array, rows: Array, error: Array) -> tuple[Array, Array, Array]:
+        """Eigenpairs of the original problem from those of this matrix, and bounds on the lengths of their errors."""
+        return values, rows, error
 
 
 class Laplacian(Semidefinite):
@@ -103,41 +130,111 @@ class Laplacian(Semidefinite):
         n_zero: int,
         colour: NDArray[np.int8],
     ) -> None:
+        from eigenoptions._kernels.spectra import inverse_root
+
         self.W, self.degree, self.power, self.colour = W, degree, power, colour
-        matrix = scaled(W, degree, power, power)
-        # The norm is at most twice the largest diagonal entry.
-        norm = float(matrix.diagonal().max()) or 1.0
-        super().__init__(matrix, norm, np.where(degree > 0, degree, 1.0) ** power, part, n_zero)
-        self._root: Any = None
+        arrays = scaled(W, degree, power, power)
+        # The norm is at most twice the largest entry, which is on the diagonal.
+        norm = float(arrays[0].max()) or 1.0
+        super().__init__(arrays, norm, np.where(degree > 0, degree, 1.0) ** power, part, n_zero)
+        everywhere = np.arange(len(degree))
+        self.root = inverse_root(degree) if power else (np.ones(len(degree)), np.zeros(len(degree)))
+        self.edges_of = W.indptr, W.indices, W.data
+        self.graph = (*self.edges_of, degree, *self.root, everywhere, everywhere[:0], part, self.unit)
 
-    def residual(self, X: Array, low: Array | None, values: Array) -> Array:
-        """``A x - value x`` for rows x of X + low, outside the null space: in twice the precision, from the weights."""
-        from eigenoptions._kernels.spectra import inverse_root, residual
-
-        if self._root is None:
-            n = len(self.part)
-            self._root = inverse_root(self.degree) if self.power else (np.ones(n), np.zeros(n))
-        W, (high, rest) = self.W, self._root
-        Y = np.zeros_like(X) if low is None else low
-        return self.project(residual(W.indptr, W.indices, W.data, self.degree, high, rest, X, Y, values))
-
-    def halved(self) -> bool:
-        """Whether the states of one colour can be eliminated."""
+    @property
+    def two_colours(self) -> bool:
+        """Whether the operator is ``[[I, -B], [-B', I]]`` in the order of the colours."""
         return self.power == 0.5 and len(self.colour) > 0 and bool(self.degree.all())
 
+    def halved(self) -> Half | None:
+        """The same problem without the states of one colour, where they can be eliminated at little cost."""
+        if not self.two_colours:
+            return None
+        neighbours = np.diff(self.W.indptr)[self.colour == 0].astype(np.int64)
+        return Half(self) if neighbours @ neighbours <= MAX_FILL * self.W.nnz else None
 
-def dense(problem: Laplacian, k: int) -> Pairs:
-    """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, beyond everything."""
-    n, n_zero = problem.matrix.shape[0], problem.n_zero
+
+class Half(Semidefinite):
+    """The normalized Laplacian of a bipartite graph without the states of one colour, ``M = I - B'B``.
+
+    With ``L = [[I, -B], [-B', I]]`` an eigenvector y of M with eigenvalue ``x (2 - x)``, x < 1, gives the eigenvector
+    ``(B y / (1 - x), y)`` of L with eigenvalue x. Half the states take half the time and memory.
+    """
+
+    highest = 1.0 - SMALLEST_COSINE**2
+
+    def __init__(self, whole: Laplacian) -> None:
+        from eigenoptions._kernels.spectra import eliminated
+
+        self.whole = whole
+        self.gone, self.keep = (np.flatnonzero(whole.colour == c) for c in (0, 1))
+        arrays = eliminated(*whole.edges_of, whole.root[0], self.keep)
+        super().__init__(arrays, 1.0, whole.unit[self.keep], whole.part[self.keep], whole.n_zero)
+        self.graph = (*whole.edges_of, whole.degree, *whole.root, self.keep, self.gone, self.part, self.unit)
+
+    def edges(self, values: Array) -> NDArray[np.intp]:
+        """Those of the eigenvalues x."""
+        return self.whole.edges(self._raised(values))
+
+    def lift(self, values: Array, rows: Array, error: Array) -> tuple[Array, Array, Array]:
+        """Eigenpairs of the whole graph."""
+        from eigenoptions._kernels.spectra import lifted
+
+        raised = self._raised(values)
+        X = lifted(*self.whole.edges_of, self.whole.root[0], self.keep, self.gone, rows, raised)
+        # An error of y, and the rounding of B y, are at most 1 / cosine times as large in B y / cosine.
+        cosine = 1.0 - raised
+        return raised, X, np.minimum((error + 4.0 * EPS) / cosine, 1.0)
+
+    @staticmethod
+    def _raised(values: Array) -> Array:
+        """The x of ``x (2 - x)``; not above 1."""
+        return values / (1.0 + np.sqrt(np.maximum(1.0 - values, 0.0)))
+
+
+def smallest(
+    problem: Laplacian, k: int, solver: str, rng: int | np.random.Generator, progress: Progress | None
+) -> tuple[Array, Array, Array]:
+    """At least the k smallest non-zero eigenvalues, rows of eigenvectors, and bounds on the lengths of their errors.
+
+    They are whole eigenspaces, refined, and found in half of the states where that is possible.
+    """
+    n = len(problem.part)
+    half = problem.halved() if k <= HALF_UP_TO_SHARE * n else None
+    forms: list[Semidefinite] = [problem] if half is None else [half, problem]
+    ways: list[Callable[[Semidefinite, int], Pairs | None]] = [dense]
+    few = DENSE_UP_TO_STATES if half is None else DENSE_HALF_UP_TO_STATES
+    if solver == "sparse" or (solver == "auto" and n > few):
+        from eigenoptions.spectra.sparse import sparse
+
+        if 3 * k <= n - problem.n_zero:
+            ways.insert(0, partial(sparse, rng=np.random.default_rng(rng), progress=progress))
+    for way in ways:
+        for form in forms:
+            pairs = way(form, k)
+            if pairs is not None:
+                return form.lift(*refine(form, *pairs))
+    raise AssertionError("the dense solver answers for the whole problem")
+
+
+def dense(problem: Semidefinite, k: int) -> Pairs | None:
+    """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, beyond everything.
+
+    None where the k-th does not serve the original problem.
+    """
+    from eigenoptions._kernels.spectra import shifted
+
+    n, n_zero = len(problem.part), problem.n_zero
     if n > MAX_DENSE_STATES:
         raise ValueError(
             f"all or a third of {n} eigenvectors cannot be held: the limit is {MAX_DENSE_STATES}; ask for fewer"
         )
-    A, Z = problem.matrix.toarray(), problem.null(n_zero)
-    if problem.halved():
-        values, vectors = _by_colour(A, Z, problem.colour)
+    dense_form = partial(shifted, *problem.arrays, problem.part, problem.unit)
+    if isinstance(problem, Laplacian) and problem.two_colours:
+        values, vectors = _by_colour(dense_form(-8.0), problem.colour, n_zero)
     else:
-        A += (4.0 * problem.norm) * (Z @ Z.T)
+        A = dense_form(4.0 * problem.norm)
         if n <= MAX_DIVIDE_STATES:
             values, vectors = np.linalg.eigh(A)
         else:
@@ -145,19 +242,20 @@ def dense(problem: Laplacian, k: int) -> Pairs:
 
             values, vectors = eigh(A, overwrite_a=True, check_finite=False)
         values, vectors = values[: n - n_zero], vectors[:, : n - n_zero]
-    ends = edges(values, problem.norm)
-    return values, vectors, int(ends[np.searchsorted(ends, k)]), np.inf, None
+    ends = problem.edges(values)
+    count = int(ends[np.searchsorted(ends, k)])
+    return None if values[count - 1] > problem.highest else (values, vectors, count, np.inf, None)
 
 
-def _by_colour(A: Array, Z: Array, colour: NDArray[np.int8]) -> tuple[Array, Array]:
-    """All eigenpairs but the null vectors Z of ``A = [[I, C], [C', I]]``, in order: C is a quarter of the matrix.
+def _by_colour(A: Array, colour: NDArray[np.int8], n_zero: int) -> tuple[Array, Array]:
+    """All eigenpairs but the null vectors of ``A = [[I, C], [C', I]]``, in order: C is a quarter of the matrix.
 
     Singular vectors u and v of C with the singular value s give the eigenvectors ``(u, -v)`` and ``(u, v)`` with the
     eigenvalues ``1 - s`` and ``1 + s``; what is left of u in the larger colour has the eigenvalue 1.
     """
     one, other = sorted((np.flatnonzero(colour == c) for c in (0, 1)), key=len, reverse=True)
-    n_zero, more = Z.shape[1], len(one) - len(other)
-    U, s, V = np.linalg.svd(A[np.ix_(one, other)] - 8.0 * (Z[one] @ Z[other].T))
+    more = len(one) - len(other)
+    U, s, V = np.linalg.svd(A[np.ix_(one, other)])
     # The null vectors, moved out of the way, are the first ones: of these only (u, v) is wanted.
     s[:n_zero] = 1.0
     s, V = np.append(s, np.zeros(more)), np.concatenate([V, np.zeros((more, len(other)))])
@@ -172,17 +270,17 @@ def _by_colour(A: Array, Z: Array, colour: NDArray[np.int8]) -> tuple[Array, Arr
 
 
 def refine(
-    problem: Laplacian,
+    problem: Semidefinite,
     values: Array,
     vectors: Array,
     count: int,
     above: float,
     solve: Callable[[Array], Array] | None = None,
 ) -> tuple[Array, Array, Array]:
-    """The first `count` eigenpairs, corrected by their residuals, and bounds on the lengths of the vectors' errors.
+    """The first `count` eigenpairs, corrected by their residuals; vectors as rows, and bounds on their errors' lengths.
 
-    One pass is enough for most vectors: within the span of `vectors` the error of a correction is quadratic, and
-    outside of it the step ``A^-1 R`` itself bounds what is left. Others take further passes.
+    First by directions outside the span of `vectors`, where the step ``A^-1 R`` itself bounds what is left; then within
+    it, where the error of a correction is quadratic, from residuals of the vectors so far.
 
     Parameters
     ----------
@@ -197,69 +295,46 @@ def refine(
     solve
         The inverse of the operator, to correct by directions outside `vectors`. None: there are none.
     """
-    rows, norm = np.ascontiguousarray(vectors.T), problem.norm
-    values, error = values.copy(), np.zeros(count)
-    active, low = np.arange(count), rows[:0]
+    from eigenoptions._kernels import spectra as kernels
+
+    rows, norm, values = np.ascontiguousarray(vectors.T), problem.norm, values.copy()
+    ends = problem.edges(values)
+    label = np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
+    beyond = np.maximum(above - values, EPS * norm)
+    floor = RESIDUAL_EPS * norm / np.minimum(gaps(values, ends), beyond)
     width = max(4, ENTRIES_PER_BLOCK // rows.shape[1])
-    for attempt in range(MAX_CORRECTIONS):
-        ends = edges(values, norm)
-        label = np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
-        beyond = np.maximum(above - values, EPS * norm)
-        floor = RESIDUAL_EPS * norm / np.minimum(gaps(values, norm), beyond)
-        old, left, rest = values.copy(), [], []
-        for at in range(0, len(active), width):
-            mine = active[at : at + width]
-            here = low[at : at + width] if attempt else None
-            X = rows[mine]
-            R = problem.residual(X, here, old[mine])
-            largest = float(max(R.max(), -R.min()))
-            if largest > MAX_RESIDUAL * norm:
-                raise ArithmeticError(
-                    f"the eigenvectors are not exact enough (residual {largest:.1e}, the limit is "
-                    f'{MAX_RESIDUAL * norm:.1e}): try solver="dense"'
-                )
-            C = R @ rows.T
-            values[mine] += C[np.arange(len(mine)), mine]
-            other = label[mine, None] != label
-            E = np.divide(C, values[mine, None] - old, out=np.zeros_like(C), where=other)
-            step, size = E @ rows, np.sqrt(np.einsum("ij,ij->i", E, E))
-            # Terms of second order, of which the largest is by the worst of the other vectors.
-            error[mine] = floor[mine] + size * max(4.0 * float(size.max()), 4.0 * EPS)
-            short = error[mine] > np.maximum(TARGET_INSIDE, 2.0 * floor[mine])
-            if solve is not None:
-                R -= C @ rows
-                outside, bound = _outside(problem, rows, solve, R, old[mine], beyond[mine])
-                step -= outside
-                error[mine] += bound
-                short |= bound > TARGET_OUTSIDE
-            # Vectors are kept as unevaluated sums with `low`, outside the null space.
-            step -= problem.constant(X)
-            if here is not None:
-                step += here
-            rows[mine] = better = X + step
-            left.append(mine[short])
-            rest.append(step[short] - (better[short] - X[short]))
-        active = np.concatenate(left)
-        if not len(active):
-            break
-        low = np.concatenate(rest)
-    return values, rows.T, np.minimum(error, 1.0)
+    bound = np.zeros(count)
+    if solve is not None:
+        for at in range(0, count, width):
+            mine = slice(at, min(at + width, count))
+            step, bound[mine] = _outside(problem, rows, solve, mine, values, beyond)
+            rows[mine] -= step
+        bound += EPS
+    error, largest = kernels.refine(problem.graph, rows, values, label, floor[:count], width)
+    if not largest <= MAX_RESIDUAL * norm:
+        raise ArithmeticError(
+            f"the eigenvectors are not exact enough (residual {largest:.1e}, the limit is "
+            f'{MAX_RESIDUAL * norm:.1e}): try solver="dense"'
+        )
+    return values[:count], rows[:count], np.minimum(error + bound, 1.0)
 
 
 def _outside(
-    problem: Laplacian,
+    problem: Semidefinite,
     rows: Array,
     solve: Callable[[Array], Array],
-    R: Array,
+    mine: slice,
     values: Array,
     beyond: Array,
 ) -> tuple[Array, Array]:
-    """Solve ``(A - value) x = r`` for the rows of R outside the span of other `rows`, and bound the errors of x.
+    """Errors of the rows `mine` outside the span of all rows, and bounds on what they are wrong by.
 
-    The answer is ``z = A^-1 r`` where that is exact enough: all eigenvalues outside are at least ``value + beyond``,
-    so the error is at most ``value / beyond`` times z. Other rows are solved by conjugate gradients with A^-1 as
-    the preconditioner.
+    They solve ``(A - value) x = r``, where r is the residual. The answer is ``z = A^-1 r`` where that is exact enough:
+    all eigenvalues outside are at least ``value + beyond``, so the error is at most ``value / beyond`` times z. Other
+    rows are solved by conjugate gradients with A^-1 as the preconditioner.
     """
+    from eigenoptions._kernels.spectra import residual
+
     # A few at a time, as many as the processor's cache holds.
     width = max(1, ENTRIES_IN_CACHE // rows.shape[1])
 
@@ -273,13 +348,14 @@ def _outside(
         X -= (X @ rows.T) @ rows
         return X
 
+    R = clean(residual(problem.graph, rows[mine], np.zeros_like(rows[mine]), values[mine]))
     X = inverse(R)
-    ratio = values / beyond
+    ratio = values[mine] / beyond[mine]
     bound = ratio * np.linalg.norm(X, axis=1)
     far = np.flatnonzero(bound > TARGET_OUTSIDE)
     if not len(far):
         return X, bound
-    R, Z, shift = R[far], X[far], values[far, None]
+    R, Z, shift = R[far], X[far], values[mine][far, None]
     X[far], P, size = 0.0, Z, np.einsum("ij,ij->i", R, Z)
     for _ in range(MAX_INNER_STEPS):
         Q = (problem.matrix @ P.T).T - P * shift
@@ -312,27 +388,24 @@ def tilted(vectors: Array, accuracy: Array, scale: Array) -> tuple[Array, Array]
     return vectors, np.minimum(known, 1.0)
 
 
-def verify(matrix: csr_array, norm: float, values: Array, vectors: Array, scale: Array | None = None) -> None:
-    """Raise ValueError unless every column solves the eigen-equation of ``diag(scale) matrix diag(1 / scale)``.
+def verify(
+    arrays: tuple[Any, Any, Any], norm: float, values: Array, vectors: Array, scale: Array | None = None
+) -> None:
+    """Raise ValueError unless every column solves the eigen-equation of ``diag(scale) A diag(1 / scale)``.
 
     Parameters
     ----------
-    matrix, norm
-        A symmetric operator, and its norm.
+    arrays, norm
+        Entries, columns and row pointers of a symmetric sparse matrix, and its norm.
     values, vectors
         ``(k,)`` eigenvalues and ``(n, k)`` columns of length 1.
     scale
         ``(n,)`` of an operator that is not symmetric itself; None: ones.
     """
-    worst, width = 0.0, max(8, ENTRIES_PER_BLOCK // len(vectors))
-    for low in range(0, len(values), width):
-        X, block = vectors[:, low : low + width], values[low : low + width]
-        if scale is not None:
-            X = X / scale[:, None]
-        R = matrix @ X - X * block
-        if scale is not None:
-            R *= scale[:, None]
-        worst = max(worst, float(np.einsum("ij,ij->j", R, R).max()) ** 0.5)
+    from eigenoptions._kernels.spectra import residual_lengths
+
+    weight, rows = np.ones(len(vectors)) if scale is None else scale, np.ascontiguousarray(vectors.T)
+    worst = residual_lengths(*arrays, weight, rows, values).max()
     # Also where it is not a number.
     if not worst <= MAX_RESIDUAL * norm:
         raise _too_wide(f"a residual is {worst:.1e}, the limit is {MAX_RESIDUAL * norm:.1e}", scale)
