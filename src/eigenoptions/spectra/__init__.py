@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -36,10 +37,17 @@ from eigenoptions._checks import (
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import (
+    DENSE_HALF_UP_TO_STATES,
+    DENSE_UP_TO_STATES,
+    HALF_UP_TO_SHARE,
     MAX_DENSE_STATES,
     Laplacian,
+    Pairs,
+    Progress,
+    Semidefinite,
+    dense,
+    refine,
     scaled,
-    smallest,
     tilted,
     verify,
 )
@@ -352,7 +360,7 @@ def spectrum(
     values, rows, accuracy = np.zeros(few), problem.null(few), np.full(few, 2e-16)
     if wanted > n_zero:
         more = wanted - n_zero
-        found, basis, error = smallest(problem, more, solver, rng, progress)
+        found, basis, error = _smallest(problem, more, solver, rng, progress)
         error = canonical_basis(found, basis.T, problem.norm, error)[1]
         values = np.concatenate([values, np.maximum(found[:more], 0.0)])
         rows = np.concatenate([rows, basis[:more]])
@@ -369,6 +377,31 @@ def spectrum(
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
     lock(vectors)
     return Spectrum(values, vectors, operator, None, few, coords, accuracy)
+
+
+def _smallest(
+    problem: Laplacian, k: int, solver: str, rng: int | np.random.Generator, progress: Progress | None
+) -> tuple[Array, Array, Array]:
+    """At least the k smallest non-zero eigenvalues, rows of eigenvectors, and bounds on the lengths of their errors.
+
+    They are whole eigenspaces, refined, and found in half of the states where that is possible.
+    """
+    n = len(problem.part)
+    half = problem.halved() if k <= HALF_UP_TO_SHARE * n else None
+    forms: list[Semidefinite] = [problem] if half is None else [half, problem]
+    ways: list[Callable[[Semidefinite, int], Pairs | None]] = [dense]
+    few = DENSE_UP_TO_STATES if half is None else DENSE_HALF_UP_TO_STATES
+    if solver == "sparse" or (solver == "auto" and n > few):
+        from eigenoptions.spectra.sparse import sparse
+
+        if 3 * k <= n - problem.n_zero:
+            ways.insert(0, partial(sparse, rng=np.random.default_rng(rng), progress=progress))
+    for way in ways:
+        for form in forms:
+            pairs = way(form, k)
+            if pairs is not None:
+                return form.lift(*refine(form, *pairs))
+    raise AssertionError("the dense solver answers for the whole problem")
 
 
 def _operator(name: str) -> Operator:

@@ -193,31 +193,6 @@ class Half(Semidefinite):
         return values / (1.0 + np.sqrt(np.maximum(1.0 - values, 0.0)))
 
 
-def smallest(
-    problem: Laplacian, k: int, solver: str, rng: int | np.random.Generator, progress: Progress | None
-) -> tuple[Array, Array, Array]:
-    """At least the k smallest non-zero eigenvalues, rows of eigenvectors, and bounds on the lengths of their errors.
-
-    They are whole eigenspaces, refined, and found in half of the states where that is possible.
-    """
-    n = len(problem.part)
-    half = problem.halved() if k <= HALF_UP_TO_SHARE * n else None
-    forms: list[Semidefinite] = [problem] if half is None else [half, problem]
-    ways: list[Callable[[Semidefinite, int], Pairs | None]] = [dense]
-    few = DENSE_UP_TO_STATES if half is None else DENSE_HALF_UP_TO_STATES
-    if solver == "sparse" or (solver == "auto" and n > few):
-        from eigenoptions.spectra.sparse import sparse
-
-        if 3 * k <= n - problem.n_zero:
-            ways.insert(0, partial(sparse, rng=np.random.default_rng(rng), progress=progress))
-    for way in ways:
-        for form in forms:
-            pairs = way(form, k)
-            if pairs is not None:
-                return form.lift(*refine(form, *pairs))
-    raise AssertionError("the dense solver answers for the whole problem")
-
-
 def dense(problem: Semidefinite, k: int) -> Pairs | None:
     """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, beyond everything.
 
