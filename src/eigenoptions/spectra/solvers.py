@@ -196,7 +196,7 @@ class Half(Semidefinite):
 def dense(problem: Semidefinite, k: int) -> Pairs | None:
     """All non-zero eigenpairs, by LAPACK; the null space is moved out of the way, beyond everything.
 
-    None where the k-th does not serve the original problem.
+    None where there are not so many, or the k-th does not serve the original problem.
     """
     from eigenoptions._kernels.spectra import shifted
 
@@ -205,6 +205,8 @@ def dense(problem: Semidefinite, k: int) -> Pairs | None:
         raise ValueError(
             f"all or a third of {n} eigenvectors cannot be held: the limit is {MAX_DENSE_STATES}; ask for fewer"
         )
+    if k > n - n_zero:
+        return None
     dense_form = partial(shifted, *problem.arrays, problem.part, problem.unit)
     if isinstance(problem, Laplacian) and problem.two_colours:
         values, vectors = _by_colour(dense_form(-8.0), problem.colour, n_zero)
