@@ -361,9 +361,9 @@ def spectrum(
     if wanted > n_zero:
         more = wanted - n_zero
         found, basis, error = _smallest(problem, more, solver, rng, progress)
-        error = canonical_basis(found, basis.T, problem.norm, error)[1]
+        vectors, error = canonical_basis(found, basis.T, problem.norm, error)
         values = np.concatenate([values, np.maximum(found[:more], 0.0)])
-        rows = np.concatenate([rows, basis[:more]])
+        rows = np.concatenate([rows, vectors.T[:more]])
         accuracy = np.concatenate([accuracy, error[:more]])
     vectors = rows.T
     if progress is not None:
