@@ -49,7 +49,7 @@ EVERY_WAY = tuple(EXPLORATIONS)
 # Without options there is nothing to mask: MaskablePPO would be PPO.
 POLICY_GRADIENT = {"PPO": ("plain", "options"), "MaskablePPO": ("options",)}
 # Where no table is known.
-FEATURES = {"PyTorch DQN": ("plain", "found", "counts", "repeats")}
+FEATURES = {"PPO": ("plain", "found"), "PyTorch DQN": ("plain", "found", "counts", "repeats")}
 # Tasks: where, the time limit, primitive steps of a run, the discount, options and their chance, steps of discovery,
 # and the agents. What a run costs is in docs/agents.md. Eight options are too few for MiniGrid's four rooms: the goal
 # is not where they end, and at a chance of 0.05 they delay it (29,273 steps; 8,147 without; exact).
