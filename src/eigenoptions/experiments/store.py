@@ -334,11 +334,11 @@ def claim_folder(folder: Path, what: str, command: str) -> None:
 def refuse_other_content(folder: Path, what: str, *marks: str) -> None:
     """Raise OSError if a folder is a file, or has content but none of the files by which `what` is known."""
     if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder")
+        raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder (--out)")
     # An interrupted run may have left a mark half written.
     names = [p.name for p in folder.iterdir() if not p.name.startswith(TEMPORARY)] if folder.is_dir() else []
     if names and not set(marks) & set(names):
-        raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder")
+        raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder (--out)")
 
 
 def count_jobs(folder: str | Path) -> int:
