@@ -23,7 +23,7 @@ MAX_DENSE_STATES = 20_000
 MAX_DIVIDE_STATES = 4_096
 # States up to which the dense solver is the faster one, for all states and for half of them.
 DENSE_UP_TO_STATES = 200
-DENSE_HALF_UP_TO_STATES = 400
+DENSE_HALF_UP_TO_STATES = 500
 # Share of the spectrum up to which half of the states are likely to give it.
 HALF_UP_TO_SHARE = 0.375
 # Smallest 1 - lambda of an eigenvector that is taken from half of a bipartite graph.
