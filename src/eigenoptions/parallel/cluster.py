@@ -29,8 +29,8 @@ ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOK
 TIME_LIMIT = "EIGENOPTIONS_RAY_TIMEOUT"
 FIRST_WITH_TOKENS = (2, 52)
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-# Ray gives a local node 30 seconds to start, which a machine under heavy load may miss once.
-MAX_LOCAL_STARTS = 3
+# Ray gives a local node 30 seconds to start; with 20 programs on 2 cores it missed them three times in a row.
+MAX_LOCAL_STARTS = 6
 # Connecting with a wrong token or port can take Ray minutes, so another process tries it first.
 PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
