@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.clusters import PATIENCE, Cluster, end, members, wait_until
+from tests.clusters import PATIENCE, Cluster, as_driver, end, members, wait_until
 
 from eigenoptions.experiments.store import Store
 from eigenoptions.parallel import cluster, pmap
 
 pytestmark = pytest.mark.faults
+# Large enough for Ray's store, as are the results.
+SHARED = {"scale": np.linspace(1.0, 2.0, 30_000)}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def draw(job: dict[str, Any], scale: np.ndarray | float = 1.0) -> np.ndarray:
     while job.get("hold") and (folder / "hold").exists():
         time.sleep(0.05)
     time.sleep(job.get("seconds", 0.2))
-    return np.random.default_rng(job["seed"]).normal(size=30_000) * scale  # large enough for Ray's store
+    return np.random.default_rng(job["seed"]).normal(size=30_000) * scale
 
 
 def die(job: dict[str, Any]) -> int:
@@ -128,33 +130,35 @@ def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
     assert kept == {0: 0, 2: 2, 3: 3, 4: 4, 5: 5}
 
 
-def test_a_killed_node_costs_nothing_but_time(joined, tmp_path, caplog, capfd):
+DRIVER = """
+import json, sys
+from eigenoptions.experiments.store import Store
+from tests.test_faults import SHARED, draw
+folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+with Store(folder) as store:
+    store.pmap(draw, jobs, engine, shared=SHARED, progress=lambda done, total: print(done, flush=True))
+"""
+
+
+def test_a_killed_node_costs_nothing_but_time(joined, tmp_path):
     extra = joined.node()
     jobs = [{"folder": str(tmp_path), "seed": i, "hold": True} for i in range(16)]
-    scale = np.linspace(1.0, 2.0, 30_000)
 
     def all_busy() -> int | None:
         parents = {parent for _, parent in started(tmp_path).values()}
         return extra if parents == set(joined.raylets) else None
 
     with killer(tmp_path, all_busy) as killed:
-        found = pmap(draw, jobs, "ray", shared={"scale": scale})
-    assert killed == [extra]
-    assert same(found, jobs, scale)
+        done = as_driver(DRIVER, str(tmp_path / "store"), "ray", json.dumps(jobs))
+    assert (done.returncode, killed) == (0, [extra]), done.stderr
     assert len(started(tmp_path)) > len(jobs)  # what the node had begun was begun again
-    assert "handed out again" in caplog.text
+    assert "handed out again" in done.stderr
     # Ray's own thread may report the node after the last job.
-    assert not [line for line in capfd.readouterr().out.splitlines() if "handed out" in line]
-
-
-DRIVER = """
-import json, sys
-from eigenoptions.experiments.store import Store
-from tests.test_faults import draw
-folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-with Store(folder) as store:
-    store.pmap(draw, jobs, engine=engine, progress=lambda done, total: print(done, flush=True))
-"""
+    assert "handed out" not in done.stdout
+    begun = len(started(tmp_path))
+    with Store(tmp_path / "store") as store:
+        assert same(store.pmap(draw, jobs, shared=SHARED), jobs, SHARED["scale"])
+    assert len(started(tmp_path)) == begun  # all were stored
 
 
 def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkeypatch):
@@ -163,15 +167,8 @@ def test_the_loss_of_the_node_one_stands_on_is_said_in_one_line(tmp_path, monkey
     jobs = [{"folder": str(marks), "seed": i, "seconds": 0.5} for i in range(40)]
     with Cluster() as alone:
         alone.enter(monkeypatch)
-        # In a process of its own, since Ray ends one that speaks to the killed node just then, and says so in its log.
         with killer(marks, lambda: alone.raylets[0] if "3-0" in started(marks) else None):
-            done = subprocess.run(
-                [sys.executable, "-c", DRIVER, str(tmp_path / "store"), "ray", json.dumps(jobs)],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                capture_output=True,
-                text=True,
-                timeout=2 * PATIENCE,
-            )
+            done = as_driver(DRIVER, str(tmp_path / "store"), "ray", json.dumps(jobs))
         logs = alone.folder.glob("ray/session_*/logs/python-core-driver*.log")
         by_ray = any("connection to the plasma store is failed. Terminate" in log.read_text() for log in logs)
     assert done.returncode == 1
@@ -208,7 +205,7 @@ def test_a_killed_driver_goes_on_with_what_is_missing(engine, tmp_path):
     before = len(started(marks))
     with Store(tmp_path / "store") as store:
         first: list[int] = []
-        found = store.pmap(draw, jobs, engine=engine, progress=lambda done, total: first.append(done))
+        found = store.pmap(draw, jobs, engine, shared=SHARED, progress=lambda done, total: first.append(done))
     assert 4 <= first[0] <= 6
-    assert same(found, jobs)
+    assert same(found, jobs, SHARED["scale"])
     assert len(started(marks)) == before + len(jobs) - first[0]

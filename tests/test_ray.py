@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.clusters import Cluster, free_port
+from tests.clusters import Cluster, as_driver, free_port
 
 from eigenoptions import __version__, parallel
 from eigenoptions.parallel import cluster, packed, pmap
@@ -126,18 +127,25 @@ def test_a_wrong_token_is_one_line(nodes, monkeypatch, change, message):
         pmap(abs, [1], "ray")
 
 
+MANY_JOBS = """
+from eigenoptions.parallel import pmap
+from tests.test_ray import where
+pmap(where, [0.3] * 400, "ray")
+"""
+
+
 def test_a_node_with_other_code_is_named(joined, tmp_path):
-    other = tmp_path / "eigenoptions"
-    other.mkdir()
-    (other / "__init__.py").write_text("__version__ = '9.9'")
+    other = tmp_path / "eigenoptions" / "__init__.py"
+    other.parent.mkdir()
     joined.node({"PYTHONPATH": str(tmp_path)})
-    message = rf"the Ray node .* has eigenoptions 9.9, but {__version__} hands out the jobs: pip install .*"
-    with pytest.raises(ValueError, match=message):
-        pmap(where, [0.3] * 400, "ray")
-    cluster.disconnect()
-    (other / "__init__.py").write_text("raise ModuleNotFoundError('no module named eigenoptions')")
-    with pytest.raises(ValueError, match=r"has no eigenoptions .no module named eigenoptions., and"):
-        pmap(where, [0.3] * 400, "ray")
+    no_package = "no module named eigenoptions"
+    for code, message in {
+        "__version__ = '9.9'": f"eigenoptions 9.9, but {__version__} hands out the jobs: pip install",
+        f"raise ModuleNotFoundError({no_package!r})": rf"no eigenoptions \({no_package}\), and",
+    }.items():
+        other.write_text(code)
+        done = as_driver(MANY_JOBS)
+        assert re.search(rf"^ValueError: the Ray node \S+ has {message} ", done.stderr, re.MULTILINE), done
 
 
 @pytest.mark.parametrize(
