@@ -136,7 +136,8 @@ def main(game: str = "Freeway", frames: int = 600) -> int:
     e = np.concatenate([e, -e])
     print(f"rank {rank(spectrum)}: {len(e)} options from the first start, at most {frames} frames")
     found, took, inside = share(game, starts[0].actions, e, frames)
-    alone = found.alone(emulator.n_actions)
+    # Frames of options that are rolled out one by one.
+    alone = int(found.length.sum()) * emulator.n_actions
     met = target("share", inside >= SHARE)
     print(f"  {took:.1f} s, {inside:.1%} of it inside the emulator, target {SHARE:.0%}: {met}")
     fewer = alone / found.acts

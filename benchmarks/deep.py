@@ -342,7 +342,7 @@ def allo(name: str, data: Dataset, run: Run) -> dict[str, Any]:
         stored = encoder.inputs(data.observations)
         began = time.process_time()
         while time.process_time() - began < run.seconds:
-            parts = [*data.all.draw(1024, 0.9, rng)[:2], *(data.all.draw(1024, 0.0, rng)[0] for _ in "ab")]
+            parts = [*data.all.draw(1024, 0.9, rng), *(data.all.draw(1024, 0.0, rng)[0] for _ in "ab")]
             which, back = np.unique(np.concatenate(parts), return_inverse=True)
             x = stored[torch.from_numpy(which)]
             outputs = (encoder.hidden(x, weights) @ head)[torch.from_numpy(back)].split(1024)

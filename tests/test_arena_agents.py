@@ -86,7 +86,7 @@ def test_gradient_steps_are_counted_in_primitive_steps() -> None:
         record = Record(make_task({**CORRIDOR, "limit": 50}), budget=400, taken=100)
         env = record if given is None else eo.OptionsWrapper(record, given, option_chance=0.9)
         run = Run(env, record, 0, 0.9, option_chance=None if given is None else 0.9)
-        agent = dqn(run)
+        agent, _ = dqn(run)
         with pytest.raises(BudgetSpent):
             agent.learn(10_000)
         assert 300 - 8 <= agent._n_calls < 300

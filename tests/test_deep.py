@@ -182,7 +182,7 @@ def test_components_are_counted_where_pixels_have_unequal_noise() -> None:
     # Each of five signals is rare, as an agent in a pixel; half of the pixels are noisier than the others.
     signal = (rng.integers(60, size=n)[:, None] == np.arange(5)) @ rng.standard_normal((5, d)) * 8
     x = signal + rng.standard_normal((n, d)) * np.where(np.arange(d) < d // 2, 1.0, 0.2)
-    encoder, _ = untrained("random", x, np.ones(1), True, rng)
+    encoder = untrained("random", x, np.ones(1), True, rng)
     assert encoder.arrays["components"].shape == (d, 5)
 
 
@@ -490,5 +490,5 @@ def test_objectives_are_the_papers_formulas() -> None:
 def test_encoders_have_two_hidden_layers_and_one_after_convolutions(encoder: str, layers: int) -> None:
     observations = XY if encoder == "mlp" else pixels()
     steps = np.ones(observations[0].size)
-    _, weights = untrained(encoder, observations, steps, False, np.random.default_rng(0))
+    weights = untrained(encoder, observations, steps, False, np.random.default_rng(0)).trainable()
     assert sum(name.startswith("layer") and name.endswith("weight") for name in weights) == layers

@@ -112,14 +112,6 @@ class Rollouts:
         n, frames = self.actions.shape
         return f"Rollouts({n} options, {frames} frames: score {self.score.mean():g}, {self.acts} acts)"
 
-    def alone(self, n_actions: int, hold: int = 1, depth: int = 1) -> int:
-        """Frames that would be emulated if options were rolled out one by one, merging nothing.
-
-        Every decision of every option tries all actions in each state `depth` - 1 steps ahead.
-        """
-        decisions = int((-(-self.length // hold)).sum())
-        return int(decisions * n_actions**depth * hold)
-
 
 @dataclass(slots=True, eq=False)
 class Node:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ class Dataset:
         ``(N,)`` numbers of the observations before and after each transition.
     action, terminated
         ``(N,)`` as in `Transitions`.
-    transform
-        Function of a batch of observations that is applied whenever they are encoded during training, for example
-        one that adds noise; None for none.
 
     Consecutive transitions belong to one trajectory where one ends with the observation with which the next begins.
     Transitions of several copies of an environment may be interleaved, as `envs.collect` returns them.
@@ -62,10 +59,9 @@ class Dataset:
     after: Index
     action: Index
     terminated: NDArray[np.bool_]
-    transform: Callable[[Any], Any] | None = None
 
     @classmethod
-    def of(cls, data: Self | Transitions | Iterable[Transitions]) -> Self:
+    def of(cls, data: Dataset | Transitions | Iterable[Transitions]) -> Dataset:
         """The data set of transitions, or of an iterable of batches, of which only distinct observations are kept."""
         if isinstance(data, cls):
             return data
@@ -75,7 +71,7 @@ class Dataset:
             if not isinstance(batch, Transitions):
                 raise ValueError(f"give Transitions or batches of them, got {type(batch).__name__}")
             collector.add(batch)
-        return cls(**collector.parts())
+        return collector.data()
 
     def __len__(self) -> int:
         return len(self.before)
@@ -86,7 +82,7 @@ class Dataset:
     @property
     def repeating(self) -> bool:
         """Whether observations repeat exactly, so that they can be numbered."""
-        return self.transform is None and len(self.observations) < REPEATING_BELOW * len(self)
+        return len(self.observations) < REPEATING_BELOW * len(self)
 
     @cached_property
     def _runs(self) -> tuple[Index, Index]:
@@ -144,12 +140,12 @@ class Part:
     starts: Index
     end: Index
 
-    def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index, Index]:
-        """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories, and first actions."""
+    def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index]:
+        """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories."""
         at = self.starts[rng.integers(len(self.starts), size=n)]
         far = np.minimum(at + rng.geometric(1.0 - discount, size=n) - 1, self.end[at])
         order = self.data._runs[0]
-        return self.data.before[order[at]], self.data.after[order[far]], self.data.action[order[at]]
+        return self.data.before[order[at]], self.data.after[order[far]]
 
     @cached_property
     def table(self) -> tuple[Index, csr_array]:
@@ -180,16 +176,12 @@ class Collector:
         self._number: dict[bytes, int] = {}
         self._observations: list[NDArray[Any]] = []
         self._parts: list[tuple[Index, Index, Index, NDArray[np.bool_]]] = []
-        self._stored = 0
+        # Number of distinct observations.
+        self.n_distinct = 0
 
     def __len__(self) -> int:
         """Number of transitions."""
         return sum(len(part[0]) for part in self._parts)
-
-    @property
-    def n_distinct(self) -> int:
-        """Number of distinct observations."""
-        return self._stored
 
     def add(self, batch: Transitions) -> None:
         """Add a batch of transitions."""
@@ -197,17 +189,13 @@ class Collector:
         action, ended = np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)
         self._parts.append((sides[0], sides[1], action, ended))
 
-    def parts(self) -> dict[str, Any]:
-        """The fields of a `Dataset`."""
+    def data(self) -> Dataset:
+        """All transitions so far."""
         if not self._observations:
             raise ValueError("there are no transitions: collect some")
-        before, after, action, terminated = (
-            np.concatenate(parts) for parts in zip(*self._parts, strict=True)
-        )
         # One array, so that the copies in the list can be released.
         self._observations = [np.concatenate(self._observations)]
-        fields = {"before": before, "after": after, "action": action, "terminated": terminated}
-        return {"observations": self._observations[0], **fields}
+        return Dataset(self._observations[0], *map(np.concatenate, zip(*self._parts, strict=True)))
 
     def _numbers(self, obs: NDArray[Any]) -> Index:
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:
@@ -229,10 +217,10 @@ class Collector:
         new: list[int] = []
         for i, key in enumerate(keys):
             known = self._number.setdefault(key, len(self._number))
-            if known == len(self._number) - 1 and len(new) < len(self._number) - self._stored:
+            if known == len(self._number) - 1 and len(new) < len(self._number) - self.n_distinct:
                 new.append(i)
             numbers[i] = known
         if new:
             self._observations.append(obs[new])
-            self._stored += len(new)
+            self.n_distinct += len(new)
         return numbers

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import one_of
 from eigenoptions.deep.control import Pairs, directions, influenced
+from eigenoptions.deep.objectives import Training
 from eigenoptions.features import register
 
 ENCODERS = ("mlp", "random", "conv")
@@ -116,21 +117,8 @@ class Encoder:
     name: ClassVar[str] = "deep"
     # Settings of `learn` by which `discover(..., features="deep")` trains it.
     settings: ClassVar[tuple[str, ...]] = (
-        *(
-            "encoder",
-            "seconds",
-            "training_steps",
-            "seed",
-            "objective",
-            "batch",
-            "rate",
-            "discount",
-            "lag",
-            "outputs",
-        ),
-        "noise",
-        "control",
-        "recognise",
+        *("encoder", "seconds", "training_steps", "seed"),
+        *Training.__dataclass_fields__,
     )
 
     @property
@@ -229,17 +217,22 @@ class Encoder:
         new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
         return Encoder(self.recipe, {**self.arrays, **new}, self.module).sealed()
 
-    def trained_further(self, observations: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
-        """The encoder, with the features that are trained only, and copies of the weights of its trained layers."""
-        torch = require_torch()
+    def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
+        """The encoder with the features that are trained only; ValueError if it is not for such observations."""
         if tuple(self.recipe["shape"]) != observations.shape[1:]:
             raise ValueError(
                 f"the encoder is for observations {self.recipe['shape']}, got {observations.shape[1:]}"
             )
         recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
+        return Encoder(recipe, self.arrays, self.module)
+
+    def trainable(self) -> dict[str, Any]:
+        """The weights that are trained: copies of those of the layers, or those of the user's module."""
+        torch = require_torch()
+        if self.module is not None:
+            return dict(self.module.named_parameters())
         trained = {n: a for n, a in self.arrays.items() if n.startswith(("layer", "conv"))}
-        weights = {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
-        return Encoder(recipe, self.arrays, self.module), weights
+        return {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
 
     def sealed(self) -> Encoder:
         """The same encoder, with read-only arrays and a digest of them in its recipe."""
@@ -253,9 +246,7 @@ class Encoder:
         return {name: value for name, value in self.__dict__.items() if name != "_tensors"}
 
     def __repr__(self) -> str:
-        shape = "({})".format(
-            ", ".join(map(str, self.recipe["shape"])) + "," * (len(self.recipe["shape"]) == 1)
-        )
+        shape = tuple(self.recipe["shape"])
         return f"Encoder({self.recipe['encoder']}: observations {shape} to {self.n_features} features)"
 
 
@@ -266,8 +257,8 @@ def untrained(
     noisy: bool,
     rng: np.random.Generator,
     pairs: Pairs | None = None,
-) -> tuple[Encoder, dict[str, Any]]:
-    """An encoder for observations like these ``(n, ...)``, and the first weights of its trained layers.
+) -> Encoder:
+    """An encoder for observations like these ``(n, ...)``, with the first weights of its trained layers.
 
     Parameters
     ----------
@@ -321,7 +312,7 @@ def untrained(
 
 def _layered(
     recipe: dict[str, Any], arrays: dict[str, Array], observations: NDArray[Any], rng: np.random.Generator
-) -> tuple[Encoder, dict[str, Any]]:
+) -> Encoder:
     """The encoder with this frozen part, and random first weights of its trained layers."""
     torch = require_torch()
     inputs = Encoder(recipe, arrays).inputs(observations[:2])
@@ -342,11 +333,10 @@ def _layered(
         weights[f"layer{i}.weight"] = _normal(rng, (width, units), width)
         weights[f"layer{i}.bias"] = _normal(rng, (units,), 100)
         width = units
-    encoder = Encoder({**recipe, "hidden": list(hidden)}, {**arrays, **weights})
-    return encoder, {name: torch.from_numpy(w.copy()).requires_grad_() for name, w in weights.items()}
+    return Encoder({**recipe, "hidden": list(hidden)}, {**arrays, **weights})
 
 
-def _own_module(module: Any, observations: NDArray[Any]) -> tuple[Encoder, dict[str, Any]]:
+def _own_module(module: Any, observations: NDArray[Any]) -> Encoder:
     """An encoder around the user's module, after checks of its output."""
     torch = require_torch()
     recipe = {"encoder": "module", "shape": list(observations.shape[1:]), "hidden": [0]}
@@ -361,7 +351,7 @@ def _own_module(module: Any, observations: NDArray[Any]) -> tuple[Encoder, dict[
     if not torch.allclose(first[:1], alone, rtol=1e-3, atol=1e-4):
         raise ValueError("the module's output depends on the rest of the batch: remove batch normalisation")
     recipe["hidden"] = [int(first.shape[1])]
-    return Encoder(recipe, {}, module), dict(module.named_parameters())
+    return Encoder(recipe, {}, module)
 
 
 def _checked_output(h: Any, n: int) -> Any:

@@ -113,8 +113,7 @@ def _trained(
     import torch
 
     n_actions, gamma, steps = how
-    trained = {n: a for n, a in encoder.arrays.items() if n.startswith(("layer", "conv"))}
-    weights = {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
+    weights = encoder.trainable()
     head = torch.zeros(encoder.n_features, n_actions * height.shape[1]).requires_grad_()
     copy = {name: w.detach().clone() for name, w in [*weights.items(), ("head", head)]}
     before, after, ended, taken = (

@@ -34,12 +34,7 @@ def check_training(data: Dataset) -> None:
         inputs /= (-(-max(one.shape[-3:]) // MAX_SIDE)) ** 2
         inputs *= RANDOM_CHANNELS / 4 if data.repeating else 1
     needed = rows * (one.nbytes + SAMPLE_COPIES * 4 * inputs)
-    _check("training", needed, "use smaller observations")
-
-
-def check_inputs(needed: int) -> None:
-    """Raise MemoryError where the inputs of the trained layers do not fit."""
-    _check("the inputs of training", needed, "use fewer transitions, or smaller observations")
+    check("training", needed, "use smaller observations")
 
 
 def check_ritz(data: Dataset, features: int) -> None:
@@ -47,14 +42,15 @@ def check_ritz(data: Dataset, features: int) -> None:
     held = len(data.observations) if data.repeating else 2 * BLOCK
     matrices = 8.0 * features**2
     needed = 8.0 * (NUMBERS_PER_TRANSITION * len(data) + FEATURE_COPIES * held * features + matrices)
-    _check(
+    check(
         f"the Ritz step on {features} features",
         needed,
         "use fewer transitions, or a module with fewer features",
     )
 
 
-def _check(what: str, needed: float, remedy: str) -> None:
+def check(what: str, needed: float, remedy: str) -> None:
+    """Raise MemoryError where so many bytes are not available."""
     free = available_bytes()
     if needed > free:
         raise MemoryError(

@@ -1,13 +1,16 @@
-"""Objectives that train an encoder: VAMP-2, and three others of the literature to compare it with; and the optimiser.
+"""How an encoder is trained: VAMP-2 and three other objectives to compare it with, the settings, and the optimiser.
 
-Each takes the outputs z of pairs of observations and returns a loss. `vamp2` and `omm` need pairs only; `allo` and
-`ggdo` also take the outputs of two independent batches, and `allo` keeps dual variables between steps.
+Each objective takes the outputs z of pairs of observations and returns a loss. `vamp2` and `omm` need pairs only;
+`allo` and `ggdo` also take the outputs of two independent batches, and `allo` keeps dual variables between steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from eigenoptions._checks import kind_of, number, one_of, whole
 
 # Share of the mean variance that is added to each variance, so that the first steps are not singular.
 RIDGE = 1e-6
@@ -90,6 +93,61 @@ def _covariances(before: Any, after: Any, *, centre: bool) -> tuple[Any, Any]:
 OBJECTIVES: dict[str, Callable[..., Any]] = {"vamp2": vamp2, "omm": omm, "allo": allo, "ggdo": ggdo}
 # Objectives that need two more batches of observations.
 INDEPENDENT_BATCHES = ("allo", "ggdo")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of `learn`.
+
+    Attributes
+    ----------
+    objective
+        ``"vamp2"``, or ``"omm"``, ``"allo"``, ``"ggdo"`` to compare with.
+    batch
+        Pairs per step.
+    rate
+        Largest step size of Adam; it falls linearly to zero.
+    discount
+        Of the geometric distances in time between the observations of a pair.
+    lag
+        Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
+    outputs
+        Functions that are trained; None: `k` plus 6, at least 16.
+    noise
+        Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.6 where
+        no observation occurs twice and encoder "random" is used, 0.3 with `control` and that encoder, else 0.
+    control
+        Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
+        `deep.control`. For encoders "mlp" and "random".
+    recognise
+        Whether noisy observations that show the same thing are numbered like those that repeat exactly, where they can
+        be told apart; see `deep.recognition`. For encoder "random" without `control`.
+
+    Examples
+    --------
+    >>> Training(batch=512).rate
+    0.003
+    """
+
+    objective: str = "vamp2"
+    batch: int = 1024
+    rate: float = 3e-3
+    discount: float = 0.9
+    lag: int = 5
+    outputs: int | None = None
+    noise: float | None = None
+    control: bool = False
+    recognise: bool = True
+
+    def __post_init__(self) -> None:
+        one_of("objective", self.objective, OBJECTIVES)
+        for name in ("batch", "lag") + (("outputs",) if self.outputs is not None else ()):
+            whole(name, getattr(self, name))
+        number("discount", self.discount)
+        for name in ("rate",) + (("noise",) if self.noise is not None else ()):
+            number(name, getattr(self, name), "[0, inf)")
+        for name in ("control", "recognise"):
+            kind_of(name, getattr(self, name), bool, "give True or False")
 
 
 class Adam:

@@ -293,7 +293,7 @@ def least_decay(
         def candidates(numbers: NDArray[np.int64], vectors: Array = solution.vectors) -> Array:
             return features(numbers) @ vectors
 
-        functions = as_features(candidates, len(data.observations), data.transform is None)
+        functions = as_features(candidates, len(data.observations), stored=True)
         for more in {0, n - k}:
             some = Solution(solution.values[: k + more], np.eye(n)[:, : k + more], solution.rank)
             fitted = without_noise(some, train, functions, lag, k)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import kind_of, number, one_of, random_generator, whole
+from eigenoptions._checks import number, one_of, random_generator, whole
 from eigenoptions.deep import memory, recognition, ritz
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import REPEATING_BELOW, Dataset
 from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, one_thread, untrained
-from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam
+from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam, Training
 from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 
@@ -36,61 +36,6 @@ MAX_STORED_BYTES = 1 << 30
 STORED_BLOCK = 512
 
 Progress = Callable[[int, int], object]
-
-
-@dataclass(frozen=True)
-class Training:
-    """Settings of `learn`.
-
-    Attributes
-    ----------
-    objective
-        ``"vamp2"``, or ``"omm"``, ``"allo"``, ``"ggdo"`` to compare with.
-    batch
-        Pairs per step.
-    rate
-        Largest step size of Adam; it falls linearly to zero.
-    discount
-        Of the geometric distances in time between the observations of a pair.
-    lag
-        Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
-    outputs
-        Functions that are trained; None: `k` plus 6, at least 16.
-    noise
-        Standard deviation of the noise that is added to the inputs, whose components have variance 1. None: 0.6 where
-        no observation occurs twice and encoder "random" is used, 0.3 with `control` and that encoder, else 0.
-    control
-        Whether features depend only on what actions influence, so that a clock or other movers are ignored; see
-        `deep.control`. For encoders "mlp" and "random".
-    recognise
-        Whether noisy observations that show the same thing are numbered like those that repeat exactly, where they can
-        be told apart; see `deep.recognition`. For encoder "random" without `control`.
-
-    Examples
-    --------
-    >>> Training(batch=512).rate
-    0.003
-    """
-
-    objective: str = "vamp2"
-    batch: int = 1024
-    rate: float = 3e-3
-    discount: float = 0.9
-    lag: int = 5
-    outputs: int | None = None
-    noise: float | None = None
-    control: bool = False
-    recognise: bool = True
-
-    def __post_init__(self) -> None:
-        one_of("objective", self.objective, OBJECTIVES)
-        for name in ("batch", "lag") + (("outputs",) if self.outputs is not None else ()):
-            whole(name, getattr(self, name))
-        number("discount", self.discount)
-        for name in ("rate",) + (("noise",) if self.noise is not None else ()):
-            number(name, getattr(self, name), "[0, inf)")
-        for name in ("control", "recognise"):
-            kind_of(name, getattr(self, name), bool, "give True or False")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,13 +152,13 @@ class _Run:
         n = len(data.observations)
         most = COMPONENT_SAMPLE if data.repeating else NOISY_SAMPLE
         chosen = np.sort(rng.choice(n, min(n, most), replace=False))
-        sample = self._seen(chosen)
+        sample = data.observations[chosen]
         if isinstance(encoder, Encoder):
-            self.encoder, self.weights = encoder.trained_further(sample)
+            self.encoder = encoder.with_last_layer(sample)
         else:
             pairs = self._control_pairs() if how.control else None
-            first = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
-            self.encoder, self.weights = first
+            self.encoder = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
+        self.weights = self.encoder.trainable()
         m = self.encoder.n_features - 1
         if len(data) < 2 * m:
             raise ValueError(
@@ -250,15 +195,11 @@ class _Run:
         self.data = replace(data, observations=data.observations[first], before=before, after=after)
         self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
 
-    def _seen(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        obs = self.data.observations[numbers]
-        return obs if self.data.transform is None else np.asarray(self.data.transform(obs))
-
     def _control_pairs(self) -> Pairs:
         """Observations, actions and next observations of transitions, in the order of time."""
-        at = self.train_part.starts[:: -(-len(self.train_part.starts) // MAX_TRANSITIONS)]
-        at = self.data._runs[0][at]
-        return self._seen(self.data.before[at]), self.data.action[at], self._seen(self.data.after[at])
+        data, starts = self.data, self.train_part.starts
+        at = data._runs[0][starts[:: -(-len(starts) // MAX_TRANSITIONS)]]
+        return data.observations[data.before[at]], data.action[at], data.observations[data.after[at]]
 
     def _noise_covariance(self, encoder: Encoder) -> NDArray[np.float64] | None:
         """``(m, m)`` covariance that noise on the inputs adds to the features; None without `control`."""
@@ -266,8 +207,8 @@ class _Run:
 
         if not (self.how.control and self.noise):
             return None
-        n = len(self.data.observations)
-        x = encoder.inputs(self._seen(np.arange(0, n, -(-n // COMPONENT_SAMPLE))))
+        obs = self.data.observations
+        x = encoder.inputs(obs[:: -(-len(obs) // COMPONENT_SAMPLE)])
         noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
         with torch.no_grad():
             clean, noisy = (encoder.hidden(z, self.weights).double() for z in (x, x + self.noise * noise))
@@ -286,19 +227,25 @@ class _Run:
         """Inputs of the trained layers for all distinct observations, where they are not too large."""
         import torch
 
-        if self.data.transform is not None or self.encoder.recipe["encoder"] == "module":
+        if self.encoder.recipe["encoder"] == "module":
             return None
         n = len(self.data.observations)
         one = self.encoder.inputs(self.data.observations[:1])
         needed = n * one.numel() * 4
         if needed > MAX_STORED_BYTES:
             return None
-        memory.check_inputs(needed)
+        memory.check("the inputs of training", needed, "use fewer transitions, or smaller observations")
         stored = torch.empty((n, *one.shape[1:]))
         for low in range(0, n, STORED_BLOCK):
             part = slice(low, low + STORED_BLOCK)
             stored[part] = self.encoder.inputs(self.data.observations[part])
         return stored
+
+    def _inputs(self, numbers: NDArray[np.int64]) -> Any:
+        """Inputs of the trained layers for observations by number."""
+        if self.inputs is None:
+            return self.encoder.inputs(self.data.observations[numbers])
+        return self.inputs[numbers]
 
     @property
     def seconds_per_step(self) -> float:
@@ -307,7 +254,7 @@ class _Run:
         if self.data.repeating:
             rows = min(rows, len(self.data.observations))
         operations = sum(w.numel() for name, w in self.weights.items() if not name.startswith("conv"))
-        shape = self.encoder.inputs(self._seen(np.arange(1))).shape[2:]
+        shape = self.encoder.inputs(self.data.observations[:1]).shape[2:]
         side = float(np.prod(shape)) if len(shape) == 2 else 1.0
         for i in range(sum(name.startswith("conv") for name in self.weights) // 2):
             side /= 4
@@ -319,17 +266,13 @@ class _Run:
         """Outputs of observations by number, each distinct one computed once."""
         import torch
 
-        if self.data.transform is None and len(self.data.observations) <= len(numbers):
+        if len(self.data.observations) <= len(numbers):
             which, back = np.arange(len(self.data.observations)), numbers
         else:
             which, back = np.unique(numbers, return_inverse=True)
-            if len(which) > 0.7 * len(numbers) or self.data.transform is not None:
+            if len(which) > 0.7 * len(numbers):
                 which, back = numbers, np.arange(len(numbers))
-        x = (
-            self.encoder.inputs(self._seen(which))
-            if self.inputs is None
-            else self.inputs[torch.from_numpy(which)]
-        )
+        x = self._inputs(which)
         if self.noise:
             seed = int(self.rng.integers(2**62))
             x = x + self.noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
@@ -361,8 +304,7 @@ class _Run:
 
     def _step(self, optimiser: Adam, rate: float, state: dict[str, Any]) -> None:
         objective = self.how.objective
-        before, after, _ = self.train_part.draw(self.how.batch, self.how.discount, self.rng)
-        parts = [before, after]
+        parts = [*self.train_part.draw(self.how.batch, self.how.discount, self.rng)]
         if objective in INDEPENDENT_BATCHES:
             parts += [self.train_part.draw(self.how.batch, 0.0, self.rng)[0] for _ in range(2)]
         outputs = self._outputs(np.concatenate(parts)).split(self.how.batch)
@@ -399,7 +341,7 @@ class _Run:
         encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
         data, repeating = self.data, self.data.repeating
         size = len(data.observations) * encoder.n_features * 4
-        stored = data.transform is None and size <= min(MAX_STORED_BYTES, memory.available_bytes() // 2)
+        stored = size <= min(MAX_STORED_BYTES, memory.available_bytes() // 2)
         features = ritz.as_features(lambda x: self._features(encoder, x), len(data.observations), stored)
         lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
         added = self._noise_covariance(encoder)
@@ -433,9 +375,9 @@ class _Run:
         import torch
 
         if self.inputs is None:
-            return encoder(self._seen(numbers))
+            return encoder(self.data.observations[numbers])
         with torch.no_grad():
-            h = encoder.hidden(self.inputs[torch.from_numpy(numbers)], self.weights)
+            h = encoder.hidden(self.inputs[numbers], self.weights)
         return np.column_stack([np.ones(len(numbers)), h.numpy()])
 
 

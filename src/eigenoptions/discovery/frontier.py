@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, eye_array
 
 from eigenoptions._checks import locked, number, random_generator, whole
 from eigenoptions.mdp import MDP, Transitions
@@ -36,8 +35,6 @@ GAMMA, PRIOR, SWEEPS = 0.95, 0.01, 10
 CELLS_GAMMA = 0.99
 # Cells along a dimension, and most cells: with more than four dimensions there are fewer along each.
 CELLS, MAX_CELLS = 20, 200_000
-
-Array = NDArray[np.float64]
 
 
 class Cells:
@@ -201,37 +198,6 @@ class Explorer:
         decide(self._known, before, taken, states, self._seed(), actions)
         self._pending = states, actions
         return actions.copy()
-
-    def eigenvector(self) -> Array:
-        """``(S,)`` z, solved exactly: nearness of the unknown, from 0 to 1; 0 in states that were not seen.
-
-        >>> explorer = Explorer(2, 1, prior=0.0, gamma=0.5)
-        >>> explorer.begin(), explorer([0]).tolist(), explorer([1]).tolist()
-        (None, [0], [0])
-        >>> explorer.eigenvector().tolist()
-        [0.25, 0.5]
-        """
-        from scipy.sparse.linalg import splu
-
-        known, S, A = self._known, self.n_states, self.n_actions
-        tries = known.tries.astype(np.float64)
-        weight = np.divide(1.0, tries + known.prior, where=tries > 0, out=np.zeros(S * A))
-        rows, entries = self._outcomes()
-        chances = known.times[entries] * weight[rows]
-        P = csr_array((chances, (rows // A, known.after[entries])), shape=(S, S)) / A
-        leave = np.where(tries > 0, known.prior * weight, 1.0).reshape(S, A).mean(axis=1)
-        z = splu(csc_array(eye_array(S) - known.gamma * P)).solve(known.gamma * leave)
-        return np.where(known.seen, z, 0.0)
-
-    def _outcomes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and entries of the lists of outcomes."""
-        known = self._known
-        rows, entries = [np.flatnonzero(known.head >= 0)], [known.head[known.head >= 0]]
-        while len(rows[-1]):
-            following = known.link[entries[-1]]
-            rows.append(rows[-1][following >= 0])
-            entries.append(following[following >= 0])
-        return np.concatenate(rows), np.concatenate(entries)
 
     def _reserve(self, more: int) -> None:
         """Make room for this many further outcomes."""

@@ -87,12 +87,12 @@ class TrainedExperience(Linear):
 
     def spectrum(self, k: int | None = None) -> Spectrum:
         """Train, and return the spectrum of the trained features; k None: 9, the constant included."""
-        from eigenoptions.deep import Dataset, learn
+        from eigenoptions.deep import learn
 
         settings = dict(self.settings)
         if self.last is not None:
             settings["encoder"] = self.last.features
-        self.last = learn(Dataset(**self.gram.parts()), DEFAULT_LEARNED if k is None else k, **settings)
+        self.last = learn(self.gram.data(), DEFAULT_LEARNED if k is None else k, **settings)
         return self.last  # type: ignore[no-any-return]
 
     def purposes(
@@ -105,9 +105,9 @@ class TrainedExperience(Linear):
 
     def learned(self, policy: str, purposes: list[Purpose], **how: Any) -> LinearOptionSet:
         """Options learned by `fit`, or by gradient (`deep.heads`), which has no further setting."""
-        from eigenoptions.deep import Dataset, heads
+        from eigenoptions.deep import heads
 
-        data = Dataset(**self.gram.parts())
+        data = self.gram.data()
         if policy == "gradient":
             if fitting := how.keys() - {"n_actions", "gamma", "provenance"}:
                 raise ValueError(f"policy='gradient' has no setting {', '.join(sorted(fitting))}: remove it")

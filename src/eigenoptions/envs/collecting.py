@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -30,6 +31,10 @@ PARTS = ("obs", "action", "next_obs", "terminated")
 REPORT_EVERY = 1024
 # Most chunks and bytes per job of a worker, and jobs that are out at a time.
 JOB_CHUNKS, JOB_BYTES, OPEN_JOBS = 8, 1 << 26, 16
+
+# Number of a chunk, its transitions, and the error that cut it short.
+Sampled = tuple[int, Transitions, ChunkError | None]
+Report = Callable[[int], object]
 
 
 class CollectionStopped(RuntimeError):  # noqa: N818 (a public name)
@@ -109,7 +114,7 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
 
 
 def _streamed(env: Source, steps: int, settings: Settings, engine: Engine) -> Iterator[Transitions]:
-    run = _run(env, steps, settings, engine)
+    run = _Run(env, steps, settings, engine)
     for _, batch in run.chunks(range(len(run.sampler.counts))):
         yield batch
 
@@ -172,7 +177,7 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    run = _run(env, steps, settings, current())
+    run = _Run(env, steps, settings, current())
     if out is not None:
         return _record(run, Path(out))
     try:
@@ -202,39 +207,42 @@ def load_transitions(folder: str | Path) -> Recording:
     return Recording(place, tuple(counts))
 
 
-@dataclass(frozen=True)
 class _Run:
-    """A sampler with its engine; `recipe` holds what a worker needs to build a sampler of its own."""
+    """A collection: a sampler, and the engine whose workers build samplers of their own from a recipe."""
 
-    sampler: Sampler
-    recipe: dict[str, Any]
-    engine: Engine
-    progress: Progress | None
+    def __init__(self, env: Source, steps: int, settings: Settings, engine: Engine) -> None:
+        given: dict[str, Any] = dict(settings)
+        check_settings("collect", given, Settings.__annotations__, ("steps", "engine", "workers"))
+        self.engine, self.progress = engine, given.pop("progress", None)
+        self.sampler = Sampler(env, steps, **given)
+        recipe = {"env": env, "steps": steps, "settings": {**given, "rng": self.sampler.entropy}}
+        # None: chunks are sampled in this process.
+        self.recipe = None if engine.name == "serial" else recipe
+        if self.recipe and hasattr(env, "step") and not isinstance(env, type):
+            log.warning(
+                "an environment given as an object is walked in this process, not by engine %r: "
+                "give its id, or a function that makes it",
+                engine.name,
+            )
+            self.recipe = None
 
     def chunks(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions]]:
         """Sample the wanted chunks in order; yield an unfinished one too, and raise CollectionStopped."""
         counts = self.sampler.counts
         try:
-            for i, batch, error in (self._by_workers if self.recipe else self._here)(wanted):
+            done = self._by_workers(wanted) if self.recipe else _sample(self.sampler, wanted, self._reporter)
+            for i, batch, error in done:
                 if len(batch) or error is None:
                     yield i, batch
                 if error is not None:
-                    done = sum(counts[:i]) + len(batch)
-                    message = f"collection stopped after {done} of {sum(counts)} transitions: {error}"
+                    rows = sum(counts[:i]) + len(batch)
+                    message = f"collection stopped after {rows} of {sum(counts)} transitions: {error}"
                     raise CollectionStopped(message) from error.__cause__
         finally:
             self.sampler.close()
 
-    def _here(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions, ChunkError | None]]:
-        """Chunks sampled in this process: number, transitions, and the error that cut it short."""
-        for i in wanted:
-            try:
-                yield i, self.sampler.chunk(i, self._reporter(i)), None
-            except ChunkError as error:
-                yield i, error.part, error
-
-    def _by_workers(self, wanted: Sequence[int]) -> Iterator[tuple[int, Transitions, ChunkError | None]]:
-        """The same by workers, in the same order; a window of jobs at a time, so that memory is bounded."""
+    def _by_workers(self, wanted: Sequence[int]) -> Iterator[Sampled]:
+        """Chunks sampled by workers, in order; a window of jobs at a time, so that memory is bounded."""
         counts = self.sampler.counts
         size = max(1, self.sampler.row_bytes * counts[0])
         group = max(1, min(JOB_CHUNKS, JOB_BYTES // size, -(-len(wanted) // JOB_CHUNKS)))
@@ -242,15 +250,13 @@ class _Run:
         window = max(OPEN_JOBS, 4 * (self.engine.workers or 1))
         for low in range(0, len(jobs), window):
             part = jobs[low : low + window]
-            done = pmap(_sampled, part, self.engine.name, shared=self.recipe, workers=self.engine.workers)
-            for numbers, (batches, reason) in zip(part, done, strict=True):
-                for k, (i, batch) in enumerate(zip(numbers, batches, strict=False)):
-                    last = reason is not None and k == len(batches) - 1
-                    yield i, batch, ChunkError(str(reason), batch) if last else None
-                    if self.progress is not None and not last:
-                        self.progress(sum(counts[:i]) + len(batch), sum(counts))
+            done = pmap(_job, part, self.engine.name, shared=self.recipe, workers=self.engine.workers)
+            for i, batch, reason in chain.from_iterable(done):
+                yield i, batch, None if reason is None else ChunkError(reason, batch)
+                if self.progress is not None and reason is None:
+                    self.progress(sum(counts[:i]) + len(batch), sum(counts))
 
-    def _reporter(self, i: int) -> Callable[[int], None]:
+    def _reporter(self, i: int) -> Report:
         """Callback for the transitions of chunk i so far, which reports from time to time and at the end."""
         counts = self.sampler.counts
         before, total = sum(counts[:i]), sum(counts)
@@ -265,39 +271,26 @@ class _Run:
         return report
 
 
-def _run(env: Source, steps: int, settings: Settings, engine: Engine) -> _Run:
-    """Check the settings and make the sampler; without a recipe it samples in this process."""
-    given: dict[str, Any] = dict(settings)
-    check_settings("collect", given, Settings.__annotations__, ("steps", "engine", "workers"))
-    progress = given.pop("progress", None)
-    sampler = Sampler(env, steps, **given)
-    recipe = {"env": env, "steps": steps, "settings": {**given, "rng": sampler.entropy}}
-    if engine.name == "serial":
-        recipe = {}
-    elif hasattr(env, "step") and not isinstance(env, type):
-        log.warning(
-            "an environment given as an object is walked in this process, not by engine %r: "
-            "give its id, or a function that makes it",
-            engine.name,
-        )
-        recipe = {}
-    return _Run(sampler, recipe, engine, progress)
+def _sample(sampler: Sampler, wanted: Sequence[int], reporter: Callable[[int], Report]) -> Iterator[Sampled]:
+    """Chunks with these numbers, up to the first that fails."""
+    for i in wanted:
+        try:
+            yield i, sampler.chunk(i, reporter(i)), None
+        except ChunkError as error:
+            yield i, error.part, error
+            return
 
 
-def _sampled(
+def _job(
     job: list[int], env: Source, steps: int, settings: dict[str, Any]
-) -> tuple[list[Transitions], str | None]:
-    """Chunks with these numbers, and None; or those up to the first that failed, and the reason."""
+) -> list[tuple[int, Transitions, str | None]]:
+    """The same by a worker, with the reason of a failure."""
     sampler = Sampler(env, steps, **settings)
-    done: list[Transitions] = []
     try:
-        for i in job:
-            done.append(sampler.chunk(i, lambda rows: None))
-    except ChunkError as error:
-        return [*done, error.part], str(error)
+        done = list(_sample(sampler, job, lambda i: lambda rows: None))
     finally:
         sampler.close()
-    return done, None
+    return [(i, batch, None if error is None else str(error)) for i, batch, error in done]
 
 
 def _record(run: _Run, folder: Path) -> Recording:

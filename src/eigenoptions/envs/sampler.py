@@ -18,6 +18,7 @@ from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.fit import mdp_of as mdp_of
 from eigenoptions.envs.mazes import MazeVectorEnv
+from eigenoptions.envs.spaces import choices
 from eigenoptions.envs.tables import count_actions
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
@@ -192,25 +193,15 @@ class OptionWalk:
         idle = np.flatnonzero(actions < 0)
         if len(idle):
             moves = self.batch.offers(obs, idle)
-            chosen = self._choose(moves, rng)
-            self.running[idle] = np.maximum(chosen, -1)
+            allowed = np.ones((len(idle), self.n_actions + moves.shape[1]), dtype=np.bool_)
+            allowed[:, self.n_actions :] = moves >= 0
+            chosen = choices(allowed, self.n_actions, self.chance, rng)
+            option = chosen - self.n_actions
             begins = np.full(len(actions), -1)
-            begins[idle] = self.running[idle]
+            begins[idle] = self.running[idle] = np.maximum(option, -1)
             self.batch.begin(begins, obs, rng)
-            actions[idle] = np.where(
-                chosen < 0, chosen + self.n_actions, moves[np.arange(len(idle)), np.maximum(chosen, 0)]
-            )
+            actions[idle] = np.where(option < 0, chosen, moves[np.arange(len(idle)), np.maximum(option, 0)])
         return actions.astype(np.int64, copy=False)
-
-    def _choose(self, moves: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
-        """Choice per idle copy: the number of an option, or an action minus the number of actions."""
-        draws = rng.random((len(moves), self.n_actions + moves.shape[1]))
-        draws[:, self.n_actions :][moves < 0] = -1.0
-        if self.chance is not None:
-            use = (rng.random(len(moves)) < self.chance) & (moves >= 0).any(axis=1)
-            draws[use, : self.n_actions] = -1.0
-            draws[~use, self.n_actions :] = -1.0
-        return np.asarray(draws.argmax(axis=1) - self.n_actions)
 
 
 def head(batch: Transitions, n: int) -> Transitions:

@@ -10,7 +10,6 @@ import torch
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3 import PPO
 from stable_baselines3.common.type_aliases import TrainFreq
 
@@ -45,7 +44,7 @@ OPTIONS_N_STEPS = 64
 
 
 class OneStep(gym.Wrapper[Any, Any, Any, Any]):
-    """An environment without options as `OptionsDQN` needs it: each decision takes one step, and all may be taken."""
+    """An environment without options as masked agents need it: each decision takes one step, and all may be taken."""
 
     def __init__(self, env: gym.Env[Any, Any], gamma: float) -> None:
         super().__init__(env)
@@ -97,8 +96,8 @@ class PacedDQN(OptionsDQN):
         return np.array([action]), None
 
 
-def dqn(run: Run) -> Any:
-    """A DQN for a run."""
+def dqn(run: Run) -> tuple[Any, Any]:
+    """A DQN for a run, and its callback: none."""
     numbered = isinstance(run.env.observation_space, Discrete)
     settings = {k: v for k, v in run.settings.items() if k != "explore_share"}
     env = OneStep(run.env, run.gamma) if run.option_chance is None else run.env
@@ -108,7 +107,7 @@ def dqn(run: Run) -> Any:
     if numbered:
         as_table(agent)
     agent.run, agent.begun = run, run.record.steps
-    return agent
+    return agent, None
 
 
 def ppo(run: Run, maskable: bool = False) -> tuple[Any, Any]:
@@ -117,8 +116,7 @@ def ppo(run: Run, maskable: bool = False) -> tuple[Any, Any]:
     settings = {**PPO_SETTINGS, **run.settings}
     env = run.env
     if maskable and run.option_chance is None:
-        n = int(env.action_space.n)  # type: ignore[attr-defined]
-        env = ActionMasker(env, lambda _: np.ones(n, dtype=np.bool_))
+        env = OneStep(env, run.gamma)
     if run.option_chance is not None:
         settings["n_steps"] = OPTIONS_N_STEPS
         settings["rollout_buffer_class"] = SMDPMaskableRolloutBuffer if maskable else SMDPRolloutBuffer

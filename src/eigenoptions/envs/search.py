@@ -144,19 +144,77 @@ def acts(wrapper: Any) -> bool:
     return not any(isinstance(wrapper, kind) and type(wrapper).step is kind.step for kind in kinds)
 
 
-class Stepped:
-    """The environment that is stepped, with its wrappers: `save` and `restore` include theirs."""
+def explore(
+    env: Any, probe: Probe, n_actions: int, max_states: int, progress: Progress | None, seed: int | None
+) -> tuple[MDP, dict[Hashable, int]]:
+    """MDP of the states that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
 
-    def __init__(self, env: Any, probe: Probe) -> None:
+    Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied, draws random
+    numbers in a step, or does not follow the table when it is replayed.
+    """
+    space = env.observation_space
+    own = probe.own and space.n <= max_states
+    search = _Search(env, probe, n_actions, int(space.start) if own else None)
+    name, rows, numbers = search.name, search.rows, search.numbers
+    first = search.begin(seed)
+    with search.silent():
+        saved = search.guarded(search.save)
+        search.rehearse(saved)
+        full = search.expand(first, saved, max_states, progress)
+    n = int(space.n) if own else len(numbers)
+    if not 0 <= min(numbers.values()) <= max(numbers.values()) < n:
+        raise ValueError(f"{name} has observations outside of its space {space}: correct that space")
+    coords, legend = (None, "") if own else probe.places(list(numbers))
+    # The legend names MiniGrid's own actions.
+    legend = "" if any(map(acts, search.layers)) else legend
+    # States that were not expanded stay put under every action.
+    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
+    for number, row in rows.items():
+        successors[number] = row
+    size = successors.size
+    table = csr_array((np.ones(size), successors.ravel(), np.arange(size + 1)), shape=(size, n))
+    mdp = MDP(table, coords=coords, start=numbers[first], name=name, legend=legend)
+    if full:
+        raise StateLimitReached(
+            f"{name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found "
+            "were expanded; raise max_states, or take the part that was found from .mdp of this error",
+            mdp,
+            len(rows),
+        )
+    log.info("%s: %d states found by exploration", name, len(numbers))
+
+    def again() -> Hashable:
+        if seed is not None:
+            return search.begin(seed)
+        # Every reset would be another layout.
+        search.restore(saved)
+        return first
+
+    search.replay(again)
+    return mdp, numbers
+
+
+class _Search:
+    """A breadth-first search of an environment, which is stepped with its wrappers.
+
+    It finds `numbers` of keys, successors of states (`rows`), and the actions that end an episode (`ends`). With `low`,
+    keys are observations of a space that starts there, and keep their numbers.
+    """
+
+    def __init__(self, env: Any, probe: Probe, n_actions: int, low: int | None) -> None:
         self.env, self.base, self.probe, self.name = env, env.unwrapped, probe, name_of(env)
+        self.n_actions, self.low = n_actions, low
         self.layers = layers(env)
         if MiniGrid.fits(self.base):
             # Observations are not needed, and take most of the time.
             self.layers = [layer for layer in self.layers if acts(layer)]
         self.outer = self.layers[0] if self.layers else self.base
+        self.numbers: dict[Hashable, int] = {}
+        self.rows: dict[int, list[int]] = {}
+        self.ends: set[tuple[int, int]] = set()
 
     def save(self) -> Any:
-        """The present state, for `restore`."""
+        """The present state, for `restore`, with that of the wrappers."""
         return self.probe.save(self.base), [self._copied(vars(layer)) for layer in self.layers]
 
     def restore(self, saved: Any) -> None:
@@ -192,79 +250,34 @@ class Stepped:
             "(discover(env, steps=...), or collect)"
         )
 
+    def guarded(self, part: Callable[..., Any], *arguments: Any) -> Any:
+        """Call `save` or `restore` for the first time; ValueError where the environment has none."""
+        try:
+            return part(*arguments)
+        except Exception as error:
+            raise ValueError(
+                f"{self.name} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
+                "or sample it with collect"
+            ) from error
 
-def explore(
-    env: Any, probe: Probe, n_actions: int, max_states: int, progress: Progress | None, seed: int | None
-) -> tuple[MDP, dict[Hashable, int]]:
-    """MDP of the states that can be reached from ``env.reset(seed=seed)``, and the number of each state's key.
-
-    Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied, draws random
-    numbers in a step, or does not follow the table when it is replayed.
-    """
-    stepped = Stepped(env, probe)
-    space = env.observation_space
-    own = probe.own and space.n <= max_states
-    first = stepped.begin(seed)
-    search = _Search(int(space.start) if own else None)
-    with _silent(stepped):
-        saved = _guarded(stepped.name, stepped.save)
-        _rehearse(stepped, saved, n_actions)
-        full = search.expand(stepped, first, saved, n_actions, max_states, progress)
-    rows, numbers = search.rows, search.numbers
-    n = int(space.n) if own else len(numbers)
-    if not 0 <= min(numbers.values()) <= max(numbers.values()) < n:
-        raise ValueError(f"{stepped.name} has observations outside of its space {space}: correct that space")
-    coords, legend = (None, "") if own else probe.places(list(numbers))
-    # The legend names MiniGrid's own actions.
-    legend = "" if any(map(acts, stepped.layers)) else legend
-    mdp = MDP(
-        _table(rows, n, n_actions), coords=coords, start=numbers[first], name=stepped.name, legend=legend
-    )
-    if full:
-        raise StateLimitReached(
-            f"{stepped.name} has more than max_states={max_states} states: {len(rows)} of the {len(numbers)} found "
-            "were expanded; raise max_states, or take the part that was found from .mdp of this error",
-            mdp,
-            len(rows),
-        )
-    log.info("%s: %d states found by exploration", stepped.name, len(numbers))
-
-    def again() -> Hashable:
-        if seed is not None:
-            return stepped.begin(seed)
-        # Every reset would be another layout.
-        stepped.restore(saved)
-        return first
-
-    _replay(stepped, search, n_actions, again)
-    return mdp, numbers
-
-
-class _Search:
-    """What a breadth-first search has found: numbers of keys, successors of states, and actions that end an episode.
-
-    With `low`, keys are observations of a space that starts there, and keep their numbers.
-    """
-
-    def __init__(self, low: int | None) -> None:
-        self.low = low
-        self.numbers: dict[Hashable, int] = {}
-        self.rows: dict[int, list[int]] = {}
-        self.ends: set[tuple[int, int]] = set()
+    def rehearse(self, saved: Any) -> None:
+        """Take each action twice from the first state, to detect a copy that does not hold the whole state."""
+        for action in range(self.n_actions):
+            seen = []
+            for _ in range(2):
+                self.guarded(self.restore, saved)
+                seen.append(self.take(action)[0])
+            if seen[0] != seen[1]:
+                raise ValueError(
+                    f"{self.name} cannot be put back: action {action} of the first state led to two different states; "
+                    "pass save= and restore= that keep its whole state, or, if it is random, sample this one (collect)"
+                )
 
     def number(self, key: Any) -> int:
         """Number of a state, the next free one if it is new."""
         return self.numbers.get(key, len(self.numbers)) if self.low is None else int(key) - self.low
 
-    def expand(
-        self,
-        stepped: Stepped,
-        first: Hashable,
-        saved: Any,
-        n_actions: int,
-        max_states: int,
-        progress: Progress | None,
-    ) -> bool:
+    def expand(self, first: Hashable, saved: Any, max_states: int, progress: Progress | None) -> bool:
         """Search from the first state; whether it was given up because of more than `max_states` states."""
         self.numbers[first] = start = self.number(first)
         queued, queue = {start}, deque([(start, saved)])
@@ -272,9 +285,9 @@ class _Search:
         while queue and not full:
             number, saved = queue.popleft()
             row: list[int] = []
-            for action in range(n_actions):
-                stepped.restore(saved)
-                key, terminated = stepped.take(action)
+            for action in range(self.n_actions):
+                self.restore(saved)
+                key, terminated = self.take(action)
                 found = self.number(key)
                 if found == max_states and self.low is None:
                     full = True
@@ -286,67 +299,78 @@ class _Search:
                     self.ends.add((number, action))
                 elif found not in queued:
                     queued.add(found)
-                    queue.append((found, stepped.save()))
+                    queue.append((found, self.save()))
             else:
                 self.rows[number] = row
             if progress is not None and (len(self.rows) % 64 == 0 or not queue or full):
                 progress(len(self.rows), len(self.numbers))
         return full
 
+    def replay(self, again: Callable[[], Hashable]) -> None:
+        """Compare random walks in the live environment with the table; ValueError where they differ.
 
-def _replay(stepped: Stepped, found: _Search, n_actions: int, again: Callable[[], Hashable]) -> None:
-    """Compare random walks in the live environment with the table; ValueError where they differ.
-
-    `again` begins an episode and returns the key of its first state. Ends of episodes that a table of states cannot
-    express are reported as a warning.
-    """
-    rng, rows = np.random.default_rng(0), found.rows
-    steps = int(np.clip(REPLAY_SHARE * len(rows) * n_actions, REPLAY_STEPS, MAX_REPLAY_STEPS))
-    for _ in range(-(-steps // STEPS_PER_WALK)):
-        at = found.numbers.get(again())
-        if at is None:
-            raise stepped.randomness(
-                "does not repeat itself: a reset led to a state that exploration did not find"
+        `again` begins an episode and returns the key of its first state. Ends of episodes that a table of states cannot
+        express are reported as a warning.
+        """
+        rng, rows = np.random.default_rng(0), self.rows
+        steps = int(np.clip(REPLAY_SHARE * len(rows) * self.n_actions, REPLAY_STEPS, MAX_REPLAY_STEPS))
+        for _ in range(-(-steps // STEPS_PER_WALK)):
+            at = self.numbers.get(again())
+            if at is None:
+                raise self.randomness(
+                    "does not repeat itself: a reset led to a state that exploration did not find"
+                )
+            with self.silent():
+                before = _generators((*self.layers, self.base))
+                for _ in range(STEPS_PER_WALK):
+                    if at not in rows:
+                        break
+                    action = int(rng.integers(self.n_actions))
+                    key, terminated = self.take(action)
+                    to = self.numbers.get(key)
+                    if to != rows[at][action] or terminated != ((at, action) in self.ends):
+                        other = "led to another state or did not end the episode"
+                        what = "ended the episode" if terminated else other
+                        raise self.randomness(
+                            f"does not repeat itself: action {action} in state {at} {what}, other than when it was "
+                            "explored; it is random, or remembers what its observation (key=) leaves out"
+                        )
+                    at = None if terminated else to
+                now = _generators((*self.layers, self.base))
+                for name, state in before.items():
+                    if now.get(name, state) != state:
+                        raise self.randomness(f"draws random numbers in a step ({name})")
+        lost = sum(rows[s][a] in rows for s, a in self.ends)
+        if lost:
+            log.warning(
+                "%s: %d actions end the episode in a state where it goes on if that is reached otherwise; the table "
+                "has states only, so there it goes on",
+                self.name,
+                lost,
             )
-        with _silent(stepped):
-            before = _generators(stepped)
-            for _ in range(STEPS_PER_WALK):
-                if at not in rows:
-                    break
-                action = int(rng.integers(n_actions))
-                key, terminated = stepped.take(action)
-                to = found.numbers.get(key)
-                if to != rows[at][action] or terminated != ((at, action) in found.ends):
-                    what = (
-                        "ended the episode"
-                        if terminated
-                        else "led to another state or did not end the episode"
-                    )
-                    raise stepped.randomness(
-                        f"does not repeat itself: action {action} in state {at} {what}, other than when it was "
-                        "explored; it is random, or remembers what its observation (key=) leaves out"
-                    )
-                at = None if terminated else to
-            now = _generators(stepped)
-            for name, state in before.items():
-                if now.get(name, state) != state:
-                    raise stepped.randomness(f"draws random numbers in a step ({name})")
-    lost = sum(rows[s][a] in rows for s, a in found.ends)
-    if lost:
-        log.warning(
-            "%s: %d actions end the episode in a state where it goes on if that is reached otherwise; the table has "
-            "states only, so there it goes on",
-            stepped.name,
-            lost,
-        )
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Switch rendering off, and MiniGrid's observations where nothing uses them."""
+        base = self.base
+        mode, draws = base.render_mode, hasattr(base, "gen_obs") and not self.layers
+        base.render_mode = None
+        if draws:
+            base.gen_obs = dict
+        try:
+            yield
+        finally:
+            base.render_mode = mode
+            if draws:
+                del base.gen_obs
 
 
-def _generators(stepped: Stepped) -> dict[str, Any]:
-    """States of the random generators that a step could use: the global ones, and those in attributes."""
+def _generators(parts: tuple[Any, ...]) -> dict[str, Any]:
+    """States of the random generators that a step could use: the global ones, and those in attributes of the parts."""
     # The global generator is looked at, not used.
     found: dict[str, Any] = {"random": random.getstate()}
     found["numpy.random"] = _state(np.random.get_state())  # noqa: NPY002
-    for part in (*stepped.layers, stepped.base):
+    for part in parts:
         for name, value in vars(part).items():
             state = _generator(value)
             if state is not None:
@@ -368,41 +392,8 @@ def _state(parts: Any) -> Any:
     return tuple(part.tobytes() if isinstance(part, np.ndarray) else part for part in parts)
 
 
-def _table(rows: dict[int, list[int]], n: int, n_actions: int) -> csr_array:
-    """Transitions of a deterministic table; states without a row stay put under every action."""
-    successors = np.repeat(np.arange(n), n_actions).reshape(n, n_actions)
-    for number, row in rows.items():
-        successors[number] = row
-    size = successors.size
-    return csr_array((np.ones(size), successors.ravel(), np.arange(size + 1)), shape=(size, n))
-
-
-def _rehearse(stepped: Stepped, saved: Any, n_actions: int) -> None:
-    """Take each action twice from the first state, to detect a copy that does not hold the whole state."""
-    for action in range(n_actions):
-        seen = []
-        for _ in range(2):
-            _guarded(stepped.name, stepped.restore, saved)
-            seen.append(stepped.take(action)[0])
-        if seen[0] != seen[1]:
-            raise ValueError(
-                f"{stepped.name} cannot be put back: action {action} of the first state led to two different states; "
-                "pass save= and restore= that keep its whole state, or, if it is random, sample this one (collect)"
-            )
-
-
-def _guarded(name: str, part: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return part(*arguments)
-    except Exception as error:
-        raise ValueError(
-            f"{name} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, "
-            "or sample it with collect"
-        ) from error
-
-
 def _generator_state(base: Any) -> Any:
-    """State of the environment's random generator; None before it has one."""
+    """State of the environment's own random generator; None before it has one."""
     generator = getattr(base, "_np_random", None)
     return None if generator is None else generator.bit_generator.state
 
@@ -434,19 +425,3 @@ def _copied(base: Any) -> dict[str, Any]:
 def _put_back(base: Any, saved: dict[str, Any]) -> None:
     vars(base).clear()
     vars(base).update(copy.deepcopy(saved))
-
-
-@contextmanager
-def _silent(stepped: Stepped) -> Iterator[None]:
-    """Switch rendering off, and MiniGrid's observations where nothing uses them."""
-    base = stepped.base
-    mode, draws = base.render_mode, hasattr(base, "gen_obs") and not stepped.layers
-    base.render_mode = None
-    if draws:
-        base.gen_obs = dict
-    try:
-        yield
-    finally:
-        base.render_mode = mode
-        if draws:
-            del base.gen_obs

@@ -139,19 +139,13 @@ class OptionsVectorSpace(MultiDiscrete):
         """
         if probability is not None:
             return super().sample(mask, probability)
-        n_envs, first = len(self.nvec), self.n_primitive
+        n_envs = len(self.nvec)
         if mask is None and self.source is not None:
             mask = self.source()
         allowed = np.ones((n_envs, self.n), np.int8) if mask is None else np.asarray(mask)
         if allowed.shape != (n_envs, self.n):
             raise ValueError(f"masks must have shape {(n_envs, self.n)}, got {allowed.shape}")
-        # The largest of the random numbers of the allowed choices; the kind that is drawn, if allowed, gets 1 more.
-        keys = self.np_random.random((n_envs, self.n)) * allowed
-        if self.option_chance is not None:
-            use = self.np_random.random(n_envs) < self.option_chance
-            keys[:, :first] += ~use[:, None] * allowed[:, :first]
-            keys[:, first:] += use[:, None] * allowed[:, first:]
-        return np.asarray(keys.argmax(axis=1), dtype=np.int64)
+        return choices(allowed, self.n_primitive, self.option_chance, self.np_random)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
@@ -160,3 +154,22 @@ class OptionsVectorSpace(MultiDiscrete):
         n_options = self.n - self.n_primitive
         chance = f"option_chance={self.option_chance}"
         return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={len(self.nvec)}, {chance})"
+
+
+def choices(
+    allowed: NDArray[Any], n_primitive: int, chance: float | None, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """``(n,)`` random choices, one per row of ``allowed (n, actions and options)``, by whether each may be chosen.
+
+    They are uniform; or for an option with a `chance`, where one may start.
+
+    >>> choices(np.array([[1, 1, 0], [0, 0, 1]]), 2, 1.0, np.random.default_rng(0)).tolist()
+    [0, 2]
+    """
+    # The largest of the random numbers of the allowed choices; the kind that is drawn, if allowed, gets 1 more.
+    keys = rng.random(allowed.shape) * allowed
+    if chance is not None:
+        use = rng.random(len(allowed)) < chance
+        keys[:, :n_primitive] += ~use[:, None] * allowed[:, :n_primitive]
+        keys[:, n_primitive:] += use[:, None] * allowed[:, n_primitive:]
+    return np.asarray(keys.argmax(axis=1), dtype=np.int64)

@@ -333,7 +333,11 @@ def _from_table(base: Any, P: Any, n_actions: int, name: str) -> MDP:
             f"the table of {name} has a state {max(to.max(), row.max() // n_actions)}, but there are {n} states"
         )
     at = row // n_actions
-    first = _first_states(base, n, np.setdiff1d(to[done], to[~done]))
+    first = getattr(base, "initial_state_distrib", None)
+    if first is None or np.shape(first) != (n,):
+        # Without a known distribution, all states that are not only ends are equal.
+        first = np.isin(np.arange(n), np.setdiff1d(to[done], to[~done]), invert=True)
+    first = np.asarray(first, dtype=np.float64)
     live = reachable(_links(n, at[~done], to[~done]), first > 0) & np.isin(np.arange(n), at)
     ends = np.zeros(n, dtype=bool)
     ends[to[done & live[at]]] = True
@@ -370,16 +374,6 @@ def _from_table(base: Any, P: Any, n_actions: int, name: str) -> MDP:
         name=name,
         reward=gain,
     )
-
-
-def _first_states(base: Any, n: int, only_ends: NDArray[np.int_]) -> NDArray[np.float64]:
-    """Weight of each state as the first; without a known distribution, all that are not only ends are equal."""
-    given = getattr(base, "initial_state_distrib", None)
-    if given is not None and np.shape(given) == (n,):
-        return np.asarray(given, dtype=np.float64)
-    weight = np.ones(n)
-    weight[only_ends] = 0.0
-    return weight
 
 
 def _links(n: int, at: NDArray[np.int_], to: NDArray[np.int_]) -> csr_array:

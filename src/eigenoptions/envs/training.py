@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -89,50 +89,30 @@ def learn_single_file(run: Run) -> None:
     )
 
 
-def learn_dqn(run: Run) -> None:
-    """Stable-Baselines3's DQN with double targets, by `OptionsDQN`."""
-    from eigenoptions.envs.sb3_runs import dqn
+def learn_sb3(name: str, run: Run) -> None:
+    """Stable-Baselines3's DQN with double targets (`OptionsDQN`), PPO, or sb3-contrib's MaskablePPO."""
+    from eigenoptions.envs import sb3_runs
 
-    agent = dqn(run)
-    run.ready(lambda obs, mask: _chosen(agent, obs, mask if run.option_chance is not None else None))
-    agent.learn(ENDLESS)
+    dqn, masked = name == "DQN", run.option_chance is not None if name == "DQN" else name == "MaskablePPO"
+    agent, callback = sb3_runs.dqn(run) if dqn else sb3_runs.ppo(run, maskable=masked)
 
+    def act(obs: Any, mask: Any) -> int:
+        how = {"action_masks": np.asarray(mask, dtype=np.bool_)} if masked and mask is not None else {}
+        return int(agent.predict(np.asarray(obs), deterministic=True, **how)[0])
 
-def learn_ppo(run: Run) -> None:
-    """Stable-Baselines3's PPO; with options the true discounts and `prefer_actions`."""
-    from eigenoptions.envs.sb3_runs import ppo
-
-    agent, callback = ppo(run)
-    run.ready(lambda obs, mask: _chosen(agent, obs))
-    agent.learn(ENDLESS, callback=callback)
-
-
-def learn_maskable_ppo(run: Run) -> None:
-    """The same with sb3-contrib's MaskablePPO."""
-    from eigenoptions.envs.sb3_runs import ppo
-
-    agent, callback = ppo(run, maskable=True)
-    run.ready(lambda obs, mask: _chosen(agent, obs, mask))
+    run.ready(act)
     agent.learn(ENDLESS, callback=callback)
 
 
 AGENTS: dict[str, Callable[[Run], None]] = {
-    "DQN": learn_dqn,
-    "PPO": learn_ppo,
-    "MaskablePPO": learn_maskable_ppo,
+    **{name: partial(learn_sb3, name) for name in ("DQN", "PPO", "MaskablePPO")},
     "PyTorch DQN": learn_single_file,
     "Q-learning": learn_table,
 }
 # Agents that explore by random actions: the others have no place for repeated ones.
 EPSILON_GREEDY = ("DQN", "PyTorch DQN", "Q-learning")
-# Packages without which an agent is left out.
-NEEDS = {
-    "DQN": "sb3_contrib",
-    "PPO": "sb3_contrib",
-    "MaskablePPO": "sb3_contrib",
-    "PyTorch DQN": "torch",
-    "Q-learning": "numpy",
-}
+# Packages without which an agent is left out, where it is not sb3-contrib.
+NEEDS = {"PyTorch DQN": "torch", "Q-learning": "numpy"}
 
 
 def missing(agent: str) -> str:
@@ -141,8 +121,9 @@ def missing(agent: str) -> str:
     >>> missing("Q-learning")
     ''
     """
-    if importlib.util.find_spec(NEEDS[agent]) is None:
-        return f"needs {NEEDS[agent]}: pip install 'eigenoptions[sb3]'"
+    package = NEEDS.get(agent, "sb3_contrib")
+    if importlib.util.find_spec(package) is None:
+        return f"needs {package}: pip install 'eigenoptions[sb3]'"
     if agent == "PyTorch DQN" and not SINGLE_FILE.exists():
         return f"needs examples/{SINGLE_FILE.name} of the repository"
     return ""
@@ -164,12 +145,6 @@ def single_file_hash() -> str:
     return (
         hashlib.blake2b(SINGLE_FILE.read_bytes(), digest_size=8).hexdigest() if SINGLE_FILE.exists() else ""
     )
-
-
-def _chosen(agent: Any, obs: Any, mask: Any = None) -> int:
-    """Greedy action of an agent of Stable-Baselines3."""
-    how = {} if mask is None else {"action_masks": np.asarray(mask, dtype=np.bool_)}
-    return int(agent.predict(np.asarray(obs), deterministic=True, **how)[0])
 
 
 def make_task(task: Mapping[str, Any]) -> Any:

@@ -128,17 +128,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         option_chance: float | None = OPTION_CHANCE,
         record_steps: bool = False,
     ) -> None:
-        given = {
-            "options": options,
-            "gamma": gamma,
-            "mode": mode,
-            "state": state,
-            "max_duration": max_duration,
-            "option_chance": option_chance,
-            "record_steps": record_steps,
-        }
+        settings = {"state": state, "max_duration": max_duration, "option_chance": option_chance}
+        settings |= {"options": options, "gamma": gamma, "mode": mode, "record_steps": record_steps}
         # Gymnasium rebuilds the wrapper from these.
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings)
         gym.Wrapper.__init__(self, env)
         self.gamma = number("gamma", gamma, "(0, 1]")
         self.mode = one_of("mode", mode, MODES)
@@ -159,7 +152,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # Copies of the mask of each state for the caller, who may change them; states of the same mask share a list.
         lists: dict[bytes, list[NDArray[np.int8]]] = {}
         self._copies = [lists.setdefault(mask.tobytes(), []) for mask in self._masks or ()]
-        # The first step goes through Gymnasium's checkers, later ones around them: see `_unchecked`.
+        # The first step goes through Gymnasium's checkers, later ones around them: see `_go_around`.
         self._step: Callable[[Any], Any] = env.step
         self._limit: Any = None
         self._passed = self._fast = False
@@ -300,8 +293,13 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             if option >= 0:
                 info["unavailable"] = True
         elif self._single:
+            # The option goes on with the next step, unless it has reached `max_duration`.
+            self._since = self._since + 1 if option == self._running else 1
+            going = not ended and choice != self.n_primitive
+            self._running = option if going and self._since < self.max_duration else -1
             self._continued = row, choice
-            self._carry_on(option, not ended and choice != self.n_primitive, info)
+            if going and self._running < 0:
+                info["cut"] = True
         if not self._plain:
             self._own_mask = info.get("action_mask")
         info["option"] = option
@@ -329,25 +327,21 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         choice = stop if row is None else row[self._obs]
         return (option, None, self._draw(option)) if choice == stop else (option, row, choice)
 
-    def _carry_on(self, option: int, going: bool, info: dict[str, Any]) -> None:
-        """Note an option that continues with the next step (mode "step"), unless it has reached `max_duration`."""
-        self._since = self._since + 1 if option == self._running else 1
-        self._running = option if going and self._since < self.max_duration else -1
-        if going and self._running < 0:
-            info["cut"] = True
-
     def _go_around(self) -> None:
         """After the first step, step around Gymnasium's checkers and its time limit, which counts here instead.
 
         That saves two or three calls per step; the checkers look at the first step only.
         """
         self._passed, self._fast = True, self._plain
-        limit = self.env if type(self.env) is TimeLimit else None
-        inner = _unchecked(self.env if limit is None else limit.env)
-        self._step, self._limit = inner.step, limit
+        inner: Any = self.env
+        if type(inner) is TimeLimit:
+            self._limit, inner = inner, inner.env
+        while type(inner) is OrderEnforcing or type(inner) is PassiveEnvChecker:
+            inner = inner.env
+        self._step = inner.step
         # Not where a subclass or a user has another `step`.
         if getattr(inner.step, "__func__", None) is MazeEnv.step:
-            self._maze, self._table = inner, inner.following  # type: ignore[attr-defined]
+            self._maze, self._table = inner, inner.following
 
     def _draw(self, option: int) -> int:
         """Random primitive action in place of an option that may not start."""
@@ -451,10 +445,3 @@ def _masks(options: OptionSet | Sequence[Any], n_primitive: int) -> list[NDArray
     masks[:, n_primitive:] = options.initiation.T
     # A list of views is subscripted faster than an array.
     return list(masks)
-
-
-def _unchecked(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment inside Gymnasium's own checkers."""
-    while type(env) is OrderEnforcing or type(env) is PassiveEnvChecker:
-        env = env.env
-    return env
