@@ -128,7 +128,11 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         option_chance: float | None = OPTION_CHANCE,
         record_steps: bool = False,
     ) -> None:
-        settings = {"state": state, "max_duration": max_duration, "option_chance": option_chance}
+        settings: dict[str, Any] = {
+            "state": state,
+            "max_duration": max_duration,
+            "option_chance": option_chance,
+        }
         settings |= {"options": options, "gamma": gamma, "mode": mode, "record_steps": record_steps}
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings)
