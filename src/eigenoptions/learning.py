@@ -334,11 +334,7 @@ def _learn(
     steps, evaluation_steps = np.empty((2, len(numbers), episodes), dtype=np.int32)
     for i, run in enumerate(numbers):
         record = kernels.Record(q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
-        if over_options:
-            intra = method == "intra_option_q_learning"
-            kernels.over_options(*arguments, _seed(root, run), record, intra)
-        else:
-            kernels.q_learning(*arguments, _seed(root, run), record)
+        kernels.learn(*arguments, _seed(root, run), record, over_options, method != "smdp_q_learning")
         if progress is not None:
             progress(i + 1, len(numbers))
     settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}

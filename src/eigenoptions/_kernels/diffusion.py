@@ -35,18 +35,17 @@ class Ways(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """Ends of the ways through goals.
+    """Ends of the ways that lead from elsewhere through goals.
 
-    Only ways that come from elsewhere matter to a goal: ``inner (k, S)`` marks the goals on such ways. The distinct
-    ends of the ways through goal i are its slots ``first[i]..first[i+1]-1``; ``slot (k, S)`` is the slot of an option
-    within its goal. ``target`` maps a slot to a column, and ``ends`` a column to the state.
+    ``slot (k, S)`` numbers the end of each option's way through a goal, equal ends alike; the slots
+    of goal i are ``first[i]..first[i+1]-1``. ``target`` maps a slot to a column, and ``ends`` a column to the state.
+    Entries of `slot` are negative where no way leads through a goal.
     """
 
-    inner: NDArray[np.uint8]
-    slot: Ints
+    slot: NDArray[np.int64]
     first: NDArray[np.int64]
     target: NDArray[np.uint32]
-    ends: Ints
+    ends: NDArray[np.intp]
 
 
 def hitting(
@@ -70,7 +69,11 @@ def hitting(
         # An entry that is not a number will not be proved.
         with np.errstate(all="ignore"):
             P = Z.T @ right
-            right_sides(ways, weights[1], Z, share, goals, P, right, room)
+            parts = -(-len(goals) * len(ways.step) ** 2 // room) or 1
+            for part in np.array_split(np.arange(len(goals)), parts):
+                R = right.take(part, axis=1)
+                _right_sides(ways, weights[1], Z, share, goals[part], P.take(part, axis=1), R)
+                right[:, part] = R
             np.matmul(Z.T, right, out=P)
             P -= P[goals, np.arange(len(goals))]
         if cost is K:
@@ -176,64 +179,64 @@ def _solve(G, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _find_ends(step, end, goals):  # type: ignore[no-untyped-def]
-    """Number the ends of the ways through goals."""
+    """Number the ends of the ways through goals, those of a goal in the order of the options."""
     k, n = step.shape
-    number = np.full(n, -1, dtype=np.int64)
-    for i in range(len(goals)):
-        number[goals[i]] = i
-    inner = np.zeros((k, n), dtype=np.uint8)
+    slot = np.full((k, n), -1, dtype=np.int64)
     for o in range(k):
         for s in range(n):
             g = step[o, s]
-            if g >= 0 and step[o, g] >= 0 and number[g] >= 0:
-                inner[o, g] = 1
-    column = np.full(n, -1, dtype=np.int32)
-    ends = np.empty(n, dtype=np.int32)
-    n_ends = 0
+            if g >= 0 and step[o, g] >= 0:
+                slot[o, g] = 0
+    column, ends, n_ends = np.full(n, -1, dtype=np.int64), np.empty(n, dtype=np.int64), 0
+    last = np.full(n, -1, dtype=np.int64)
     first = np.zeros(len(goals) + 1, dtype=np.int64)
-    slot = np.empty((k, n), dtype=np.int32)
-    mark = np.full(n, -1, dtype=np.int32)
     # Unsigned: an index that needs no test for negative numbers.
     target = np.empty(k * len(goals), dtype=np.uint32)
     for i in range(len(goals)):
-        g = goals[i]
-        count = 0
+        n_slots = first[i]
         for o in range(k):
-            if inner[o, g]:
-                t = end[o, g]
+            if slot[o, goals[i]] == 0:
+                t = end[o, goals[i]]
                 if column[t] < 0:
-                    column[t] = n_ends
-                    ends[n_ends] = t
+                    column[t], ends[n_ends] = n_ends, t
                     n_ends += 1
-                if mark[t] < 0:
-                    mark[t] = count
-                    target[first[i] + count] = column[t]
-                    count += 1
-                slot[o, g] = mark[t]
-        first[i + 1] = first[i] + count
-        for j in range(count):
-            mark[ends[target[first[i] + j]]] = -1
-    return _Ends(inner, slot, first, target, ends[:n_ends])
+                if last[t] < first[i]:
+                    last[t], target[n_slots] = n_slots, column[t]
+                    n_slots += 1
+                slot[o, goals[i]] = last[t]
+        first[i + 1] = n_slots
+    return _Ends(slot, first, target[: first[-1]], ends[:n_ends])
+
+
+def _right_sides(
+    ways: Ways, option_weight: Array, Z: Array, share: Array, goals: NDArray[np.intp], P: Array, R: Array
+) -> None:
+    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
+
+    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
+    first to gather each goal's small system, then to spread its solution.
+    """
+    found, here = _find_ends(ways.step, ways.end, goals), np.arange(len(goals))
+    # Of Z only the columns of ends matter; the last column is the stationary weight.
+    V = option_weight[:, None] * np.column_stack([Z[:, found.ends], share])
+    corner = np.append(0, np.cumsum(np.diff(found.first) ** 2))
+    B, mass = np.zeros(corner[-1]), np.zeros(len(found.target))
+    _gather(ways, found, option_weight, Z, V, goals, corner, B, mass)
+    value = _solve_goals(found, goals, corner, B, mass, Z, share, P, (share[:, None] * R).sum(axis=0))
+    _spread(ways.step, found.slot, option_weight, goals, value, R)
+    R[goals, here] = 0.0
+    R[goals, here] = -(share[:, None] * R).sum(axis=0) / share[goals]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _stationary(share, R, weight):  # type: ignore[no-untyped-def]
-    """Fill the stationary weight of each column of R."""
-    weight[:] = 0.0
-    for s in range(len(share)):
-        for i in range(len(weight)):
-            weight[i] += share[s] * R[s, i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gather(ways, found, option_weight, Z, V, goals, low, high, corner, B, mass):  # type: ignore[no-untyped-def]
-    """Pass all options, and add to the small systems of the goals low..high-1.
+def _gather(ways, found, option_weight, Z, V, goals, corner, B, mass):  # type: ignore[no-untyped-def]
+    """Pass all options, and add to the small systems of the goals.
 
     With F the ways of a goal that end in t, B holds (Y F)(t') - (Y F)(g) in row t and column t' of each goal's
     system, which begins at `corner`; `mass` holds the stationary weight of F.
     """
     step, _, order = ways
-    inner, slot, first, target, ends = found
+    slots, first, target, ends = found
     k, n = step.shape
     n_ends = len(ends)
     Q = np.empty_like(V)
@@ -247,101 +250,58 @@ def _gather(ways, found, option_weight, Z, V, goals, low, high, corner, B, mass)
             while g >= 0 and step[o, g] >= 0:
                 here[g] += option_weight[s] * Z[s, g]
                 g = step[o, g]
-        for i in range(low, high):
+        for i in range(len(goals)):
             g = goals[i]
-            if inner[o, g]:
+            slot = slots[o, g]
+            if slot >= 0:
                 f = first[i]
                 count = first[i + 1] - f
-                c = corner[i - low] + slot[o, g] * count
+                c = corner[i] + (slot - f) * count
                 x, z, columns = B[c : c + count], Q[g], target[f : f + count]
                 for j in range(count):
                     x[j] += z[columns[j]] - here[g]
-                mass[f - first[low] + slot[o, g]] += z[n_ends]
+                mass[slot] += z[n_ends]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _solve_goal(g, G, b, t, w, Z, share, P, weight):  # type: ignore[no-untyped-def]
-    """Solve the small system G of goal g for its h(t), which go into b.
+def _solve_goals(found, goals, corner, B, mass, Z, share, P, weight):  # type: ignore[no-untyped-def]
+    """h(t) of each goal's slots, from its small system.
 
-    `t` are the states of its slots, `w` their mass; P is the column of the goal, `weight` its stationary weight.
+    The column of P of a goal is ``Y R`` and `weight` its stationary weight.
     """
-    count = len(b)
-    lift = np.empty(count)
-    for j in range(count):
-        lift[j] = (Z[g, t[j]] - Z[g, g]) / share[g]
-        b[j] = P[t[j]] - P[g] - lift[j] * weight
-    for r in range(count):
-        x = G[r]
-        for j in range(count):
-            x[j] -= lift[j] * w[r]
-        x[r] += 1.0
-    _solve(G, b)
+    _, first, target, ends = found
+    value = np.empty(len(target))
+    lift = np.empty(len(target))
+    for i in range(len(goals)):
+        g, f, last = goals[i], first[i], first[i + 1]
+        G = B[corner[i] : corner[i + 1]].reshape(last - f, last - f)
+        for j in range(f, last):
+            t = ends[target[j]]
+            lift[j] = (Z[g, t] - Z[g, g]) / share[g]
+            value[j] = P[t, i] - P[g, i] - lift[j] * weight[i]
+        for r in range(last - f):
+            x = G[r]
+            for j in range(last - f):
+                x[j] -= lift[f + j] * mass[f + r]
+            x[r] += 1.0
+        _solve(G, value[f:last])
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _spread(step, found, option_weight, goals, value, R):  # type: ignore[no-untyped-def]
+def _spread(step, slot, option_weight, goals, value, R):  # type: ignore[no-untyped-def]
     """Pass all options again, and take each goal's h(t) off its right side."""
     k, n = step.shape
-    inner, slot, first, _, _ = found
     number = np.full(n, -1, dtype=np.int64)
     for i in range(len(goals)):
         number[goals[i]] = i
-    here = np.empty(n)
     for o in range(k):
-        for g in range(n):
-            if inner[o, g]:
-                here[g] = value[first[number[g]] + slot[o, g]]
         for s in range(n):
             g = step[o, s]
             while g >= 0 and step[o, g] >= 0:
                 if number[g] >= 0:
-                    R[s, number[g]] -= option_weight[s] * here[g]
+                    R[s, number[g]] -= option_weight[s] * value[slot[o, g]]
                 g = step[o, g]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def right_sides(ways, option_weight, Z, share, goals, P, R, room):  # type: ignore[no-untyped-def]
-    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
-
-    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
-    first to gather each goal's small system, then to spread its solution. Goals are taken in groups whose systems fit
-    in `room` numbers.
-    """
-    n, q = len(Z), len(goals)
-    found = _find_ends(ways.step, ways.end, goals)
-    first, target, ends = found.first, found.target, found.ends
-    # Of Z only the columns of ends matter; the last column is the stationary weight.
-    V = np.empty((n, len(ends) + 1))
-    for s in range(n):
-        for j in range(len(ends)):
-            V[s, j] = option_weight[s] * Z[s, ends[j]]
-        V[s, len(ends)] = option_weight[s] * share[s]
-    weight = np.empty(q)
-    _stationary(share, R, weight)
-    value = np.empty(first[q])
-    low = 0
-    while low < q:
-        high, size = low, 0
-        corner = np.zeros(q - low + 1, dtype=np.int64)
-        while high < q and (high == low or size + (first[high + 1] - first[high]) ** 2 <= room):
-            size += (first[high + 1] - first[high]) ** 2
-            high += 1
-            corner[high - low] = size
-        B = np.zeros(size)
-        mass = np.zeros(first[high] - first[low])
-        _gather(ways, found, option_weight, Z, V, goals, low, high, corner, B, mass)
-        for i in range(low, high):
-            f, last = first[i], first[i + 1]
-            G = B[corner[i - low] : corner[i - low + 1]].reshape(last - f, last - f)
-            w = mass[f - first[low] : last - first[low]]
-            _solve_goal(goals[i], G, value[f:last], ends[target[f:last]], w, Z, share, P[:, i], weight[i])
-        low = high
-    _spread(ways.step, found, option_weight, goals, value, R)
-    for i in range(q):
-        R[goals[i], i] = 0.0
-    _stationary(share, R, weight)
-    for i in range(q):
-        R[goals[i], i] = -weight[i] / share[goals[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

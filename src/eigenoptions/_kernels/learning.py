@@ -104,78 +104,15 @@ def _update(q, highest, s, c, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def q_learning(dynamics, choices, task, rates, seed, record):  # type: ignore[no-untyped-def]
-    """Learn values q (S, A) of actions, off-policy from a random choice over actions and options."""
-    nxt, indptr, indices, cumulative = dynamics
-    plan, first, offered, _, _, chance, follow = choices
-    start, goal, max_steps = task
-    alpha, gamma, epsilon, _ = rates
-    q, returns, steps, learning_returns, learning_steps = record
-    n_actions = nxt.shape[1]
-    highest = np.zeros(nxt.shape[0])
-    clock = seed
-    for episode in range(len(returns)):
-        s = np.uint32(start)
-        move = np.uint32(0)
-        option = -1
-        taken = 0
-        while taken < max_steps and s != goal:
-            a = -1
-            if option >= 0:
-                if follow:
-                    a = plan[s, option]
-                else:
-                    a = int(move)
-                    option = -1
-            if a < 0:
-                clock += GOLDEN
-                a = choose(mix(clock), n_actions, first[s + 1] - first[s], chance)
-                option = -1
-                if a >= n_actions:
-                    option = offered[first[s] + a - n_actions]
-                    a = plan[s, option]
-            move = np.uint32(a)
-            t = nxt[s, move]
-            if t < 0:
-                clock += GOLDEN
-                t = land(s * n_actions + move, indptr, indices, cumulative, mix(clock))
-            t = np.uint32(t)
-            reward = 1.0 if t == goal else 0.0
-            _update(q, highest, s, move, alpha * (reward + gamma * highest[t] - q[s, move]))
-            s = t
-            taken += 1
-        learning_returns[episode] = s == goal
-        learning_steps[episode] = taken
+def learn(dynamics, choices, task, rates, seed, record, over, intra):  # type: ignore[no-untyped-def]
+    """One run of episodes, each of learning and then of evaluation.
 
-        s = np.uint32(start)
-        taken = 0
-        while taken < max_steps and s != goal:
-            clock += GOLDEN
-            x = mix(clock)
-            # At 0 all actions are tied.
-            if highest[s] == 0.0 or happens(x, epsilon):
-                move = np.uint32(one_of(x, n_actions))
-            else:
-                move = np.uint32(_best(q, s, highest[s], x))
-            t = nxt[s, move]
-            if t < 0:
-                clock += GOLDEN
-                t = land(s * n_actions + move, indptr, indices, cumulative, mix(clock))
-            s = np.uint32(t)
-            taken += 1
-        returns[episode] = s == goal
-        steps[episode] = taken
-
-
-@njit(cache=True, nogil=True)
-def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: ignore[no-untyped-def]
-    """Learn values q (S, A + n) of actions and options.
-
-    With ``intra`` false this is SMDP Q-learning: each choice is updated once, when it ends. With true it is
-    intra-option Q-learning: each step updates its action and every option that would have taken it.
+    With ``over`` true, values q (S, A + n) are those of actions and options, else (S, A) those of actions, and options
+    only explore. With ``intra`` true each step updates its action and, if ``over``, every option that would have taken
+    it; else each choice is updated once, when it ends.
     """
     nxt, indptr, indices, cumulative = dynamics
-    plan, first, offered, taking, takers, chance, _ = choices
+    plan, first, offered, taking, takers, chance, follow = choices
     start, goal, max_steps = task
     alpha, gamma, epsilon, explore = rates
     q, returns, steps, learning_returns, learning_steps = record
@@ -193,10 +130,11 @@ def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: 
                 clock += GOLDEN
                 x = mix(clock)
                 # At 0 all choices are tied.
-                if highest[s] == 0.0 or happens(x, random):
+                if random >= 1.0 or highest[s] == 0.0 or happens(x, random):
                     # A chance reads the half of x that `happens` has used: it needs another number.
-                    x = x if chance < 0.0 else mix(x)
-                    c = choose(x, n_actions, first[s + 1] - first[s], chance)
+                    x = mix(x) if over and chance >= 0.0 else x
+                    n_options = first[s + 1] - first[s] if over or learning else 0
+                    c = choose(x, n_actions, n_options, chance)
                     if c >= n_actions:
                         c = n_actions + offered[first[s] + c - n_actions]
                 else:
@@ -204,31 +142,32 @@ def over_options(dynamics, choices, task, rates, seed, record, intra):  # type: 
                 option = c - n_actions
                 a = c if option < 0 else plan[s, option]
                 origin, gain, discount = s, 0.0, 1.0
-            t = nxt[s, a]
+            move = np.uint32(a)
+            t = nxt[s, move]
             if t < 0:
                 clock += GOLDEN
-                t = land(s * n_actions + a, indptr, indices, cumulative, mix(clock))
+                t = land(s * n_actions + move, indptr, indices, cumulative, mix(clock))
             t = np.uint32(t)
             taken += 1
             reward = 1.0 if t == goal else 0.0
-            following = -1 if option < 0 else plan[t, option]
+            following = -1 if option < 0 else plan[t, option] if follow else a
+            option = option if follow else -1
             if learning and intra:
                 # Read before any update: t may be s.
                 value = highest[t]
-                for r in range(taking[s * n_actions + a], taking[s * n_actions + a + 1]):
+                row = s * n_actions + move
+                for r in range(taking[row], taking[row + 1] if over else taking[row]):
                     o = takers[r]
                     rest = value if plan[t, o] < 0 else q[t, n_actions + o]
                     step = alpha * (reward + gamma * rest - q[s, n_actions + o])
                     _update(q, highest, s, n_actions + o, step)
-                _update(q, highest, s, a, alpha * (reward + gamma * value - q[s, a]))
+                _update(q, highest, s, move, alpha * (reward + gamma * value - q[s, move]))
             elif learning:
-                gain += discount * reward
-                discount *= gamma
+                gain, discount = gain + discount * reward, discount * gamma
                 if following < 0 or t == goal or taken == max_steps:
                     # An option cut at the end of the episode would have continued: its own value remains.
                     rest = highest[t] if following < 0 else q[t, c]
                     _update(q, highest, origin, c, alpha * (gain + discount * rest - q[origin, c]))
-            s = t
-            a = following
+            s, a = t, following
         (learning_returns if learning else returns)[episode] = s == goal
         (learning_steps if learning else steps)[episode] = taken
