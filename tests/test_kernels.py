@@ -157,7 +157,8 @@ def test_plan_takes_the_actions_of_the_tie_rule(seed, gamma):
     policy, value = np.empty((m, S), dtype=np.int8), np.empty((m, S))
     order = rng.permutation(S).astype(np.int32)
     place = np.argsort(order).astype(np.int32)
-    planning.plan(planning.moves(order, place[nxt[order]]), F, limits, gamma, policy, value)
+    block = int(rng.choice([8, planning.BLOCK, S]))
+    planning.plan(planning.moves(order, place[nxt[order]], block), F, limits, gamma, policy, value)
     for f, limit, row, v in zip(F, limits, policy, value, strict=True):
         expected, worth = reference.planned(nxt, f, gamma, limit)
         np.testing.assert_array_equal(row, expected)
@@ -168,12 +169,14 @@ def test_plan_takes_the_actions_of_the_tie_rule(seed, gamma):
 
 @given(st.integers(0, 10**6))
 def test_moves_know_the_blocks_that_lead_into_a_block(seed):
-    nxt = random_moves(np.random.default_rng(seed))
-    known = planning.moves(np.arange(len(nxt), dtype=np.int32), nxt)
+    rng = np.random.default_rng(seed)
+    nxt, size = random_moves(rng), int(rng.integers(1, 80))
+    known = planning.moves(np.arange(len(nxt), dtype=np.int32), nxt, size)
     indptr, indices = known.indptr, known.indices
+    assert (len(indptr) - 2) * size < len(nxt) <= (len(indptr) - 1) * size
     assert known.next.shape[1] % 4 == 0
     assert (known.next[:, nxt.shape[1] :] == nxt[:, :1]).all()
-    block = np.arange(len(nxt)) // planning.BLOCK
+    block = np.arange(len(nxt)) // size
     for b in range(len(indptr) - 1):
         expected = {
             int(c) for c, t in zip(np.repeat(block, nxt.shape[1]), block[nxt].ravel(), strict=True) if t == b
@@ -243,7 +246,7 @@ def test_values_pass_between_blocks_that_are_not_neighbours():
     E = np.zeros((n, planning.LANES))
     E[prize] = 1.0
     X = E.copy()
-    planning.climb(planning.moves(np.arange(n, dtype=np.int32), nxt), E, X, gamma)
+    planning.climb(planning.moves(np.arange(n, dtype=np.int32), nxt, planning.BLOCK), E, X, gamma)
     assert X[[last, jump, prize], 0].tolist() == pytest.approx([gamma**2, gamma, 1.0])
     assert (X > 0).sum() == 3 * planning.LANES
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -31,6 +32,25 @@ def same(a, b):
 
 
 # Eigenpurposes ----------------------------------------------------------------------------------------------
+
+
+def test_mean_lengths_follow_from_the_successors_when_they_are_asked_for():
+    corridor, right = eo.maze("S...G"), np.array([[1, 1, 1, 1, -1], [1, 1, 3, -1, -1]])
+    made = OptionSet(right, 4, successors=corridor.successors)
+    assert made.mean_length.tolist() == [2.5, np.inf]
+    assert made.mean_length is made.mean_length
+    with pytest.raises(ValueError, match="read-only"):
+        made.mean_length[0] = 0.0
+    # A copy and a part of a set that was not asked.
+    made = OptionSet(right, 4, successors=corridor.successors)
+    assert copy.deepcopy(made).mean_length.tolist() == [2.5, np.inf]
+    assert made[1:].mean_length.tolist() == [np.inf]
+    # Given lengths are kept, and without successors they are not known.
+    assert OptionSet(right, 4, mean_length=[1, 2], successors=corridor.successors).mean_length.tolist() == [
+        1,
+        2,
+    ]
+    assert np.isnan(OptionSet(right, 4).mean_length).all()
 
 
 def test_eigenpurposes_come_in_order_plus_before_minus(four_rooms):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 # Potentials advanced together, one cache line of float64. (A sweep over one alone waits for each value before the
 # next: half the speed.)
 LANES = 8
-# States relaxed together until they rest.
-BLOCK = 64
+# States relaxed together until they rest: all of a small table, which takes fewer sweeps.
+BLOCK, ONE_BLOCK_UP_TO_STATES = 64, 1024
 
 
 class Moves(NamedTuple):
@@ -32,25 +32,35 @@ class Moves(NamedTuple):
         ``(S, 4 m)`` position after each action; action 0 is repeated up to a multiple of four.
     indptr, indices
         For each block of positions, the other blocks with a move into it.
+    block
+        Positions per block.
     """
 
     order: NDArray[np.int32]
     next: NDArray[np.int32]
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
+    block: int
 
 
-def moves(order: NDArray[np.int32], nxt: NDArray[np.int32]) -> Moves:
-    """Dynamics as `plan` takes them, from an order of the states and the ``(S, A)`` moves between positions in it."""
+def moves(order: NDArray[np.int32], nxt: NDArray[np.int32], block: int | None = None) -> Moves:
+    """Dynamics as `plan` takes them, from an order of the states and the ``(S, A)`` moves between positions in it.
+
+    `block` is the number of positions per block, by default chosen by the size of the table.
+    """
     n, n_actions = nxt.shape
     actions = np.arange(-(-n_actions // 4) * 4)
     padded = np.ascontiguousarray(nxt[:, np.where(actions < n_actions, actions, 0)])
-    n_blocks = -(-n // BLOCK)
-    pairs = np.unique((nxt // BLOCK).astype(np.int64) * n_blocks + np.arange(n)[:, None] // BLOCK)
+    if block is None:
+        block = max(n, 1) if n <= ONE_BLOCK_UP_TO_STATES else BLOCK
+    n_blocks = -(-n // block)
+    if n_blocks <= 1:
+        return Moves(order, padded, np.zeros(n_blocks + 1, dtype=np.int64), order[:0], block)
+    pairs = np.unique((nxt // block).astype(np.int64) * n_blocks + np.arange(n)[:, None] // block)
     into, origin = np.divmod(pairs, n_blocks)
     into, origin = into[into != origin], origin[into != origin]
     indptr = np.searchsorted(into, np.arange(n_blocks + 1))
-    return Moves(order, padded, indptr, origin.astype(np.int32))
+    return Moves(order, padded, indptr, origin.astype(np.int32), block)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -93,7 +103,7 @@ def climb(moves, E, X, gamma):  # type: ignore[no-untyped-def]
             if not dirty[b]:
                 continue
             dirty[b] = False
-            low, high = b * BLOCK, min(n, (b + 1) * BLOCK)
+            low, high = b * moves.block, min(n, (b + 1) * moves.block)
             rose = 0
             up = forward
             moved = 1

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, lock, printable, state, whole
+from eigenoptions._checks import Frozen, frozen, printable, state, whole
 from eigenoptions.mdp import MDP, MOVES, moves_on
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -161,6 +161,21 @@ class Option(Frozen):
         return sketch.options_html([self], repr(self))
 
 
+class _MeanLength:
+    """Default of `OptionSet.mean_length`: computed from the successors when it is asked for, then kept."""
+
+    def __get__(self, options: Any, owner: type) -> Any:
+        # Without a set, the default value of the dataclass field.
+        if options is None:
+            return None
+        from eigenoptions._kernels.planning import mean_lengths
+
+        mean = np.empty(len(options))
+        policy, to = (np.ascontiguousarray(a, dtype=np.int32) for a in (options.policy, options.successors))
+        mean_lengths(to, policy, mean)
+        return options.__dict__.setdefault("mean_length", frozen(mean))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class OptionSet(Frozen, Sequence[Option]):
     """An ordered sequence of options on one state space, with their provenance.
@@ -177,7 +192,8 @@ class OptionSet(Frozen, Sequence[Option]):
     value
         ``(n, S)`` intrinsic values, zeros where unknown.
     labels, eigenvalues, mean_length, indices, signs, goals
-        One entry per option; see `Option`. The last three hold None where there is no such number.
+        One entry per option; see `Option`. The last three hold None where there is no such number. A mean length that
+        is not given follows from the successors; it is nan where they are not known.
     state_space
         Fingerprint of the MDP they were computed for (empty: unknown, not checked).
     coords
@@ -204,7 +220,7 @@ class OptionSet(Frozen, Sequence[Option]):
     value: NDArray[np.float64] = None  # type: ignore[assignment]
     labels: tuple[str, ...] = ()
     eigenvalues: NDArray[np.float64] = None  # type: ignore[assignment]
-    mean_length: NDArray[np.float64] = None  # type: ignore[assignment]
+    mean_length: NDArray[np.float64] = _MeanLength()  # type: ignore[assignment]
     state_space: str = ""
     coords: NDArray[np.int_] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -224,26 +240,23 @@ class OptionSet(Frozen, Sequence[Option]):
         if policy.size and not (policy.min() >= TERMINATE and policy.max() < self.n_actions):
             given = f"{policy.min()}..{policy.max()}"
             raise ValueError(f"policy must hold actions 0..{self.n_actions - 1} or {TERMINATE}, got {given}")
-        n = len(policy)
-        zero = np.zeros(())
-        lock(zero)
-        defaults = {"value": np.broadcast_to(zero, policy.shape)}
+        n, size = policy.shape
+        defaults = {"value": np.broadcast_to(frozen(0.0), policy.shape)}
         defaults["eigenvalues"] = defaults["mean_length"] = np.full(n, np.nan)
+        if self.mean_length is None and self.successors is not None:
+            del self.__dict__["mean_length"], defaults["mean_length"]
         for name, default in defaults.items():
             given = getattr(self, name)
             checked[name] = frozen(default if given is None else given, np.float64)
             if (shape := checked[name].shape) != default.shape:
                 raise ValueError(f"{name} must have shape {default.shape} for {n} options, got {shape}")
         if self.coords is not None:
-            checked["coords"] = frozen(self.coords)
-            if checked["coords"].shape != (policy.shape[1], 2) or checked["coords"].dtype.kind not in "iu":
-                raise ValueError(
-                    f"coords must be whole numbers of shape ({policy.shape[1]}, 2), "
-                    f"got {checked['coords'].dtype} {checked['coords'].shape}"
-                )
+            coords = checked["coords"] = frozen(self.coords)
+            if coords.shape != (size, 2) or coords.dtype.kind not in "iu":
+                given = f"{coords.dtype} {coords.shape}"
+                raise ValueError(f"coords must be whole numbers of shape ({size}, 2), got {given}")
         if self.successors is not None:
-            to, size = frozen(self.successors), policy.shape[1]
-            shape = (size, self.n_actions)
+            to, shape = frozen(self.successors), (size, self.n_actions)
             if to.shape != shape or to.dtype.kind not in "iu" or not 0 <= to.min() <= to.max() < size:
                 raise ValueError(f"successors must be states 0..{size - 1} of shape {shape}, got {to.shape}")
             checked["successors"] = to

@@ -99,7 +99,7 @@ def solve(
 
     wanted, potentials, scales, accuracy = _checked(mdp, purposes, gamma, tol)
     n, size, known = len(wanted), mdp.n_states, mdp.successors
-    policy, value, mean_length = result = _empty(mdp, n)
+    result = _empty(mdp, n)
     shared: dict[str, Any] = {
         "mdp": mdp,
         "potentials": potentials,
@@ -119,7 +119,8 @@ def solve(
         nonlocal done
         low, high = jobs[i]
         if part is not None:
-            policy[low:high], value[low:high], mean_length[low:high] = part
+            for array, rows in zip(result, part, strict=True):
+                array[low:high] = rows
             # Nothing is held twice.
             part.clear()
         done += high - low
@@ -133,11 +134,12 @@ def solve(
             _solved((low, high), **shared, out=[array[low:high] for array in result])
             keep(i)
     lock(result)
+    policy, value, *mean_length = result
     return OptionSet(
         policy,
         mdp.n_actions,
         value,
-        mean_length=mean_length,
+        mean_length=mean_length[0] if mean_length else None,
         state_space=mdp.fingerprint,
         coords=mdp.coords,
         successors=mdp.likely,
@@ -183,8 +185,7 @@ def renumbered(successors: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArra
     # Along a corridor values travel in one sweep only in breadth-first order; in open rooms reading order is better.
     n = len(successors)
     here = np.arange(n, dtype=np.int32)
-    moving = successors != here[:, None]
-    if n <= 512 or moving.sum() >= 2.3 * n:
+    if n <= 512 or (moving := successors != here[:, None]).sum() >= 2.3 * n:
         return here, successors
     rows = np.repeat(here, moving.sum(axis=1))
     edges = csr_array((np.ones(len(rows), dtype=np.int8), (rows, successors[moving])), shape=(n, n))
@@ -205,14 +206,15 @@ def _checked(
         raise TypeError(f"solve takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()")
     several = isinstance(purposes, Iterable) and not isinstance(purposes, Purpose)
     wanted = list(purposes) if several else [purposes]
+    shape = (mdp.n_states,)
     for p in wanted:
         if not isinstance(p, Purpose):
             kind = type(p).__name__
             raise TypeError(f"purposes must be Purpose objects, got {kind}: make them with eigenpurposes")
-        if p.direction.shape != (mdp.n_states,):
+        if p.direction.shape != shape:
             both = f"its direction has shape {p.direction.shape}, the MDP has {mdp.n_states} states"
             raise ValueError(f"purpose {p.label!r} is for another state space: {both}")
-        if p.initiation is not None and p.initiation.shape != (mdp.n_states,):
+        if p.initiation is not None and p.initiation.shape != shape:
             raise ValueError(f"the initiation mask of {p.label!r} must have shape ({mdp.n_states},)")
     accuracy = np.array([p.accuracy for p in wanted], dtype=np.float64)
     if not ((accuracy >= 0) & (accuracy < np.inf)).all():
@@ -239,12 +241,12 @@ def _solved(
     moves: Moves | None,
     out: list[NDArray[Any]] | None = None,
 ) -> list[NDArray[Any]]:
-    """Policies, values and mean lengths of the options ``job[0]..job[1]-1``, in `out` or in new arrays."""
-    from eigenoptions._kernels.planning import mean_lengths, plan
+    """The arrays of `_empty` for the options ``job[0]..job[1]-1``, in `out` or in new ones."""
+    from eigenoptions._kernels.planning import plan
 
     chosen = slice(*job)
     F = np.asarray(potentials[chosen])
-    policy, value, mean_length = out = out or _empty(mdp, len(F))
+    policy, value, *mean_length = out = out or _empty(mdp, len(F))
     if moves is not None:
         plan(moves, F, tolerances[chosen], gamma, policy, value)
     else:
@@ -252,17 +254,19 @@ def _solved(
     for i, mask in enumerate(masks[chosen]):
         if mask is not None:
             policy[i, ~mask], value[i, ~mask] = TERMINATE, 0.0
-    if moves is not None:
-        mean_lengths(mdp.successors, policy, mean_length)
-    else:
-        mean_length[:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
+    if mean_length:
+        mean_length[0][:] = [lengths(mdp, row).sum() / max((row >= 0).sum(), 1) for row in policy]
     return out
 
 
 def _empty(mdp: MDP, n: int) -> list[NDArray[Any]]:
-    """Arrays for policies, values and mean lengths of n options."""
+    """Arrays for policies and values of n options; in stochastic dynamics also for their mean lengths.
+
+    In deterministic ones `OptionSet` computes these when they are asked for.
+    """
     shape = n, mdp.n_states
-    return [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape), np.empty(n)]
+    arrays = [np.empty(shape, dtype=np.min_scalar_type(-mdp.n_actions - 1)), np.empty(shape)]
+    return arrays if mdp.successors is not None else [*arrays, np.empty(n)]
 
 
 def _solve_stochastic(
