@@ -167,13 +167,14 @@ def plan(moves, potentials, tolerance, gamma, policy, value):  # type: ignore[no
     backups = 0
     for first in range(0, len(potentials), LANES):
         count = min(LANES, len(potentials) - first)
-        limit[:count] = tolerance[first : first + count]
+        # Loops, since numba takes seconds to compile an assignment of an array to a part of another.
+        for j in range(count):
+            limit[j] = tolerance[first + j]
         for i in range(n):
             s = moves.order[i]
             for j in range(LANES):
                 # lanes without an option hold zeros, which never rise
-                E[i, j] = potentials[first + j, s] if j < count else 0.0
-        X[:] = E
+                E[i, j] = X[i, j] = potentials[first + j, s] if j < count else 0.0
         backups += climb(moves, E, X, gamma)
         for i in range(n):
             s = moves.order[i]
@@ -256,7 +257,8 @@ def climb_stochastic(table, n_actions, E, X, gamma, tolerance, max_sweeps):  # t
         most = 0.0
         for i in range(n):
             s = i if sweep % 2 == 0 else n - 1 - i
-            best[:] = E[s]
+            for j in range(lanes):
+                best[j] = E[s, j]
             for row in range(s * n_actions, (s + 1) * n_actions):
                 mean[:] = 0.0
                 for r in range(indptr[row], indptr[row + 1]):

@@ -55,7 +55,8 @@ def insert(indptr, words, begin, slots, single, table, ends, store, count):  # t
             top = ends[count] + len(row)
             if count + 1 >= len(ends) or top > len(store) or 3 * (count + 1) > 2 * len(table):
                 return i, count
-            store[ends[count] : top] = row
+            for k in range(len(row)):
+                store[ends[count] + k] = row[k]
             table[at, 0], table[at, 1] = count, np.int64(h)
             count += 1
             ends[count] = top

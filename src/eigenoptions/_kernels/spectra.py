@@ -295,18 +295,17 @@ def refine(graph, rows, values, label, floor, width):  # type: ignore[no-untyped
                 for j in range(len(rows)):
                     E[i, j] = E[i, j] / (values[me] - old[j]) if label[j] != label[me] else 0.0
                     size[i] += E[i, j] ** 2
-            size = np.sqrt(size)
-            step = np.dot(E, rows)
-            step += Y
-            Y = X.copy()
-            project(Y, part, unit)
-            step += Y - X
+            size, step, Z = np.sqrt(size), np.dot(E, rows), X.copy()
+            project(Z, part, unit)
             for i, me in enumerate(mine):
                 # Terms of second order, of which the largest is by the worst of the other vectors.
                 error[me] = floor[me] + size[i] * max(4.0 * size.max(), 4.0 * EPS)
-                rows[me] = X[i] + step[i]
+                for j in range(n):
+                    moved = (step[i, j] + Y[i, j]) + (Z[i, j] - X[i, j])
+                    rows[me, j] = X[i, j] + moved
+                    rest[again, j] = moved - (rows[me, j] - X[i, j])
                 if error[me] > max(TARGET_INSIDE, 2.0 * floor[me]):
-                    rest[again], left[again] = step[i] - (rows[me] - X[i]), me
+                    left[again] = me
                     again += 1
         active, low = left[:again], rest[:again]
         if again == 0:

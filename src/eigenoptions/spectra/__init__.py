@@ -442,6 +442,9 @@ def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[
         W = W.copy()
         W.sum_duplicates()
         W.eliminate_zeros()
+    if W.indices.dtype != np.int32 and W.nnz < 2**31:
+        # Kernels are compiled per type.
+        W = csr_array((W.data, W.indices.astype(np.int32), W.indptr.astype(np.int32)), shape=W.shape)
     degree, part, colour, n_parts, asymmetry = survey(W.indptr, W.indices, W.data)
     most = degree.max()
     if not (np.isfinite(degree).all() and W.data.min(initial=0.0) >= 0):
