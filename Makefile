@@ -23,7 +23,7 @@ help: ## show this list
 reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, into report/index.html
 	$(BIN)/eigenoptions reproduce $(ARGS)
 
-test: lint ## lint, types and the whole test suite (ARGS="-k maze" for a part)
+test: lint .venv/.kernels ## lint, types and the whole test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-oldest: .venv-oldest/.done ## a smoke suite with the lowest versions that pyproject.toml allows, in .venv-oldest
@@ -84,6 +84,10 @@ clean: ## remove .venv, built documents and caches (results in report/ and out/ 
 	$(venv)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch .venv/.core .venv/.studio $@
+
+.venv/.kernels: .venv/.dev $(wildcard src/eigenoptions/_kernels/*.py)
+	$(BIN)/python -m tests.kernels
+	@touch $@
 
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
