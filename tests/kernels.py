@@ -1,6 +1,6 @@
 """Compile the kernels before the tests, each once: ``make test`` does so whenever one of them has changed.
 
-Else the processes of a test run would all compile the same kernels at the same time. A kernel that nothing here calls is
+Else the processes of a test run would all compile the same kernels at the same time. What nothing here calls is
 compiled by the first test that does.
 """
 
@@ -42,7 +42,9 @@ def walks() -> None:
     for learn in (eo.q_learning, eo.smdp_q_learning, eo.intra_option_q_learning):
         learn(rooms, options, runs=1, episodes=2)
     Explorer(rooms.n_states, 4, rng=0).walk(rooms, 200)
-    eo.discover(walk(rooms, 2000), 4)
+    seen = walk(rooms, 2000)
+    eo.Gram().add(seen.obs, seen.next_obs)
+    eo.Gram().add(np.eye(104)[seen.obs], np.eye(104)[seen.next_obs])
     for method in ("bottleneck", "betweenness"):
         eo.discover(rooms, 2, method=method)
     envs = gymnasium.make_vec("eigenoptions/FourRooms-v0", num_envs=2)
