@@ -34,7 +34,8 @@ from scipy.sparse.csgraph import connected_components
 import eigenoptions as eo
 from eigenoptions._checks import random_generator
 from eigenoptions.deep import Dataset, learn, objectives, training
-from eigenoptions.deep.encoder import one_thread, untrained
+from eigenoptions.deep.backend import one_thread, torch
+from eigenoptions.deep.encoder import untrained
 from eigenoptions.deep.training import Adam
 from eigenoptions.discovery.trained import MAX_FIT_TRANSITIONS, PATIENCE, fit_numbered
 from eigenoptions.mdp.maps import rooms_map
@@ -334,9 +335,10 @@ def allo(name: str, data: Dataset, run: Run) -> dict[str, Any]:
     """ALLO's own outputs, without a Ritz step: its encoder is ours, and it trains for the same CPU seconds."""
     rng = np.random.default_rng(run.seed)
     seen = data.observations[:: max(1, len(data.observations) // 4096)]
-    with one_thread() as torch:
+    with one_thread():
         size = np.ones(2) if run.kind == "xy" else np.ones(1)
-        encoder, weights = untrained("auto", seen, size, not data.repeating, rng)
+        encoder = untrained("auto", seen, size, not data.repeating, rng)
+        weights = encoder.trainable()
         head = torch.from_numpy(rng.standard_normal((256, K + 1)).astype(np.float32) / 16).requires_grad_()
         optimiser, state, steps = Adam([*weights.values(), head]), {}, 0
         stored = encoder.inputs(data.observations)

@@ -46,7 +46,7 @@ class Emulator:
     ----------
     game
         Name of the game as in `games`; ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
-    actions, noop_added
+    actions, n_actions, noop, noop_added
         Names of the minimal action set, in order; an action is its index here. NOOP is always the first: Backgammon
         and VideoCheckers have none in their minimal set, and it is put before it.
     acts
@@ -78,6 +78,7 @@ class Emulator:
         self.noop_added = noop not in minimal
         self._codes = (noop, *minimal) if self.noop_added else minimal
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
+        self.n_actions, self.noop = len(self.actions), self.actions.index("NOOP")
         self.acts = 0
         # Whether the picture that ALE holds belongs to the present state.
         self._picture_current = False
@@ -86,16 +87,6 @@ class Emulator:
 
     def __repr__(self) -> str:
         return f"Emulator({self.game!r}: {self.n_actions} actions, {self.acts} frames)"
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return len(self._codes)
-
-    @property
-    def noop(self) -> int:
-        """The action that presses no button."""
-        return self.actions.index("NOOP")
 
     @property
     def over(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -192,7 +193,7 @@ class Rolling:
         layer: Iterable[Node] = self.nodes
         steps, visited = self.rules.horizon, 0
         for ahead in range(1, steps + 1):
-            known: dict[int, list[Node]] = {}
+            known: dict[bytes, Node] = {}
             reached: dict[Node, None] = {}
             for node in layer:
                 if not node.edges:
@@ -247,7 +248,7 @@ class Rolling:
         edges = [self._edge(self.nodes[index], action, end - t) for index, action in pairs]
         self._record([edge.held for edge in edges], which, actions)
         goes_on = np.array([not edge.held.ended for edge in edges], dtype=np.bool_)
-        known: dict[int, list[Node]] = {}
+        known: dict[bytes, Node] = {}
         there = [self._merged(edge.to, known) for edge in edges if not edge.held.ended]
         self.nodes = list(dict.fromkeys(there))
         number_of = {node: i for i, node in enumerate(self.nodes)}
@@ -265,18 +266,10 @@ class Rolling:
         held = self._emulator.hold(action, frames, one_life=self.rules.until == "life")
         return Edge(Node(self._emulator.save(), held.rams[-1]), held)
 
-    def _merged(self, node: Node, known: dict[int, list[Node]]) -> Node:
-        """The first node seen in this state; `known` holds those seen, by a hash of their bytes.
-
-        The bytes of a state are as large as the state, so they are not kept but serialized again for a comparison.
-        """
-        key = self._emulator.key(node.state)
-        alike = known.setdefault(hash(key), [])
-        for other in alike:
-            if other is node or self._emulator.key(other.state) == key:
-                return other
-        alike.append(node)
-        return node
+    def _merged(self, node: Node, known: dict[bytes, Node]) -> Node:
+        """The first node seen in this state; `known` holds those seen, by a digest of the state's many bytes."""
+        digest = blake2b(self._emulator.key(node.state), digest_size=16).digest()
+        return known.setdefault(digest, node)
 
     def _try_all(self, node: Node) -> None:
         one_life = self.rules.until == "life"

@@ -216,11 +216,10 @@ class Collector:
         numbers = np.empty(len(keys), dtype=np.int64)
         new: list[int] = []
         for i, key in enumerate(keys):
-            known = self._number.setdefault(key, len(self._number))
-            if known == len(self._number) - 1 and len(new) < len(self._number) - self.n_distinct:
+            numbers[i] = known = self._number.setdefault(key, self.n_distinct)
+            if known == self.n_distinct:
+                self.n_distinct += 1
                 new.append(i)
-            numbers[i] = known
         if new:
             self._observations.append(obs[new])
-            self.n_distinct += len(new)
         return numbers

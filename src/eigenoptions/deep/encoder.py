@@ -17,8 +17,6 @@ Its features are a constant 1 and the last hidden layer.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -27,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import one_of
+from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.control import Pairs, directions, influenced
 from eigenoptions.deep.objectives import Training
 from eigenoptions.features import register
@@ -55,29 +54,6 @@ MEDIAN_DEVIATION, LEAST_NOISE = 0.6745, 0.01
 BLOCK = 2048
 
 Array = NDArray[np.float32]
-
-
-def require_torch() -> Any:
-    """The module torch; raises ImportError, naming the extra, where it is not installed."""
-    try:
-        import torch
-    except ImportError as missing:
-        raise ImportError(
-            f"eigenoptions.deep needs {missing.name}: pip install 'eigenoptions[deep]'", name=missing.name
-        ) from None
-    return torch
-
-
-@contextmanager
-def one_thread() -> Iterator[Any]:
-    """The module torch, with one thread inside the block: the same bits whatever the number of cores."""
-    torch = require_torch()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield torch
-    finally:
-        torch.set_num_threads(threads)
 
 
 @register
@@ -147,17 +123,15 @@ class Encoder:
         if given.shape[1:] != shape or given.dtype.kind not in "biuf":
             raise ValueError(f"observations must be numbers (N, {shape}), got {given.dtype} {given.shape}")
         phi = np.ones((len(given), self.n_features))
-        with one_thread() as torch, torch.no_grad():
+        with one_thread(), torch.no_grad():
             for low in range(0, len(given), BLOCK):
-                part = self.inputs(given[low : low + BLOCK])
-                last = self.hidden(part, self._tensors)
-                earlier = self._earlier_layers(part) if self.recipe.get("layers") == "all" else []
-                phi[low : low + BLOCK, 1:] = torch.cat([last, *earlier], dim=1).numpy()
+                *earlier, last = self._layers(self.inputs(given[low : low + BLOCK]), self._tensors)
+                kept = [last, *earlier] if self.recipe.get("layers") == "all" else [last]
+                phi[low : low + BLOCK, 1:] = torch.cat(kept, dim=1).numpy()
         return phi
 
     def inputs(self, obs: NDArray[Any]) -> Any:
         """The frozen first part: a tensor of inputs of the trained layers."""
-        torch = require_torch()
         x = torch.from_numpy(np.ascontiguousarray(obs, dtype=np.float32))
         t, kind = self._tensors, self.recipe["encoder"]
         if kind == "module":
@@ -176,25 +150,21 @@ class Encoder:
         return (x - t["centre"]) @ t["components"] if "components" in t else x
 
     def hidden(self, x: Any, tensors: dict[str, Any]) -> Any:
-        """The trained layers, with these weights: ``(N, m)``."""
-        torch = require_torch()
+        """The last hidden layer, with these weights: ``(N, m)``."""
+        return self._layers(x, tensors)[-1]
+
+    def _layers(self, x: Any, tensors: dict[str, Any]) -> list[Any]:
+        """Inputs of the hidden layers, and the layers."""
         if self.recipe["encoder"] == "module":
             if self.module is None:
                 raise ValueError("the encoder's own module is not in the file: pass features= when loading")
-            return _checked_output(self.module(x), len(x))
+            return [_checked_output(self.module(x), len(x))]
         for i in range(sum(name.startswith("conv") for name in tensors) // 2):
             x = torch.nn.functional.conv2d(x, tensors[f"conv{i}.weight"], tensors[f"conv{i}.bias"], stride=2)
             x = torch.relu(x)
-        x = x.reshape(len(x), -1)
+        found = [x.reshape(len(x), -1)]
         for i in range(len(self.recipe["hidden"])):
-            x = torch.relu(x @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"])
-        return x
-
-    def _earlier_layers(self, x: Any) -> list[Any]:
-        """Inputs and hidden layers before the last one."""
-        found, t = [x], self._tensors
-        for i in range(len(self.recipe["hidden"]) - 1):
-            found.append((found[-1] @ t[f"layer{i}.weight"] + t[f"layer{i}.bias"]).relu())
+            found.append(torch.relu(found[-1] @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"]))
         return found
 
     def with_all_layers(self) -> Encoder:
@@ -209,7 +179,6 @@ class Encoder:
 
     @cached_property
     def _tensors(self) -> dict[str, Any]:
-        torch = require_torch()
         return {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
 
     def with_weights(self, trained: dict[str, Any]) -> Encoder:
@@ -228,7 +197,6 @@ class Encoder:
 
     def trainable(self) -> dict[str, Any]:
         """The weights that are trained: copies of those of the layers, or those of the user's module."""
-        torch = require_torch()
         if self.module is not None:
             return dict(self.module.named_parameters())
         trained = {n: a for n, a in self.arrays.items() if n.startswith(("layer", "conv"))}
@@ -275,7 +243,6 @@ def untrained(
     pairs
         Observations, actions and next observations, to keep only what actions influence; None: all is kept.
     """
-    torch = require_torch()
     shape = observations.shape[1:]
     if pairs is not None and kind not in ("auto", "mlp", "random"):
         raise ValueError(
@@ -314,7 +281,6 @@ def _layered(
     recipe: dict[str, Any], arrays: dict[str, Array], observations: NDArray[Any], rng: np.random.Generator
 ) -> Encoder:
     """The encoder with this frozen part, and random first weights of its trained layers."""
-    torch = require_torch()
     inputs = Encoder(recipe, arrays).inputs(observations[:2])
     weights: dict[str, Array] = {}
     if recipe["encoder"] == "conv":
@@ -338,7 +304,6 @@ def _layered(
 
 def _own_module(module: Any, observations: NDArray[Any]) -> Encoder:
     """An encoder around the user's module, after checks of its output."""
-    torch = require_torch()
     recipe = {"encoder": "module", "shape": list(observations.shape[1:]), "hidden": [0]}
     few = Encoder(recipe).inputs(observations[:8])
     with torch.no_grad():
@@ -463,7 +428,6 @@ def _image_recipe(shape: tuple[int, ...]) -> dict[str, Any]:
 
 def _image(x: Any, recipe: dict[str, Any]) -> Any:
     """Images as ``(N, channels, height, width)``, pooled."""
-    torch = require_torch()
     if x.ndim == 5:
         # Stacked frames (N, frames, height, width, channels): all channels of all frames.
         x = x.permute(0, 1, 4, 2, 3).flatten(1, 2)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import number, random_generator, whole
+from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.dataset import Dataset
-from eigenoptions.deep.encoder import Encoder, one_thread
+from eigenoptions.deep.encoder import Encoder
 from eigenoptions.deep.objectives import Adam
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose
@@ -88,7 +89,7 @@ def heads(
     f = made.potential(data.observations).T
     low, top = np.quantile(f, [1 - TOP_QUANTILE, TOP_QUANTILE], axis=0)
     size = np.where(top > low, top - low, 1.0)
-    with one_thread() as torch:
+    with one_thread():
         height = torch.from_numpy(((f - top) / size).astype(np.float32))
         weights, head = _trained(data, action, height, encoder, (n_actions, gamma, steps), generator)
     q = np.moveaxis(head.detach().double().numpy().reshape(-1, n_actions, len(made)), 2, 0)
@@ -110,8 +111,6 @@ def _trained(
     rng: np.random.Generator,
 ) -> tuple[dict[str, Any], Any]:
     """Trained layers, and weights ``(1 + m, A * purposes)`` of the heads; `height` is at most about 0."""
-    import torch
-
     n_actions, gamma, steps = how
     weights = encoder.trainable()
     head = torch.zeros(encoder.n_features, n_actions * height.shape[1]).requires_grad_()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eigenoptions._checks import kind_of, number, one_of, whole
+from eigenoptions.deep.backend import torch
 
 # Share of the mean variance that is added to each variance, so that the first steps are not singular.
 RIDGE = 1e-6
@@ -25,8 +26,6 @@ def vamp2(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = 
     With the centred outputs z, z', ``C = (zz + z'z') / 2`` and ``R = sym(z z')``, it is ``-||C^-1/2 R C^-1/2||^2``:
     without penalties or dual variables, and independent of the scale and basis of the outputs.
     """
-    import torch
-
     C, R = _covariances(before, after, centre=True)
     ridge = RIDGE * torch.trace(C).detach() / len(C) + 1e-12
     L = torch.linalg.cholesky(C + ridge * torch.eye(len(C), dtype=C.dtype))
@@ -40,8 +39,6 @@ def omm(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = No
 
     Its operator must be positive: R is that of the lazy walk, ``(C + R) / 2``.
     """
-    import torch
-
     C, R = _covariances(before, after, centre=False)
     R = 0.5 * (C + R)
     return -torch.trace((2 * torch.eye(len(C), dtype=C.dtype) - C) @ R)
@@ -49,8 +46,6 @@ def omm(before: Any, after: Any, *others: Any, state: dict[str, Any] | None = No
 
 def ggdo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, Any] | None = None) -> Any:
     """Generalized graph drawing (Wang et al., 2021): smooth prefixes of the outputs, correlations penalised."""
-    import torch
-
     d = before.shape[1]
     weight = torch.arange(d, 0, -1, dtype=before.dtype)
     smooth = (((before - after) ** 2).mean(dim=0) * weight).sum()
@@ -61,8 +56,6 @@ def ggdo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, A
 
 def allo(before: Any, after: Any, first: Any, second: Any, *, state: dict[str, Any] | None = None) -> Any:
     """Augmented Lagrangian Laplacian objective (Gomez, Bowling and Machado, 2024); `state` holds its dual variables."""
-    import torch
-
     state = {} if state is None else state
     d = before.shape[1]
     dual = state.setdefault("dual", torch.zeros(d, d))
@@ -154,15 +147,11 @@ class Adam:
     """Adam (Kingma and Ba, 2015) for a list of tensors. torch's own takes seconds to import."""
 
     def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
-        import torch
-
         self.parameters, self.decay, self.time = parameters, decay, 0
         self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
 
     def step(self, rate: float) -> None:
         """Move every tensor by its gradient, and clear it."""
-        import torch
-
         self.time += 1
         one, two = self.decay
         scale = rate * (1 - two**self.time) ** 0.5 / (1 - one**self.time)

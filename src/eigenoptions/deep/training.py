@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from eigenoptions._checks import number, one_of, random_generator, whole
 from eigenoptions.deep import memory, recognition, ritz
+from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
 from eigenoptions.deep.dataset import REPEATING_BELOW, Dataset
-from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, one_thread, untrained
+from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, untrained
 from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam, Training
 from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
@@ -166,8 +167,6 @@ class _Run:
             )
         memory.check_ritz(data, 1 + m)
         outputs = how.outputs or max(16, k + 6)
-        import torch
-
         head = rng.standard_normal((m, outputs)) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
         noisy = self.encoder.recipe["encoder"] == "random" and (how.control or not data.repeating)
@@ -180,8 +179,6 @@ class _Run:
 
     def _recognise(self, offset: int) -> None:
         """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
-        import torch
-
         data, x = self.data, self.inputs.numpy()
         # Along the components noise has about one size, but inputs are scaled to variance 1.
         scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
@@ -203,8 +200,6 @@ class _Run:
 
     def _noise_covariance(self, encoder: Encoder) -> NDArray[np.float64] | None:
         """``(m, m)`` covariance that noise on the inputs adds to the features; None without `control`."""
-        import torch
-
         if not (self.how.control and self.noise):
             return None
         obs = self.data.observations
@@ -225,8 +220,6 @@ class _Run:
 
     def _stored_inputs(self) -> Any:
         """Inputs of the trained layers for all distinct observations, where they are not too large."""
-        import torch
-
         if self.encoder.recipe["encoder"] == "module":
             return None
         n = len(self.data.observations)
@@ -264,8 +257,6 @@ class _Run:
 
     def _outputs(self, numbers: NDArray[np.int64]) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
-        import torch
-
         if len(self.data.observations) <= len(numbers):
             which, back = np.arange(len(self.data.observations)), numbers
         else:
@@ -317,8 +308,6 @@ class _Run:
 
     def _check_scores(self) -> tuple[float, float]:
         """VAMP-2 scores of the outputs' best functions on pairs of training and on pairs held out."""
-        import torch
-
         noise, self.noise = self.noise, 0.0
         with torch.no_grad():
             sides = [self._outputs(numbers).double().numpy() for numbers in self._checked]
@@ -333,8 +322,6 @@ class _Run:
         return [np.concatenate([x[::step] for x in side]) for side, step in zip(sides, steps, strict=True)]
 
     def _spectrum(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
-        import torch
-
         with torch.no_grad():
             for name, w in self.weights.items():
                 w.copy_(weights[name])
@@ -372,8 +359,6 @@ class _Run:
 
     def _features(self, encoder: Encoder, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """``(N, 1 + m)`` features of observations by number, from stored inputs where there are some."""
-        import torch
-
         if self.inputs is None:
             return encoder(self.data.observations[numbers])
         with torch.no_grad():

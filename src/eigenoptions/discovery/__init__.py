@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -18,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._checks import check_settings, random_generator, whole
-from eigenoptions.discovery.methods import Method, from_samples_only
+from eigenoptions.discovery.methods import Method, Progress, from_samples_only
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP, Transitions, maze
 from eigenoptions.options import OptionSet, Purpose
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from eigenoptions.options.linear import LinearOptionSet
 
 log = logging.getLogger("eigenoptions")
-
-Progress = Callable[[int, int], object]
 
 # Percents of the whole work that are done when an environment was explored, and when the purposes are known.
 EXPLORED_PERCENT, PURPOSES_PERCENT = 30, 75

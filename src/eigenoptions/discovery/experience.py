@@ -24,7 +24,6 @@ from eigenoptions.options.linear import LinearOptionSet, linear_options
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
-from eigenoptions.spectra.rows import UniqueRows
 
 # Provenance of eigenoptions from samples.
 ORIGIN = {"method": "eigen", "source": "samples", "operator": "incidence"}
@@ -257,14 +256,15 @@ class FeatureExperience(Linear):
         self.gram = Gram()
         self.n_transitions = 0
         self._kept: list[Transitions] = []
-        self._places, self._filled = UniqueRows(), np.zeros(0, dtype=np.int64)
+        # Transitions so far by their cells and actions.
+        self._filled: dict[bytes, int] = {}
         self._box: tuple[Array, Array] | None = None
         self._moments: tuple[int, Any, Any] = (0, 0.0, 0.0)
 
     @property
     def n_seen(self) -> int:
         """Number of different pairs of a cell and an action."""
-        return self._places.count
+        return len(self._filled)
 
     @property
     def kept(self) -> Transitions:
@@ -327,19 +327,13 @@ class FeatureExperience(Linear):
         low, scale = self._box
         if x.shape[1] != len(low):
             raise ValueError(f"observations must have {len(low)} dimensions, got {x.shape[1]}")
-        cell = np.column_stack([np.floor((x - low) * scale).astype(np.int64), action]).astype(np.uint64)
-        slots = self._places.insert(np.arange(len(cell) + 1) * cell.shape[1], cell.ravel())
-        if self.each is None:
-            return np.arange(len(obs))
-        filled = np.zeros(self._places.count, dtype=np.int64)
-        filled[: len(self._filled)] = self._filled
-        order = np.argsort(slots, kind="stable")
-        ordered = slots[order]
-        first = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1])
-        rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-        chosen = np.sort(order[filled[ordered] + rank < self.each])
-        self._filled = np.minimum(filled + np.bincount(slots, minlength=len(filled)), self.each)
-        return chosen
+        places = np.column_stack([np.floor((x - low) * scale).astype(np.int64), action])
+        chosen = []
+        for i, place in enumerate(map(bytes, places)):
+            count = self._filled[place] = self._filled.get(place, 0) + 1
+            if self.each is None or count <= self.each:
+                chosen.append(i)
+        return np.array(chosen, dtype=np.intp)
 
 
 def one_number(obs: Any) -> bool:

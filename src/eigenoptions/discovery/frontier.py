@@ -25,7 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._checks import locked, number, random_generator, whole
+from eigenoptions.discovery.experience import state_numbers
 from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.options.walks import episodes, tables
 
 # Discount of the random walk, chance of the unknown, and sweeps per update; chosen on the seeds 100 to 109 of the
 # domains in docs/agents.md, where gamma from 0.8 to 0.99, prior from 0 to 0.1 and 4 to 20 sweeps are about as good.
@@ -157,7 +159,6 @@ class Explorer:
     ) -> Transitions:
         """Explore a table; the parameters are those of `options.walks.walk`."""
         from eigenoptions._kernels.frontier import roam
-        from eigenoptions.options.walks import episodes, tables
 
         if (mdp.n_states, mdp.n_actions) != (self.n_states, self.n_actions):
             raise ValueError(
@@ -188,7 +189,6 @@ class Explorer:
         1
         """
         from eigenoptions._kernels.frontier import decide
-        from eigenoptions.discovery.experience import state_numbers
 
         numbers = np.atleast_1d(obs) if self._state is None else self._state(obs)
         states = state_numbers(numbers, self.n_states)

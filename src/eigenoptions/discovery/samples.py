@@ -23,9 +23,11 @@ from eigenoptions.discovery.experience import FeatureExperience, TableExperience
 from eigenoptions.discovery.trained import TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, Raw, named, settings_of
 from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.mdp.data import spaces_of
 from eigenoptions.options import OptionSet
 from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.lookahead import name_of
 from eigenoptions.parallel import current, on_engine, pmap
 from eigenoptions.spectra.gram import Gram
 
@@ -115,8 +117,6 @@ def from_transitions(
 
 def _batches(data: Any) -> tuple[Transitions, Iterator[Transitions], tuple[Any, int | None]]:
     """The first batch, all batches, and the space of observations and number of actions that the data declare."""
-    from eigenoptions.mdp.data import spaces_of
-
     listed = isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], Transitions)
     columns = isinstance(data, Transitions | Mapping | Sequence) or hasattr(data, "iterate_episodes")
     if (columns and not listed) or not hasattr(data, "__iter__"):
@@ -275,9 +275,9 @@ def opened(env: Any, n_envs: int | None = None, max_episode_steps: int | None = 
     ...     cliff.space
     Discrete(48)
     """
-    from eigenoptions.envs.sampler import mdp_of, vectorised
+    from eigenoptions.envs.fit import mdp_of
+    from eigenoptions.envs.sampler import vectorised
     from eigenoptions.envs.tables import count_actions
-    from eigenoptions.options.lookahead import name_of
 
     copies = 1 if is_environment(env) else DEFAULT_COPIES
     envs, owned = vectorised(env, copies if n_envs is None else n_envs, max_episode_steps)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._checks import whole
+from eigenoptions.deep import heads, learn
+from eigenoptions.deep.dataset import Collector
 from eigenoptions.discovery.experience import POLICIES, Linear
 from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
@@ -38,10 +40,11 @@ class TrainedExperience(Linear):
 
     Attributes
     ----------
-    gram
-        The transitions; its length is their number.
-    last
-        The spectrum of the last training, with its certificate; None before. The next training continues with it.
+    gram, n_transitions, n_seen
+        The transitions, their number, and the number of distinct observations.
+    last, features, about
+        Of the last training: the spectrum, the feature map, with which the next one continues, and entries of the
+        provenance.
     """
 
     # The network, too, can be trained on the policies.
@@ -49,51 +52,31 @@ class TrainedExperience(Linear):
     gamma = 0.9
 
     def __init__(self, n_actions: int, **settings: Any) -> None:
-        from eigenoptions.deep.dataset import Collector
-
         self.n_actions, self.gram = int(n_actions), Collector()
         renamed = {"training_steps": "steps", "seed": "rng"}
         self.settings = {renamed.get(name, name): value for name, value in settings.items()}
         self.last: Any = None
-
-    @property
-    def features(self) -> Any:
-        """The trained feature map; None before the first training."""
-        return None if self.last is None else self.last.features
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Entries of the provenance: the operator, and the certificate of the last training."""
-        found = self.last.certificate
-        return {
-            "operator": "learned",
-            "certificate": {"resolved": found.resolved.tolist(), "score": found.score},
-        }
-
-    @property
-    def n_transitions(self) -> int:
-        """Number of transitions added."""
-        return len(self.gram)
-
-    @property
-    def n_seen(self) -> int:
-        """Number of distinct observations."""
-        return self.gram.n_distinct
+        self.features: Any = None
+        self.about: dict[str, Any] = {}
+        self.n_transitions = self.n_seen = 0
 
     def add(self, batch: Transitions) -> None:
         """Add a batch of transitions."""
         checked_actions(batch, self.n_actions)
         self.gram.add(batch)
+        self.n_transitions, self.n_seen = len(self.gram), self.gram.n_distinct
 
     def spectrum(self, k: int | None = None) -> Spectrum:
         """Train, and return the spectrum of the trained features; k None: 9, the constant included."""
-        from eigenoptions.deep import learn
-
         settings = dict(self.settings)
-        if self.last is not None:
-            settings["encoder"] = self.last.features
-        self.last = learn(self.gram.data(), DEFAULT_LEARNED if k is None else k, **settings)
-        return self.last  # type: ignore[no-any-return]
+        if self.features is not None:
+            settings["encoder"] = self.features
+        self.last = found = learn(self.gram.data(), DEFAULT_LEARNED if k is None else k, **settings)
+        self.features, rated = found.features, found.certificate
+        assert rated is not None
+        certificate = {"resolved": rated.resolved.tolist(), "score": rated.score}
+        self.about = {"operator": "learned", "certificate": certificate}
+        return found
 
     def purposes(
         self, n_options: int | None, both_signs: bool, skip_zero: bool, at_most: bool
@@ -105,8 +88,6 @@ class TrainedExperience(Linear):
 
     def learned(self, policy: str, purposes: list[Purpose], **how: Any) -> LinearOptionSet:
         """Options learned by `fit`, or by gradient (`deep.heads`), which has no further setting."""
-        from eigenoptions.deep import heads
-
         data = self.gram.data()
         if policy == "gradient":
             if fitting := how.keys() - {"n_actions", "gamma", "provenance"}:

@@ -11,7 +11,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions.envs.mazes import MazeVectorEnv
@@ -77,8 +76,12 @@ def _check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
 
     A copy of it takes a random walk; nothing is checked where it cannot be copied.
     """
-    to = _dynamics(options)
-    if to is None:
+    to = options.successors
+    if to is None or not options.state_space:
+        return
+    # The fingerprint proves that these are all of the dynamics.
+    table = csr_array((np.ones(to.size), to.ravel(), np.arange(to.size + 1)), shape=(to.size, len(to)))
+    if MDP(table).fingerprint != options.state_space:
         return
     other = None
     legacy = np.random.get_state()  # noqa: NPY002 (the copy may draw from it, the caller must not notice)
@@ -103,15 +106,6 @@ def _check_moves(env: gym.Env[Any, Any], options: OptionSet) -> None:
             f"options of another state space: action {action} {other} in this environment; discover options on it "
             "(from_env), or pass state="
         )
-
-
-def _dynamics(options: OptionSet) -> NDArray[np.int32] | None:
-    """``(S, A)`` successors in the MDP of the options, where the fingerprint proves that it is deterministic."""
-    to = options.successors
-    if to is None or not options.state_space:
-        return None
-    table = csr_array((np.ones(to.size), to.ravel(), np.arange(to.size + 1)), shape=(to.size, len(to)))
-    return to if MDP(table).fingerprint == options.state_space else None
 
 
 def _check_table(options: OptionSet, n_actions: int, space: gym.Space[Any] | None, mdp: MDP | None) -> None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from eigenoptions._checks import locked, number, whole
 from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
-from eigenoptions.envs.fit import mdp_of as mdp_of
 from eigenoptions.envs.mazes import MazeVectorEnv
 from eigenoptions.envs.spaces import choices
 from eigenoptions.envs.tables import count_actions
@@ -83,7 +82,12 @@ class Sampler:
         self.envs, self.owned = vectorised(env, n_envs, limit)
         self.name = name_of(self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else self.envs)
         try:
-            self.same_step = _autoreset(self.envs) == AutoresetMode.SAME_STEP
+            mode = self.envs.metadata.get("autoreset_mode")
+            if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+                raise ValueError(
+                    f"the vector environment must reset by itself (NEXT_STEP or SAME_STEP), its mode is {mode}"
+                )
+            self.same_step = mode == AutoresetMode.SAME_STEP
             self.behaviour = _behaviour(self.envs, policy, chance)
             self.row_bytes = self._row_bytes()
         except BaseException:
@@ -172,38 +176,6 @@ class Sampler:
         return 2 * max(1, sample.nbytes // self.envs.num_envs)
 
 
-class OptionWalk:
-    """Behaviour that chooses among the primitive actions and the options that may start, and follows options.
-
-    The choice is uniform, or with a `chance` for an option with this probability where one may start.
-    """
-
-    def __init__(
-        self, options: OptionSet | Sequence[Any], n_actions: int, n_envs: int, chance: float | None = None
-    ) -> None:
-        self.batch = OptionBatch(options, n_envs)
-        self.n_actions = n_actions
-        self.chance = chance
-        self.running = np.full(n_envs, -1)
-
-    def __call__(self, obs: Any, fresh: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Actions for a batch of observations; no option runs in a copy whose episode has just begun."""
-        self.running[fresh] = -1
-        actions = self.batch.continued(self.running, obs, rng)
-        idle = np.flatnonzero(actions < 0)
-        if len(idle):
-            moves = self.batch.offers(obs, idle)
-            allowed = np.ones((len(idle), self.n_actions + moves.shape[1]), dtype=np.bool_)
-            allowed[:, self.n_actions :] = moves >= 0
-            chosen = choices(allowed, self.n_actions, self.chance, rng)
-            option = chosen - self.n_actions
-            begins = np.full(len(actions), -1)
-            begins[idle] = self.running[idle] = np.maximum(option, -1)
-            self.batch.begin(begins, obs, rng)
-            actions[idle] = np.where(option < 0, chosen, moves[np.arange(len(idle)), np.maximum(option, 0)])
-        return actions.astype(np.int64, copy=False)
-
-
 def head(batch: Transitions, n: int) -> Transitions:
     """Copy of the first n transitions."""
     parts: list[Any] = [batch.obs, batch.action, batch.next_obs, batch.terminated]
@@ -249,13 +221,28 @@ def _limited(env: gym.Env[Any, Any], limit: int | None) -> gym.Env[Any, Any]:
     return env if limit is None else TimeLimit(env, limit)
 
 
-def _autoreset(envs: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    mode = envs.metadata.get("autoreset_mode")
-    if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-        raise ValueError(
-            f"the vector environment must reset by itself (NEXT_STEP or SAME_STEP), its mode is {mode}"
-        )
-    return AutoresetMode(mode)
+def _option_walk(
+    options: OptionSet | Sequence[Any], n_actions: int, n_envs: int, chance: float | None
+) -> Behaviour:
+    """Choose among the primitive actions and the options that may start, and follow options; see `spaces.choices`."""
+    batch, running = OptionBatch(options, n_envs), np.full(n_envs, -1)
+
+    def walk(obs: Any, fresh: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+        running[fresh] = -1
+        actions = batch.continued(running, obs, rng)
+        idle = np.flatnonzero(actions < 0)
+        if len(idle):
+            moves = batch.offers(obs, idle)
+            allowed = np.column_stack([np.ones((len(idle), n_actions), np.bool_), moves >= 0])
+            chosen = choices(allowed, n_actions, chance, rng)
+            option = np.maximum(chosen - n_actions, -1)
+            begins = np.full(n_envs, -1)
+            begins[idle] = running[idle] = option
+            batch.begin(begins, obs, rng)
+            actions[idle] = np.where(option < 0, chosen, moves[np.arange(len(idle)), option])
+        return actions.astype(np.int64, copy=False)
+
+    return walk
 
 
 def _behaviour(
@@ -270,7 +257,7 @@ def _behaviour(
             raise ValueError("policy has no options: pass None for random actions")
         if isinstance(policy, OptionSet):
             check_fit(envs, policy)
-        return OptionWalk(policy, n_actions, n, chance)
+        return _option_walk(policy, n_actions, n, chance)
     if not callable(policy):
         raise ValueError(
             f"policy must be None, an OptionSet or a function of observations, got {type(policy).__name__}"

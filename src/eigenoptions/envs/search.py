@@ -16,7 +16,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -100,13 +100,9 @@ def probe_of(env: Any, key: Key | None, save: Save | None, restore: Restore | No
             )
         own = key is None and isinstance(env.observation_space, Discrete)
         built_in = Probe(lambda _, obs: _frozen(obs), _copied, _put_back, own=own)
-    return Probe(
-        key or built_in.key,
-        save or built_in.save,
-        restore or built_in.restore,
-        built_in.places if key is None else lambda keys: (None, ""),
-        built_in.own,
-    )
+    if key is not None:
+        built_in = replace(built_in, key=key, places=Probe.places)
+    return built_in if save is None or restore is None else replace(built_in, save=save, restore=restore)
 
 
 def layers(env: Any) -> list[Any]:

@@ -74,12 +74,10 @@ class OptionsSpace(_Discrete):
         if probability is not None or self.option_chance is None or (mask is not None and not np.any(mask)):
             return super().sample(mask, probability)
         first, n = self.n_primitive, int(self.n)
-        if mask is None:
-            actions, options = np.arange(first), np.arange(first, n)
-        else:
-            if np.shape(mask) != (n,):
-                raise ValueError(f"a mask must have shape {(n,)}, got {np.shape(mask)}")
-            actions, options = np.flatnonzero(mask[:first]), first + np.flatnonzero(mask[first:])
+        allowed = np.ones(n, np.int8) if mask is None else mask
+        if np.shape(allowed) != (n,):
+            raise ValueError(f"a mask must have shape {(n,)}, got {np.shape(allowed)}")
+        actions, options = np.flatnonzero(allowed[:first]), first + np.flatnonzero(allowed[first:])
         use = len(options) > 0 and (len(actions) == 0 or self.np_random.random() < self.option_chance)
         menu = options if use else actions
         return self.dtype.type(menu[self.np_random.integers(len(menu))])

@@ -128,14 +128,18 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         option_chance: float | None = OPTION_CHANCE,
         record_steps: bool = False,
     ) -> None:
-        settings: dict[str, Any] = {
-            "state": state,
-            "max_duration": max_duration,
-            "option_chance": option_chance,
-        }
-        settings |= {"options": options, "gamma": gamma, "mode": mode, "record_steps": record_steps}
         # Gymnasium rebuilds the wrapper from these.
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings)
+        RecordConstructorArgs.__init__(
+            self,
+            _disable_deepcopy=True,
+            options=options,
+            gamma=gamma,
+            mode=mode,
+            state=state,
+            max_duration=max_duration,
+            option_chance=option_chance,
+            record_steps=record_steps,
+        )
         gym.Wrapper.__init__(self, env)
         self.gamma = number("gamma", gamma, "(0, 1]")
         self.mode = one_of("mode", mode, MODES)
