@@ -542,20 +542,27 @@ def test_a_fault_of_ours_is_one_line_too_and_the_server_stays_up(monkeypatch: py
 
 
 def test_work_ends_when_its_client_disconnects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both workers get work without an end; the next request is answered because their clients have gone."""
+    """All workers get work without an end; the next requests are answered because their clients have gone."""
 
-    def endless(request: Request, alive: endpoints.Alive) -> Iterator[dict[str, Any]]:
-        yield {"primitive": 1}
+    def endless(request: Request, alive: endpoints.Alive) -> dict[str, Any]:
         while True:
             alive()
             time.sleep(0.01)
 
-    monkeypatch.setitem(endpoints.STREAMS, "measure", (endless, ("map",)))
+    def stream(request: Request, alive: endpoints.Alive) -> Iterator[dict[str, Any]]:
+        yield {"primitive": 1}
+        yield endless(request, alive)
+
+    monkeypatch.setitem(endpoints.STREAMS, "measure", (stream, ("map",)))
+    monkeypatch.setitem(endpoints.ANSWERS, "race", (endless, ("map",)))
     with serving(app()) as client:
         for _ in range(MAX_WORKERS):
             with client.stream("POST", "/api/measure", json={"map": ROOMS}) as answer:
                 assert "primitive" in next(answer.iter_lines())
+            with pytest.raises(httpx.ReadTimeout):
+                client.post("/api/race", json={"map": ROOMS}, timeout=0.5)
         post(client, "picture", map=ROOMS, shown=3)
+        assert lines(client, "compare", map="...", n_options=1)[-1]["n"] == 1
 
 
 def test_a_port_in_use_gives_the_next_free_one() -> None:

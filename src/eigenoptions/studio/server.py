@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
@@ -53,25 +54,13 @@ Endpoint = Callable[[HTTPRequest], Awaitable[Response]]
 Work = Callable[[Request, endpoints.Alive], Any]
 
 
-class Disconnected(Exception):  # noqa: N818
-    """The client no longer waits for the response."""
-
-
-# Errors of a request, which are answered with one line, and those after which nobody waits for an answer.
+# Errors of a request, which are answered with one line.
 BAD_INPUT = (ValueError, ArithmeticError, MemoryError)
-DISCONNECTED = (Disconnected, ClientDisconnect)
 
 
-class Client:
-    """Whether the client of a request still waits; calling it raises `Disconnected` if not."""
-
-    def __init__(self) -> None:
-        self.gone = threading.Event()
-
-    def __call__(self, *_: object) -> None:
-        """Raise `Disconnected` if the client has gone."""
-        if self.gone.is_set():
-            raise Disconnected
+def alive(*_: object) -> None:
+    """Called by work in a thread: it is cancelled, by an exception, if the client of the request has disconnected."""
+    anyio.from_thread.check_cancelled()
 
 
 def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | None = None) -> LocalOnly:
@@ -120,7 +109,7 @@ def app(mdp: MDP | None = None, *, host: str = "127.0.0.1", atari: str | Path | 
         Route("/atari/{name:path}", game_file),
         *(Route(f"/api/{name}", endpoint, methods=["POST"]) for name, endpoint in posts.items()),
     ]
-    handlers = dict.fromkeys((HTTPException, *BAD_INPUT, *DISCONNECTED, Exception), _error_response)
+    handlers = dict.fromkeys((HTTPException, *BAD_INPUT, ClientDisconnect, Exception), _error_response)
     return LocalOnly(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), host)
 
 
@@ -190,7 +179,7 @@ def _answer(work: Work, names: tuple[str, ...], limiter: anyio.CapacityLimiter) 
     async def endpoint(http: HTTPRequest) -> Response:
         begin = time.perf_counter()
         request = parse(await _body(http), *names)
-        found = await _unless_disconnected(http, partial(work, request), limiter)
+        found = await _unless_disconnected(http, partial(work, request, alive), limiter)
         if isinstance(found, bytes):
             return Response(found, media_type="application/octet-stream")
         spent = {**found.pop("ms", {}), "total": 1000 * (time.perf_counter() - begin)}
@@ -205,7 +194,7 @@ def _stream(work: Work, names: tuple[str, ...], limiter: anyio.CapacityLimiter) 
 
     async def endpoint(http: HTTPRequest) -> Response:
         request = parse(await _body(http), *names)
-        return StreamingResponse(_lines(partial(work, request), limiter), media_type="application/x-ndjson")
+        return StreamingResponse(_lines(work(request, alive), limiter), media_type="application/x-ndjson")
 
     return endpoint
 
@@ -263,52 +252,39 @@ class Impatient(H11Protocol):
 
 
 async def _unless_disconnected(
-    request: HTTPRequest, work: Callable[[Client], Any], limiter: anyio.CapacityLimiter
+    request: HTTPRequest, work: Callable[[], Any], limiter: anyio.CapacityLimiter
 ) -> Any:
-    """The result of work in a thread, which ends with `Disconnected` when the client does not wait any more."""
-    client = Client()
+    """The result of work in a thread, which is cancelled when the client does not wait any more."""
+    with anyio.CancelScope() as scope:
 
-    def run() -> Any:
-        client()
-        return work(client)
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            scope.cancel()
 
-    async def watch() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        client.gone.set()
-
-    watcher = asyncio.create_task(watch())
-    try:
-        return await anyio.to_thread.run_sync(run, limiter=limiter)
-    finally:
-        watcher.cancel()
+        watcher = asyncio.create_task(watch())
+        try:
+            return await anyio.to_thread.run_sync(work, limiter=limiter)
+        finally:
+            watcher.cancel()
+    raise ClientDisconnect
 
 
-async def _lines(
-    work: Callable[[Client], Iterator[Any]], limiter: anyio.CapacityLimiter
-) -> AsyncIterator[bytes]:
-    """Events of work, each computed in a thread, as lines of JSON; an error is the last line."""
-    client = Client()
-    events = work(client)
+async def _lines(events: Iterator[Any], limiter: anyio.CapacityLimiter) -> AsyncIterator[bytes]:
+    """Events, each computed in a thread, as lines of JSON; an error is the last line."""
 
     def next_line() -> bytes:
         try:
             event = next(events, None)
         except BAD_INPUT as error:
             event = {"error": _one_line(error)}
-        except Disconnected:
-            event = None
         except Exception:
             log.exception("the studio failed")
             event = {"error": FAILURE}
         return b"" if event is None else json.dumps(event).encode() + b"\n"
 
-    try:
-        # A thread that nobody waits for any more ends its work when it next asks whether the client is still there.
-        while line := await anyio.to_thread.run_sync(next_line, abandon_on_cancel=True, limiter=limiter):
-            yield line
-    finally:
-        client.gone.set()
+    while line := await anyio.to_thread.run_sync(next_line, limiter=limiter):
+        yield line
 
 
 def _one_line(error: BaseException | str) -> str:
@@ -316,7 +292,7 @@ def _one_line(error: BaseException | str) -> str:
 
 
 async def _error_response(request: HTTPRequest, error: Exception) -> Response:
-    if isinstance(error, DISCONNECTED):
+    if isinstance(error, ClientDisconnect):
         return Response(status_code=499)
     if isinstance(error, HTTPException):
         return JSONResponse({"error": _one_line(error.detail)}, error.status_code, error.headers)
