@@ -373,7 +373,8 @@ def _dynamics(mdp: MDP) -> Any:
 
     if mdp.successors is not None:
         none = np.empty(0, dtype=np.int64)
-        return Dynamics(mdp.successors, none, none, np.empty(0))
+        # A copy: read-only arrays would compile the kernel again.
+        return Dynamics(mdp.successors.copy(), none, none, np.empty(0))
     P = mdp.transition
     indptr = P.indptr.astype(np.int64)
     nxt = np.where(np.diff(indptr) == 1, P.indices[indptr[:-1]], -1).astype(np.int32)
@@ -387,7 +388,7 @@ def _choices(mdp: MDP, options: OptionSet | None, chance: float | None, follow: 
 
     S, A = mdp.n_states, mdp.n_actions
     policy: NDArray[Any] = np.empty((0, S), dtype=np.int8) if options is None else options.policy
-    plan: NDArray[Any] = np.ascontiguousarray(policy.T, dtype=np.int8 if A <= 127 else np.int32)
+    plan: NDArray[Any] = np.array(policy.T, dtype=np.int8 if A <= 127 else np.int32, order="C")
     s, o = np.nonzero(plan >= 0)
     offered = o.astype(np.int32)
     pair = s * A + plan[s, o]

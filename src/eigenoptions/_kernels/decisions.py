@@ -15,8 +15,6 @@ its state where the options are tables, else its number.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -90,21 +88,7 @@ def begin(decisions, sums, rules, counter, offers, at, actions, moves):  # type:
 
 
 @njit(cache=True, nogil=True)
-def finish(  # type: ignore[no-untyped-def]
-    decisions: Any,
-    sums: Any,
-    rules: Any,
-    powers: Any,
-    offers: Any,
-    at: Any,
-    rewards: Any,
-    ends: Any,
-    halted: Any,
-    reals: Any,
-    wholes: Any,
-    marks: Any,
-    masks: Any,
-):
+def finish(decisions, sums, rules, powers, offers, at, rewards, ends, halted, reals, wholes, marks, masks):  # type: ignore[no-untyped-def]
     """Take a primitive step of each copy into account, after which its options are at ``offers[at[b]]``.
 
     ``rules (4,)`` are the number of actions, the most steps of an option, whether every step is reported on its own,
@@ -155,22 +139,22 @@ def finish(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def decide(  # type: ignore[no-untyped-def]
-    indptr: Any,
-    indices: Any,
-    cumulative: Any,
-    copies: Any,
-    decisions: Any,
-    sums: Any,
-    rules: Any,
-    counter: Any,
-    powers: Any,
-    offers: Any,
-    draws: Any,
-    actions: Any,
-    reals: Any,
-    wholes: Any,
-    marks: Any,
-    masks: Any,
+    indptr,
+    indices,
+    cumulative,
+    copies,
+    decisions,
+    sums,
+    rules,
+    counter,
+    powers,
+    offers,
+    draws,
+    actions,
+    reals,
+    wholes,
+    marks,
+    masks,
 ):
     """`begin`, `move` and `finish`; the number of copies that are now over, or -1 - b for a wrong action of copy b.
 

@@ -42,7 +42,7 @@ class _Ends(NamedTuple):
     Entries of `slot` are negative where no way leads through a goal.
     """
 
-    slot: NDArray[np.int64]
+    slot: Ints
     first: NDArray[np.int64]
     target: NDArray[np.uint32]
     ends: NDArray[np.intp]
@@ -64,16 +64,15 @@ def hitting(
     except np.linalg.LinAlgError:
         return H, goals
     share = Z.sum(axis=1)
+    step = max(1, room // max(1, len(ways.step)) ** 2)
     cost, right, worst = K, K.copy(), np.full(n, np.inf)
     while True:
         # An entry that is not a number will not be proved.
         with np.errstate(all="ignore"):
             P = Z.T @ right
-            parts = -(-len(goals) * len(ways.step) ** 2 // room) or 1
-            for part in np.array_split(np.arange(len(goals)), parts):
-                R = right.take(part, axis=1)
-                _right_sides(ways, weights[1], Z, share, goals[part], P.take(part, axis=1), R)
-                right[:, part] = R
+            for low in range(0, len(goals), step):
+                part = slice(low, low + step)
+                _right_sides(ways, weights[1], Z, share, goals[part], P[:, part], right[:, part])
             np.matmul(Z.T, right, out=P)
             P -= P[goals, np.arange(len(goals))]
         if cost is K:
@@ -181,7 +180,7 @@ def _solve(G, b):  # type: ignore[no-untyped-def]
 def _find_ends(step, end, goals):  # type: ignore[no-untyped-def]
     """Number the ends of the ways through goals, those of a goal in the order of the options."""
     k, n = step.shape
-    slot = np.full((k, n), -1, dtype=np.int64)
+    slot = np.full((k, n), -1, dtype=np.int32)
     for o in range(k):
         for s in range(n):
             g = step[o, s]
@@ -208,24 +207,13 @@ def _find_ends(step, end, goals):  # type: ignore[no-untyped-def]
     return _Ends(slot, first, target[: first[-1]], ends[:n_ends])
 
 
-def _right_sides(
-    ways: Ways, option_weight: Array, Z: Array, share: Array, goals: NDArray[np.intp], P: Array, R: Array
-) -> None:
-    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
-
-    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
-    first to gather each goal's small system, then to spread its solution.
-    """
-    found, here = _find_ends(ways.step, ways.end, goals), np.arange(len(goals))
-    # Of Z only the columns of ends matter; the last column is the stationary weight.
-    V = option_weight[:, None] * np.column_stack([Z[:, found.ends], share])
-    corner = np.append(0, np.cumsum(np.diff(found.first) ** 2))
-    B, mass = np.zeros(corner[-1]), np.zeros(len(found.target))
-    _gather(ways, found, option_weight, Z, V, goals, corner, B, mass)
-    value = _solve_goals(found, goals, corner, B, mass, Z, share, P, (share[:, None] * R).sum(axis=0))
-    _spread(ways.step, found.slot, option_weight, goals, value, R)
-    R[goals, here] = 0.0
-    R[goals, here] = -(share[:, None] * R).sum(axis=0) / share[goals]
+@njit(cache=True, nogil=True, error_model="numpy")
+def _stationary(share, R, weight):  # type: ignore[no-untyped-def]
+    """Fill the stationary weight of each column of R."""
+    weight[:] = 0.0
+    for s in range(len(share)):
+        for i in range(len(weight)):
+            weight[i] += share[s] * R[s, i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -295,13 +283,49 @@ def _spread(step, slot, option_weight, goals, value, R):  # type: ignore[no-unty
     number = np.full(n, -1, dtype=np.int64)
     for i in range(len(goals)):
         number[goals[i]] = i
+    here = np.empty(n)
     for o in range(k):
+        for g in goals:
+            if slot[o, g] >= 0:
+                here[g] = value[slot[o, g]]
         for s in range(n):
             g = step[o, s]
             while g >= 0 and step[o, g] >= 0:
                 if number[g] >= 0:
-                    R[s, number[g]] -= option_weight[s] * value[slot[o, g]]
+                    R[s, number[g]] -= option_weight[s] * here[g]
                 g = step[o, g]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _right_sides(ways, option_weight, Z, share, goals, P, R):  # type: ignore[no-untyped-def]
+    """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
+
+    `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
+    first to gather each goal's small system, then to spread its solution.
+    """
+    n, q = len(Z), len(goals)
+    found = _find_ends(ways.step, ways.end, goals)
+    first, ends = found.first, found.ends
+    # Of Z only the columns of ends matter; the last column is the stationary weight.
+    V = np.empty((n, len(ends) + 1))
+    for s in range(n):
+        for j in range(len(ends)):
+            V[s, j] = option_weight[s] * Z[s, ends[j]]
+        V[s, len(ends)] = option_weight[s] * share[s]
+    corner = np.zeros(q + 1, dtype=np.int64)
+    for i in range(q):
+        corner[i + 1] = corner[i] + (first[i + 1] - first[i]) ** 2
+    B, mass = np.zeros(corner[q]), np.zeros(first[q])
+    _gather(ways, found, option_weight, Z, V, goals, corner, B, mass)
+    weight = np.empty(q)
+    _stationary(share, R, weight)
+    value = _solve_goals(found, goals, corner, B, mass, Z, share, P, weight)
+    _spread(ways.step, found.slot, option_weight, goals, value, R)
+    for i in range(q):
+        R[goals[i], i] = 0.0
+    _stationary(share, R, weight)
+    for i in range(q):
+        R[goals[i], i] = -weight[i] / share[goals[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

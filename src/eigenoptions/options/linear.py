@@ -7,7 +7,7 @@ A policy for a purpose e is *learned*, by linear action values q(s, a) = w_a . p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -273,9 +273,6 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
 
     def __len__(self) -> int:
         return len(self.direction)
-
-    def __iter__(self) -> Iterator[LinearOption]:
-        return (self[i] for i in range(len(self)))
 
     @overload
     def __getitem__(self, index: int | str) -> LinearOption: ...
