@@ -30,8 +30,7 @@ from typing import Any
 from unittest import mock
 
 from eigenoptions.atari.emulator import games
-from eigenoptions.experiments.atari import AUTHORS, GAMES, PAPER, claims, experiment, run, settings
-from eigenoptions.experiments.atari.freeway import BYTES_NAME
+from eigenoptions.experiments.atari import AUTHORS, BYTES, GAMES, PAPER, claims, experiment, run, settings
 from eigenoptions.experiments.atari.statistics import effect_of
 from eigenoptions.experiments.atari.study import run as run_study
 from eigenoptions.experiments.tables import to_csv
@@ -80,7 +79,7 @@ def asked(way: str, game: str) -> dict[str, Any]:
         given["way"] = {**given["way"], **({"plan": states} if "plan" in given["way"] else {})}
         return given
     full = settings(game, "full")
-    name = {"bytes": BYTES_NAME, "authors": AUTHORS}[way]
+    name = {"bytes": BYTES["name"], "authors": AUTHORS}[way]
     (variant,) = (dict(v) for v in full["variants"] if v["name"] == name)
     given = {**full, "variants": [], "long": []}
     given |= {"kinds": {**variant.pop("kinds"), "walk": {"many": 8}}, "frames": variant.pop("frames")}

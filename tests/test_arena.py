@@ -19,7 +19,7 @@ from eigenoptions.experiments import all_experiments, arena
 from eigenoptions.experiments.arena import contests
 from eigenoptions.experiments.arena.domains import COSTLY, DOMAINS, build
 from eigenoptions.experiments.arena.jobs import cover, measure
-from eigenoptions.experiments.arena.methods import run
+from eigenoptions.experiments.arena.methods import CONTEST
 from eigenoptions.experiments.arena.pictures import option_map
 from eigenoptions.experiments.arena.ranking import MEASURES, character, diffusion, ranking, returns
 from eigenoptions.mdp import reachable
@@ -184,7 +184,7 @@ def test_a_run_is_stored_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert html.count('class="maps"') == 2
     assert "http://" not in html.replace("http://www.w3.org/", "")
     done = []
-    report = run(
+    report = CONTEST.run(
         out,
         "quick",
         ["eigen"],
@@ -220,7 +220,7 @@ def test_an_interrupt_is_one_line(
     def interrupted(job: dict[str, Any]) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eigenoptions.experiments.arena.study.measure", interrupted)
+    monkeypatch.setattr("eigenoptions.experiments.arena.methods.measure", interrupted)
     interrupted.__module__, interrupted.__qualname__ = "eigenoptions.experiments.arena.jobs", "measure"
     assert (
         main(["arena", "--quick", "--domains", "i-maze", "--engine", "serial", "--out", str(tmp_path)]) == 130

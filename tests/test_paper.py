@@ -24,14 +24,15 @@ from eigenoptions.cli import main
 from eigenoptions.experiments import Claim, all_experiments
 from eigenoptions.experiments.experiment import VERDICTS, verdict
 from eigenoptions.experiments.page import inline
-from eigenoptions.experiments.paper import figure2, figure3, figure5, theorem31
 from eigenoptions.experiments.paper import first_options as discovered
+from eigenoptions.experiments.paper import theorem31
 from eigenoptions.experiments.report import page, reproduce
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import tables
 from eigenoptions.parallel import ENGINES
 
 EXPERIMENTS = all_experiments()
+figure2, figure3, _, figure5 = discovered.EXPERIMENTS
 ROOT = Path(__file__).parent.parent
 
 

@@ -23,8 +23,8 @@ from eigenoptions.experiments.atari.measures import (
 )
 from eigenoptions.experiments.atari.statistics import cliff, effect, effect_of, level
 from eigenoptions.experiments.atari.study import highlight, reliable, rolled, summaries
+from eigenoptions.experiments.claims import statements
 from eigenoptions.experiments.experiment import OURS
-from eigenoptions.experiments.statements import statements
 
 LANES = {f"lane {i}": [[14 + 16 * i, 29 + 16 * i]] for i in range(10)}
 

@@ -13,12 +13,9 @@ from eigenoptions.experiments import atari, limits
 from eigenoptions.experiments.claims import rules
 from eigenoptions.experiments.paper import (
     every_goal,
-    figure2,
-    figure3,
-    figure4,
-    figure5,
     figure6,
     figure7,
+    first_options,
     random_options,
     readings,
     tasks,
@@ -59,9 +56,12 @@ def test_other_tasks_and_random_options_are_those_of_the_appendix():
     assert paper(every_goal)["many"] == 64
 
 
-@pytest.mark.parametrize(("module", "shown"), [(figure2, 2), (figure3, 4), (figure4, 4), (figure5, 4)])
-def test_figures_of_eigenoptions_show_as_many_as_the_paper(module, shown):
-    assert (paper(module)["shown"], paper(module)["gamma"]) == (shown, 0.9)
+@pytest.mark.parametrize(
+    ("experiment", "shown"), [*zip(first_options.EXPERIMENTS, (2, 4, 4, 4), strict=True)]
+)
+def test_figures_of_eigenoptions_show_as_many_as_the_paper(experiment, shown):
+    given = experiment.settings["paper"]
+    assert (given["shown"], given["gamma"]) == (shown, 0.9)
 
 
 def test_figure_6_adds_every_option():

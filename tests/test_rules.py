@@ -16,10 +16,9 @@ import pytest
 
 from eigenoptions.experiments import Claim, all_experiments
 from eigenoptions.experiments.atari.claims import NAMES
-from eigenoptions.experiments.claims import declarations, rules
+from eigenoptions.experiments.claims import claim_order, declarations, rules, statements
 from eigenoptions.experiments.experiment import OURS, enough, verdict
 from eigenoptions.experiments.limits import Difference
-from eigenoptions.experiments.statements import claim_order, statements
 from eigenoptions.parallel import pmap
 
 Results = dict[str, Any]

@@ -1,6 +1,6 @@
 """Experiments as data, with their store and their report: the paper's figures and claims, and the Atari games.
 
-A subfolder holds one file per experiment, which ends in ``EXPERIMENT``; a subfolder whose ``__init__`` defines
+A file of a subfolder ends in ``EXPERIMENT``, or in several, ``EXPERIMENTS``; a subfolder whose ``__init__`` defines
 ``EXPERIMENTS`` declares all of its own there. `all_experiments` finds them, so adding one takes one file.
 """
 
@@ -31,10 +31,11 @@ def all_experiments() -> tuple[Experiment, ...]:
     found: list[Experiment] = []
     for folder in iter_modules(__path__, f"{__name__}."):
         if folder.ispkg:
-            package = import_module(folder.name)
-            found += getattr(package, "EXPERIMENTS", ())
-            if not hasattr(package, "EXPERIMENTS"):
-                names = [file.name for file in iter_modules(package.__path__, f"{folder.name}.")]
-                modules = map(import_module, names)
-                found += [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+            modules = [import_module(folder.name)]
+            if not hasattr(modules[0], "EXPERIMENTS"):
+                files = iter_modules(modules[0].__path__, f"{folder.name}.")
+                modules = [import_module(file.name) for file in files]
+            for module in modules:
+                found += getattr(module, "EXPERIMENTS", ())
+                found += [module.EXPERIMENT] if hasattr(module, "EXPERIMENT") else []
     return tuple(sorted(found, key=lambda experiment: experiment.order))

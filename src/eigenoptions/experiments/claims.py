@@ -1,17 +1,21 @@
 """Experiments, claims and notes as declarations: words are data, ``claims.toml``; code passes tests and numbers.
 
-Every text there is a template of `str.format`. Its fields are the values that the experiment passes, the names of
-`limits`, and ``n_NAME``, the number of items of a value. ``each.NAME`` is the template of one item of the value NAME,
-joined by ``"; "``; as a table it has the template ``of``, what to ``join`` by, and what to say if there is ``none``. An
-item is a row (fields are its columns), or a tuple or pair of a dict (fields are positions). ``table`` has a template
-per column of the rows; one that is a single field keeps the type of its value.
+The paper's sentences are data too, ``statements.toml``. One that makes a checkable statement is quoted; runs of
+sentences that make none are summarised, with their number, so that the numbers per section add up to the paper's.
+
+Every text of ``claims.toml`` is a template of `str.format`. Its fields are the values that the experiment passes, the
+names of `limits`, and ``n_NAME``, the number of items of a value. ``each.NAME`` is the template of one item of the value
+NAME, joined by ``"; "``; as a table it has the template ``of``, what to ``join`` by, and what to say if there is
+``none``. An item is a row (fields are its columns), or a tuple or pair of a dict (fields are positions). ``table`` has a
+template per column of the rows; one that is a single field keeps the type of its value.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -20,6 +24,22 @@ import numpy as np
 
 from eigenoptions.experiments import limits
 from eigenoptions.experiments.experiment import Claim, Experiment, Note, Settings, verdict
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence of the paper, or several: where it stands, its words, the claims that judge it, or why none can.
+
+    >>> Statement("3", "We define ...", why="a definition").sentences
+    1
+    """
+
+    section: str
+    text: str
+    claims: Sequence[str] = ()
+    why: str = ""
+    sentences: int = 1
+
 
 LIMITS = {name: value for name, value in vars(limits).items() if name.isupper()}
 FIELDS = ("sentence", "section", "measured", "evidence", "lesson")
@@ -32,8 +52,32 @@ def declarations() -> dict[str, Any]:
     >>> declarations()["claim"]["lemma-3.2"]["section"]
     'Appendix A'
     """
-    text = (files("eigenoptions.experiments") / "claims.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return _read("claims.toml")
+
+
+@cache
+def statements() -> tuple[Statement, ...]:
+    """All sentences of the paper, in order.
+
+    >>> statements()[0].section
+    'Abstract'
+    """
+    sections = _read("statements.toml")["section"]
+    return tuple(Statement(part["name"], **row) for part in sections for row in part["statement"])
+
+
+def claim_order() -> list[str]:
+    """Names of the claims in the order of the paper; its abstract and introduction, which sum up, come last.
+
+    >>> claim_order()[0]
+    'doorways-most-visited'
+    """
+    ordered = sorted(statements(), key=lambda s: s.section in ("Abstract", "1 Introduction"))
+    return list(dict.fromkeys(name for s in ordered for name in s.claims))
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("eigenoptions.experiments") / name).read_text(encoding="utf-8"))
 
 
 def experiment(name: str, settings: Mapping[str, Settings], **functions: Any) -> Experiment:

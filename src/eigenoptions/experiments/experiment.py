@@ -16,6 +16,7 @@ Results = dict[str, Any]
 Pmap = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 HOLDS, PARTLY, FAILS, UNDECIDED = VERDICTS = ("holds", "partly", "does not hold", "not decided")
+PLURALS = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "are not decided"}
 # Section of claims that the paper does not make.
 OURS = "ours"
 # A paragraph, or a caption with the rows of a small table.
@@ -164,7 +165,6 @@ def counted(claims: Sequence[Claim]) -> str:
     >>> counted([Claim("a", "1", "b", "holds", "c"), Claim("d", "1", "e", "partly", "f")])
     '1 holds, 1 holds partly'
     """
-    words = {HOLDS: "holds", PARTLY: "holds partly", FAILS: "does not hold", UNDECIDED: "is not decided"}
-    many = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "are not decided"}
+    one = {HOLDS: "holds", PARTLY: "holds partly", FAILS: "does not hold", UNDECIDED: "is not decided"}
     counts = {v: sum(c.verdict == v for c in claims) for v in VERDICTS}
-    return ", ".join(f"{n} {words[v] if n == 1 else many[v]}" for v, n in counts.items() if n) or "none"
+    return ", ".join(f"{n} {one[v] if n == 1 else PLURALS[v]}" for v, n in counts.items() if n) or "none"

@@ -33,6 +33,26 @@ UNLIKELY = 0.05
 DENSE = 0.9
 # Rank correlation of two quantities of which one implies the other, at least.
 STRONG = 0.8
+# Cells at least this far from a doorway are inside a room.
+INSIDE = 3
+# Steps from the goal up to which the end of an option counts as near it.
+CLOSE = 2
+# Fewest sets on one side of a comparison that can decide.
+MIN_SETS = 10
+# Games: "very similar" is this share of Kulkarni's goals at which options settle.
+SIMILAR_SHARE = 0.8
+# Points of option #445 in Freeway; "28 points", "very close": at least this share.
+PAPER_SCORE = 28.0
+NEARLY = 0.9
+# Points of DQN in Freeway (Mnih et al., 2015), then the state of the art; a human tester had 29.6.
+DQN_SCORE = 30.3
+# Frames of an episode of Freeway.
+EPISODE_FRAMES = 8_192
+# Height of a lane of Freeway, and about that of the road from pavement to pavement, in units of height.
+LANE_HEIGHT = 16.0
+ROAD_HEIGHT = 170.0
+# Lanes by which options differ, at least.
+MIN_LANES = 3
 # Share of the episodes, the last ones, that decide whether a run has learned to reach the goal.
 LAST = 0.1
 

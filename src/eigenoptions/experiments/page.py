@@ -20,18 +20,19 @@ from eigenoptions.experiments.experiment import (
     HOLDS,
     OURS,
     PARTLY,
+    PLURALS,
     UNDECIDED,
     VERDICTS,
     Claim,
     Experiment,
     Note,
     Outcome,
+    Results,
 )
 from eigenoptions.experiments.tables import tables
 
 Shown = Sequence[tuple[Outcome, list[Claim]]]
 CLASSES = {HOLDS: "yes", PARTLY: "part", FAILS: "no", UNDECIDED: "open"}
-PLURALS = {HOLDS: "hold", PARTLY: "hold partly", FAILS: "do not hold", UNDECIDED: "not decided"}
 
 
 def sheet(title: str, body: str, contents: str = "") -> str:
@@ -62,14 +63,16 @@ def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
         name = f"show-{CLASSES[v]}"
         filters.append(
             f'<input type="radio" name="show" id="{name}"><label class="{CLASSES[v]}" for="{name}">{many} '
-            f"{PLURALS[v]}</label>"
+            f"{PLURALS[v].removeprefix('are ')}</label>"
         )
     # Titles begin with the section, so that their alphabetical order is that of the paper.
     headings = declarations()["groups"]
     titles = sorted(set(headings.values()), key=lambda title: (title == headings[OURS], title))
     groups: dict[str, list[str]] = {title: [] for title in titles}
     for claim, experiment in pairs:
-        groups[_group(claim)].append(_claim(claim, experiment))
+        # The first heading whose beginning fits the claim's section.
+        title = next(title for begin, title in headings.items() if claim.section.startswith(begin))
+        groups[title].append(_claim(claim, experiment))
     body = "".join(
         f'<div class="group"><h3>{escape(title)}</h3>{"".join(of)}</div>\n'
         for title, of in groups.items()
@@ -82,19 +85,12 @@ def verdicts(shown: Shown, note: str = "", order: Sequence[str] = ()) -> str:
 </section>"""
 
 
-def _group(claim: Claim) -> str:
-    """Heading of a claim's group: the first whose beginning fits its section."""
-    headings: dict[str, str] = declarations()["groups"]
-    return next(title for begin, title in headings.items() if claim.section.startswith(begin))
-
-
 def _claim(claim: Claim, experiment: Experiment) -> str:
     kind = CLASSES[claim.verdict]
     name = f' id="claim-{escape(claim.id)}"' if claim.id else ""
     lesson = f'<span class="lesson">{escape(claim.lesson or claim.measured)}</span>'
     lesson = lesson if claim.verdict == FAILS else ""
-    where = claim.section if claim.section[0].isalpha() else f"Section {claim.section}"
-    source = "Not a claim of the paper" if claim.section == OURS else f"The paper, {where}"
+    source = "Not a claim of the paper" if claim.section == OURS else f"The paper, {_place(claim.section)}"
     return (
         f'<details class="claim {kind}"{name}><summary><span class="chip {kind}">{claim.verdict}</span>'
         f'<span class="said">{escape(claim.sentence)}{lesson}</span></summary>'
@@ -117,6 +113,19 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'<div class="scroll"><table class="small">{inside}</table></div>'
 
 
+def terms(pairs: Mapping[str, Any]) -> str:
+    """Pairs of a definition list; what is no text as JSON."""
+    return "".join(
+        f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
+        for k, v in pairs.items()
+    )
+
+
+def files_of(results: Results, prefix: str = "data/") -> str:
+    """Links to the tables of results."""
+    return ", ".join(f'<a href="{prefix}{name}.csv">{escape(name)}.csv</a>' for name in tables(results))
+
+
 def _cell(value: Any) -> str:
     return (
         f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
@@ -131,22 +140,13 @@ def section(
     `data` is the prefix of its tables. With a lead, and beyond the paper, the figure is part of the folded analysis.
     """
     e = outcome.experiment
-    begin = f"data/{e.name}-" if data is None else data
-    links = ", ".join(
-        f'<a href="{begin}{table}.csv">{escape(table)}.csv</a>' for table in tables(outcome.results)
-    )
-    given = "".join(
-        f"<div><dt>{escape(k)}</dt><dd>{escape(v if isinstance(v, str) else json.dumps(v))}</dd></div>"
-        for k, v in outcome.settings.items()
-    )
     own = _picture(e.figure(outcome.results), e.name, e.title, e.caption)
     shown = lead or ("" if e.ours else own)
     folded = ("" if shown == own else own) + more
     if e.closer is not None:
         folded += _picture(e.closer(outcome.results), f"{e.name}-closer", f"{e.title}, further analysis")
     folded += "".join(map(_note, e.notes(outcome.results)))
-    where = e.section if e.section[0].isalpha() else f"Section {e.section}"
-    said = "Beyond the paper:" if e.ours else f"The paper ({where}):"
+    said = "Beyond the paper:" if e.ours else f"The paper ({_place(e.section)}):"
     chips = " ".join(
         f'<a href="#claim-{escape(c.id)}" title="{escape(c.sentence)}"><span class="chip {CLASSES[c.verdict]}">'
         f"{c.verdict}</span> {escape(_short(c))}</a>"
@@ -163,11 +163,15 @@ def section(
 <p><b>{escape(said)}</b> {escape(e.shows)}</p>
 {shown}
 {f'<p class="chips">{chips}</p>' if chips else ""}{fold}<details><summary>Settings, data and time</summary>
-<dl>{given}
-<div><dt>computed</dt><dd>{escape(_where(outcome))}</dd></div>
-<div><dt>data</dt><dd>{links}</dd></div></dl></details>
+<dl>{terms(outcome.settings)}
+{terms({"computed": _where(outcome)})}
+<div><dt>data</dt><dd>{files_of(outcome.results, f"data/{e.name}-" if data is None else data)}</dd></div></dl></details>
 </section>
 """
+
+
+def _place(section: str) -> str:
+    return section if section[0].isalpha() else f"Section {section}"
 
 
 def _short(claim: Claim) -> str:

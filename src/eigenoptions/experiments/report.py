@@ -18,10 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.experiments import all_experiments
-from eigenoptions.experiments.claims import declarations, rules
+from eigenoptions.experiments.claims import claim_order, declarations, rules, statements
 from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
-from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, verdicts
-from eigenoptions.experiments.statements import claim_order, statements
+from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, terms, verdicts
 from eigenoptions.experiments.store import Store, claim_folder
 from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import remove_leftovers, write_bytes
@@ -150,9 +149,8 @@ def _findings(shown: Shown) -> str:
     story = declarations()["story"]
     holds = {c.id for c in tables if c.verdict == HOLDS}
     text = f"<b>{escape(story['text'])}</b> " if holds.issuperset(story["claims"]) else ""
-    text += (
-        f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. " if tables else ""
-    )
+    about = f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. "
+    text += about if tables else ""
     text += f"Of {len(games)} about Atari games, in this small run, {counted(games)}. " if games else ""
     text += f"What does not hold: {failed}." if failed else ""
     numbers = "".join(
@@ -236,11 +234,9 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     for outcome in outcomes:
         for name, text in tables(outcome.results).items():
             write_bytes(data / f"{outcome.experiment.name}-{name}.csv", text.encode())
-    claims = [
-        {"experiment": o.experiment.name, **{k: v for k, v in vars(claim).items() if k != "rows"}}
-        for o, its in shown
-        for claim in its
-    ]
+    claims = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
+    for row in claims:
+        del row["rows"]
     write_bytes(data / "claims.csv", to_csv(claims).encode())
     write_bytes(out / "index.html", html)
 
@@ -248,13 +244,12 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
 def _rules() -> str:
     """HTML of the rules by which claims are judged."""
     told = rules()
-    terms = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in told["words"].items())
     later = "".join(f"<li>{escape(exception)}</li>" for exception in told["later"])
     return (
         "<p>A claim with several tests holds if all of them are passed, and partly if some are. It is not decided if "
         "that hangs on tests for which the sample is too small.</p>\n"
         f"<details><summary>What is compared</summary><p>{escape(told['compared'])}</p></details>\n"
-        f'<details><summary>Words of degree</summary><dl class="rules">{terms}</dl></details>\n'
+        f'<details><summary>Words of degree</summary><dl class="rules">{terms(told["words"])}</dl></details>\n'
         f"<details><summary>Rules that were changed</summary>{table(told['changes'])}</details>\n"
         f"<details><summary>Not fixed before the results were seen</summary><ul>{later}</ul></details>"
     )
@@ -279,11 +274,8 @@ def _pictures(out: Path, outcome: Outcome) -> tuple[str, str]:
         found = {"of": source, **draw_highlights(outcome.results, folder)}
         write_bytes(record, json.dumps(found).encode())
     large = ATARI_RESULTS / name / "index.html"
-    link = (
-        f'here is <a href="{escape(os.path.relpath(large, out))}">a separate run</a>, and '
-        if large.is_file()
-        else ""
-    )
+    there = escape(os.path.relpath(large, out))
+    link = f'here is <a href="{there}">a separate run</a>, and ' if large.is_file() else ""
     figures = dict(found["figures"])
     root = f"atari/{name}/"
     lead = overviews({LEAD: figures.pop(LEAD)}, root, "card lead") if LEAD in figures else ""

@@ -33,10 +33,10 @@ R = TypeVar("R")
 
 FORMAT = 1
 # Parts of the library that present results and compute none: their code does not invalidate a stored job.
-ARENA_PAGES = ("__init__", "methods", "agents_page", "page", "pictures", "ranking")
+ARENA_PAGES = ("__init__", "agents_page", "page", "pictures", "ranking")
 PRESENTATION = (
     *("cli/", "studio/", "plots/"),
-    *(f"experiments/{name}.py" for name in ("claims", "page", "report", "statements")),
+    *(f"experiments/{name}.py" for name in ("claims", "page", "report")),
     *(f"experiments/arena/{name}.py" for name in ARENA_PAGES),
 )
 # Codes of SQLite for a file that is not what this module wrote; SQLITE_ERROR is a missing table or column.

@@ -45,6 +45,30 @@ def distinct(rows: Sequence[Row], name: str, **values: Any) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in where(rows, **values)))
 
 
+def groups(rows: Sequence[Row], *keys: str) -> dict[Any, list[Row]]:
+    """Rows by the value of a column, or by the values of several, in the order of their first row.
+
+    >>> groups([{"a": 1, "b": 3}, {"a": 2, "b": 3}], "b")
+    {3: [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]}
+    """
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in keys)
+        found.setdefault(key if len(keys) > 1 else key[0], []).append(row)
+    return found
+
+
+def series(rows: Sequence[Row], name: str, *keys: str, **values: Any) -> dict[Any, Any]:
+    """A column as arrays by the values of other columns, nested in their order, of rows chosen as by `where`.
+
+    >>> series([{"domain": "i-maze", "n": n, "time": x} for n, x in ((2, 7), (4, 5), (2, 9))], "time", "domain", "n")
+    {'i-maze': {2: array([7., 9.]), 4: array([5.])}}
+    """
+    first, *more = keys
+    parts = groups(where(rows, **values), first)
+    return {key: series(of, name, *more) if more else column(of, name) for key, of in parts.items()}
+
+
 def grid(head: str, lines: Mapping[Any, Mapping[Any, Any]], form: str = "") -> list[Row]:
     """Rows of a table for readers: one per line, with a column per key of any line (numbers in order), all as text.
 

@@ -6,28 +6,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 from eigenoptions._checks import one_of
-from eigenoptions.experiments.experiment import Experiment
+from eigenoptions.experiments.experiment import Experiment, Pmap, Results, Settings
+from eigenoptions.experiments.store import Store, claim_folder
+from eigenoptions.experiments.tables import tables
+from eigenoptions.files import write_bytes
+from eigenoptions.parallel import on_engine
 
 EXPERIMENTS: tuple[Experiment, ...] = ()
-# Sizes of every contest: seconds to check that everything works, minutes, and the one whose results are in the docs.
-SIZES = ("quick", "default")
 
 
 @dataclass(frozen=True)
 class Report:
-    """Results of a contest: a table for the terminal, plain data for JSON, and the files that were written."""
+    """Results of a contest: a table for the terminal, plain data for JSON, texts of files, and the files to look at."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     data: dict[str, Any]
+    texts: Mapping[str, str]
     files: list[Path] = field(default_factory=list)
 
 
@@ -39,14 +44,61 @@ class Contest:
     ----------
     name, summary
         What the command line calls it, and one line for help texts.
-    run
-        ``run(folder, size, methods, domains, fresh=, tell=, progress=)`` returns a `Report`. Finished jobs are stored
-        in ``folder/jobs``. Empty `methods` or `domains` stand for all of them; `engine` and `workers` as in `parallel`.
+    chosen
+        ``chosen(size, methods, domains)`` returns settings: those of ``"quick"`` (seconds or minutes, to check that
+        everything works) or ``"default"`` (the one whose results are in the docs), for some methods and domains.
+    study
+        ``study(settings, store, pmap, tell)`` returns results; `pmap` is that of the store, and reports progress.
+    report
+        ``report(results, settings, seconds)`` returns a `Report` with ``index.html`` among its texts.
     """
 
     name: str
     summary: str
-    run: Callable[..., Report]
+    chosen: Callable[[str, Sequence[str], Sequence[str]], Settings]
+    study: Callable[[Settings, Store, Pmap, Callable[[str], object]], Results]
+    report: Callable[[Results, Settings, float], Report]
+
+    @on_engine("processes")
+    def run(
+        self,
+        folder: str | Path,
+        size: str = "default",
+        methods: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        *,
+        fresh: bool = False,
+        tell: Callable[[str], object] = lambda news: None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Report:
+        """Run the contest and write ``index.html`` and ``data/`` into a folder; an interrupted run can be continued.
+
+        Parameters
+        ----------
+        folder
+            Created if it does not exist; one with other content is refused. Finished jobs are stored in ``jobs/``.
+        size
+            ``"quick"`` or ``"default"``.
+        methods, domains
+            Names of those that take part; empty for all of the size.
+        fresh
+            Delete all stored jobs first.
+        tell, progress
+            As in `reproduce`.
+        """
+        settings, out = self.chosen(size, methods, domains), Path(folder)
+        claim_folder(out, "an arena", "arena" if self.name == "methods" else f"arena {self.name}")
+        with Store(out / "jobs", fresh=fresh) as store:
+            start = time.perf_counter()
+            results = self.study(settings, store, partial(store.pmap, progress=progress), tell)
+            seconds = time.perf_counter() - start + store.seconds_saved
+        tell("writing the page")
+        report = self.report(results, settings, seconds)
+        (out / "data").mkdir(exist_ok=True)
+        csv = {f"data/{name}.csv": text for name, text in tables(results).items()}
+        for name, text in {**csv, **report.texts}.items():
+            write_bytes(out / name, text.encode())
+        return replace(report, files=[out / "index.html"])
 
 
 def contests() -> dict[str, Contest]:

@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.online import cycle
 from eigenoptions.envs.training import AGENTS, EPSILON_GREEDY, make_task, missing, single_file_hash, train
 from eigenoptions.experiments.experiment import Claim, Results, Settings, verdict
 from eigenoptions.experiments.limits import CONFIDENCE
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments.tables import Row, column, groups
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.mdp.maps import rooms_map
 
@@ -30,6 +31,8 @@ EXPLORATIONS = {
     "counts": "a bonus beta / sqrt(n) for entering a state n times",
     "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
 }
+# Columns of what is compared.
+RUN = ("task", "agent", "exploration")
 # Number of evaluations of the greedy policy in a run.
 CHECKPOINTS = 10
 
@@ -212,7 +215,7 @@ def tabulated(work: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, An
     """Results of the runs `found` by the jobs `work`: the tables ``runs``, ``curves`` and ``summary``."""
     runs, marks = [], []
     for job, result in zip(work, found, strict=True):
-        key = {name: job[name] for name in ("task", "agent", "exploration", "seed")}
+        key = {name: job[name] for name in (*RUN, "seed")}
         budget = result["checkpoints"][-1]
         runs.append(
             {
@@ -239,29 +242,24 @@ def summary(runs: list[Row]) -> list[Row]:
     The interval of the median is exact (order statistics), that of the share is Wilson's; a run without a goal counts
     with its budget.
     """
-    from scipy.stats import binomtest, quantile_test
+    from scipy.stats import quantile_test
 
     rows = []
-    keys = dict.fromkeys((r["task"], r["agent"], r["exploration"]) for r in runs)
-    for task, agent, exploration in keys:
-        mine = where(runs, task=task, agent=agent, exploration=exploration)
-        first, n = column(mine, "first_goal"), len(mine)
+    for key, mine in groups(runs, *RUN).items():
+        first = column(mine, "first_goal")
         low, high = quantile_test(first, p=0.5).confidence_interval(CONFIDENCE)
-        wins = int((column(mine, "greedy") > 0.5).sum())
-        share = binomtest(wins, n).proportion_ci(CONFIDENCE, method="wilson")
+        wins, share_low, share_high = _successes(column(mine, "greedy"))
         rows.append(
             {
-                "task": task,
-                "agent": agent,
-                "exploration": exploration,
-                "runs": n,
+                **dict(zip(RUN, key, strict=True)),
+                "runs": len(mine),
                 "first_goal": float(np.median(first)),
                 "first_goal_low": float(low) if np.isfinite(low) else float(first.min()),
                 "first_goal_high": float(high) if np.isfinite(high) else float(first.max()),
                 "reached": int(column(mine, "reached").sum()),
                 "greedy": wins,
-                "greedy_low": float(share.low),
-                "greedy_high": float(share.high),
+                "greedy_low": share_low,
+                "greedy_high": share_high,
                 "budget": mine[0]["budget"],
                 "seconds": float(column(mine, "seconds").mean()),
             }
@@ -271,43 +269,41 @@ def summary(runs: list[Row]) -> list[Row]:
 
 def _curves(marks: list[Row]) -> list[Row]:
     """Mean success of the greedy policy over seeds at each checkpoint, with Wilson's interval."""
+    rows = []
+    names = (*RUN, "steps")
+    for key, mine in groups(marks, *names).items():
+        wins, low, high = _successes(column(mine, "success"))
+        row = {"mean": wins / len(mine), "low": max(0.0, low), "high": min(1.0, high)}
+        rows.append({**dict(zip(names, key, strict=True)), **row})
+    return rows
+
+
+def _successes(shares: NDArray[np.float64]) -> tuple[int, float, float]:
+    """Number of runs that mostly reach the goal, and Wilson's interval of their share."""
     from scipy.stats import binomtest
 
-    rows = []
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    for mark in marks:
-        key = tuple(mark[name] for name in ("task", "agent", "exploration", "steps"))
-        groups.setdefault(key, []).append(mark["success"])
-    for (task, agent, exploration, step), shares in groups.items():
-        wins = sum(share > 0.5 for share in shares)
-        ci = binomtest(wins, len(shares)).proportion_ci(CONFIDENCE, method="wilson")
-        key_row = {"task": task, "agent": agent, "exploration": exploration, "steps": step}
-        rows.append(
-            {**key_row, "mean": wins / len(shares), "low": max(0.0, ci.low), "high": min(1.0, ci.high)}
-        )
-    return rows
+    wins = int((shares > 0.5).sum())
+    interval = binomtest(wins, len(shares)).proportion_ci(CONFIDENCE, method="wilson")
+    return wins, float(interval.low), float(interval.high)
 
 
 def claims(results: Results) -> list[Claim]:
     """The questions of the arena that the runs at hand can answer, with their verdicts."""
-    rows: list[Row] = results["summary"]
     found: list[Claim] = []
-    for task in distinct(rows, "task"):
-        for agent in distinct(where(rows, task=task), "agent"):
-            mine = {r["exploration"]: r for r in where(rows, task=task, agent=agent)}
-            for way in ("options", "found"):
-                if way in mine and "plain" in mine:
-                    found.append(_compared(task, agent, way, mine[way], mine["plain"]))
+    for rows in groups(results["summary"], "task", "agent").values():
+        mine = {r["exploration"]: r for r in rows}
+        ways = [way for way in ("options", "found") if way in mine and "plain" in mine]
+        found += [_compared(mine[way], mine["plain"]) for way in ways]
     return found
 
 
-def _compared(task: str, agent: str, way: str, ours: Row, plain: Row) -> Claim:
+def _compared(ours: Row, plain: Row) -> Claim:
     """Whether an agent with options finds the goal three times as early, and is no less successful in the end."""
-    source = "of the known table" if way == "options" else "found in the task"
+    source = "of the known table" if ours["exploration"] == "options" else "found in the task"
     return Claim(
-        f"{agent} with options {source} finds the goal of {task} in at most a third of the "
+        f"{ours['agent']} with options {source} finds the goal of {ours['task']} in at most a third of the "
         "steps, and is no less successful.",
-        task,
+        ours["task"],
         f"First goal after {ours['first_goal']:,.0f} steps against {plain['first_goal']:,.0f} (medians); greedy "
         f"success {ours['greedy']} of {ours['runs']} against {plain['greedy']} of {plain['runs']}",
         verdict(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,73 +22,46 @@ from eigenoptions.experiments.arena.agents import (
     play,
     tabulated,
 )
-from eigenoptions.experiments.experiment import Claim, Results, Settings
-from eigenoptions.experiments.page import duration, inline, sheet, versions
-from eigenoptions.experiments.store import Store, claim_folder
-from eigenoptions.experiments.tables import Row, column, distinct, tables, where
-from eigenoptions.files import write_bytes
-from eigenoptions.parallel import on_engine
+from eigenoptions.experiments.experiment import Claim, Pmap, Results, Settings
+from eigenoptions.experiments.page import duration, files_of, inline, sheet, terms, versions
+from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import Row, column, distinct, where
 
 CHIPS = {"holds": "yes", "partly": "part", "does not hold": "no"}
 
 log = logging.getLogger("eigenoptions")
 
 
-@on_engine("processes")
-def run_agents(
-    folder: str | Path,
-    size: str = "quick",
-    methods: Sequence[str] = (),
-    domains: Sequence[str] = (),
-    *,
-    fresh: bool = False,
-    tell: Callable[[str], object] = lambda news: None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Report:
-    """Train agents with and without options and write ``index.html`` and ``data/``; a killed run can be continued.
+def study(settings: Settings, store: Store, pmap: Pmap, tell: Callable[[str], object]) -> Results:
+    """Train agents with and without options.
 
-    Parameters
-    ----------
-    folder
-        Created if it does not exist; one with other content is refused. Finished runs are stored in ``jobs/``.
-    size
-        ``"quick"`` (minutes, two seeds) or ``"default"`` (at most two hours on two cores, ten seeds).
-    methods, domains
-        Names of agents and of tasks; ``"DQN:options"`` is an agent with one way to explore. By default all tasks, each
-        with its own agents and their ways (`agents.TASKS`): all five agents on four rooms and on the 5 x 5 rooms, the
-        faster ones on the others. Agents that are named run in every way on every task. Whatever is named, the page
-        shows all runs of this size that are stored.
-    fresh, tell, progress
-        As in `reproduce`.
+    By default each task has its own agents and their ways to explore (`agents.TASKS`): all five agents on four rooms
+    and on the 5 x 5 rooms, the faster ones on the others. Agents that are named (``"DQN:options"``: with one way) run
+    on every task. Whatever is named, the results are those of all runs of this size that are stored.
     """
-    settings = chosen(size, methods, domains)
     for agent, why in left_out(settings).items():
         log.warning("%s is left out: it %s", agent, why)
     able = {a: ways for a, ways in settings["agents"].items() if a not in left_out(settings)}
-    out = Path(folder)
-    claim_folder(out, "an arena", "arena agents")
-    with Store(out / "jobs", fresh=fresh) as store:
-        tell("training agents")
-        store.pmap(play, jobs({**settings, "agents": able}), progress=progress)
-        work = [
-            job for job in jobs({**SETTINGS[size], "every_task": True}) if store.get(play, job) is not None
-        ]
-        results = tabulated(work, store.pmap(play, work))
-    seconds = float(column(results["runs"], "seconds").sum())
-    (out / "data").mkdir(parents=True, exist_ok=True)
-    for name, text in tables(results).items():
-        write_bytes(out / "data" / f"{name}.csv", text.encode())
-    judged = claims(results)
-    write_bytes(out / "index.html", page(results, judged, SETTINGS[size], seconds).encode())
-    for task in distinct(results["summary"], "task"):
-        plots.save(figure(results, task), out / "data" / f"{task}.svg")
+    tell("training agents")
+    pmap(play, jobs({**settings, "agents": able}))
+    every = jobs({**SETTINGS[settings["size"]], "every_task": True})
+    work = [job for job in every if store.get(play, job) is not None]
+    return tabulated(work, store.pmap(play, work))
+
+
+def report(results: Results, settings: Settings, _: float) -> Report:
+    """First goals and successes, and the page; seconds are those of the processor."""
+    seconds, judged = float(column(results["runs"], "seconds").sum()), claims(results)
+    tasks = distinct(results["summary"], "task")
+    texts = {f"data/{task}.svg": plots.svg(figure(results, task)) for task in tasks}
+    texts["index.html"] = page(results, judged, SETTINGS[settings["size"]], seconds)
     heads = ("task", "agent", "exploration", ">first goal", ">greedy success")
     rows = [
         (r["task"], r["agent"], r["exploration"], _first(r), f"{r['greedy']}/{r['runs']}")
         for r in results["summary"]
     ]
     data = {"summary": results["summary"], "claims": [vars(claim) for claim in judged], "seconds": seconds}
-    return Report(heads, rows, data, [out / "index.html"])
+    return Report(heads, rows, data, texts)
 
 
 def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> Settings:
@@ -109,6 +80,7 @@ def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
         ways += [one_of("methods", way, tuple(EXPLORATIONS))] if way else EXPLORATIONS
     return {
         **settings,
+        "size": size,
         "agents": named or settings["agents"],
         "every_task": bool(agents),
         "tasks": list(tasks) or settings["tasks"],
@@ -146,7 +118,6 @@ def figure(results: Results, task: str) -> Any:
 
 def page(results: Results, judged: list[Claim], settings: Settings, seconds: float) -> str:
     """HTML of all tasks, from results."""
-    ways = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in EXPLORATIONS.items())
     n = settings["seeds"][1] - settings["seeds"][0]
     tasks = distinct(results["summary"], "task")
     title = "Agents with and without options"
@@ -155,11 +126,11 @@ def page(results: Results, judged: list[Claim], settings: Settings, seconds: flo
 the steps in which options are discovered count. Settings were chosen on other seeds than the {n} of this page; a dash
 is a run that does not exist or was not made.</p>
 <p class="facts">{len(results["runs"])} runs, <b>{duration(seconds)}</b> of CPU time; {escape(versions())}.</p></header>
-<main><section><h2>Ways to explore</h2><dl>{ways}</dl></section>
+<main><section><h2>Ways to explore</h2><dl>{terms(EXPLORATIONS)}</dl></section>
 <section id="claims"><h2>Do options help?</h2>{_verdicts(judged)}</section>
 {"".join(_section(results, task, judged) for task in tasks)}
-<details><summary>Settings and data</summary><dl>{_settings(settings)}</dl>
-<p>{", ".join(f'<a href="data/{name}.csv">{name}.csv</a>' for name in tables(results))}</p></details>
+<details><summary>Settings and data</summary><dl>{terms(settings)}</dl>
+<p>{files_of(results)}</p></details>
 </main>"""
     return sheet(title, body)
 
@@ -218,10 +189,6 @@ def _first(row: Row) -> str:
     return f"{row['first_goal']:,.0f} ({row['first_goal_low']:,.0f} to {row['first_goal_high']:,.0f})"
 
 
-def _settings(settings: Settings) -> str:
-    return "".join(
-        f"<div><dt>{escape(k)}</dt><dd>{escape(json.dumps(v))}</dd></div>" for k, v in settings.items()
-    )
-
-
-CONTEST = Contest("agents", "agents with and without options, at equal primitive steps", run_agents)
+CONTEST = Contest(
+    "agents", "agents with and without options, at equal primitive steps", chosen, study, report
+)

@@ -2,82 +2,140 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from functools import partial
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from eigenoptions._checks import one_of
+from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods as method_names
-from eigenoptions.experiments.arena import SIZES, Contest, Report
-from eigenoptions.experiments.arena.domains import DOMAINS
-from eigenoptions.experiments.arena.jobs import NONE
+from eigenoptions.experiments.arena import Contest, Report
+from eigenoptions.experiments.arena.domains import DOMAINS, build
+from eigenoptions.experiments.arena.jobs import NONE, cover, measure
 from eigenoptions.experiments.arena.page import page
 from eigenoptions.experiments.arena.ranking import MEASURES, ranking
-from eigenoptions.experiments.arena.study import SETTINGS
-from eigenoptions.experiments.arena.study import run as run_study
-from eigenoptions.experiments.experiment import Results
+from eigenoptions.experiments.experiment import Pmap, Results, Settings
 from eigenoptions.experiments.page import origin
-from eigenoptions.experiments.store import Store, claim_folder
-from eigenoptions.experiments.tables import tables, to_csv
-from eigenoptions.files import write_bytes
-from eigenoptions.parallel import current, on_engine
+from eigenoptions.experiments.store import Store
+from eigenoptions.experiments.tables import Row, groups, to_csv
+from eigenoptions.parallel import current
+
+# Chances of an option that are tried where diffusion times are estimated.
+CHANCES = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
+SETTINGS: Mapping[str, Settings] = {
+    "default": {
+        "domains": list(DOMAINS),
+        "seeds": [0, 1, 2],
+        "measure": {
+            "counts": [2, 4, 8, 16, 32, 64, 128],
+            "learn": [8, 32],
+            "exact_states": 500,
+            "goals": 24,
+            "runs": 5,
+            "episodes": 150,
+        },
+        "estimate": {"counts": [8, 32, 128], "walks": 5, "walk_steps": 20_000_000, "chances": CHANCES},
+        "cover": {"seeds": list(range(6)), "online": 8, "chance": 0.05, "longest": 150, "most_states": 300},
+    },
+    "quick": {
+        "domains": ["four-rooms", "i-maze", "one-way", "costly"],
+        "seeds": [0, 1],
+        "measure": {
+            "counts": [2, 8, 32],
+            "learn": [8],
+            "exact_states": 500,
+            "goals": 6,
+            "runs": 3,
+            "episodes": 50,
+        },
+        "estimate": {"counts": [8], "walks": 2, "walk_steps": 1_000_000, "chances": [0.01]},
+        "cover": {"seeds": [0, 1, 2], "online": 8, "chance": 0.05, "longest": 100, "most_states": 300},
+    },
+}
 
 
-@on_engine("processes")
-def run(
-    folder: str | Path = "arena",
-    size: str = "default",
-    methods: Sequence[str] = (),
-    domains: Sequence[str] = (),
-    *,
-    fresh: bool = False,
-    tell: Callable[[str], object] = lambda news: None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Report:
-    """Run every method on every domain and write ``index.html`` and ``data/`` into a folder.
+def chosen(size: str, methods: Sequence[str] = (), domains: Sequence[str] = ()) -> Settings:
+    """Settings of a size, for some methods and domains.
 
-    Every finished job is stored in ``jobs/``, so an interrupted run computes only what is missing when it is repeated.
-
-    Parameters
-    ----------
-    folder
-        Created if it does not exist; a folder with other content is refused.
-    size
-        ``"quick"`` or ``"default"``.
-    methods, domains
-        Names of those that take part; empty for all of the size.
-    fresh
-        Delete all stored jobs first.
-    tell, progress
-        As in `reproduce`.
+    >>> chosen("quick", ["eigen"])["domains"]
+    ['four-rooms', 'i-maze', 'one-way', 'costly']
     """
-    settings = dict(SETTINGS[one_of("size", size, SIZES)])
-    for name in methods:
-        one_of("method", name, tuple(method_names()))
-    for name in domains:
-        one_of("domain", name, tuple(DOMAINS))
-    settings["domains"] = list(domains or settings["domains"])
-    out = Path(folder)
-    claim_folder(out, "an arena", "arena")
-    with Store(out / "jobs", fresh=fresh) as store:
-        start = time.perf_counter()
-        tell(f"{len(methods) or len(method_names())} methods, {len(settings['domains'])} domains")
-        results = run_study(settings, partial(store.pmap, progress=progress), methods)
-        seconds = time.perf_counter() - start + store.seconds_saved
-    tell("writing the page")
-    html = page(results, settings, seconds, origin(current().name)).encode()
-    order = _order(results)
-    (out / "data").mkdir(exist_ok=True)
-    for name, text in {**tables(results), "ranking": to_csv(order)}.items():
-        write_bytes(out / "data" / f"{name}.csv", text.encode())
-    write_bytes(out / "index.html", html)
-    return _report(results, order, size, seconds, out)
+    given = SETTINGS[one_of("size", size, tuple(SETTINGS))]
+    for what, names, known in (("method", methods, method_names()), ("domain", domains, DOMAINS)):
+        for name in names:
+            one_of(what, name, tuple(known))
+    return {
+        **given,
+        "size": size,
+        "methods": list(methods or method_names()),
+        "domains": list(domains or given["domains"]),
+    }
 
 
-def _order(results: Results) -> list[dict[str, Any]]:
+def study(settings: Settings, store: Store, pmap: Pmap, tell: Callable[[str], object]) -> Results:
+    """Tables of the measures of every method on every domain of the settings.
+
+    ``rows``: one per number of options and seed; ``learning``: one per number of options, chance and seed; ``online``:
+    one per walk; ``discovery``: one per method and domain. ``pictures`` are the first options of each.
+    """
+    tell(f"{len(settings['methods'])} methods, {len(settings['domains'])} domains")
+    names, states = [NONE, *settings["methods"]], {name: build(name).n_states for name in settings["domains"]}
+    exact = settings["measure"]["exact_states"]
+    jobs, walks = [], []
+    # Large domains and the competitor without options have one seed.
+    for domain, name, seed in product(states, names, settings["seeds"]):
+        competitor = {"domain": domain, "method": name, "seed": seed, "code": _code(name)}
+        if not seed or (name != NONE and states[domain] <= exact):
+            how = settings["measure"] | (settings["estimate"] if states[domain] > exact else {})
+            jobs.append({**how, **competitor})
+        if not seed and states[domain] <= settings["cover"]["most_states"]:
+            del competitor["seed"]
+            walks.append({**settings["cover"], **competitor})
+    # The longest jobs first, so that no worker is alone at the end.
+    jobs.sort(key=lambda job: -states[job["domain"]])
+    results = _tables(jobs, pmap(measure, jobs))
+    results["online"] = [
+        {"domain": job["domain"], "method": job["method"], "seed": seed, "steps": steps}
+        for job, found in zip(walks, pmap(cover, walks), strict=True)
+        for seed, steps in zip(job["seeds"], found, strict=False)
+    ]
+    return results | {"methods": names, "domains": list(settings["domains"])}
+
+
+def _code(name: str) -> str:
+    """Hash of the file of a method, which may be outside of the library."""
+    if name == NONE:
+        return ""
+    file = Path(inspect.getfile(declared(name).function))
+    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+
+
+def _tables(jobs: Sequence[Mapping[str, Any]], done: Sequence[dict[str, Any]]) -> Results:
+    tables: Results = {"rows": [], "learning": [], "discovery": [], "pictures": {}}
+    for job, found in zip(jobs, done, strict=True):
+        key = {"domain": job["domain"], "method": job["method"], "seed": job["seed"]}
+        if found["same"]:
+            continue
+        tables["rows"] += [{**key, **row} for row in found["rows"]]
+        tables["learning"] += [
+            {**key, "n": row["n"], "how": row["how"], "run": run, "mean_return": float(x)}
+            for row in found["learning"]
+            for run, x in enumerate(row["returns"])
+        ]
+        if not job["seed"]:
+            row = {"refused": found["refused"], "seconds": found["seconds"]}
+            tables["discovery"].append({**key, **row, "states": build(job["domain"]).n_states})
+            if found["policy"] is not None:
+                drawn = {part: found[part] for part in ("policy", "labels")}
+                tables["pictures"].setdefault(job["method"], {})[job["domain"]] = drawn
+    return tables
+
+
+def order(results: Results) -> list[Row]:
     """One row per measure and method: its place, mean rank and ratio to no options."""
     return [
         {
@@ -92,20 +150,25 @@ def _order(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def _report(results: Results, order: list[dict[str, Any]], size: str, seconds: float, out: Path) -> Report:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in order:
-        found.setdefault(row["measure"], []).append({k: v for k, v in row.items() if k != "measure"})
-    rows = [(name, *(str(f["method"]) for f in first[:3])) for name, first in found.items()]
+def report(results: Results, settings: Settings, seconds: float) -> Report:
+    """The first three methods by measure, and the page."""
+    rows = order(results)
+    found = {
+        name: [{k: v for k, v in row.items() if k != "measure"} for row in of]
+        for name, of in groups(rows, "measure").items()
+    }
     data = {
         "contest": CONTEST.name,
-        "size": size,
-        "methods": [m for m in results["methods"] if m != NONE],
+        "size": settings["size"],
+        "methods": settings["methods"],
         "domains": results["domains"],
         "ranking": found,
         "seconds": seconds,
     }
-    return Report(("measure", "1st", "2nd", "3rd"), rows, data, [out / "index.html"])
+    first = [(name, *(str(row["method"]) for row in of[:3])) for name, of in found.items()]
+    html = page(results, settings, seconds, origin(current().name))
+    texts = {"data/ranking.csv": to_csv(rows), "index.html": html}
+    return Report(("measure", "1st", "2nd", "3rd"), first, data, texts)
 
 
-CONTEST = Contest("methods", "every method of discovery on the same domains", run)
+CONTEST = Contest("methods", "every method of discovery on the same domains", chosen, study, report)

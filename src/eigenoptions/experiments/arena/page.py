@@ -15,7 +15,7 @@ from eigenoptions.experiments.arena.pictures import curves, option_map
 from eigenoptions.experiments.arena.ranking import MEASURES, Measure, Value, character, ranking, ranks
 from eigenoptions.experiments.claims import note
 from eigenoptions.experiments.experiment import Results, Settings
-from eigenoptions.experiments.page import duration, inline, sheet
+from eigenoptions.experiments.page import duration, inline, sheet, terms
 
 TITLE = "Arena: methods of option discovery"
 # Files beside the page.
@@ -166,11 +166,8 @@ def _figure(results: Results, how: str) -> str:
 
 
 def _domains(results: Results) -> str:
-    rows = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(DOMAINS[name].about)}; {build(name).n_states:,} states</dd></div>"
-        for name in results["domains"]
-    )
-    return f"<dl>{rows}</dl>"
+    about = {name: f"{DOMAINS[name].about}; {build(name).n_states:,} states" for name in results["domains"]}
+    return f"<dl>{terms(about)}</dl>"
 
 
 def _protocol(settings: Settings) -> str:

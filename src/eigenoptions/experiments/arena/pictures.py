@@ -14,7 +14,6 @@ from eigenoptions.experiments.arena.jobs import NONE, ends
 from eigenoptions.experiments.experiment import Results
 from eigenoptions.experiments.tables import distinct, where
 from eigenoptions.mdp import MDP
-from eigenoptions.options import OptionSet
 
 # Corners of an arrow that points up, right, down and left, from the middle of a cell, in tenths of a cell.
 ARROWS = ((0, -3, 3, 3, -3, 3), (3, 0, -3, 3, -3, -3), (0, 3, -3, -3, 3, -3), (-3, 0, 3, -3, 3, 3))
@@ -50,29 +49,6 @@ def option_map(mdp: MDP, policy: NDArray[Any], label: str, place: str = "") -> s
         f'<path class="stop" fill="#d7263d" d="{_squares(at[ends(mdp, policy)])}"/>'
         f'<path class="move" fill="#20508f" d="{moves}"/></svg>'
     )
-
-
-def option_strip(mdp: MDP, options: OptionSet, n: int = 4, size: int = 150) -> str:
-    """The first maps of a set side by side, with their labels, as one SVG file.
-
-    >>> import eigenoptions as eo
-    >>> option_strip(eo.maze("i-maze"), eo.discover("i-maze", 2)).count("<svg")
-    3
-    """
-    shown, gap, line = options[:n], 10, 18
-    assert mdp.coords is not None
-    rows, cols = (np.ptp(mdp.coords, axis=0) + 3).tolist()
-    high, wide = round(size * rows / cols), len(shown) * (size + gap) - gap
-    parts = []
-    for i, (row, label) in enumerate(zip(shown.policy, shown.labels, strict=True)):
-        x = i * (size + gap)
-        place = f' x="{x}" width="{size}" height="{high}"'
-        parts.append(option_map(mdp, row, label, place))
-        parts.append(
-            f'<text x="{x}" y="{high + 14}" font-family="sans-serif" font-size="12" fill="#777">{escape(label)}</text>'
-        )
-    size_of = f'viewBox="0 0 {wide} {high + line}" width="{wide}" height="{high + line}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size_of}>{"".join(parts)}</svg>\n'
 
 
 def curves(results: Results, how: str) -> Any:

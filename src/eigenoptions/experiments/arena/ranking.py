@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from eigenoptions.experiments.arena.jobs import NONE
 from eigenoptions.experiments.claims import declarations
 from eigenoptions.experiments.experiment import Results
-from eigenoptions.experiments.tables import Row, column, distinct, student, where
+from eigenoptions.experiments.tables import Row, column, distinct, groups, student, where
 
 # Options of the facts about a method, and of the cost per step.
 FEW = 8
 # A place among the first or the last so many is named in the words about a method.
 NAMED_PLACES = 3
+# Columns of what is ranked, and where.
+KEYS = ("method", "domain")
 
 
 @dataclass(frozen=True)
@@ -56,36 +58,36 @@ class Measure:
 def diffusion(results: Results, n: int, how: str) -> Values:
     """Diffusion times with n options by method and domain: median over seeds, and the lowest and highest of them."""
     found: Values = {}
-    for method, domain, rows in _groups(results["rows"]):
+    for key, rows in groups(results["rows"], *KEYS).items():
         chosen = _with(rows, n)
         # A note says why there is no finite value; other values that are missing were not measured.
         values = [inf if row["note"] else row[how] for row in chosen]
         if np.isnan(values).any():
             continue
         ends = (min(values), max(values)) if len(values) > 1 else (chosen[0]["low"], chosen[0]["high"])
-        found[method, domain] = Value(float(np.median(values)), *ends)
+        found[key] = Value(float(np.median(values)), *ends)
     return found
 
 
 def returns(results: Results, n: int, how: str) -> Values:
     """Mean return of Q-learning with n options, with Student's interval over runs and seeds."""
     found: Values = {}
-    for method, domain, rows in _groups(results["learning"]):
+    for key, rows in groups(results["learning"], *KEYS).items():
         most = max((r["n"] for r in rows if r["n"] <= n), default=min(r["n"] for r in rows))
         mine = where(rows, n=most, how=how if most else "uniform")
         if mine:
-            found[method, domain] = _mean(column(mine, "mean_return"))
+            found[key] = _mean(column(mine, "mean_return"))
     return found
 
 
 def online(results: Results) -> Values:
     """Steps until every state was seen: median and quartiles over seeds."""
     found: Values = {}
-    for method, domain, rows in _groups(results["online"]):
+    for key, rows in groups(results["online"], *KEYS).items():
         steps = np.sort(column(rows, "steps"))
         # Quartiles that are no averages, because some walks may not have ended.
         at = [steps[round(q * (len(steps) - 1))] for q in (0.25, 0.5, 0.75)]
-        found[method, domain] = Value(float(at[1]), float(at[0]), float(at[2]))
+        found[key] = Value(float(at[1]), float(at[0]), float(at[2]))
     return found
 
 
@@ -98,10 +100,10 @@ def seconds(results: Results) -> Values:
 def cost(results: Results) -> Values:
     """Cost per step of runs of options between cheap states; the least possible is 1."""
     found: Values = {}
-    for method, domain, rows in _groups(results["rows"]):
+    for key, rows in groups(results["rows"], *KEYS).items():
         paid = [-row["cost"] for row in _with(rows, FEW)]
         if np.isfinite(paid).any():
-            found[method, domain] = Value(float(np.nanmedian(paid)), min(paid), max(paid))
+            found[key] = Value(float(np.nanmedian(paid)), min(paid), max(paid))
     return found
 
 
@@ -201,11 +203,6 @@ def _facts(results: Results, method: str) -> list[str]:
         if row["refused"] and row["domain"] not in known
     ]
     return [*found, f"No options: {'; '.join(refused)}."] if refused else found
-
-
-def _groups(rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
-    keys = dict.fromkeys((row["method"], row["domain"]) for row in rows)
-    return [(m, d, where(rows, method=m, domain=d)) for m, d in keys]
 
 
 def _with(rows: Sequence[Row], n: int) -> list[Row]:

@@ -12,8 +12,7 @@ from typing import Any
 
 from eigenoptions._checks import one_of
 from eigenoptions.experiments.atari.claims import claims, notes
-from eigenoptions.experiments.atari.freeway import BYTES_NAME
-from eigenoptions.experiments.atari.jobs import PAPER
+from eigenoptions.experiments.atari.jobs import BYTES, PAPER
 from eigenoptions.experiments.atari.pictures import figure
 from eigenoptions.experiments.atari.study import run as run_study
 from eigenoptions.experiments.claims import declarations
@@ -59,8 +58,6 @@ MANY: Kinds = {
     **{"singular": {"many": None}, "random": {"bases": 10, "many": 4}, "rows": {"many": 64}},
     **{"constant": {}, "walk": {"many": 8}},
 }
-# The paper's protocol with 128 features, the bytes of the memory, instead of its 1,024 bits.
-BYTES: Settings = {**PAPER, "name": BYTES_NAME, "coding": {"code": "bytes"}}
 # By the tabular rule, and in earlier trials, what climbs the road is among the smallest singular values.
 LAST_BYTES: dict[str, Any] = {"singular": {"many": 8, "end": "small"}, "random": {"bases": 10, "many": 1}}
 LONG: dict[str, list[Settings]] = {

@@ -60,6 +60,8 @@ from eigenoptions.spectra import Spectrum
 Job = Mapping[str, Any]
 Option = dict[str, Any]
 PAPER = {"name": "paper", "coding": {"code": "bits"}, "hold": 1, "depth": 1, "gamma": 0.0, "after": "noop"}
+# The paper's protocol with 128 features, the bytes of the memory, instead of its 1,024 bits.
+BYTES = {**PAPER, "name": "bytes", "coding": {"code": "bytes"}}
 # Kinds that do not look at what actions do.
 BLIND = ("constant", "walk")
 # Width of a bin of a histogram, in units of position.

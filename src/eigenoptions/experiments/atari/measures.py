@@ -102,20 +102,18 @@ def _placed(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
     code = np.unique(path // CELL, axis=0, return_inverse=True)[1].ravel() if len(path) else np.zeros(0)
     axes = AXES[: path.shape[1]]
     nothing = {"dwell": 0.0, "settles": 0.0, "arrives": 0.0, "away": np.nan, **dict.fromkeys(axes, np.nan)}
-    travel = np.linalg.norm(path - start, axis=1)
     row = {
         **nothing,
         "places": float(len(np.unique(code))),
-        "farthest": float(travel.max(initial=0.0)),
+        "farthest": float(np.linalg.norm(path - start, axis=1).max(initial=0.0)),
         "height": float(path[:, -1].mean()) if len(path) else np.nan,
     }
     late = code[frames // 2 :]
     if not len(late):
         return row
-    kinds, first, counts = np.unique(late, return_index=True, return_counts=True)
-    best = min(range(len(kinds)), key=lambda i: (-counts[i], first[i]))
-    place = _mode(path[frames // 2 :][late == kinds[best]])
-    dwell, away = counts[best] / (frames - frames // 2), float(np.linalg.norm(place - start))
+    modal, count = _mode(late)
+    place, _ = _mode(path[frames // 2 :][late == modal])
+    dwell, away = count / (frames - frames // 2), float(np.linalg.norm(place - start))
     return {
         **row,
         "dwell": float(dwell),
@@ -126,11 +124,11 @@ def _placed(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
     }
 
 
-def _mode(points: Array) -> Array:
-    """The most frequent of points ``(n, p)``; of equal ones, the first."""
+def _mode(points: NDArray[Any]) -> tuple[Any, int]:
+    """The most frequent of points ``(n, ...)``, of equal ones the first; and how often it occurs."""
     kinds, first, counts = np.unique(points, axis=0, return_index=True, return_counts=True)
-    mode: Array = kinds[min(range(len(kinds)), key=lambda i: (-counts[i], first[i]))]
-    return mode
+    best = np.lexsort((first, -counts))[0]
+    return kinds[best], int(counts[best])
 
 
 def points_of(table: Table) -> Array:

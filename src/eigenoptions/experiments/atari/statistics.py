@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -55,12 +55,12 @@ class Effect:
         Cliff's delta: P(an option of the one kind has more) - P(has less), within collections and starts.
     above, groups
         In how many of how many comparisons with one basis of one collection the one kind has more.
-    collections
-        Differences by collection.
+    least, most
+        The smallest and the largest difference of a collection.
 
     Examples
     --------
-    >>> e = Effect(0.5, 0.3, Difference(0.2, 0.1, 0.3), 0.05, 0.4, 28, 30, (0.2, 0.1, 0.3))
+    >>> e = Effect(0.5, 0.3, Difference(0.2, 0.1, 0.3), 0.05, 0.4, 28, 30, 0.1, 0.3)
     >>> e.spreads, e.better
     (4.0, True)
     """
@@ -72,7 +72,8 @@ class Effect:
     delta: float
     above: int
     groups: int
-    collections: tuple[float, ...]
+    least: float
+    most: float
 
     @property
     def spreads(self) -> float:
@@ -82,12 +83,12 @@ class Effect:
     @property
     def better(self) -> bool:
         """The one kind has more: the interval and every collection lie above zero."""
-        return self.difference.better and min(self.collections) > 0
+        return self.difference.better and self.least > 0
 
     @property
     def worse(self) -> bool:
         """The one kind has less: the interval and every collection lie below zero."""
-        return self.difference.worse and max(self.collections) < 0
+        return self.difference.worse and self.most < 0
 
     def __str__(self) -> str:
         """The difference, its interval and sizes, in words."""
@@ -97,18 +98,15 @@ class Effect:
 
     def row(self) -> dict[str, float]:
         """As columns of a table."""
-        of = self.difference
-        row = {"one": self.one, "other": self.other, "difference": of.mean, "low": of.low, "high": of.high}
-        row |= {"spread": self.spread, "spreads": self.spreads, "delta": self.delta}
-        row |= {"above": self.above, "groups": self.groups}
-        return row | {"least": min(self.collections), "most": max(self.collections)}
+        names = ("spread", "spreads", "delta", "above", "groups", "least", "most")
+        ends = zip(("difference", "low", "high"), astuple(self.difference), strict=True)
+        return {"one": self.one, "other": self.other, **dict(ends), **{n: getattr(self, n) for n in names}}
 
 
 def effect_of(row: Mapping[str, Any]) -> Effect:
-    """The effect of a row of a table, in which only the smallest and largest collections are kept."""
-    of = Difference(row["difference"], row["low"], row["high"])
-    counts, ends = (int(row["above"]), int(row["groups"])), (row["least"], row["most"])
-    return Effect(row["one"], row["other"], of, row["spread"], row["delta"], *counts, ends)
+    """The effect of a row of a table."""
+    of = {field.name: row[field.name] for field in fields(Effect)}
+    return Effect(**of | {"difference": Difference(row["difference"], row["low"], row["high"])})
 
 
 def chosen(table: Table, **values: float | str) -> Table:
@@ -185,8 +183,8 @@ def effect(
     +1.000 (+1.000 to +1.000) 1.0
     """
     collections = np.unique(table["collection"]).tolist()
-    starts = np.unique(table["start"]).tolist()
     compared = np.isin(table["kind"], [KINDS.index(one), KINDS.index(other)])
+    starts = np.unique(table["start"]).tolist()
     table = {name: column[compared] for name, column in table.items()}
     k = _size(table)
     mine: list[Statistic] = []
@@ -196,13 +194,11 @@ def effect(
         left, right = (chosen(table, collection=c, kind=kind) for kind in (one, other))
         if not (len(left["kind"]) and len(right["kind"])):
             raise ValueError(f"collection {c:g} has no roll-outs of {one!r} or of {other!r} to compare")
-        groups = [chosen(right, basis=b) for b in np.unique(right["basis"])]
         mine.append(_statistic(left, measure, starts, k))
-        bases.append([_statistic(group, measure, starts, k) for group in groups])
-        deltas += _deltas(left, groups, measure, starts)
-    even = np.ones((1, len(starts)))
-    ours = np.array([f(even)[0] for f in mine])
-    theirs = [np.array([f(even)[0] for f in group]) for group in bases]
+        bases.append([_statistic(basis, measure, starts, k) for basis in _bases(right)])
+        deltas += _deltas(left, right, measure, starts)
+    ours = np.array(_over_all(mine, starts))
+    theirs = [np.array(_over_all(group, starts)) for group in bases]
     by = np.array([x - y.mean() for x, y in zip(ours, theirs, strict=True)])
     low, high = _interval(mine, bases, len(starts), among, draws, rng)
     spread = [y.var(ddof=1) for y in theirs if len(y) > 1]
@@ -213,8 +209,9 @@ def effect(
         float(np.sqrt(np.mean(spread))) if spread else float("nan"),
         float(np.nanmean(deltas)) if not np.isnan(deltas).all() else float("nan"),
         int(sum((x > y).sum() for x, y in zip(ours, theirs, strict=True))),
-        int(sum(map(len, theirs))),
-        tuple(by.tolist()),
+        sum(map(len, theirs)),
+        float(by.min()),
+        float(by.max()),
     )
 
 
@@ -223,11 +220,10 @@ def level(table: Table, measure: str, kind: str, *, draws: int = BOOTSTRAP_DRAWS
     table = chosen(table, kind=kind)
     starts, k = np.unique(table["start"]).tolist(), _size(table)
     parts = [chosen(table, collection=c) for c in np.unique(table["collection"])]
-    bases = [[chosen(part, basis=b) for b in np.unique(part["basis"])] for part in parts]
-    groups = [[_statistic(basis, measure, starts, k) for basis in part] for part in bases]
-    even = np.ones((1, len(starts)))
-    mean = float(np.mean([np.mean([f(even)[0] for f in group]) for group in groups]))
-    low, high = _interval([_zero] * len(groups), groups, len(starts), 1, draws, rng)
+    groups = [[_statistic(basis, measure, starts, k) for basis in _bases(part)] for part in parts]
+    mean = float(np.mean([np.mean(_over_all(group, starts)) for group in groups]))
+    nothing: list[Statistic] = [lambda weights: np.zeros(len(weights))] * len(groups)
+    low, high = _interval(nothing, groups, len(starts), 1, draws, rng)
     return Difference(mean, 0.0 - high, 0.0 - low)
 
 
@@ -236,17 +232,23 @@ def by_group(table: Table, measures: Sequence[str]) -> list[dict[str, Any]]:
     table = {name: column[table["kind"] != KINDS.index("walk")] for name, column in table.items()}
     starts = np.unique(table["start"]).tolist()
     names = np.unique(np.stack([table[key] for key in ("kind", "collection", "basis")], axis=1), axis=0)
-    rows = []
-    k, even = _size(table), np.ones((1, len(starts)))
+    rows, k = [], _size(table)
     for kind, c, b in names.tolist():
         part = chosen(table, kind=kind, collection=c, basis=b)
-        found = {measure: float(_statistic(part, measure, starts, k)(even)[0]) for measure in measures}
-        rows.append({"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b), **found})
+        values = _over_all([_statistic(part, measure, starts, k) for measure in measures], starts)
+        row = {"kind": KINDS[int(kind)], "collection": int(c), "basis": int(b)}
+        rows.append(row | dict(zip(measures, values, strict=True)))
     return rows
 
 
-def _zero(weights: Array) -> Array:
-    return np.zeros(len(weights))
+def _bases(table: Table) -> list[Table]:
+    """The groups of one kind and collection."""
+    return [chosen(table, basis=b) for b in np.unique(table["basis"])]
+
+
+def _over_all(group: Group, starts: Sequence[float]) -> list[float]:
+    """Values of statistics if all starts have the same weight."""
+    return [float(statistic(np.ones((1, len(starts))))[0]) for statistic in group]
 
 
 def _statistic(table: Table, measure: str, starts: Sequence[float], k: int) -> Statistic:
@@ -281,13 +283,13 @@ def _size(table: Table) -> int:
     return int(np.unique(keys, axis=1, return_counts=True)[1].min())
 
 
-def _deltas(left: Table, groups: Sequence[Table], measure: str, starts: Sequence[float]) -> list[float]:
+def _deltas(left: Table, right: Table, measure: str, starts: Sequence[float]) -> list[float]:
+    """Cliff's delta of a measure, by start where it is one of options."""
     if measure == REACH:
         return [float("nan")]
     if measure == AGREEMENT:
         mine = own_agreement(places(left, starts))
-        return [cliff(mine, np.concatenate([own_agreement(places(g, starts)) for g in groups]))]
-    right = {name: np.concatenate([group[name] for group in groups]) for name in ("start", measure)}
+        return [cliff(mine, np.concatenate([own_agreement(places(g, starts)) for g in _bases(right)]))]
     return [cliff(*(part[measure][part["start"] == s] for part in (left, right))) for s in starts]
 
 

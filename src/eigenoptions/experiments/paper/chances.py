@@ -11,7 +11,7 @@ from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.paper.jobs import MAZES, Job, eigenoptions
-from eigenoptions.experiments.tables import Row, column, curve_row, distinct, where
+from eigenoptions.experiments.tables import Row, curve_row, distinct, series
 from eigenoptions.mdp import maze
 
 CHANCES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
@@ -57,12 +57,10 @@ def measure(job: Job) -> tuple[list[Row], Row]:
 def figure(results: Results) -> Any:
     """Diffusion time against the chance, a line per number of options."""
     panels = {}
-    for name in distinct(results["best"], "domain"):
-        rows = where(results["chances"], domain=name)
-        chances = distinct(rows, "chance")
+    chances = distinct(results["chances"], "chance")
+    for name, times in series(results["chances"], "diffusion_time", "domain", "options").items():
         level = distinct(results["best"], "primitive", domain=name)[0]
-        counts = distinct(rows, "options")
-        lines = {f"{n} options": column(rows, "diffusion_time", options=n) for n in counts}
+        lines = {f"{n} options": y for n, y in times.items()}
         high = max(float(np.min(y)) for y in lines.values()) + 3 * level
         panels[name] = {
             "x": range(len(chances)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.evaluation import diffusion_time
@@ -17,12 +16,11 @@ from eigenoptions.experiments.paper.jobs import (
     MAZES,
     PRIMITIVE,
     TURNED,
-    Agent,
     diffuse_all,
     eigen,
     reach,
 )
-from eigenoptions.experiments.tables import column, curve_row, distinct, grid, where
+from eigenoptions.experiments.tables import curve_row, grid, series, where
 from eigenoptions.mdp import MDP, maze
 
 SETTINGS = sizes(
@@ -38,12 +36,10 @@ SWEEP_ERROR = 1e-6
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time with 0, 1, 2, ... options, and mean steps to reach each state of four rooms."""
     own = eigen(settings["n"], gamma=settings["gamma"])
-    agents: list[Agent] = [
-        ({"domain": name, "kind": "eigenoptions"}, {"maze": name, "options": own})
-        for name in settings["mazes"]
-    ]
-    agents.append(({"domain": ROOMS, "kind": "bottleneck"}, {"maze": ROOMS, "options": BOTTLENECK}))
-    others: list[Agent] = [
+    pairs = [(name, "eigenoptions", own) for name in settings["mazes"]]
+    pairs.append((ROOMS, "bottleneck", BOTTLENECK))
+    agents = [({"domain": name, "kind": kind}, {"maze": name, "options": how}) for name, kind, how in pairs]
+    others = [
         ({"basis": basis}, {"maze": SQUARE, "options": eigen(settings["n"], turn=turn)})
         for basis, turn in TURNED.items()
     ]
@@ -81,13 +77,12 @@ def _swept(mdp: MDP) -> float:
 def figure(results: Results) -> Any:
     """Lines on a logarithmic axis, with the diffusion time of primitive actions."""
     panels: dict[str, Any] = {}
-    other = [_basis(results, b) for b in distinct(results["bases"], "basis")]
-    for name in distinct(results["diffusion"], "domain", kind="eigenoptions"):
-        y = _curve(results, name)
+    curves = _curves(results)
+    for name, y in curves["eigenoptions"].items():
         panels[name] = {"series": {"eigenoptions": y}, "log": True}
         if name == SQUARE:
-            panels[name]["threads"] = {"other bases": [basis[: len(y)] for basis in other]}
-    y, name = _curve(results, ROOMS, "bottleneck"), "bottleneck options"
+            panels[name]["threads"] = {"other bases": [basis[: len(y)] for basis in _bases(results).values()]}
+    y, name = curves["bottleneck"][ROOMS], "bottleneck options"
     ticks = [str(m) for m in range(len(y))]
     panels[name] = {"series": {name: y}, "ticks": ticks, "limits": (0, 1.1 * y.max())}
     for panel in panels.values():
@@ -109,7 +104,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _about_eigenoptions(results: Results) -> list[Claim]:
-    curve = {name: _curve(results, name) for name in distinct(results["diffusion"], "domain")}
+    curve = _curves(results)["eigenoptions"]
     first = {name: y[list(FIRST)] for name, y in curve.items()}
     begin = {name: {m or "no options": y[m] for m in range(min(9, len(y)))} for name, y in curve.items()}
     return [
@@ -129,7 +124,7 @@ def _about_eigenoptions(results: Results) -> list[Claim]:
 
 
 def _about_bottlenecks(results: Results) -> list[Claim]:
-    doors = _curve(results, ROOMS, "bottleneck")
+    doors = _curves(results)["bottleneck"][ROOMS]
     corner = {}
     for kind in ("primitive", "bottleneck", "eigenoptions"):
         of = {(r["row"], r["column"]): r["mean_steps"] for r in where(results["reach"], kind=kind)}
@@ -145,21 +140,22 @@ def _about_bottlenecks(results: Results) -> list[Claim]:
 def notes(results: Results) -> list[Note]:
     """Where the harm of the first options begins and ends, and what the basis changes."""
     found = [note("steep-rise")]
-    if SQUARE in distinct(results["diffusion"], "domain"):
-        curves = {"as reported": _curve(results, SQUARE)}
-        curves |= {name: _basis(results, name) for name in distinct(results["bases"], "basis")}
-        counts = [m for m in (0, 2, 3, 4, 6, 8, 16, 32, 64) if m < len(curves["as reported"])]
+    own = _curves(results)["eigenoptions"].get(SQUARE)
+    if own is not None:
+        curves = {"as reported": own, **_bases(results)}
+        counts = [m for m in (0, 2, 3, 4, 6, 8, 16, 32, 64) if m < len(own)]
         lines = {name: {m: y[m] for m in counts} for name, y in curves.items()}
         found.append(note("diffusion-in-other-bases", grid("open room, options", lines, ",.0f")))
     return found
 
 
-def _basis(results: Results, name: str) -> NDArray[np.float64]:
-    return column(results["bases"], "diffusion_time", basis=name)
+def _bases(results: Results) -> dict[str, Any]:
+    return series(results["bases"], "diffusion_time", "basis")
 
 
-def _curve(results: Results, domain: str, kind: str = "eigenoptions") -> NDArray[np.float64]:
-    return column(results["diffusion"], "diffusion_time", domain=domain, kind=kind)
+def _curves(results: Results) -> dict[str, dict[str, Any]]:
+    """Diffusion times with 0, 1, 2, ... options, by kind and domain."""
+    return series(results["diffusion"], "diffusion_time", "kind", "domain")
 
 
 def _since(y: Any) -> str:
@@ -170,11 +166,9 @@ def _since(y: Any) -> str:
 
 def headline(results: Results) -> tuple[str, str]:
     """The least diffusion time of four rooms."""
-    y = _curve(results, ROOMS)
-    return (
-        f"{y.min():,.0f} steps",
-        f"between two states of the 4-room domain with eigenoptions, {y[0]:,.0f} without",
-    )
+    y = _curves(results)["eigenoptions"][ROOMS]
+    words = f"between two states of the 4-room domain with eigenoptions, {y[0]:,.0f} without"
+    return f"{y.min():,.0f} steps", words
 
 
 EXPERIMENT = experiment(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
@@ -14,13 +13,12 @@ from eigenoptions.experiments.limits import FEW, ROBUST, Difference, difference
 from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
-    column,
     curve_row,
     curves_of,
-    distinct,
     grid,
     learning_tables,
     mean_returns,
+    series,
     where,
 )
 
@@ -35,6 +33,8 @@ SETTINGS = sizes(
 BEST = 64
 # The domain with repeated eigenvalues.
 SQUARE = "open-room"
+
+Array = np.ndarray[Any, Any]
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
@@ -56,11 +56,9 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 def figure(results: Results) -> Any:
     """Learning curves by number of options."""
     panels = {}
-    for name in distinct(results["runs"], "domain"):
-        counts = _counts(results, name)
-        shown = [n for n in counts if n in (0, 2, 4, FEW, BEST, counts[-1])]
-        lines = {_name(n): where(results["curves"], domain=name, options=n) for n in shown}
-        panels[name] = curves_of(lines)
+    for name, of in _returns(results).items():
+        shown = [n for n in of if n in (0, 2, 4, FEW, BEST, max(of))]
+        panels[name] = curves_of({_name(n): where(results["curves"], domain=name, options=n) for n in shown})
     row = curve_row(panels, "return", legend=False, xlabel="episode")
     return plots.figure(row, width=plots.PAGE, legend=True)
 
@@ -68,16 +66,15 @@ def figure(results: Results) -> Any:
 def closer(results: Results) -> Any:
     """The mean return against the number of options; thin lines are other bases of repeated eigenvalues."""
     panels: dict[str, Any] = {}
-    for name in distinct(results["runs"], "domain"):
-        counts, bare = _counts(results, name), _mean(results, name, 0)
-        bases = distinct(results["bases"], "basis") if name == SQUARE else []
-        other = [[bare, *column(results["bases"], "mean_return", basis=b)] for b in bases]
+    for name, of in _returns(results).items():
+        bare = of[0].mean()
+        bases = series(results["bases"], "mean_return", "basis") if name == SQUARE else {}
         panels[name] = {
-            "x": range(len(counts)),
-            "series": {"eigenoptions": np.transpose([_returns(results, name, n) for n in counts])},
-            "threads": {"other bases": other} if bases else None,
+            "x": range(len(of)),
+            "series": {"eigenoptions": np.transpose(list(of.values()))},
+            "threads": {"other bases": [[bare, *y] for y in bases.values()]} if bases else None,
             "levels": {"primitive actions": bare},
-            "ticks": [str(n) for n in counts],
+            "ticks": [str(n) for n in of],
         }
     row = curve_row(panels, "mean return of a run", xlabel="options", limits=SHARE)
     return plots.figure(row, width=plots.PAGE)
@@ -91,29 +88,24 @@ def claims(results: Results) -> list[Claim]:
 def _compared_with_primitive_actions(results: Results) -> list[Claim]:
     gain = gains(results)
     better = [d.above() for d in gain.values()]
-    exceptions = [(name, n) for (name, n), d in gain.items() if not d.better]
-    domains = distinct(results["runs"], "domain")
-    hurt = {
-        name: [n for (at, n), d in gain.items() if at == name and n <= FEW and d.worse] for name in domains
-    }
-    fast = {name: [d.above() for (at, _), d in gain.items() if at == name] for name in domains}
+    exceptions = [n for (_, n), d in gain.items() if not d.better]
+    by = {name: {n: d for (at, n), d in gain.items() if at == name} for name, _ in gain}
+    hurt = {name: [n for n, d in of.items() if n <= FEW and d.worse] for name, of in by.items()}
+    fast = {name: [d.above() for d in of.values()] for name, of in by.items()}
     everywhere = all(True in tests for tests in fast.values())
-    lines = {
-        _name(m): {name: d for (name, n), d in gain.items() if n == m} for m in sorted({n for _, n in gain})
-    }
     return [
         judge(
             "most-scenarios",
             enough(better, len(gain) // 2 + 1),
             better=better.count(True),
             gain=gain,
-            rows=grid("minus primitive actions", lines),
+            rows=grid("minus primitive actions", _by_number(by)),
         ),
         judge(
             "exceptions-few",
-            any(n <= FEW for _, n in exceptions),
-            bool(exceptions) and all(n <= FEW for _, n in exceptions),
-            exceptions=exceptions,
+            any(n <= FEW for n in exceptions),
+            bool(exceptions) and all(n <= FEW for n in exceptions),
+            exceptions=[key for key, d in gain.items() if not d.better],
         ),
         judge(
             "few-hurt-enough-help",
@@ -126,25 +118,17 @@ def _compared_with_primitive_actions(results: Results) -> list[Claim]:
 
 
 def _compared_with_each_other(results: Results) -> list[Claim]:
-    domains = distinct(results["runs"], "domain")
-    mean = {name: {n: _mean(results, name, n) for n in _counts(results, name)} for name in domains}
+    returns = _returns(results)
+    mean = _means(returns)
     top = {name: max(of, key=of.__getitem__) for name, of in mean.items()}
     low = {name: min(m for n, m in of.items() if n > FEW) / of[top[name]] for name, of in mean.items()}
-    lines = {
-        _name(n): {name: of[n] for name, of in mean.items() if n in of}
-        for n in sorted({n for of in mean.values() for n in of})
-    }
     best = [
         (name, top[name], of[top[name]], f", {of[BEST]:.3f} with 64" if BEST in of else "; it has no 64")
         for name, of in mean.items()
     ]
+    tests = (_best(of) for of in returns.values() if BEST in of)
     return [
-        judge(
-            "best-64",
-            *(_best(results, name) for name in domains if BEST in mean[name]),
-            best=best,
-            rows=grid("mean return", lines, ".3f"),
-        ),
+        judge("best-64", *tests, best=best, rows=grid("mean return", _by_number(mean), ".3f")),
         judge("robust", *(share >= ROBUST for share in low.values()), low=low),
     ]
 
@@ -158,46 +142,45 @@ def notes(results: Results) -> list[Note]:
     }
     best: dict[str, dict[str, str]] = {words: {} for words in measures.values()}
     for measure, words in measures.items():
-        for name in distinct(results["runs"], "domain"):
-            mean = {n: _mean(results, name, n, measure) for n in _counts(results, name)}
-            high = max(mean.values())
-            best[words][name] = f"{_numbers([n for n, m in mean.items() if m >= high - 0.005])} ({high:.3f})"
+        for name, of in _means(_returns(results, measure)).items():
+            high = max(of.values())
+            best[words][name] = f"{_numbers([n for n, m in of.items() if m >= high - 0.005])} ({high:.3f})"
     found = [note("other-measures", grid("averaged over", best))]
     if results["bases"]:
-        lines = {"as reported": {n: _mean(results, SQUARE, n) for n in _counts(results, SQUARE) if n}}
-        for row in results["bases"]:
-            lines.setdefault(row["basis"], {})[row["options"]] = row["mean_return"]
+        own = _means(_returns(results))[SQUARE]
+        lines = {"as reported": {n: m for n, m in own.items() if n}}
+        lines |= _means(series(results["bases"], "mean_return", "basis", "options"))
         found.append(note("learning-in-other-bases", grid("open room, options", lines, ".2f")))
     return found
 
 
 def gains(results: Results) -> dict[tuple[str, int], Difference]:
     """Difference to primitive actions, for each scenario."""
-    pairs = [(name, n) for name in distinct(results["runs"], "domain") for n in _counts(results, name) if n]
-    return {
-        (name, n): difference(_returns(results, name, n), _returns(results, name, 0), len(pairs))
-        for name, n in pairs
-    }
+    returns = _returns(results)
+    pairs = [(name, n) for name, of in returns.items() for n in of if n]
+    return {(name, n): difference(returns[name][n], returns[name][0], len(pairs)) for name, n in pairs}
 
 
-def _best(results: Results, name: str) -> bool | None:
+def _best(returns: dict[int, Array]) -> bool | None:
     """Whether 64 options are best: no if another number is better, yes if none is better by the margin."""
-    others = [n for n in _counts(results, name) if n not in (0, BEST)]
-    bar = _returns(results, name, BEST)
-    tests = [difference(_returns(results, name, n), bar, len(others)).above() for n in others]
+    others = [x for n, x in returns.items() if n not in (0, BEST)]
+    tests = [difference(x, returns[BEST], len(others)).above() for x in others]
     return False if True in tests else None if None in tests else True
 
 
-def _counts(results: Results, name: str) -> list[int]:
-    return distinct(results["runs"], "options", domain=name)
+def _returns(results: Results, measure: str = "mean_return") -> dict[str, dict[int, Array]]:
+    """``(runs,)`` returns by domain and number of options."""
+    return series(results["runs"], measure, "domain", "options")
 
 
-def _returns(results: Results, name: str, n: int) -> NDArray[np.float64]:
-    return column(results["runs"], "mean_return", domain=name, options=n)
+def _means(returns: dict[str, dict[int, Array]]) -> dict[str, dict[int, float]]:
+    return {name: {n: float(x.mean()) for n, x in of.items()} for name, of in returns.items()}
 
 
-def _mean(results: Results, name: str, n: int, measure: str = "mean_return") -> float:
-    return float(column(results["runs"], measure, domain=name, options=n).mean())
+def _by_number(table: dict[str, dict[int, Any]]) -> dict[str, dict[str, Any]]:
+    """Lines by number of options, of values by domain and number."""
+    counts = sorted({n for of in table.values() for n in of})
+    return {_name(n): {name: of[n] for name, of in table.items() if n in of} for n in counts}
 
 
 def _name(n: int) -> str:
@@ -210,12 +193,9 @@ def _numbers(counts: list[int]) -> str:
 
 def headline(results: Results) -> tuple[str, str]:
     """Learning in the last domain, four rooms."""
-    name = distinct(results["runs"], "domain")[-1]
-    ours, bare = (_mean(results, name, n) for n in (BEST, 0))
-    return (
-        f"{ours:.0%}",
-        f"of the evaluation episodes reach the goal of Figure 7 with 64 eigenoptions, {bare:.0%} without",
-    )
+    *_, of = _means(_returns(results)).values()
+    words = "of the evaluation episodes reach the goal of Figure 7 with 64 eigenoptions"
+    return f"{of[BEST]:.0%}", f"{words}, {of[0]:.0%} without"
 
 
 EXPERIMENT = experiment(

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from eigenoptions import plots
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.paper.jobs import MAZES
-from eigenoptions.experiments.tables import Row, column, curve_row, distinct, grid, where
+from eigenoptions.experiments.tables import Row, column, curve_row, distinct, grid, series, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -100,30 +99,21 @@ def _random_walk(mdp: MDP, steps: int, rng: np.random.Generator) -> NDArray[np.i
 
 
 def _found(mdp: MDP, exact: OptionSet, path: NDArray[np.int64], settings: Settings) -> Row:
-    """Share of the transitions seen, and of the policy entries that equal those of the exact options."""
-    T = incidence(mdp, path)
-    seen = len(T) / len(incidence(mdp))
-    pieces = connected_components(csr_array(T.T @ T), directed=False)[0]
-    if pieces == 1:
-        own = _options(mdp, T, settings)
-        same = (own.policy[2:] == exact.policy[2:]).mean()
-    else:
-        # States that were never seen have no value yet: no option is discovered there.
-        here = np.unique(path)
-        inside = MDP(_inner(mdp, here), coords=None if mdp.coords is None else mdp.coords[here])
-        most = min(settings["options"], 2 * (len(here) - 1))
-        own = _options(inside, T[:, here], {**settings, "options": most})
-        same = (own.policy[2 : most + 2] == exact.policy[2 : most + 2][:, here]).sum() / exact.policy[2:].size
-    return {"transitions_seen": float(seen), "same_policy": float(same)}
+    """Share of the transitions seen, and of the policy entries that equal those of the exact options.
 
-
-def _inner(mdp: MDP, here: NDArray[np.int64]) -> Any:
-    """Moves among some states; those that leave them stay where they are."""
+    States that were never seen have no value yet: no option is discovered there, and moves to them stay where they are.
+    """
+    T, here = incidence(mdp, path), np.unique(path)
     inside = np.arange(len(here))
     number = np.full(mdp.n_states, -1)
     number[here] = inside
     to = number[np.asarray(mdp.successors)[here]]
-    return csr_array(np.eye(len(here))[np.where(to < 0, inside[:, None], to).ravel()])
+    moves = csr_array(np.eye(len(here))[np.where(to < 0, inside[:, None], to).ravel()])
+    seen = MDP(moves, coords=None if mdp.coords is None else mdp.coords[here])
+    most = min(settings["options"], 2 * (len(here) - 1))
+    own = _options(seen, T[:, here], {**settings, "options": most})
+    same = (own.policy[2 : most + 2] == exact.policy[2 : most + 2][:, here]).sum() / exact.policy[2:].size
+    return {"transitions_seen": len(T) / len(incidence(mdp)), "same_policy": float(same)}
 
 
 def figure(results: Results) -> Any:
@@ -132,19 +122,15 @@ def figure(results: Results) -> Any:
     steps = distinct(results["sampled"], "steps")
     # Of many numbers every second, or the labels would overlap.
     every = 2 if len(steps) > MAX_TICKS else 1
-    ticks = [_tick(s) if i % every == 0 else "" for i, s in enumerate(steps)]
-    panels = {}
-    for name in distinct(results["sampled"], "domain"):
-        rows = where(results["sampled"], domain=name)
-        walks = distinct(rows, "walk")
-        shares = {words: [column(rows, part, walk=i) for i in walks] for words, part in parts.items()}
-        panels[name] = {"x": range(len(steps)), "series": shares}
+    names = [f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps]
+    ticks = [name if i % every == 0 else "" for i, name in enumerate(names)]
+    panels: dict[str, Any] = {}
+    for words, part in parts.items():
+        for name, walks in series(results["sampled"], part, "domain", "walk").items():
+            panel = panels.setdefault(name, {"x": range(len(steps)), "series": {}})
+            panel["series"][words] = [*walks.values()]
     row = curve_row(panels, "share", xlabel="steps of a random walk", ticks=ticks, limits=(-0.02, 1.04))
     return plots.figure(row, width=plots.PAGE)
-
-
-def _tick(steps: int) -> str:
-    return f"{steps / 1000:g}k" if steps >= 1000 else str(steps)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -182,13 +168,8 @@ def claims(results: Results) -> list[Claim]:
 
 def notes(results: Results) -> list[Note]:
     """How soon options are right."""
-    lines = {
-        name: {
-            f"{s:,}": column(results["sampled"], "same_policy", domain=name, steps=s).mean()
-            for s in distinct(results["sampled"], "steps")
-        }
-        for name in distinct(results["sampled"], "domain")
-    }
+    shares = series(results["sampled"], "same_policy", "domain", "steps")
+    lines = {name: {f"{s:,}": x.mean() for s, x in of.items()} for name, of in shares.items()}
     return [note("missing-transitions", grid("share of exact policy entries", lines, ".0%"))]
 
 

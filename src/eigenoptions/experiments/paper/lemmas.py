@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from eigenoptions import plots
 from eigenoptions.experiments import Claim, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge
-from eigenoptions.experiments.tables import Row, column, distinct
+from eigenoptions.experiments.tables import Row, column, distinct, groups, series
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -117,19 +117,17 @@ def _values(P: NDArray[np.float64], w: NDArray[np.float64], gamma: float) -> NDA
 def figure(results: Results) -> Any:
     """Both norms against their bound, and the ratio of the proof by discount."""
     norms = results["norms"]
-    x = column(norms, "norm")
     gammas = distinct(results["mdps"], "gamma")
+    ratios = series(results["mdps"], "ratio", "kind", "purposes", "gamma")
     worst = {
-        f"{kind}, {of}": [
-            column(results["mdps"], "ratio", kind=kind, purposes=of, gamma=g).max() for g in gammas
-        ]
-        for kind in distinct(results["mdps"], "kind")
-        for of in ("tabular", "linear")
+        f"{kind}, {of}": [x.max() for x in by_gamma.values()]
+        for kind, purposes in ratios.items()
+        for of, by_gamma in purposes.items()
     }
     return plots.figure(
         [
             plots.curve_panel(
-                x,
+                column(norms, "norm"),
                 {
                     "Lemma 3.2, its norm": column(norms, "lemma_3_2"),
                     "Lemma 3.1, its norm": column(norms, "lemma_3_1"),
@@ -158,17 +156,20 @@ def figure(results: Results) -> Any:
 def claims(results: Results) -> list[Claim]:
     """Whether every option stops in any finite MDP, and whether the bounds are kept."""
     mdps, norms = results["mdps"], results["norms"]
-    options, fewest = (
-        {of: column(mdps, name, purposes=of).astype(int) for of in ("tabular", "linear")}
-        for name in ("options", "fewest_stops")
-    )
     share = {
         name: (column(norms, name) / column(norms, "bound")).max() for name in ("lemma_3_1", "lemma_3_2")
     }
     finite = np.isfinite(column(results["edge"], "bound")).all()
     ratio = column(mdps, "ratio").max()
     tried = f"{len(distinct(mdps, 'mdp'))} random deterministic and as many stochastic MDPs, all discounts"
-    stops = {of: {"tried": tried, "many": options[of].sum(), "fewest": fewest[of].min()} for of in options}
+    stops = {
+        of: {
+            "tried": tried,
+            "many": sum(r["options"] for r in rows),
+            "fewest": min(r["fewest_stops"] for r in rows),
+        }
+        for of, rows in groups(mdps, "purposes").items()
+    }
     return [
         judge("theorem-3.1-any-mdp", stops["tabular"]["fewest"] >= 1, **stops["tabular"]),
         judge("theorem-3.1-linear", stops["linear"]["fewest"] >= 1, **stops["linear"], features=FEATURES),

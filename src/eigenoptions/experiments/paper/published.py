@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.limits import difference
 from eigenoptions.experiments.paper.jobs import LEARNING, eigen, learn_all
-from eigenoptions.experiments.tables import SHARE, column, curve_row, distinct, grid, run_rows
+from eigenoptions.experiments.tables import SHARE, curve_row, distinct, grid, run_rows, series
 from eigenoptions.mdp import maze
 
 SETTINGS = sizes(
@@ -51,12 +50,12 @@ def run(settings: Settings, pmap: Pmap) -> Results:
 def figure(results: Results) -> Any:
     """Mean return against the label."""
     panels = {}
-    for name in distinct(results["runs"], "domain"):
-        labels = [n for n in distinct(results["runs"], "label", domain=name) if n]
+    for name, of in _returns(results).items():
+        labels = [n for n in of[TWO] if n]
         panels[name] = {
             "x": range(len(labels)),
-            "series": {way: np.transpose([_returns(results, name, way, n) for n in labels]) for way in WAYS},
-            "levels": {"primitive actions": _returns(results, name, TWO, 0).mean()},
+            "series": {way: np.transpose([of[way][n] for n in labels]) for way in WAYS},
+            "levels": {"primitive actions": of[TWO][0].mean()},
             "ticks": [str(n) for n in labels],
         }
     axes: dict[str, Any] = {"xlabel": "label (twice the number of options)", "limits": SHARE}
@@ -66,8 +65,8 @@ def figure(results: Results) -> Any:
 def notes(results: Results) -> list[Note]:
     """Which label is best, and what is known about Figure 7, which is judged as its text describes it."""
     lines, best = {}, []
-    for name in distinct(results["runs"], "domain"):
-        by = {n: _returns(results, name, TWO, n) for n in distinct(results["runs"], "label", domain=name)}
+    for name, of in _returns(results).items():
+        by = of[TWO]
         lines[name] = {f"label {n}" if n else "primitive": x.mean() for n, x in by.items()}
         top = max((n for n in by if n), key=lambda n: by[n].mean())
         # Labels beyond the number of options are the same agent.
@@ -82,8 +81,9 @@ def notes(results: Results) -> list[Note]:
     ]
 
 
-def _returns(results: Results, name: str, way: str, label: int) -> NDArray[np.float64]:
-    return column(results["runs"], "mean_return", domain=name, way=way, label=label)
+def _returns(results: Results) -> dict[str, dict[str, dict[int, Any]]]:
+    """``(runs,)`` mean returns by domain, way and label."""
+    return series(results["runs"], "mean_return", "domain", "way", "label")
 
 
 EXPERIMENT = experiment("published", SETTINGS, run=run, figure=figure, notes=notes)

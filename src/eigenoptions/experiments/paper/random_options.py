@@ -13,17 +13,25 @@ from eigenoptions import plots
 from eigenoptions.discovery import discover
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
-from eigenoptions.experiments.limits import CONFIDENCE, MAJOR, NEARLY_ALL, SEVERAL, difference
+from eigenoptions.experiments.limits import (
+    CLOSE,
+    CONFIDENCE,
+    MAJOR,
+    MIN_SETS,
+    NEARLY_ALL,
+    SEVERAL,
+    difference,
+)
 from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
     Row,
-    column,
     curves_of,
-    distinct,
     grid,
+    groups,
     learning_tables,
     mean_returns,
+    series,
     where,
 )
 from eigenoptions.mdp import graph, maze
@@ -51,10 +59,6 @@ SETTINGS = sizes(
     episodes=20,
     block=2,
 )
-# Fewest sets on one side of a comparison that can decide.
-MIN_SETS = 10
-# Steps from the goal up to which the end of an option counts as near it.
-CLOSE = 2
 SHUFFLED = "eigenoptions in another order"
 
 
@@ -77,7 +81,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     tables["curves"] = [row for row in tables["curves"] if row["options"] in (0, settings["options"])]
 
     numbers = {"options": settings["options"], "runs_of_many": settings["many_runs"]}
-    many = _many(settings, pmap, counts)
+    many = _many_sets(settings, pmap, counts)
     return {"diffusion": diffuse_all(pmap, diffusing), **tables, "many": many, **numbers}
 
 
@@ -85,7 +89,7 @@ def _random(seed: int, n: int | None = None) -> dict[str, Any]:
     return {"method": "random", "n": n, "rng": seed}
 
 
-def _many(settings: Settings, pmap: Pmap, counts: list[int]) -> list[Row]:
+def _many_sets(settings: Settings, pmap: Pmap, counts: list[int]) -> list[Row]:
     """Mean return of many sets with few runs each, and the distance of the goal from the nearest end of a set."""
     mdp = maze(settings["maze"])
     away = shortest_path(graph(mdp), unweighted=True)[mdp.goal]
@@ -104,48 +108,49 @@ def _many(settings: Settings, pmap: Pmap, counts: list[int]) -> list[Row]:
 def figure(results: Results) -> Any:
     """Diffusion time and learning; thin lines are the sets of random options."""
     n = results["options"]
-    rows = where(results["curves"], options=n)
+    kinds = groups(where(results["curves"], options=n), "kind")
     lines = {
-        "eigenoptions": where(rows, kind="eigenoptions"),
+        "eigenoptions": kinds["eigenoptions"],
         "primitive actions": where(results["curves"], kind="primitive"),
     }
-    some = [column(rows, "mean", kind="random", set=i) for i in _sets(results)]
     learning = plots.curve_panel(
         title=f"Learning with {n} options",
         xlabel="episode",
         ylabel="return",
-        threads={"random options": some},
+        threads={"random options": [*series(kinds["random"], "mean", "set").values()]},
         **curves_of(lines),
     )
-    others = {"random options": _diffusion(results, "random")}
-    diffusion = _diffusion_panel(results, "eigenoptions", "Diffusion time", others)
+    diffusion = _diffusion_panel(results, "eigenoptions", "Diffusion time", "random", "random options")
     return plots.figure([diffusion, learning], width=plots.PAGE)
 
 
 def closer(results: Results) -> Any:
     """Orders of eigenoptions, and learning with fewer options."""
-    counts = [m for m in distinct(results["runs"], "options") if m]
+    runs = _runs(results)
+    counts = list(runs["random"])
     learning = plots.curve_panel(
         range(len(counts)),
-        {"eigenoptions": [_runs(results, "eigenoptions", 0, m).mean() for m in counts]},
+        {"eigenoptions": [runs["eigenoptions"][m][0].mean() for m in counts]},
         "Learning with fewer options",
         xlabel="options",
         ylabel="mean return of a run",
         threads={"random options": np.transpose([_means(results, m) for m in counts])},
-        levels={"primitive actions": _runs(results, "primitive", 0, 0).mean()},
+        levels={"primitive actions": runs["primitive"][0][0].mean()},
         ticks=[str(m) for m in counts],
         limits=SHARE,
     )
-    orders = {"in a random order": _diffusion(results, SHUFFLED)}
-    diffusion = _diffusion_panel(results, "in order of eigenvalue", "Eigenoptions in other orders", orders)
+    title = "Eigenoptions in other orders"
+    diffusion = _diffusion_panel(results, "in order of eigenvalue", title, SHUFFLED, "in a random order")
     return plots.figure([diffusion, learning], width=plots.PAGE)
 
 
-def _diffusion_panel(results: Results, name: str, title: str, others: dict[str, Any]) -> plots.Panel:
-    own, most = _diffusion(results, "eigenoptions")[0], next(iter(others.values())).shape[1]
+def _diffusion_panel(results: Results, name: str, title: str, kind: str, words: str) -> plots.Panel:
+    """The curve of eigenoptions, and those of all sets of another kind."""
+    others = _diffusion(results, kind)
+    own, most = _diffusion(results, "eigenoptions")[0], others.shape[1]
     axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": True}
-    levels = {"primitive actions": own[0]}
-    return plots.curve_panel(range(most), {name: own[:most]}, title, threads=others, levels=levels, **axes)
+    axes |= {"threads": {words: others}, "levels": {"primitive actions": own[0]}}
+    return plots.curve_panel(range(most), {name: own[:most]}, title, **axes)
 
 
 def claims(results: Results) -> list[Claim]:
@@ -154,8 +159,7 @@ def claims(results: Results) -> list[Claim]:
         *_about_diffusion(results),
         *_about_learning(results),
         *_about_fewer(results),
-        _about_failures(results),
-        _about_order(results),
+        *_about_failures_and_order(results),
     ]
 
 
@@ -203,9 +207,10 @@ def _about_diffusion(results: Results) -> list[Claim]:
 
 
 def _about_learning(results: Results) -> list[Claim]:
-    n, sets = results["options"], _sets(results)
-    ours, theirs, many = _runs(results, "eigenoptions", 0, n), _means(results, n), _many_means(results, n)
-    better = [difference(ours, _runs(results, "random", i, n), len(sets)).above() for i in sets]
+    n, runs = results["options"], _runs(results)
+    ours, sets = runs["eigenoptions"][n][0], runs["random"][n]
+    theirs, many = _means(results, n), _many(results)[n]
+    better = [difference(ours, x, len(sets)).above() for x in sets.values()]
     average, small = difference(ours, many), difference(ours, theirs)
     rows = [
         {
@@ -234,13 +239,14 @@ def _about_learning(results: Results) -> list[Claim]:
 
 
 def _about_fewer(results: Results) -> list[Claim]:
-    n = results["options"]
-    fewer = [m for m in distinct(results["many"], "options") if m != n]
-    few, many = ({m: of(results, m) for m in (*fewer, n)} for of in (_means, _many_means))
+    n, many = results["options"], _many(results)
+    fewer = [m for m in many if m != n]
+    few = {m: _means(results, m) for m in many}
     small, wider = ({m: float(of[m].var(ddof=1) / of[n].var(ddof=1)) for m in fewer} for of in (few, many))
     level = 1 - (1 - CONFIDENCE) / len(fewer)
     bound = float(fdtri(len(many[n]) - 1, len(many[n]) - 1, level))
-    near = {m: column(results["many"], "steps_to_goal", options=m) <= CLOSE for m in fewer}
+    away = _many(results, "steps_to_goal")
+    near = {m: away[m] <= CLOSE for m in fewer}
     apart = {
         m: difference(many[m][at], many[m][~at], len(fewer))
         for m, at in near.items()
@@ -265,8 +271,6 @@ def _about_fewer(results: Results) -> list[Claim]:
             "near-goal-matters",
             *(d.above() for d in apart.values()),
             apart=apart,
-            CLOSE=CLOSE,
-            MIN_SETS=MIN_SETS,
             rows=[
                 (m, int(at.sum()), int((~at).sum()), str(apart.get(m, "too few sets")))
                 for m, at in near.items()
@@ -275,56 +279,47 @@ def _about_fewer(results: Results) -> list[Claim]:
     ]
 
 
-def _about_failures(results: Results) -> Claim:
-    lost = {
-        m: float((column(results["runs"], "late_return", kind="random", options=m) == 0).mean())
-        for m in distinct(results["runs"], "options", kind="random")
-    }
-    bare = (column(results["runs"], "late_return", kind="primitive") == 0).mean()
-    return judge("never-learns", any(lost.values()), lost=lost, bare=bare)
+def _about_failures_and_order(results: Results) -> list[Claim]:
+    late = series(results["runs"], "late_return", "kind", "options")
+    lost = {m: float((x == 0).mean()) for m, x in late["random"].items()}
+    bare = (late["primitive"][0] == 0).mean()
+    own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
+    median = [(m, own[m], np.median(other[:, m])) for m in (results["options"] // 4, results["options"])]
+    ratios = (theirs / ours for _, ours, theirs in median)
+    tests = (x >= MAJOR or x <= 1 / MAJOR for x in ratios)
+    return [
+        judge("never-learns", any(lost.values()), lost=lost, bare=bare),
+        judge("order-matters", *tests, median=median, other=other),
+    ]
 
 
 def notes(results: Results) -> list[Note]:
     """What distinguishes good sets from bad ones."""
     n = results["options"]
-    mean, away = _many_means(results, n), column(results["many"], "steps_to_goal", options=n)
+    mean, away = _many(results)[n], _many(results, "steps_to_goal")[n]
     by = {f"{d:.0f} steps from the goal" if d else "on the goal": mean[away == d] for d in np.unique(away)}
-    ours = _runs(results, "eigenoptions", 0, n).mean()
     rows = [(place, len(of), of.mean(), of.min()) for place, of in by.items()]
-    return [note("nearest-end", rows, n=n, ours=ours)]
-
-
-def _about_order(results: Results) -> Claim:
-    n = results["options"]
-    own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
-    median = [(m, own[m], np.median(other[:, m])) for m in (n // 4, n)]
-    ratios = (theirs / ours for _, ours, theirs in median)
-    return judge("order-matters", *(x >= MAJOR or x <= 1 / MAJOR for x in ratios), median=median, other=other)
+    return [note("nearest-end", rows, n=n, ours=_runs(results)["eigenoptions"][n][0].mean())]
 
 
 def _diffusion(results: Results, kind: str) -> NDArray[np.float64]:
     """``(sets, options + 1)``."""
-    rows = where(results["diffusion"], kind=kind)
-    return column(rows, "diffusion_time").reshape(len(distinct(rows, "set")), -1)
+    return np.stack([*series(results["diffusion"], "diffusion_time", "set", kind=kind).values()])
 
 
-def _sets(results: Results) -> list[int]:
-    return distinct(results["runs"], "set", kind="random")
-
-
-def _runs(results: Results, kind: str, i: int, n: int) -> NDArray[np.float64]:
-    return column(results["runs"], "mean_return", kind=kind, set=i, options=n)
+def _runs(results: Results) -> dict[str, dict[int, dict[int, Any]]]:
+    """``(runs,)`` mean returns by kind, number of options and set."""
+    return series(results["runs"], "mean_return", "kind", "options", "set")
 
 
 def _means(results: Results, n: int) -> NDArray[np.float64]:
     """``(sets,)`` mean return of each set of random options."""
-    returns = column(results["runs"], "mean_return", kind="random", options=n)
-    return np.asarray(returns.reshape(len(_sets(results)), -1).mean(axis=1))
+    return np.array([x.mean() for x in _runs(results)["random"][n].values()])
 
 
-def _many_means(results: Results, n: int) -> NDArray[np.float64]:
-    """``(sets,)`` mean return of each of the many sets."""
-    return column(results["many"], "mean_return", options=n)
+def _many(results: Results, name: str = "mean_return") -> dict[int, Any]:
+    """``(sets,)`` mean return of each of the many sets, or its distance to the goal, by number of options."""
+    return series(results["many"], name, "options")
 
 
 EXPERIMENT = experiment(

@@ -11,7 +11,6 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenoptions import plots
 from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
@@ -25,7 +24,7 @@ from eigenoptions.experiments.paper.jobs import (
     eigenoptions,
     learn_all,
 )
-from eigenoptions.experiments.tables import SHARE, Row, column, curve_row, distinct, grid, where
+from eigenoptions.experiments.tables import SHARE, Row, curve_row, distinct, grid, series
 from eigenoptions.mdp import maze
 
 REPORTED, ABSOLUTE, ONE = "as reported", "values below 0.001 are zero", "one sign only"
@@ -110,8 +109,8 @@ def figure(results: Results) -> Any:
     """Diffusion time above, mean return below; thin lines are the orders of equal actions."""
     upper: dict[str, Any] = {}
     lower: dict[str, Any] = {}
-    for name in distinct(results["diffusion"], "domain"):
-        curves, ties = {reading: _curve(results, name, reading) for reading in READINGS}, _ties(results, name)
+    for name, curves in _curves(results).items():
+        ties = _ties(results)[name]
         shown = min(65, ties.shape[1], *(len(y) for y in curves.values()))
         upper[name] = {
             "x": range(shown),
@@ -119,7 +118,7 @@ def figure(results: Results) -> Any:
             "threads": {"orders of equal actions": ties[:, :shown]},
             "levels": {"primitive actions": curves[REPORTED][0]},
         }
-        own = {reading: _returns(results, name, reading) for reading in READINGS}
+        own = _returns(results)[name]
         counts = [n for n in own[ONE] if all(n in of for of in own.values())]
         lower[name] = {
             "title": "",
@@ -137,21 +136,17 @@ def figure(results: Results) -> Any:
 def notes(results: Results) -> list[Note]:
     """What depends on the reading, and what does not."""
     few, many = 4, 64
-    domains = distinct(results["diffusion"], "domain")
+    curves, returns = _curves(results), _returns(results)
     lines: dict[str, dict[str, str]] = {reading: {} for reading in READINGS}
-    pairs = [(name, m) for name in domains for m in (few, many)]
+    pairs = [(name, m) for name in curves for m in (few, many)]
     for reading, line in lines.items():
         for name, m in pairs:
-            y = _curve(results, name, reading)
+            y = curves[name][reading]
             line[f"{name}, {m}"] = f"{y[min(m, len(y) - 1)]:,.0f}"
         for name, m in pairs:
-            line[f"return {name}, {m}"] = f"{_learned(results, name, reading, m):.2f}"
-    curves = {(reading, name): _curve(results, name, reading) for name in domains for reading in READINGS}
-    never = [key for key, y in curves.items() if y[-1] >= y[0]]
-    largest = max(
-        abs(_learned(results, name, ABSOLUTE, many) - _learned(results, name, REPORTED, many))
-        for name in domains
-    )
+            line[f"return {name}, {m}"] = f"{_learned(returns[name][reading], m):.2f}"
+    never = [(reading, name) for name, of in curves.items() for reading, y in of.items() if y[-1] >= y[0]]
+    largest = max(abs(_learned(of[ABSOLUTE], many) - _learned(of[REPORTED], many)) for of in returns.values())
     return [
         note("readings", grid("reading", lines), few=few, many=many),
         note("enough-but" if never else "enough", never=never),
@@ -161,34 +156,36 @@ def notes(results: Results) -> list[Note]:
     ]
 
 
-def _learned(results: Results, name: str, reading: str, most: int) -> float:
+def _learned(returns: dict[int, float], most: int) -> float:
     """Mean return with the largest number of options up to this one."""
-    of = _returns(results, name, reading)
-    return of[max(n for n in of if n <= most)]
+    return returns[max(n for n in returns if n <= most)]
 
 
 def _equal_actions(results: Results) -> Note:
     lines: dict[str, dict[str, str]] = {}
-    for name in distinct(results["ties"], "domain"):
-        y = _ties(results, name)
+    for name, y in _ties(results).items():
         counts = [m for m in (2, 4, 16, y.shape[1] - 1) if m < y.shape[1]]
         lines[name] = {f"{m} options": f"{y[:, m].min():,.0f} to {y[:, m].max():,.0f}" for m in counts}
     return note("equal-actions", grid("domain", lines), orders=distinct(results["ties"], "order"))
 
 
-def _curve(results: Results, name: str, reading: str) -> NDArray[np.float64]:
-    return column(results["diffusion"], "diffusion_time", domain=name, reading=reading)
+def _curves(results: Results) -> dict[str, dict[str, Any]]:
+    return series(results["diffusion"], "diffusion_time", "domain", "reading")
 
 
-def _ties(results: Results, name: str) -> NDArray[np.float64]:
-    rows = where(results["ties"], domain=name)
-    return column(rows, "diffusion_time").reshape(len(distinct(rows, "order")), -1)
+def _ties(results: Results) -> dict[str, Any]:
+    """``(orders, options + 1)`` diffusion times, by domain."""
+    times = series(results["ties"], "diffusion_time", "domain", "order")
+    return {name: np.stack([*of.values()]) for name, of in times.items()}
 
 
-def _returns(results: Results, name: str, reading: str) -> dict[int, float]:
-    """Mean return by number of options."""
-    rows = where(results["learning"], domain=name, reading=reading)
-    return {r["options"]: r["mean_return"] for r in rows}
+def _returns(results: Results) -> dict[str, dict[str, dict[int, float]]]:
+    """Mean return by domain, reading and number of options."""
+    found = series(results["learning"], "mean_return", "domain", "reading", "options")
+    return {
+        name: {reading: {n: float(x[0]) for n, x in by.items()} for reading, by in of.items()}
+        for name, of in found.items()
+    }
 
 
 EXPERIMENT = experiment("variants", SETTINGS, run=run, figure=figure, notes=notes)

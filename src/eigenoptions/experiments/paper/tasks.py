@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from eigenoptions import plots
@@ -21,7 +20,7 @@ from eigenoptions.experiments.paper.jobs import (
     eigenoptions,
     learn_all,
 )
-from eigenoptions.experiments.tables import column, curves_of, learning_tables, where
+from eigenoptions.experiments.tables import curves_of, learning_tables, series, where
 from eigenoptions.mdp import graph, maze
 
 # (row, column) of start and goal: corners, cells beside doorways, and one of each.
@@ -124,17 +123,17 @@ def claims(results: Results) -> list[Claim]:
 
 
 def _about_swaps(results: Results) -> Claim:
-    first = [t["task"] for t in results["tasks"][::2]]
-    swap = {i: difference(_runs(results, i), _runs(results, i + 1), len(first)) for i in first}
+    runs = _runs(results)[EIGEN]
+    pairs = {t["task"]: (runs[t["task"]], runs[t["task"] + 1]) for t in results["tasks"][::2]}
+    swap = {i: difference(one, other, len(pairs)) for i, (one, other) in pairs.items()}
     same = [d.equal() for d in swap.values()]
-    means = {i: [_runs(results, t).mean() for t in (i, i + 1)] for i in first}
     return judge(
         "swap-no-effect",
         *same,
         largest=max(abs(d.mean) for d in swap.values()),
         equal=same.count(True),
         same=same,
-        rows=[(i, i + 1, means[i], d) for i, d in swap.items()],
+        rows=[(i, i + 1, [x.mean() for x in pairs[i]], d) for i, d in swap.items()],
     )
 
 
@@ -158,14 +157,15 @@ def notes(results: Results) -> list[Note]:
     return [note("swaps")]
 
 
-def _runs(results: Results, task: int, agent: str = EIGEN) -> NDArray[np.float64]:
-    return column(results["runs"], "mean_return", task=task, agent=agent)
+def _runs(results: Results) -> dict[str, dict[int, Any]]:
+    """``(runs,)`` mean returns by agent and task."""
+    return series(results["runs"], "mean_return", "agent", "task")
 
 
 def _gaps(results: Results, agent: str, other: str, tasks: list[int] | None = None) -> dict[int, Difference]:
     """Difference of two agents in each task, or in some tasks that are judged together."""
-    group = [t["task"] for t in results["tasks"]] if tasks is None else tasks
-    return {i: difference(_runs(results, i, agent), _runs(results, i, other), len(group)) for i in group}
+    group, runs = [t["task"] for t in results["tasks"]] if tasks is None else tasks, _runs(results)
+    return {i: difference(runs[agent][i], runs[other][i], len(group)) for i in group}
 
 
 def _counted(gaps: dict[int, Difference]) -> dict[str, int]:
@@ -177,10 +177,8 @@ def _counted(gaps: dict[int, Difference]) -> dict[str, int]:
 def headline(results: Results) -> tuple[str, str]:
     """Tasks in which eigenoptions help."""
     gaps = _counted(_gaps(results, EIGEN, BARE))
-    return (
-        f"{gaps['better']} of {gaps['n_tasks']}",
-        "tasks are learned faster with the same 64 eigenoptions than with primitive actions",
-    )
+    words = "tasks are learned faster with the same 64 eigenoptions than with primitive actions"
+    return f"{gaps['better']} of {gaps['n_tasks']}", words
 
 
 EXPERIMENT = experiment(

@@ -13,7 +13,7 @@ from eigenoptions.experiments.claims import experiment, judge
 from eigenoptions.experiments.limits import DENSE, FEW, OFTEN
 from eigenoptions.experiments.paper.first_options import option_rows
 from eigenoptions.experiments.paper.jobs import MAZES
-from eigenoptions.experiments.tables import Row, column, distinct, where
+from eigenoptions.experiments.tables import Row, distinct, series, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
@@ -77,8 +77,8 @@ def _facts(mdp: MDP, vectors: NDArray[np.float64], options: OptionSet) -> Row:
 def figure(results: Results) -> Any:
     """Mean length of the options of each eigenvector, the mean of both signs."""
     panels = []
-    for name in distinct(results["options"], "domain"):
-        length = _pictured(results, name).reshape(-1, 2).mean(axis=1)
+    for name, lengths in _pictured(results).items():
+        length = lengths.reshape(-1, 2).mean(axis=1)
         points = {"": np.stack([np.arange(len(length)) + 1, length], axis=1)}
         panels.append(plots.point_panel(points, name, xlabel="eigenvector", ylabel="mean length (steps)"))
     return plots.figure(panels, width=plots.PAGE)
@@ -89,12 +89,9 @@ def claims(results: Results) -> list[Claim]:
     rows = results["options"]
     fewest = min(r["n_stops"] for r in rows)
     endless = sum(not np.isfinite(r["mean_length"]) for r in rows)
-    domains = distinct(rows, "domain")
-    length = {name: _pictured(results, name) for name in domains}
-    share = {name: _pictured(results, name, "start_share") for name in domains}
-    lengths = [(name, x[x > 0].min(), x.max()) for name, x in length.items()]
+    lengths = [(name, x[x > 0].min(), x.max()) for name, x in _pictured(results).items()]
     # Of e2 to e4, which Figures 3 to 5 show, and of all options.
-    shares = [(name, x[2:8].min(), np.median(x)) for name, x in share.items()]
+    shares = [(name, x[2:8].min(), np.median(x)) for name, x in _pictured(results, "start_share").items()]
     return [
         judge(
             "theorem-3.1",
@@ -105,7 +102,7 @@ def claims(results: Results) -> list[Claim]:
             endless=endless,
             gammas=sorted(distinct(rows, "gamma")),
             operators=distinct(rows, "operator"),
-            domains=domains,
+            domains=distinct(rows, "domain"),
         ),
         *_about_rewards(results),
         judge("frequencies", *(longest >= 2 * least for _, least, longest in lengths), lengths=lengths),
@@ -118,10 +115,8 @@ def _about_rewards(results: Results) -> list[Claim]:
     shown = where(facts, **PICTURED)
     gammas = sorted(distinct(facts, "gamma"))
     ends = (gammas[0], gammas[-1])
-    length = {
-        name: [column(results["options"], "mean_length", domain=name, gamma=g).mean() for g in ends]
-        for name in distinct(facts, "domain")
-    }
+    by_gamma = series(results["options"], "mean_length", "domain", "gamma")
+    length = {name: [of[gamma].mean() for gamma in ends] for name, of in by_gamma.items()}
     sums = ("stops", "stops_at_maxima", "options", "stop_at_the_highest")
     stops, peaks, many, top = (sum(r[name] for r in facts) for name in sums)
     several = (r[name] > 1 for name in ("fewest_in_a_state", "fewest_of_few") for r in shown)
@@ -137,8 +132,8 @@ def _about_rewards(results: Results) -> list[Claim]:
     ]
 
 
-def _pictured(results: Results, domain: str, what: str = "mean_length") -> NDArray[np.float64]:
-    return column(results["options"], what, domain=domain, **PICTURED)
+def _pictured(results: Results, name: str = "mean_length") -> dict[str, NDArray[np.float64]]:
+    return series(results["options"], name, "domain", **PICTURED)
 
 
 EXPERIMENT = experiment("theorem31", SETTINGS, run=run, figure=figure, claims=claims)

@@ -14,9 +14,9 @@ from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
-from eigenoptions.experiments.limits import STRONG, UNLIKELY, difference
+from eigenoptions.experiments.limits import INSIDE, STRONG, UNLIKELY, difference
 from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, counts_for, eigen, skills
-from eigenoptions.experiments.tables import column, distinct, grid, where
+from eigenoptions.experiments.tables import column, distinct, grid, groups, series, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 
@@ -38,8 +38,6 @@ ROOMS = "four-rooms"
 DOORS = "bottleneck options"
 # Number of eigenoptions that counts as few.
 FEW = 4
-# Cells at least this far from a doorway are inside a room.
-INSIDE = 3
 
 
 def run(settings: Settings, pmap: Pmap) -> Results:
@@ -85,20 +83,20 @@ def measure(job: Job) -> dict[str, Any]:
         seen[np.arange(walkers), path[t]] = t
     time = np.bincount(path.ravel(), minlength=S) / path.size
     room, doors = rooms(mdp)
-    row = {
-        "diffusion_time": diffusion_time(mdp, options),
-        "effective_states": float(np.exp(-(time[time > 0] * np.log(time[time > 0])).sum()) / S),
-        "seen_in_1000": float((seen <= 1000).mean()),
-        "room_changes_per_1000": float("nan"),
-        "time_inside": float("nan"),
-    }
+    changes = inside = np.nan
     if len(doors):
         last, changes = np.full(walkers, -1), 0
         for here in room[path]:
             changes += int(((here >= 0) & (last >= 0) & (here != last)).sum())
             last = np.where(here >= 0, here, last)
-        row["room_changes_per_1000"] = 1000 * changes / (walkers * (len(path) - 1))
-        row["time_inside"] = float(time[away[:, doors].min(axis=1) >= INSIDE].sum())
+        inside = float(time[away[:, doors].min(axis=1) >= INSIDE].sum())
+    row = {
+        "diffusion_time": diffusion_time(mdp, options),
+        "effective_states": float(np.exp(-(time[time > 0] * np.log(time[time > 0])).sum()) / S),
+        "seen_in_1000": float((seen <= 1000).mean()),
+        "room_changes_per_1000": 1000 * changes / (walkers * (len(path) - 1)),
+        "time_inside": inside,
+    }
     farthest = away[path[0], path[: job["short"] + 1]].max(axis=0)
     return {"row": row, "time": time, "farthest": farthest, "covered": seen.max(axis=1)}
 
@@ -151,15 +149,12 @@ def claims(results: Results) -> list[Claim]:
 
 def _about_options(results: Results) -> list[Claim]:
     sets, walks = ([r for r in results[name] if r["kind"] != DOORS] for name in ("sets", "walks"))
-    domains = distinct(sets, "domain")
+    domains, farthest = groups(sets, "domain"), series(walks, "farthest", "domain", "options")
     far, rank, even = {}, {}, {}
-    for name in domains:
-        own = where(sets, domain=name)
+    for name, own in domains.items():
         even[name] = {r["options"]: r["effective_states"] for r in own}
-        ours, bare = (column(walks, "farthest", domain=name, options=m) for m in (max(even[name]), 0))
-        far[name] = difference(ours, bare, len(domains))
-        of = [(r["diffusion_time"], r["seen_in_1000"]) for r in own]
-        rank[name] = float(spearmanr(*zip(*of, strict=True)).statistic)
+        far[name] = difference(farthest[name][max(even[name])], farthest[name][0], len(domains))
+        rank[name] = float(spearmanr(column(own, "diffusion_time"), column(own, "seen_in_1000")).statistic)
     shares = [
         {"domain": name, "few": of[FEW], "none": of[0], "many": of[max(of)], "most": max(of), "FEW": FEW}
         for name, of in even.items()
@@ -187,7 +182,7 @@ def _about_options(results: Results) -> list[Claim]:
 def _about_doorways(results: Results) -> list[Claim]:
     (bare,) = where(results["sets"], domain=ROOMS, kind="primitive")
     (doors,) = where(results["sets"], domain=ROOMS, kind=DOORS)
-    steps = {k: column(results["walks"], "steps_to_all", domain=ROOMS, kind=k) for k in ("primitive", DOORS)}
+    steps = series(results["walks"], "steps_to_all", "kind", domain=ROOMS)
     half = float(np.median(steps["primitive"]))
     done = float((steps[DOORS] <= half).mean())
     # Empty where the walks are too short to say.
@@ -199,7 +194,6 @@ def _about_doorways(results: Results) -> list[Claim]:
             doors["time_inside"] < bare["time_inside"],
             doors=doors,
             bare=bare,
-            INSIDE=INSIDE,
         ),
         judge("whole-environment", done <= UNLIKELY if seen else None, seen=seen),
     ]
