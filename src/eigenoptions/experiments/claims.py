@@ -4,10 +4,10 @@ The paper's sentences are data too, ``statements.toml``. One that makes a checka
 sentences that make none are summarised, with their number, so that the numbers per section add up to the paper's.
 
 Every text of ``claims.toml`` is a template of `str.format`. Its fields are the values that the experiment passes, the
-names of `limits`, and ``n_NAME``, the number of items of a value. ``each.NAME`` is the template of one item of the value
-NAME, joined by ``"; "``; as a table it has the template ``of``, what to ``join`` by, and what to say if there is
-``none``. An item is a row (fields are its columns), or a tuple or pair of a dict (fields are positions). ``table`` has a
-template per column of the rows; one that is a single field keeps the type of its value.
+names of `limits`, and ``n_NAME``, the number of items of a value. ``each.NAME`` is the template of one item of the
+value NAME, joined by ``"; "``; as a table it has the template ``of``, what to ``join`` by, and what to say if there is
+``none``. An item is a row (fields are its columns), or a tuple or pair of a dict (fields are positions). ``table`` has
+a template per column of the rows; one that is a single field keeps the type of its value.
 """
 
 from __future__ import annotations
