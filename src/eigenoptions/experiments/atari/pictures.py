@@ -151,8 +151,10 @@ def draw_highlights(
     plots.save(plots.figure(panels, columns=4), folder / "where.png")
     figures["where.png"] = "Where the player spends its time under the highlighted options."
     if ends:
+        some = {row["label"]: heights[row["label"]] for row in rows if row["kind"] == "singular" and placed}
+        some = dict(list(some.items())[: MAX_LINES - 1]) | ({} if walk is None else {"rand": walk})
         shown = [plots.screen_panel(screens[0], np.concatenate(ends), "where options end")]
-        shown += [_heights_of_options(results, heights, walk)] if game in HEIGHTS else mine[:BESIDE]
+        shown += [_height_panel(some, game)] if game in HEIGHTS else mine[:BESIDE]
         plots.save(plots.figure(shown, width=plots.COLUMN * len(shown) * 0.75), folder / LEAD)
         words = "heights under them and a random walk" if game in HEIGHTS else "all frames of some of them"
         figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; beside it {words}."
@@ -164,13 +166,6 @@ def draw_highlights(
         caption = "How high the player is under highlighted options, and under a random walk (rand)."
         figures["heights.png"] = caption
     return {"name": game, "options": cards, "figures": figures}
-
-
-def _heights_of_options(results: Results, heights: Mapping[str, Bytes], walk: Bytes | None) -> plots.Panel:
-    """Distribution of heights of each highlighted option (Figure 8)."""
-    mine = [row["label"] for row in results["highlights"] if row["kind"] == "singular"]
-    samples = {label: heights[label] for label in mine[: MAX_LINES - 1]}
-    return _height_panel(samples | ({} if walk is None else {"rand": walk}), results["game"])
 
 
 def _card(

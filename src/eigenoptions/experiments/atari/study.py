@@ -279,26 +279,22 @@ def _highlight_row(table: Table, i: int, results: Results, why: str) -> dict[str
 
 def _jobs(settings: Settings, found: Sequence[Any]) -> list[dict[str, Any]]:
     """Roll-outs to do, the longest first."""
-    base = {key: settings[key] for key in SHARED}
+    long = [
+        {**extra.get("variant", PAPER), **extra, "from": 1, "heights": True}
+        for extra in settings.get("long", [])
+    ]
     jobs = []
-    for extra in settings.get("long", []):
-        given = {key: extra[key] for key in ("frames", "kinds")}
-        variant = extra.get("variant", PAPER)
-        jobs += [
-            {**base, "heights": True, "variant": variant, "seed": seed, "starts": its, "start": 0, **given}
-            for seed, its in zip(settings["seeds"], found, strict=True)
-            if seed in extra.get("seeds", settings["seeds"])
-        ]
-    for variant in _variants(settings):
-        given = {key: variant.get(key, settings[key]) for key in ("kinds", "frames")}
+    for way in [*long, *_variants(settings)]:
+        base = {key: settings[key] for key in SHARED}
+        base |= {key: way.get(key, settings[key]) for key in ("kinds", "frames")}
+        base |= {"heights": way.get("heights", False), "variant": _roll_settings(way)}
         for seed, own in zip(settings["seeds"], found, strict=True):
-            if seed in variant.get("seeds", settings["seeds"]):
-                its = _starts_of(settings, variant, own)
-                numbers: list[Any] = list(range(min(len(its), variant.get("from", len(its)))))
-                job = {"heights": False, "variant": _roll_settings(variant), "seed": seed, "starts": its}
+            if seed in way.get("seeds", settings["seeds"]):
+                its = _starts_of(settings, way, own)
+                numbers: list[Any] = list(range(min(len(its), way.get("from", len(its)))))
                 # One chart serves all starts.
-                some = [numbers] if variant.get("plan") else numbers
-                jobs += [{**base, **given, **job, "start": start} for start in some]
+                some = [numbers] if way.get("plan") else numbers
+                jobs += [{**base, "seed": seed, "starts": its, "start": start} for start in some]
     return jobs
 
 
@@ -366,8 +362,5 @@ def _traces(
 
 def _roll_settings(variant: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a variant that concern a single roll-out."""
-    return {
-        key: value
-        for key, value in variant.items()
-        if key not in ("kinds", "frames", "seeds", "from", "starts")
-    }
+    others = ("kinds", "frames", "seeds", "from", "starts", "heights", "variant")
+    return {key: value for key, value in variant.items() if key not in others}

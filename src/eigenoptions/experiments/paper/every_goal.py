@@ -11,7 +11,7 @@ from eigenoptions import plots
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import CONFIDENCE, Difference, difference
-from eigenoptions.experiments.paper.jobs import eigen, learn_all
+from eigenoptions.experiments.paper.jobs import agent, eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, Row, column, distinct, groups, series, where
 from eigenoptions.mdp import maze
 
@@ -47,9 +47,16 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     rows = []
     for group, runs, seed in ((own, settings["runs"], 0), (sets, settings["set_runs"], 1)):
         agents = [
-            (
-                {"kind": kind, "set": i, "options": how["n"], "goal": goal, "row": row, "column": col},
-                {"maze": settings["maze"], "options": how, "goal": goal},
+            agent(
+                settings["maze"],
+                how,
+                {"goal": goal},
+                kind=kind,
+                set=i,
+                options=how["n"],
+                goal=goal,
+                row=row,
+                column=col,
             )
             for kind, i, how in group
             for goal, row, col in goals

@@ -16,6 +16,7 @@ from eigenoptions.experiments.paper.jobs import (
     MAZES,
     PRIMITIVE,
     TURNED,
+    agent,
     diffuse_all,
     eigen,
     reach,
@@ -36,13 +37,9 @@ SWEEP_ERROR = 1e-6
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time with 0, 1, 2, ... options, and mean steps to reach each state of four rooms."""
     own = eigen(settings["n"], gamma=settings["gamma"])
-    pairs = [(name, "eigenoptions", own) for name in settings["mazes"]]
-    pairs.append((ROOMS, "bottleneck", BOTTLENECK))
-    agents = [({"domain": name, "kind": kind}, {"maze": name, "options": how}) for name, kind, how in pairs]
-    others = [
-        ({"basis": basis}, {"maze": SQUARE, "options": eigen(settings["n"], turn=turn)})
-        for basis, turn in TURNED.items()
-    ]
+    agents = [agent(name, own, domain=name, kind="eigenoptions") for name in settings["mazes"]]
+    agents.append(agent(ROOMS, BOTTLENECK, domain=ROOMS, kind="bottleneck"))
+    others = [agent(SQUARE, eigen(settings["n"], turn=turn), basis=basis) for basis, turn in TURNED.items()]
     ways = {"primitive": PRIMITIVE, "bottleneck": BOTTLENECK, "eigenoptions": eigen(settings["many"])}
     reached = pmap(reach, [{"maze": ROOMS, "options": options} for options in ways.values()])
     steps = [

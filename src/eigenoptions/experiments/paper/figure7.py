@@ -10,7 +10,7 @@ from eigenoptions import plots
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import FEW, ROBUST, Difference, difference
-from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, counts_for, eigen, learn_all
+from eigenoptions.experiments.paper.jobs import LEARNING, TURNED, agent, counts_for, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
     curve_row,
@@ -40,9 +40,9 @@ Array = np.ndarray[Any, Any]
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Returns with each number of options; the last is all of them, both signs."""
     pairs = [(name, n) for name in settings["episodes"] for n in counts_for(name, settings["options"])]
-    agents = [({"domain": name, "options": n}, {"maze": name, "options": eigen(n)}) for name, n in pairs]
+    agents = [agent(name, eigen(n), domain=name, options=n) for name, n in pairs]
     others = [
-        ({"basis": basis, "options": n}, {"maze": name, "options": eigen(n, turn=turn)})
+        agent(name, eigen(n, turn=turn), basis=basis, options=n)
         for basis, turn in TURNED.items()
         for name, n in pairs
         if name == SQUARE and n

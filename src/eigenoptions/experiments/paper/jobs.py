@@ -34,7 +34,7 @@ from eigenoptions.experiments import Pmap, Settings
 from eigenoptions.experiments.tables import Row
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP, graph, maze
-from eigenoptions.options import OptionSet, Purpose, eigenpurposes
+from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum, spectrum
 
@@ -65,6 +65,15 @@ def eigen(n: int | None = None, **how: Any) -> dict[str, Any]:
     {'method': 'eigen', 'n': 64}
     """
     return {"method": "eigen", "n": n, **how}
+
+
+def agent(maze: str, options: Job, how: Job | None = None, /, **key: Any) -> Agent:
+    """Agent with options in a maze, and `how` else to run it; the other arguments are its columns.
+
+    >>> agent("i-maze", PRIMITIVE, {"goal": 3}, kind="primitive")
+    ({'kind': 'primitive'}, {'maze': 'i-maze', 'options': {'method': 'primitive'}, 'goal': 3})
+    """
+    return key, {"maze": maze, "options": options, **(how or {})}
 
 
 def counts_for(name: str, wanted: Sequence[int]) -> list[int]:
@@ -110,7 +119,9 @@ def eigenoptions(
         return solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)[:n]
     purposes = first_purposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
     if absolute is not None:
-        one = [solve(mdp, p, gamma, tol=_relative(p, absolute)) for p in purposes]
+        # The tolerance of `solve` is relative to the largest entry.
+        lengths = [float(np.linalg.norm(p.direction) / np.abs(p.direction).max()) for p in purposes]
+        one = [solve(mdp, p, gamma, tol=absolute * x) for p, x in zip(purposes, lengths, strict=True)]
         return sum(one[1:], one[0])
     if ties is None:
         return solve(mdp, purposes, gamma)
@@ -140,12 +151,6 @@ def rebased(sp: Spectrum, degrees: float) -> Spectrum:
     return replace(sp, vectors=vectors)
 
 
-def _relative(purpose: Purpose, absolute: float) -> float:
-    """Tolerance relative to the largest entry, from one for vectors of length 1."""
-    e = purpose.direction
-    return absolute * float(np.linalg.norm(e) / np.abs(e).max())
-
-
 def diffuse(job: Job) -> list[float]:
     """Diffusion time of a maze with 0, 1, 2, ... options."""
     mdp = maze(job["maze"])
@@ -157,7 +162,7 @@ def diffuse(job: Job) -> list[float]:
 def diffuse_all(pmap: Pmap, agents: Sequence[Agent]) -> list[Row]:
     """One row per agent and number of options, of its result of `diffuse`.
 
-    >>> diffuse_all(lambda f, jobs: [[620.8]], [({"set": 3}, {"maze": "four-rooms", "options": eigen()})])
+    >>> diffuse_all(lambda f, jobs: [[620.8]], [agent("four-rooms", eigen(), set=3)])
     [{'set': 3, 'options': 0, 'diffusion_time': 620.8}]
     """
     curves = pmap(diffuse, [job for _, job in agents])

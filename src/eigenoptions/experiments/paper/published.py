@@ -15,7 +15,7 @@ from eigenoptions import plots
 from eigenoptions.experiments import Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.limits import difference
-from eigenoptions.experiments.paper.jobs import LEARNING, eigen, learn_all
+from eigenoptions.experiments.paper.jobs import LEARNING, agent, eigen, learn_all
 from eigenoptions.experiments.tables import SHARE, curve_row, distinct, grid, run_rows, series
 from eigenoptions.mdp import maze
 
@@ -34,10 +34,7 @@ TWO, WHOLE = WAYS = ("two steps per option", "followed to the end")
 def run(settings: Settings, pmap: Pmap) -> Results:
     """Mean returns by label, with options of two steps and with options followed to their end."""
     agents = [
-        (
-            {"domain": name, "way": way, "label": 2 * n, "options": live},
-            {"maze": name, "options": eigen(live), "follow": way == WHOLE},
-        )
+        agent(name, eigen(live), {"follow": way == WHOLE}, domain=name, way=way, label=2 * n, options=live)
         for name in settings["episodes"]
         for n in settings["options"]
         for live in [min(n, 2 * maze(name).n_states)]

@@ -22,7 +22,7 @@ from eigenoptions.experiments.limits import (
     SEVERAL,
     difference,
 )
-from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, diffuse_all, eigen, learn_all
+from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, agent, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
     Row,
@@ -68,15 +68,13 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     orders = [("eigenoptions", 0, eigen())]
     orders += [("random", i, _random(i)) for i in sets]
     orders += [(SHUFFLED, i, eigen(shuffle=i)) for i in sets]
-    diffusing = [({"kind": kind, "set": i}, {"maze": name, "options": how}) for kind, i, how in orders]
+    diffusing = [agent(name, how, kind=kind, set=i) for kind, i, how in orders]
 
     counts = [*settings["fewer"], settings["options"]]
     ways = [("primitive", 0, 0, PRIMITIVE)]
     for n in counts:
         ways += [("eigenoptions", 0, n, eigen(n)), *(("random", i, n, _random(i, n)) for i in sets)]
-    learning = [
-        ({"kind": kind, "set": i, "options": n}, {"maze": name, "options": how}) for kind, i, n, how in ways
-    ]
+    learning = [agent(name, how, kind=kind, set=i, options=n) for kind, i, n, how in ways]
     tables = learning_tables(learn_all(pmap, settings, learning), settings["every"])
     tables["curves"] = [row for row in tables["curves"] if row["options"] in (0, settings["options"])]
 
@@ -96,11 +94,7 @@ def _many_sets(settings: Settings, pmap: Pmap, counts: list[int]) -> list[Row]:
     sets, few = range(settings["many_sets"]), settings["many_runs"]
     # The only state where a random option stops is its goal.
     ends = [discover(mdp, None, "random", rng=i).termination.argmax(axis=1) for i in sets]
-    agents = [
-        ({"set": i, "options": n}, {"maze": settings["maze"], "options": _random(i, n)})
-        for i in sets
-        for n in counts
-    ]
+    agents = [agent(settings["maze"], _random(i, n), set=i, options=n) for i in sets for n in counts]
     rows = mean_returns(learn_all(pmap, {**settings, "runs": few, "block": few}, agents, seed=1))
     return [{**row, "steps_to_goal": int(away[ends[row["set"]][: row["options"]]].min())} for row in rows]
 

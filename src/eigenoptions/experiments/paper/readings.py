@@ -18,6 +18,7 @@ from eigenoptions.experiments.claims import experiment, note
 from eigenoptions.experiments.paper.jobs import (
     LEARNING,
     Agent,
+    agent,
     counts_for,
     diffuse_all,
     eigen,
@@ -53,17 +54,15 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     """Diffusion time and mean return under each reading, and diffusion time for each order of equal actions."""
     mazes = list(settings["episodes"])
     orders = list(permutations(range(4)))[: settings["orders"]]
-    agents: list[Agent] = [
-        ({"domain": name, "reading": reading}, {"maze": name, "options": eigen(**how)})
+    agents = [
+        agent(name, eigen(**how), domain=name, reading=reading)
         for name in mazes
         for reading, how in READINGS.items()
     ]
-    tied: list[Agent] = [
-        (
-            {"domain": name, "order": "".join(map(str, order))},
-            {"maze": name, "options": eigen(*counts_for(name, [settings["first"]]), ties=list(order))},
-        )
+    tied = [
+        agent(name, eigen(n, ties=list(order)), domain=name, order="".join(map(str, order)))
         for name in mazes
+        for n in counts_for(name, [settings["first"]])
         for order in orders
     ]
     return {

@@ -16,6 +16,7 @@ from eigenoptions.experiments.paper.jobs import (
     BOTTLENECK,
     LEARNING,
     PRIMITIVE,
+    agent,
     eigen,
     eigenoptions,
     learn_all,
@@ -64,12 +65,11 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     ]
     how = {EIGEN: eigen(settings["options"]), DOORS: BOTTLENECK, BARE: PRIMITIVE}
     agents = [
-        (
-            {"task": t["task"], "agent": agent},
-            {"maze": settings["maze"], "options": how[agent], "start": t["start"], "goal": t["goal"]},
+        agent(
+            settings["maze"], how[name], {"start": t["start"], "goal": t["goal"]}, task=t["task"], agent=name
         )
         for t in tasks
-        for agent in AGENTS
+        for name in AGENTS
     ]
     tables = learning_tables(learn_all(pmap, settings, agents), settings["every"])
     stops = eigenoptions(mdp, settings["options"]).termination.any(axis=0)
