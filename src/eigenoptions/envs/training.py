@@ -93,8 +93,12 @@ def learn_sb3(name: str, run: Run) -> None:
     """Stable-Baselines3's DQN with double targets (`OptionsDQN`), PPO, or sb3-contrib's MaskablePPO."""
     from eigenoptions.envs import sb3_runs
 
-    dqn, masked = name == "DQN", run.option_chance is not None if name == "DQN" else name == "MaskablePPO"
-    agent, callback = sb3_runs.dqn(run) if dqn else sb3_runs.ppo(run, maskable=masked)
+    if name == "DQN":
+        masked = run.option_chance is not None
+        agent, callback = sb3_runs.dqn(run)
+    else:
+        masked = name == "MaskablePPO"
+        agent, callback = sb3_runs.ppo(run, maskable=masked)
 
     def act(obs: Any, mask: Any) -> int:
         how = {"action_masks": np.asarray(mask, dtype=np.bool_)} if masked and mask is not None else {}
