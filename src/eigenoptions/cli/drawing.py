@@ -116,13 +116,16 @@ def block_map(
     np.logical_or.at(red, place, stops)
     mean = np.divide(total, count, out=np.full(shape, np.nan), where=count > 0)
     if not colour:
-        ends = float(np.nanmin(mean)), float(np.nanmax(mean))
-        return [
-            Text("".join(_character(x, stop, ends) for x, stop in zip(*row, strict=True)))
-            for row in zip(mean.tolist(), red.tolist(), strict=True)
-        ]
+        low, high = np.nanmin(mean), np.nanmax(mean)
+        share = np.nan_to_num((mean - low) / ((high - low) or 1.0))
+        shades = np.array(list(SHADES))[np.minimum(len(SHADES) * share, len(SHADES) - 1).astype(int)]
+        glyphs = np.select([count == 0, red], [sketch.WALL, sketch.STOP], shades)
+        return [Text("".join(row)) for row in glyphs]
     paint = [
-        [_color(x, stop) for x, stop in zip(*row, strict=True)]
+        [
+            WALL_COLOR if x != x else sketch.STOP_COLOR if stop else sketch.shade(x)
+            for x, stop in zip(*row, strict=True)
+        ]
         for row in zip(mean.tolist(), red.tolist(), strict=True)
     ]
     paint += [[WALL_COLOR] * shape[1]] * (len(paint) % 2)
@@ -152,18 +155,6 @@ def bar_line(share: float, width: int) -> str:
     """
     eighths = max(1, round(8 * width * share))
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-
-
-def _color(level: float, stop: bool) -> str:
-    return sketch.STOP_COLOR if stop else WALL_COLOR if level != level else sketch.shade(level)
-
-
-def _character(level: float, stop: bool, ends: tuple[float, float]) -> str:
-    if level != level:
-        return sketch.WALL
-    low, high = ends
-    share = (level - low) / (high - low) if high > low else 0.0
-    return sketch.STOP if stop else SHADES[min(int(len(SHADES) * share), len(SHADES) - 1)]
 
 
 def side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:

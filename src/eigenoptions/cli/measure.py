@@ -125,7 +125,7 @@ class Diffusion(Discounted, Measured):
             head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": self._record(options)}
             print_json({**head, "curve": rows}, files)
             return
-        print_heading(describe(mdp.name or "map", mdp.n_states, self._record(options)))
+        print_heading(describe(mdp.name, mdp.n_states, self._record(options)))
         heads = (">options", "added", ">diffusion time", ">of 0 options")
         print_table(heads, [_diffusion_row(row, curve[0]) for row in rows])
         _print_curve(curve)
@@ -142,14 +142,10 @@ class Diffusion(Discounted, Measured):
         levels = {"primitive actions": y[0]}
         lines = {f"{self.method} options": y}
         figure = plots.curves(range(len(y)), lines, levels=levels, **axes)
-        results = {"diffusion.csv": rows, "diffusion.svg": figure}
-        if mdp.coords is not None:
-            mean = hitting_times(mdp, options, option_chance=self.option_chance).sum(axis=0) / (
-                mdp.n_states - 1
-            )
-            label = f"mean steps to reach, {len(options)} options"
-            results["reach.svg"] = plots.heat(mean, mdp.coords, label)
-        return save_results(folder, results)
+        steps = hitting_times(mdp, options, option_chance=self.option_chance)
+        label = f"mean steps to reach, {len(options)} options"
+        reach = plots.heat(steps.sum(axis=0) / (mdp.n_states - 1), mdp.coords, label)
+        return save_results(folder, {"diffusion.csv": rows, "diffusion.svg": figure, "reach.svg": reach})
 
 
 @dataclass(frozen=True)
@@ -273,13 +269,11 @@ class Learn(Printed, Measured):
             settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
             print_json({**task, "settings": settings, "agents": agents}, files)
             return
-        if mdp.coords is not None:
-            ends = f"from {_cell(mdp, mdp.start)} to {_cell(mdp, mdp.goal)}"
-        else:
-            ends = f"from state {mdp.start} to state {mdp.goal}"
+        assert mdp.coords is not None
+        start, goal = (tuple(cell) for cell in mdp.coords[[mdp.start, mdp.goal]].tolist())
         print_heading(
-            describe(mdp.name or "map", mdp.n_states, self._record(options)),
-            f"{self.runs} runs of {self.episodes} episodes {ends}",
+            describe(mdp.name, mdp.n_states, self._record(options)),
+            f"{self.runs} runs of {self.episodes} episodes from {start} to {goal}",
         )
         rows = []
         for agent in agents:
@@ -331,12 +325,6 @@ def _state(mdp: MDP, given: str | None, what: str) -> int | None:
     if not at:
         raise ValueError(f"{what} {given} is no free cell: rows and columns are counted from 0 in the map")
     return at[0]
-
-
-def _cell(mdp: MDP, state: int | None) -> tuple[int, ...]:
-    assert mdp.coords is not None
-    assert state is not None
-    return tuple(mdp.coords[state].tolist())
 
 
 def _agent(n: int) -> str:

@@ -52,6 +52,8 @@ Alive = Callable[..., None]
 MAX_RACE_STEPS = 4000
 # Chance of an option in the third lane of a race where the request names none: about the best on the paper's mazes.
 RACE_CHANCE = 0.1
+# Arguments of `_check` for mazes whose diffusion times are measured.
+MEASURABLE = (MAX_MEASURED_STATES, "diffusion times are measured", "so the diffusion time is infinite")
 # Methods that are measured before the others.
 PAPER_METHODS = ("eigen", "bottleneck", "random")
 # Chances of an option at which the diffusion time is shown.
@@ -218,7 +220,7 @@ def _offered() -> list[str]:
 def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     """Diffusion times as options are added, for each method; which states are hard to reach; the best chance."""
     mdp = read_maze(request.map)
-    _check_measurable(mdp)
+    _check(mdp, *MEASURABLE)
     chance = request.option_chance
     yield {"primitive": diffusion_time(mdp), "reach": _reach(mdp, None, None, alive)}
     yield from _curves(mdp, request, [m for m in _offered() if m in PAPER_METHODS], alive)
@@ -259,7 +261,7 @@ def compare(request: Request, alive: Alive) -> Iterator[Answer]:
         "values": packed(options.value, "<f4"),
         "mean_length": options.mean_length.tolist(),
     }
-    _check_measurable(mdp)
+    _check(mdp, *MEASURABLE)
     yield {"n": 0, "time": diffusion_time(mdp)}
     for n in _counts(len(options)):
         yield {"n": n, "time": _time(mdp, options[:n], request.option_chance, alive)}
@@ -295,8 +297,7 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
     """A random walk, the rows it adds to the incidence matrix T, T'T, and its eigenvectors beside the exact ones."""
     mdp = read_maze(request.map)
     n, W = mdp.n_states, graph(mdp)
-    _check_size(mdp, MAX_SAMPLED_STATES, "samples are shown")
-    _check_connected(mdp, "and a walk sees only one")
+    _check(mdp, MAX_SAMPLED_STATES, "samples are shown", "and a walk sees only one")
     k = None if n <= FULL_SPECTRUM_STATES else min(n, SAMPLED_EIGENVECTORS + 40)
     exact = spectrum(W, k, "combinatorial", coords=mdp.coords)
     shown = min(SAMPLED_EIGENVECTORS, len(exact.values) - 1)
@@ -413,25 +414,18 @@ def _task(text: str) -> tuple[MDP, int, int]:
     return mdp, mdp.start, mdp.goal
 
 
-def _check_measurable(mdp: MDP) -> None:
-    _check_size(mdp, MAX_MEASURED_STATES, "diffusion times are measured")
-    _check_connected(mdp, "so the diffusion time is infinite")
-
-
-def _check_connected(mdp: MDP, consequence: str) -> None:
+def _check(mdp: MDP, most: int, what: str, consequence: str) -> None:
+    """Refuse a maze that is too large for what the page shows, or that has several components."""
+    if mdp.n_states > most:
+        raise ValueError(
+            f"{what} on the page for at most {most} states, got {mdp.n_states}: "
+            "draw a smaller maze, or use the library in Python"
+        )
     pieces = int(connected_components(graph(mdp), directed=False)[0])
     if pieces > 1:
         raise ValueError(
             f"the maze has {pieces} components with no path between them, {consequence}: "
             "erase a wall between them"
-        )
-
-
-def _check_size(mdp: MDP, most: int, what: str) -> None:
-    if mdp.n_states > most:
-        raise ValueError(
-            f"{what} on the page for at most {most} states, got {mdp.n_states}: "
-            "draw a smaller maze, or use the library in Python"
         )
 
 
