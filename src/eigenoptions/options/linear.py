@@ -93,8 +93,7 @@ class LinearOption:
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
-        before, after = (self.alone.potential(batch_of_one(o), 1)[0, 0] for o in (obs, next_obs))
-        return float(after - before)
+        return self.potential(next_obs) - self.potential(obs)
 
     def __repr__(self) -> str:
         return f"LinearOption({printable(self.label)}: {self.alone.kind}, {_features(self.alone)})"

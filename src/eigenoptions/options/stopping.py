@@ -47,9 +47,7 @@ class Running:
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE; to be called once per step."""
         action = int(self.option.act(obs))
-        if action == TERMINATE:
-            return TERMINATE
-        return action if self.goes_on(obs) else TERMINATE
+        return action if action != TERMINATE and self.goes_on(obs) else TERMINATE
 
     def goes_on(self, obs: Any) -> bool:
         """Whether no guard stops it at an observation; notes the step."""

@@ -81,7 +81,9 @@ def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None,
             ax.add_artist(PathPatch(_joined(_squares(cells[[state]])), facecolor=tint, linewidth=0))
             style: Any = {"weight": "bold", "ha": "center", "va": "center_baseline"}
             outline = [withStroke(linewidth=1.5, foreground=tint)]
-            ax.text(col, row, letter, size=_letter(ax, cells), path_effects=outline, **style)
+            # Points that fit a cell and can be read.
+            size = float(np.clip(0.75 * _side(ax, cells), 5.5, 9.0))
+            ax.text(col, row, letter, size=size, path_effects=outline, **style)
 
     return Panel(draw, title, _aspect(cells))
 
@@ -298,11 +300,6 @@ def _frame(ax: Axes, cells: NDArray[np.int64]) -> None:
     left, right, bottom, top = _extent(cells)
     ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-
-
-def _letter(ax: Axes, cells: NDArray[np.int64]) -> float:
-    """Font size in points of a letter that fits a cell and can be read."""
-    return float(np.clip(0.75 * _side(ax, cells), 5.5, 9.0))
 
 
 def _side(ax: Axes, cells: NDArray[np.int64]) -> float:
