@@ -88,7 +88,9 @@ def begin(decisions, sums, rules, counter, offers, at, actions, moves):  # type:
 
 
 @njit(cache=True, nogil=True)
-def finish(decisions, sums, rules, powers, offers, at, rewards, ends, halted, reals, wholes, marks, masks):  # type: ignore[no-untyped-def]
+def finish(  # type: ignore[no-untyped-def]
+    decisions, sums, rules, powers, offers, at, rewards, ends, halted, reals, wholes, marks, masks
+):
     """Take a primitive step of each copy into account, after which its options are at ``offers[at[b]]``.
 
     ``rules (4,)`` are the number of actions, the most steps of an option, whether every step is reported on its own,
