@@ -367,8 +367,8 @@ def test_a_single_option_is_to_be_taken_seldom():
 
 
 def test_chances_beyond_double_precision_are_the_worst():
-    mdp = eo.maze("." * 150)
-    many = OptionSet(np.repeat(toward(mdp, 0).policy, 300, axis=0), 4)
+    mdp = eo.maze("." * 260)
+    many = OptionSet(np.repeat(toward(mdp, 0).policy, 70, axis=0), 4)
     best = best_option_chance(mdp, many)
     assert best.uniform == np.inf
     assert best.diffusion_time <= best.without
