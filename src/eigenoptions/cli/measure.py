@@ -269,7 +269,7 @@ class Learn(Printed, Measured):
             settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
             print_json({**task, "settings": settings, "agents": agents}, files)
             return
-        assert mdp.coords is not None
+        assert not (mdp.coords is None or mdp.start is None or mdp.goal is None)
         start, goal = (tuple(cell) for cell in mdp.coords[[mdp.start, mdp.goal]].tolist())
         print_heading(
             describe(mdp.name, mdp.n_states, self._record(options)),

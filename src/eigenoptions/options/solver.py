@@ -134,17 +134,18 @@ def solve(
             _solved((low, high), **shared, out=[array[low:high] for array in result])
             keep(i)
     lock(result)
-    policy, value, *mean_length = result
+    # Of a deterministic table, mean lengths are computed when they are asked for.
+    lengths_known: dict[str, Any] = {"mean_length": result[2]} if len(result) > 2 else {}
     return OptionSet(
-        policy,
+        result[0],
         mdp.n_actions,
-        value,
-        mean_length=mean_length[0] if mean_length else None,
+        result[1],
         state_space=mdp.fingerprint,
         coords=mdp.coords,
         successors=mdp.likely,
         legend=mdp.legend,
         provenance={"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
+        **lengths_known,
         **origins(wanted),
     )
 
