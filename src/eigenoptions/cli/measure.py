@@ -269,8 +269,8 @@ class Learn(Printed, Measured):
             settings = {**records[0].settings, "runs": self.runs, **self._record(options)}
             print_json({**task, "settings": settings, "agents": agents}, files)
             return
-        assert not (mdp.coords is None or mdp.start is None or mdp.goal is None)
-        start, goal = (tuple(cell) for cell in mdp.coords[[mdp.start, mdp.goal]].tolist())
+        assert mdp.coords is not None
+        start, goal = (tuple(mdp.coords[state].tolist()) for state in (mdp.start, mdp.goal))
         print_heading(
             describe(mdp.name, mdp.n_states, self._record(options)),
             f"{self.runs} runs of {self.episodes} episodes from {start} to {goal}",
