@@ -66,6 +66,7 @@ LONGEST = [
     "test_lockstep.py",
     "test_paper_atari.py",
     "test_evaluation.py",
+    "test_basis.py",
     "test_large.py",
 ]
 

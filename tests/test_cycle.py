@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from tests.test_mdp import refused
 
 import eigenoptions as eo
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.discovery.online import Snapshot, cycle
 from eigenoptions.mdp import Transitions
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.walks import walk
+from eigenoptions.spectra.representations import (
+    learned_default,
+)
 
 
 def rounds(*args: Any, **settings: Any) -> list[Snapshot]:
@@ -120,3 +129,83 @@ def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
     ):
         with pytest.raises(ValueError, match=complaint):
             call()
+
+
+def test_the_cycle_adds_one_option_per_round_and_sees_more_than_a_random_walk(four_rooms):
+    """Machado et al. (2023), Figure 6: covering eigenoptions see all states sooner; medians of ten seeds."""
+    needed, alone = [], []
+    for seed in range(10):
+        for found in rod_cycle(four_rooms, rng=seed):
+            if found.seen.all():
+                break
+        needed.append(found.steps)
+        assert len(found.options) == found.steps // 100
+        walked = walk(replace(four_rooms, goal=None), 100_000, rng=seed, max_episode_steps=100)
+        alone.append(max(np.unique(walked.next_obs, return_index=True)[1]))
+    assert np.median(needed) < np.median(alone)
+
+
+def test_a_round_of_the_cycle_by_hand(four_rooms):
+    """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
+    first = next(rod_cycle(four_rooms, rng=3))
+    batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.entered, batch.next_obs)
+    psi = np.zeros((104, 104))
+    for _ in range(10):
+        for s, t in zip(batch.obs, batch.next_obs, strict=True):
+            psi[s] += 0.1 * ((np.arange(104) == s) + 0.99 * psi[t] - psi[s])
+    e = np.linalg.eigh((psi + psi.T) / 2)[1][:, -1]
+    e = -np.sign(e.sum()) * e
+    nxt = np.tile(np.arange(104)[:, None], (1, 4))
+    nxt[batch.obs, batch.action] = batch.next_obs
+    known = eo.MDP(np.eye(104)[nxt])
+    assert_allclose(first.options.value, eo.solve(known, eo.Purpose(e), 0.99).value, atol=1e-8)
+
+
+def test_a_round_of_the_reward_aware_cycle_by_hand():
+    """Temporal differences one by one, the first eigenvector by inverse iteration, and its logarithm as purpose."""
+    corridor = replace(eo.maze("S...."), goal=None, reward=np.array([-1.0, -1.0, -2.0, -1.0, -1.0]))
+    first = next(rod_cycle(corridor, representation="default", td=(0.2, 2), round_steps=30, rng=1))
+    batch = walk(corridor, 30, rng=np.random.default_rng(1))
+    Z = np.eye(5)
+    pairs = list(zip(batch.obs, batch.next_obs, strict=True))
+    for s, t in pairs[::-1] + pairs:
+        weight = np.exp(corridor.reward[s] / 1.3)
+        Z[s] += 0.2 * (weight * ((np.arange(5) == s) + Z[t]) - Z[s])
+    assert_allclose(
+        learned_default(batch.obs, batch.next_obs, corridor.reward, alpha=0.2, sweeps=2), Z, rtol=1e-12
+    )
+    left = np.unique(batch.obs)
+    e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])
+    potential = np.zeros(5)
+    potential[left] = np.log(e)
+    purpose = eo.Purpose(potential / np.linalg.norm(potential))
+    nxt = np.tile(np.arange(5)[:, None], (1, 4))
+    nxt[batch.obs, batch.action] = batch.next_obs
+    expected = eo.solve(eo.MDP(np.eye(5)[nxt]), purpose, 0.99)
+    assert_allclose(first.options.value, expected.value, atol=1e-9)
+    kept = [found.options.labels for found in islice(rod_cycle(corridor, keep=2, round_steps=10), 3)][-1]
+    assert kept == ("round 2", "round 3")
+
+
+def test_the_reward_aware_cycle_needs_rewards_per_state(four_rooms):
+    refused(
+        ValueError,
+        lambda: next(rod_cycle(four_rooms, representation="default")),
+        "one negative number per state",
+    )
+    refused(ValueError, lambda: next(rod_cycle(four_rooms, representation="laplacian")), "successor, default")
+    refused(ValueError, lambda: next(rod_cycle(four_rooms, keep=0)), "keep")
+    refused(ValueError, lambda: learned_default([0], [9], [-1.0, -1.0]), "0..1")
+
+
+def test_options_of_the_cycle_stay_within_what_was_seen(four_rooms):
+    first = next(rod_cycle(four_rooms, rng=3))
+    row = first.options.policy[0]
+    assert (row[~first.seen] == -1).all()
+    found = discover(four_rooms, 3, "covering-eigen", rng=3)
+    np.testing.assert_array_equal(found.policy[0], row)
+    assert found.labels == ("round 1", "round 2", "round 3")
+    assert np.isfinite(found.mean_length).all()
+    whole = discover(eo.maze("S...."), method="covering-eigen")
+    assert len(whole) >= 1

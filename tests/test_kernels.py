@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests import reference
-from tests.test_spectra import complete, cycle, path, product, random_graph, random_maze, star, together
+from tests.graphs import complete, cycle, path, product, random_graph, random_maze, star, together
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +18,14 @@ from tests.test_planning import slippery
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.goals import local_maxima
-from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods import method
 from eigenoptions.discovery.methods.community import communities
-from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.discovery.methods.diffusion import slowness
 from eigenoptions.discovery.methods.neo import expected_visits
 from eigenoptions.discovery.methods.successor_goals import landmarks
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
-    learned_default,
     learned_successor,
     successor_representation,
     uniform_walk,
@@ -337,89 +333,6 @@ def test_rewards_that_are_refused(four_rooms):
         )
 
 
-# The cycle --------------------------------------------------------------------------------------------------
-
-
-def test_the_cycle_adds_one_option_per_round_and_sees_more_than_a_random_walk(four_rooms):
-    """Machado et al. (2023), Figure 6: covering eigenoptions see all states sooner; medians of ten seeds."""
-    needed, alone = [], []
-    for seed in range(10):
-        for found in rod_cycle(four_rooms, rng=seed):
-            if found.seen.all():
-                break
-        needed.append(found.steps)
-        assert len(found.options) == found.steps // 100
-        walked = walk(replace(four_rooms, goal=None), 100_000, rng=seed, max_episode_steps=100)
-        alone.append(max(np.unique(walked.next_obs, return_index=True)[1]))
-    assert np.median(needed) < np.median(alone)
-
-
-def test_a_round_of_the_cycle_by_hand(four_rooms):
-    """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
-    first = next(rod_cycle(four_rooms, rng=3))
-    batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
-    np.testing.assert_array_equal(first.entered, batch.next_obs)
-    psi = np.zeros((104, 104))
-    for _ in range(10):
-        for s, t in zip(batch.obs, batch.next_obs, strict=True):
-            psi[s] += 0.1 * ((np.arange(104) == s) + 0.99 * psi[t] - psi[s])
-    e = np.linalg.eigh((psi + psi.T) / 2)[1][:, -1]
-    e = -np.sign(e.sum()) * e
-    nxt = np.tile(np.arange(104)[:, None], (1, 4))
-    nxt[batch.obs, batch.action] = batch.next_obs
-    known = eo.MDP(np.eye(104)[nxt])
-    assert_allclose(first.options.value, eo.solve(known, eo.Purpose(e), 0.99).value, atol=1e-8)
-
-
-def test_a_round_of_the_reward_aware_cycle_by_hand():
-    """Temporal differences one by one, the first eigenvector by inverse iteration, and its logarithm as purpose."""
-    corridor = replace(eo.maze("S...."), goal=None, reward=np.array([-1.0, -1.0, -2.0, -1.0, -1.0]))
-    first = next(rod_cycle(corridor, representation="default", td=(0.2, 2), round_steps=30, rng=1))
-    batch = walk(corridor, 30, rng=np.random.default_rng(1))
-    Z = np.eye(5)
-    pairs = list(zip(batch.obs, batch.next_obs, strict=True))
-    for s, t in pairs[::-1] + pairs:
-        weight = np.exp(corridor.reward[s] / 1.3)
-        Z[s] += 0.2 * (weight * ((np.arange(5) == s) + Z[t]) - Z[s])
-    assert_allclose(
-        learned_default(batch.obs, batch.next_obs, corridor.reward, alpha=0.2, sweeps=2), Z, rtol=1e-12
-    )
-    left = np.unique(batch.obs)
-    e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])
-    potential = np.zeros(5)
-    potential[left] = np.log(e)
-    purpose = eo.Purpose(potential / np.linalg.norm(potential))
-    nxt = np.tile(np.arange(5)[:, None], (1, 4))
-    nxt[batch.obs, batch.action] = batch.next_obs
-    expected = eo.solve(eo.MDP(np.eye(5)[nxt]), purpose, 0.99)
-    assert_allclose(first.options.value, expected.value, atol=1e-9)
-    kept = [found.options.labels for found in islice(rod_cycle(corridor, keep=2, round_steps=10), 3)][-1]
-    assert kept == ("round 2", "round 3")
-
-
-def test_the_reward_aware_cycle_needs_rewards_per_state(four_rooms):
-    refused(
-        ValueError,
-        lambda: next(rod_cycle(four_rooms, representation="default")),
-        "one negative number per state",
-    )
-    refused(ValueError, lambda: next(rod_cycle(four_rooms, representation="laplacian")), "successor, default")
-    refused(ValueError, lambda: next(rod_cycle(four_rooms, keep=0)), "keep")
-    refused(ValueError, lambda: learned_default([0], [9], [-1.0, -1.0]), "0..1")
-
-
-def test_options_of_the_cycle_stay_within_what_was_seen(four_rooms):
-    first = next(rod_cycle(four_rooms, rng=3))
-    row = first.options.policy[0]
-    assert (row[~first.seen] == -1).all()
-    found = discover(four_rooms, 3, "covering-eigen", rng=3)
-    np.testing.assert_array_equal(found.policy[0], row)
-    assert found.labels == ("round 1", "round 2", "round 3")
-    assert np.isfinite(found.mean_length).all()
-    whole = discover(eo.maze("S...."), method="covering-eigen")
-    assert len(whole) >= 1
-
-
 # All of them ------------------------------------------------------------------------------------------------
 
 
@@ -524,75 +437,3 @@ def test_every_method_has_a_section_with_a_picture():
         assert f"({name})=\n## `{name}`" in text
         assert f"images/methods/{name}.svg" in text
         assert (docs / "images" / "methods" / f"{name}.svg").read_text(encoding="utf-8").count("<svg") == 5
-
-
-# Options over options ---------------------------------------------------------------------------------------
-
-
-def test_the_spanned_mdp_jumps_to_the_ends_of_options(four_rooms):
-    options = discover(four_rooms, 6)
-    wide = spanned(four_rooms, options)
-    assert (wide.n_states, wide.n_actions) == (104, 10)
-    np.testing.assert_array_equal(wide.successors[:, :4], four_rooms.successors)
-    for i, row in enumerate(options.policy):
-        ends = [reference.walk(four_rooms.successors, row, s)[1] for s in range(104)]
-        assert wide.successors[:, 4 + i].tolist() == ends
-
-
-def test_the_spanned_mdp_of_stochastic_moves(i_maze):
-    mdp = slippery(i_maze)
-    options = discover(mdp, 2)
-    wide = spanned(mdp, options).transition.toarray().reshape(19, 6, 19)
-    for i, row in enumerate(options.policy):
-        moves = mdp.transition.toarray().reshape(19, 4, 19)[np.arange(19), np.maximum(row, 0)]
-        moves[row < 0] = np.eye(19)[row < 0]
-        assert_allclose(wide[:, 4 + i], np.linalg.matrix_power(moves, 5000), atol=1e-9)
-
-
-def test_the_second_level_has_the_purposes_of_the_spanned_graph(four_rooms):
-    first = discover(four_rooms, 8)
-    found = second_level(four_rooms, first, 4)
-    wide = eo.spectrum(eo.graph(spanned(four_rooms, first)), 3)
-    by_hand = eo.solve(four_rooms, eo.eigenpurposes(wide))
-    np.testing.assert_array_equal(found.policy, by_hand.policy)
-    assert found.provenance["level"] == 2
-    assert len(first + found) == 12
-    nested = discover(spanned(four_rooms, first), 2)
-    assert (nested.policy >= 4).any()  # it calls options
-    assert len(second_level(four_rooms, first, method="betweenness")) >= 1
-    refused(
-        ValueError, lambda: second_level(four_rooms, first, 2, "covering-eigen"), "no purposes of its own"
-    )
-    with pytest.raises(TypeError, match="method 'eigen' has no setting 'speed'"):
-        second_level(four_rooms, first, 2, speed=1)
-
-
-def test_rewards_of_environments_are_read():
-    """CliffWalking costs 1 per step and 100 at the cliff; reward-aware options walk along the other side."""
-    mdp = eo.from_env("CliffWalking-v1")
-    table = mdp.reward.reshape(mdp.n_states, 4)
-    assert set(np.unique(table)) == {-100.0, -1.0, 0.0}
-    edge = (table == -100.0).any(axis=1) & (np.arange(48) != mdp.start)
-    found = discover("CliffWalking-v1", 4, "reward-aware")
-    for label in ("goal 11", "goal 47"):
-        row = found[label].policy
-        for s in np.flatnonzero(~edge & (row >= 0)):
-            while row[s] >= 0:
-                s = mdp.successors[s, row[s]]
-                assert not edge[s]
-    refused(ValueError, lambda: discover("FrozenLake-v1", 2, "reward-aware"), "must be negative", "subtract")
-
-
-def test_visits_of_sampled_states_are_counted_for_methods_that_ask(i_maze):
-    given = []
-
-    def purposes(mdp, n_options, rng, *, visits=None):
-        given.append(visits)
-        return method("neo").purposes(mdp, n_options, rng, visits=visits)
-
-    batch = walk(i_maze, 400, rng=0)
-    past = TableExperience(i_maze.n_states, 4)
-    past.add(batch)
-    past.options(2, method=replace(method("neo"), purposes=purposes))
-    seen = np.flatnonzero(past.seen)
-    assert given[0].tolist() == np.bincount(batch.obs, minlength=i_maze.n_states)[seen].tolist()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graphs import path, together
 from tests.test_mdp import refused
-from tests.test_spectra import path, together
 
 import eigenoptions as eo
 from eigenoptions import files

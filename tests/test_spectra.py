@@ -6,17 +6,26 @@ import logging
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import eigh
-from scipy.sparse import block_diag, csr_array, csr_matrix, diags_array, eye_array, kron
+from scipy.sparse import csr_array
 from tests import reference
+from tests.graphs import (
+    LARGE,
+    complete,
+    cycle,
+    hypercube,
+    path,
+    product,
+    random_graph,
+    star,
+    together,
+)
 from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions import spectra
-from eigenoptions.mdp.maps import rooms_map
-from eigenoptions.spectra.solvers import DENSE_HALF_UP_TO_STATES
 
 OPERATORS = ["normalized", "combinatorial", "random-walk"]
 
@@ -25,73 +34,6 @@ OPERATORS = ["normalized", "combinatorial", "random-walk"]
 def _quiet(caplog):
     """Notes about components are tested where they are meant."""
     caplog.set_level(logging.ERROR, "eigenoptions")
-
-
-# Graphs -----------------------------------------------------------------------------------------------------
-
-
-def path(n):
-    return csr_array(diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], shape=(n, n)))
-
-
-def cycle(n):
-    W = path(n).tolil()
-    W[0, n - 1] = W[n - 1, 0] = 1.0
-    return csr_array(W)
-
-
-def product(A, B):
-    """Cartesian product: the grid of two paths, the torus of two cycles."""
-    return csr_array(kron(A, eye_array(B.shape[0])) + kron(eye_array(A.shape[0]), B))
-
-
-def complete(n):
-    return csr_array(np.ones((n, n)) - np.eye(n))
-
-
-def star(n):
-    W = np.zeros((n, n))
-    W[0, 1:] = W[1:, 0] = 1.0
-    return csr_array(W)
-
-
-def hypercube(d):
-    W = path(2)
-    for _ in range(d - 1):
-        W = product(W, path(2))
-    return W
-
-
-def together(*parts):
-    return csr_array(block_diag(parts))
-
-
-def linked(A, B, weight):
-    """Two graphs joined by one edge, from the last state of A to the first of B."""
-    W = block_diag([A, B]).tolil()
-    n = A.shape[0]
-    W[n - 1, n] = W[n, n - 1] = weight
-    return csr_array(W)
-
-
-def rooms(rows, cols, size):
-    """A symmetric tiling of rooms, the case in which Lanczos misses copies."""
-    return eo.graph(eo.maze(rooms_map(rows, cols, size, centred=True)))
-
-
-def random_maze(seed, high=14, wide=14, share=0.3):
-    rng = np.random.default_rng(seed)
-    grid = np.where(rng.random((high, wide)) < share, "#", ".")
-    return eo.graph(eo.maze("\n".join("".join(row) for row in grid)))
-
-
-def random_graph(seed, most=12):
-    """Random weights over several orders of magnitude, often in pieces, sometimes with loops."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, most))
-    W = 10 ** rng.uniform(-2, 2, (n, n)) * (rng.random((n, n)) < rng.uniform(0.1, 0.8))
-    W = np.triu(W, 0 if rng.random() < 0.3 else 1)
-    return csr_array((W + W.T) / 2)
 
 
 # What must hold ---------------------------------------------------------------------------------------------
@@ -268,250 +210,6 @@ def test_random_walk_vectors_solve_the_generalised_problem(four_rooms):
     gram = walk.vectors.T @ (D[:, None] * walk.vectors)
     np.testing.assert_allclose(gram - np.diag(np.diag(gram)), 0.0, atol=1e-12)
     check(W, walk, lapack(W, "random-walk"))
-
-
-# One basis for all ------------------------------------------------------------------------------------------
-
-LARGE = {
-    "tiling 3x3 of 11": (rooms(3, 3, 11), 32),
-    "tiling 4x4 of 6": (rooms(4, 4, 6), 40),
-    "tiling 5x5 of 5": (rooms(5, 5, 5), 64),
-    "open room 30x30": (product(path(30), path(30)), 33),
-    "torus 24x24": (product(cycle(24), cycle(24)), 30),
-    "torus 16x40": (product(cycle(16), cycle(40)), 30),
-    "hypercube 9": (hypercube(9), 15),
-    "four copies": (together(*[rooms(2, 3, 5)] * 4), 40),
-    "copies and lone states": (together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))), 240),
-    "star": (star(200), 3),
-    "random maze": (random_maze(3, 26, 26, 0.25), 40),
-    "long path": (path(800), 40),
-    "barbell": (linked(linked(complete(20), path(500), 1.0), complete(20), 1.0), 12),
-}
-
-
-@pytest.mark.parametrize("operator", ["normalized", "combinatorial"])
-@pytest.mark.parametrize("name", LARGE)
-def test_dense_and_sparse_solver_and_two_seeds_give_the_same_vectors(name, operator):
-    W, k = LARGE[name]
-    dense = eo.spectrum(W, operator=operator, solver="dense")
-    one, two = (eo.spectrum(W, k, operator, solver="sparse", rng=seed) for seed in (0, 1))
-    norm = dense.values[-1]
-    np.testing.assert_allclose(one.values, dense.values[:k], rtol=0, atol=1e-13 * norm)
-    np.testing.assert_allclose(one.values, two.values, rtol=0, atol=1e-14 * norm)
-    assert close(one, two) < 1e-9
-    assert close(one, dense) < 1e-9
-    cut = eo.spectrum(W, k - 1, operator, solver="sparse")
-    assert close(cut, one) < 1e-9
-
-
-def test_open_room_of_1600_states():
-    """Thirteen pairs of equal eigenvalues among the first thirty-two."""
-    W, seen = product(path(40), path(40)), []
-    for solver, seed in (("dense", 0), ("sparse", 0), ("sparse", 1)):
-        seen.append(eo.spectrum(W, 32, solver=solver, rng=seed))
-    assert sum(high - low == 2 for low, high in spectra.clusters(seen[0].values)) >= 10
-    assert max(close(seen[0], seen[1]), close(seen[0], seen[2])) < 1e-9
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(OPERATORS), st.integers(1, 20))
-def test_solvers_agree_on_random_mazes(seed, operator, k):
-    W = random_maze(seed)
-    k = min(k, W.shape[0])
-    dense = eo.spectrum(W, operator=operator, solver="dense")
-    sparse = eo.spectrum(W, k, operator, solver="sparse", rng=seed + 1)
-    np.testing.assert_allclose(sparse.values, dense.values[:k], rtol=0, atol=1e-12)
-    # two solvers cannot agree better than rounding over the gap to the next eigenvalue
-    assert close(sparse, dense) < 1e-9 + 1e-14 / separation(dense.values, k)
-
-
-@pytest.mark.parametrize("W", [rooms(4, 4, 3), rooms(5, 5, 3), together(rooms(3, 3, 3), rooms(3, 3, 3))])
-def test_nearly_equal_eigenvalues_do_not_turn_the_basis(W):
-    """Rooms that hardly feel each other have eigenvalues 1e-8 apart: vectors blur, but which is which must not."""
-    for operator in OPERATORS:
-        dense = eo.spectrum(W, operator=operator, solver="dense")
-        for seed in range(3):
-            sparse = eo.spectrum(W, operator=operator, solver="sparse", rng=seed)
-            assert close(sparse, dense) < 1e-6
-
-
-@pytest.mark.parametrize(
-    "shape",
-    # Rows, columns and size of rooms: 600 to 1,000 states, with many repeated eigenvalues.
-    [
-        (1, 1, 26),
-        (1, 1, 30),
-        (2, 2, 13),
-        (2, 2, 14),
-        (2, 2, 15),
-        (3, 3, 9),
-        (3, 3, 10),
-        (4, 4, 6),
-        (4, 4, 7),
-        (5, 5, 5),
-        (6, 6, 4),
-        (8, 8, 3),
-    ],
-)
-def test_no_eigenvalue_is_missed_on_symmetric_tilings(shape):
-    W = rooms(*shape)
-    full = eigh(eo.laplacian(W).toarray(), eigvals_only=True)
-    for seed in range(12):
-        sp = eo.spectrum(W, 32 - seed, solver="sparse", rng=seed)
-        np.testing.assert_allclose(sp.values, full[: 32 - seed], rtol=0, atol=1e-13)
-
-
-def test_every_cut_through_repeated_eigenvalues_is_a_beginning():
-    """The 6-cube repeats eigenvalues 1, 6, 15, 20, 15, 6, 1 times: cut anywhere, dense or sparse, in any scale."""
-    W = hypercube(6)
-    for operator in OPERATORS:
-        full = eo.spectrum(W, operator=operator, solver="dense")
-        for k in (1, 2, 3, 6, 7, 8, 15, 22, 30, 42, 57, 58, 63, 64):
-            assert close(eo.spectrum(W, k, operator, solver="sparse", rng=k), full) < 1e-9
-
-
-def test_a_shift_that_meets_a_pivot_of_zero():
-    """The middle of the gap of a path of even length is 1, which is every diagonal entry."""
-    W = path(40)
-    sp = eo.spectrum(W, 20, solver="sparse")
-    assert sp.values[19] < 1.0 < eo.spectrum(W, 21, solver="sparse").values[20]
-    assert close(sp, eo.spectrum(W, solver="dense")) < 1e-9
-
-
-def test_a_whole_space_of_one_eigenvalue_is_filled_with_fresh_directions():
-    """Krylov spaces of a star and a complete graph have three and two dimensions; the rest must not be noise."""
-    for W in (star(30), complete(30), together(*[path(2)] * 15)):
-        for k in (2, 3, 5, 8, 15, 29, 30):
-            for seed in range(3):
-                sp = eo.spectrum(W, k, solver="sparse", rng=seed)
-                assert close(sp, eo.spectrum(W, solver="dense")) < 1e-9
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-@pytest.mark.parametrize("solver", ["dense", "sparse"])
-def test_the_unit_of_weights_does_not_matter(scale, solver):
-    for W in (rooms(3, 3, 4), random_maze(1), together(path(9), star(9), csr_array((2, 2)))):
-        for operator in OPERATORS:
-            k = min(40, W.shape[0])
-            plain = eo.spectrum(W, k, operator, solver=solver)
-            scaled = eo.spectrum(csr_array(W * scale), k, operator, solver=solver)
-            factor = scale if operator == "combinatorial" else 1.0
-            np.testing.assert_allclose(scaled.values, plain.values * factor, rtol=0, atol=1e-12 * factor)
-            assert close(scaled, plain) < 1e-9
-
-
-@pytest.mark.parametrize("weight", [1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 1e-40])
-def test_a_link_so_weak_that_it_is_hardly_there(weight):
-    """The tiny eigenvalue must not drown the others, and is never negative."""
-    grid = product(path(12), path(11))
-    W = linked(grid, grid, weight)
-    for operator in ("normalized", "combinatorial"):
-        dense = eo.spectrum(W, 8, operator, solver="dense")
-        sparse = eo.spectrum(W, 8, operator, solver="sparse")
-        assert dense.n_zero == sparse.n_zero == 1
-        for sp in (dense, sparse):
-            assert 0 <= sp.values[1] < 10 * weight + 1e-14
-            check(W, sp, lapack(W, operator))
-        assert close(dense, sparse) < 1e-9
-        side = np.sign(sparse.vectors[:, 1])
-        assert (side[: len(side) // 2] == side[0]).all()
-        assert (side[len(side) // 2 :] == -side[0]).all()
-
-
-def test_tiny_gaps_of_a_long_path():
-    n = 3000
-    for operator, values in (
-        ("combinatorial", half_cosines(n)),
-        ("normalized", 1 - np.cos(np.pi * np.arange(n) / (n - 1))),
-    ):
-        sp = eo.spectrum(path(n), 60, operator)
-        np.testing.assert_allclose(sp.values, values[:60], rtol=1e-9, atol=1e-15)
-        if operator == "combinatorial":
-            v = np.cos(np.pi * np.outer(np.arange(n) + 0.5, np.arange(60)) / n)
-            v *= np.sign((v * sp.vectors).sum(axis=0)) / np.linalg.norm(v, axis=0)
-            np.testing.assert_allclose(sp.vectors, v, atol=1e-9)
-
-
-def test_a_barbell_has_one_tiny_eigenvalue():
-    """Two cliques on a string: the second vector is one-signed on each clique, its value is not lost."""
-    W = linked(linked(complete(15), path(300), 1.0), complete(15), 1.0)
-    sp = eo.spectrum(W, 5)
-    check(W, sp, lapack(W, "normalized"))
-    assert 1e-6 < sp.values[1] < 1e-4
-    assert (sp.vectors[:15, 1] > 0).all()
-    assert (sp.vectors[-15:, 1] < 0).all()
-
-
-def test_relabelling_the_states_permutes_the_vectors():
-    """With generic weights nothing is equal, so not even a sign depends on the numbering."""
-    rng = np.random.default_rng(5)
-    W = np.triu(rng.random((30, 30)) * (rng.random((30, 30)) < 0.2), 1)
-    W = csr_array(W + W.T + np.diag(rng.random(29), 1) + np.diag(rng.random(29), -1))
-    W = csr_array((W + W.T) / 2)
-    order = rng.permutation(30)
-    for solver in ("dense", "sparse"):
-        a = eo.spectrum(W, 12, solver=solver)
-        b = eo.spectrum(csr_array(W[order][:, order]), 12, solver=solver)
-        np.testing.assert_allclose(a.values, b.values, atol=1e-13)
-        np.testing.assert_allclose(a.vectors[order], b.vectors, atol=1e-9)
-
-
-def test_auto_is_one_of_the_two():
-    small, large = rooms(2, 2, 5), rooms(4, 4, 6)
-    assert small.shape[0] <= DENSE_HALF_UP_TO_STATES < large.shape[0]
-    for W, k, solver in (
-        (small, 9, "dense"),
-        (large, 9, "sparse"),
-        (large, 300, "dense"),
-        (large, None, "dense"),
-    ):
-        auto, named = eo.spectrum(W, k), eo.spectrum(W, k, solver=solver)
-        np.testing.assert_array_equal(auto.values, named.values)
-        np.testing.assert_array_equal(auto.vectors, named.vectors)
-
-
-def test_forms_of_one_graph():
-    W = random_maze(0)
-    loops = csr_array(W + diags_array(np.ones(W.shape[0])))
-    doubled = W.tocoo()
-    doubled = csr_array(
-        (
-            np.concatenate([doubled.data / 2] * 2),
-            (np.concatenate([doubled.row] * 2), np.concatenate([doubled.col] * 2)),
-        ),
-        shape=W.shape,
-    )
-    long = csr_array((W.data, W.indices.astype(np.int64), W.indptr.astype(np.int64)), shape=W.shape)
-    plain = eo.spectrum(W, 10)
-    for other in (
-        W.toarray(),
-        csr_matrix(W),
-        W.tocsc(),
-        W.tocoo(),
-        doubled,
-        long,
-        csr_array(W.astype(np.float32)),
-    ):
-        np.testing.assert_allclose(eo.spectrum(other, 10).vectors, plain.vectors, atol=1e-12)
-    # a loop changes nothing where degrees do not matter
-    np.testing.assert_allclose(
-        eo.spectrum(loops, 10, "combinatorial").vectors,
-        eo.spectrum(W, 10, "combinatorial").vectors,
-        atol=1e-9,
-    )
-
-
-def test_a_stored_zero_is_no_edge():
-    W = together(path(4), path(4)).tocoo()
-    stored = csr_array(
-        (np.append(W.data, [0.0, 0.0]), (np.append(W.row, [3, 4]), np.append(W.col, [4, 3]))), shape=W.shape
-    )
-    before = stored.nnz
-    for solver in ("dense", "sparse"):
-        sp = eo.spectrum(stored, solver=solver)
-        assert sp.n_zero == 2
-        assert close(sp, eo.spectrum(csr_array(W), solver=solver)) < 1e-12
-    assert stored.nnz == before  # what was given is not touched
 
 
 # The parts --------------------------------------------------------------------------------------------------

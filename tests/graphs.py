@@ -1,0 +1,91 @@
+"""Graphs whose spectra are known, and random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import block_diag, csr_array, diags_array, eye_array, kron
+
+import eigenoptions as eo
+from eigenoptions.mdp.maps import rooms_map
+
+
+def path(n):
+    return csr_array(diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], shape=(n, n)))
+
+
+def cycle(n):
+    W = path(n).tolil()
+    W[0, n - 1] = W[n - 1, 0] = 1.0
+    return csr_array(W)
+
+
+def product(A, B):
+    """Cartesian product: the grid of two paths, the torus of two cycles."""
+    return csr_array(kron(A, eye_array(B.shape[0])) + kron(eye_array(A.shape[0]), B))
+
+
+def complete(n):
+    return csr_array(np.ones((n, n)) - np.eye(n))
+
+
+def star(n):
+    W = np.zeros((n, n))
+    W[0, 1:] = W[1:, 0] = 1.0
+    return csr_array(W)
+
+
+def hypercube(d):
+    W = path(2)
+    for _ in range(d - 1):
+        W = product(W, path(2))
+    return W
+
+
+def together(*parts):
+    return csr_array(block_diag(parts))
+
+
+def linked(A, B, weight):
+    """Two graphs joined by one edge, from the last state of A to the first of B."""
+    W = block_diag([A, B]).tolil()
+    n = A.shape[0]
+    W[n - 1, n] = W[n, n - 1] = weight
+    return csr_array(W)
+
+
+def rooms(rows, cols, size):
+    """A symmetric tiling of rooms, the case in which Lanczos misses copies."""
+    return eo.graph(eo.maze(rooms_map(rows, cols, size, centred=True)))
+
+
+def random_maze(seed, high=14, wide=14, share=0.3):
+    rng = np.random.default_rng(seed)
+    grid = np.where(rng.random((high, wide)) < share, "#", ".")
+    return eo.graph(eo.maze("\n".join("".join(row) for row in grid)))
+
+
+def random_graph(seed, most=12):
+    """Random weights over several orders of magnitude, often in pieces, sometimes with loops."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, most))
+    W = 10 ** rng.uniform(-2, 2, (n, n)) * (rng.random((n, n)) < rng.uniform(0.1, 0.8))
+    W = np.triu(W, 0 if rng.random() < 0.3 else 1)
+    return csr_array((W + W.T) / 2)
+
+
+# Graphs with many equal eigenvalues, and how many eigenvectors are asked for.
+LARGE = {
+    "tiling 3x3 of 11": (rooms(3, 3, 11), 32),
+    "tiling 4x4 of 6": (rooms(4, 4, 6), 40),
+    "tiling 5x5 of 5": (rooms(5, 5, 5), 64),
+    "open room 30x30": (product(path(30), path(30)), 33),
+    "torus 24x24": (product(cycle(24), cycle(24)), 30),
+    "torus 16x40": (product(cycle(16), cycle(40)), 30),
+    "hypercube 9": (hypercube(9), 15),
+    "four copies": (together(*[rooms(2, 3, 5)] * 4), 40),
+    "copies and lone states": (together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))), 240),
+    "star": (star(200), 3),
+    "random maze": (random_maze(3, 26, 26, 0.25), 40),
+    "long path": (path(800), 40),
+    "barbell": (linked(linked(complete(20), path(500), 1.0), complete(20), 1.0), 12),
+}
