@@ -21,7 +21,7 @@ from eigenoptions.experiments import all_experiments
 from eigenoptions.experiments.claims import claim_order, declarations, rules, statements
 from eigenoptions.experiments.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
 from eigenoptions.experiments.page import Shown, origin, section, sheet, table, taken, terms, verdicts
-from eigenoptions.experiments.store import Store, claim_folder
+from eigenoptions.experiments.store import Store, claim_folder, make_folder
 from eigenoptions.experiments.tables import tables, to_csv
 from eigenoptions.files import remove_leftovers, write_bytes
 from eigenoptions.parallel import current, on_engine
@@ -227,10 +227,7 @@ def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
     shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
     html = page(shown, settings, {o.experiment.name: _pictures(out, o) for o in outcomes}).encode()
     data = out / "data"
-    try:
-        data.mkdir(exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {data}: {error.strerror or error}") from None
+    make_folder(data)
     for outcome in outcomes:
         for name, text in tables(outcome.results).items():
             write_bytes(data / f"{outcome.experiment.name}-{name}.csv", text.encode())

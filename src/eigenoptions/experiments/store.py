@@ -85,13 +85,7 @@ class Store:
         self.seconds_saved = 0.0
         self._owner = self.folder / ".owner"
         self._warned = False
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            reason = "it is a file" if self.folder.exists() else error.strerror or str(error)
-            raise type(error)(
-                f"cannot create the folder {self.folder}: {reason}; give another folder"
-            ) from None
+        make_folder(self.folder, "; give another folder")
         places = (self.folder, self.path) if self.path.exists() else (self.folder,)
         self.writable = all(os.access(place, os.W_OK) for place in places)
         if fresh and not self.writable:
@@ -282,8 +276,7 @@ class Store:
     def _write(
         self, key: str, function: str, code: str, job: Any, result: Any, seconds: float
     ) -> tuple[float, bytes]:
-        with _noting(f"in the result of job {job!r}"):
-            data = encode(result)
+        data = encode(result, f"in the result of job {job!r}")
         seconds = round(seconds, 6)
         row = (key, function, code, repr(job), seconds, _checksum(key, seconds, data), data)
         self._execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -322,13 +315,19 @@ def claim_folder(folder: Path, what: str, command: str) -> None:
     """Create a folder for what a command writes ("a report") and mark it, or raise OSError if it has other content."""
     mark = folder / f".eigenoptions-{what.split()[-1]}"
     refuse_other_content(folder, what, mark.name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
+    make_folder(folder)
     if not mark.exists():
         text = f"This folder was created by `eigenoptions {command}`, which may write it again.\n"
         write_bytes(mark, text.encode())
+
+
+def make_folder(folder: Path, remedy: str = "") -> None:
+    """Create a folder and those it is in, unless it exists; an OSError names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is a file" if folder.exists() else error.strerror or str(error)
+        raise type(error)(f"cannot create the folder {folder}: {reason}{remedy}") from None
 
 
 def refuse_other_content(folder: Path, what: str, *marks: str) -> None:
@@ -385,23 +384,12 @@ def _code(module: str) -> str:
 
 
 def _key(function: str, code: str, job: Any, shared: str = "") -> str:
-    with _noting(f"in job {job!r}"):
-        return _digest([function, code, job, shared])
+    return _digest([function, code, job, shared], f"in job {job!r}")
 
 
-@contextmanager
-def _noting(place: str) -> Iterator[None]:
-    """Add to what cannot be kept where it stands."""
-    try:
-        yield
-    except ValueError as error:
-        error.add_note(place)
-        raise
-
-
-def _digest(value: Any) -> str:
+def _digest(value: Any, place: str = "") -> str:
     """Hash of plain data, sparse arrays and dataclasses of these; the order of settings does not matter."""
-    return hashlib.blake2b(encode(_sorted(value)), digest_size=16).hexdigest()
+    return hashlib.blake2b(encode(_sorted(value), place), digest_size=16).hexdigest()
 
 
 def _checksum(key: str, seconds: float, data: bytes) -> bytes:
@@ -425,16 +413,21 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-def encode(value: Any) -> bytes:
+def encode(value: Any, place: str = "") -> bytes:
     r"""Encode plain data as one line of JSON followed by the bytes of its arrays.
 
-    Raises ValueError for anything else.
+    Raises ValueError for anything else, with the `place` where it stands as a note.
 
     >>> encode({"lengths": (1, 2.5), "stops": np.array([3], dtype=np.int8)})
     b'{"lengths": {"~tuple": [1, 2.5]}, "stops": {"~array": ["|i1", [1], "C"]}}\n\x03'
     """
     parts: list[bytes] = []
-    return b"".join([json.dumps(_encoded(value, parts)).encode(), b"\n", *parts])
+    try:
+        return b"".join([json.dumps(_encoded(value, parts)).encode(), b"\n", *parts])
+    except ValueError as error:
+        if place:
+            error.add_note(place)
+        raise
 
 
 def decode(data: bytes) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 from eigenoptions._checks import one_of
 from eigenoptions.experiments.experiment import Experiment, Pmap, Results, Settings
-from eigenoptions.experiments.store import Store, claim_folder
+from eigenoptions.experiments.store import Store, claim_folder, make_folder
 from eigenoptions.experiments.tables import tables
 from eigenoptions.files import write_bytes
 from eigenoptions.parallel import on_engine
@@ -94,7 +94,7 @@ class Contest:
             seconds = time.perf_counter() - start + store.seconds_saved
         tell("writing the page")
         report = self.report(results, settings, seconds)
-        (out / "data").mkdir(exist_ok=True)
+        make_folder(out / "data")
         csv = {f"data/{name}.csv": text for name, text in tables(results).items()}
         for name, text in {**csv, **report.texts}.items():
             write_bytes(out / name, text.encode())
