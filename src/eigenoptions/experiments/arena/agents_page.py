@@ -22,12 +22,10 @@ from eigenoptions.experiments.arena.agents import (
     play,
     tabulated,
 )
-from eigenoptions.experiments.experiment import Claim, Pmap, Results, Settings
-from eigenoptions.experiments.page import duration, files_of, inline, sheet, terms, versions
+from eigenoptions.experiments.experiment import UNDECIDED, Claim, Pmap, Results, Settings
+from eigenoptions.experiments.page import CLASSES, duration, files_of, inline, sheet, terms, versions
 from eigenoptions.experiments.store import Store
 from eigenoptions.experiments.tables import Row, column, distinct, where
-
-CHIPS = {"holds": "yes", "partly": "part", "does not hold": "no"}
 
 log = logging.getLogger("eigenoptions")
 
@@ -139,7 +137,8 @@ def _verdicts(judged: list[Claim]) -> str:
     """Numbers of claims per verdict; the claims themselves stand with their tasks."""
     chips = " ".join(
         f'<span class="chip {kind}">{sum(c.verdict == v for c in judged)} {v}</span>'
-        for v, kind in CHIPS.items()
+        for v, kind in CLASSES.items()
+        if v != UNDECIDED
     )
     return (
         f"<p>{chips}</p><p>One question per task and agent: is the median first goal at most a third of the plain "
@@ -158,7 +157,7 @@ def _section(results: Results, task: str, judged: list[Claim]) -> str:
     about = TASKS[task]
     drawn = inline(plots.svg(figure(results, task)), task, f"Learning curves of {task}")
     evidence = "".join(
-        f'<li><span class="chip {CHIPS[c.verdict]}">{c.verdict}</span> {escape(c.sentence)} {escape(c.measured)}.</li>'
+        f'<li><span class="chip {CLASSES[c.verdict]}">{c.verdict}</span> {escape(f"{c.sentence} {c.measured}.")}</li>'
         for c in judged
         if c.section == task
     )

@@ -18,23 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenoptions.experiments import limits
 from eigenoptions.experiments.atari.jobs import BYTES, PAPER
 from eigenoptions.experiments.atari.measures import OPTION, Table, rarefied, region
 from eigenoptions.experiments.atari.statistics import Effect, chosen, effect, effect_of
 from eigenoptions.experiments.atari.study import reliable, rolled
 from eigenoptions.experiments.claims import judge, note
 from eigenoptions.experiments.experiment import OURS, Claim, Note, Results
-from eigenoptions.experiments.limits import (
-    DQN_SCORE,
-    EPISODE_FRAMES,
-    LANE_HEIGHT,
-    MIN_LANES,
-    NEARLY,
-    PAPER_SCORE,
-    ROAD_HEIGHT,
-    SIMILAR_SHARE,
-    Difference,
-)
 from eigenoptions.experiments.tables import Row, where
 
 # Collections that refute, or show a difference: one has one start set and one basis.
@@ -119,7 +109,7 @@ def _montezuma(results: Results) -> list[Claim]:
         judge("montezuma-places", *tests, places=rows, rows=rows),
         judge(
             "montezuma-kulkarni",
-            _seen(min(mine) >= SIMILAR_SHARE, results),
+            _seen(min(mine) >= limits.SIMILAR_SHARE, results),
             _seen(max(mine) >= 0.5, results),
             goals=GOALS,
             anywhere=sorted(set().union(*goals["singular"])),
@@ -143,7 +133,7 @@ def _intent(results: Results) -> Claim:
     agrees = _effect_in(results, "agreement", "random")
     first = {"variant": results["variants"][0]}
     own, other = (where(results["levels"], kind=kind, **first)[0] for kind in ("singular", "random"))
-    level = Difference(own["agreement"], own["low"], own["high"])
+    level = limits.Difference(own["agreement"], own["low"], own["high"])
     few = _collections_of(results) < MIN_COLLECTIONS
     return judge(
         "intent",
@@ -239,7 +229,7 @@ def _lanes(results: Results) -> Claim:
     return judge(
         "freeway-lane",
         _seen(min(each) > 0, results),
-        _seen(different >= MIN_LANES, results),
+        _seen(different >= limits.MIN_LANES, results),
         each=_listed(each),
         many=_each_of(parked),
         lanes=f"{different} different lane{'s' * (different != 1)}",
@@ -254,11 +244,11 @@ def _heights(results: Results) -> Claim:
     singular, random = (chosen(table, kind=kind)["height"] for kind in ("singular", "random"))
     low, high = np.quantile(singular, [0.05, 0.95])
     modal = chosen(table, kind="singular")["x"]
-    bands = len(np.unique(modal[~np.isnan(modal)] // LANE_HEIGHT))
+    bands = len(np.unique(modal[~np.isnan(modal)] // limits.LANE_HEIGHT))
     return judge(
         "freeway-heights",
-        _seen(bool(high - low >= LANE_HEIGHT), results),
-        _seen(bands >= MIN_LANES, results),
+        _seen(bool(high - low >= limits.LANE_HEIGHT), results),
+        _seen(bands >= limits.MIN_LANES, results),
         low=low,
         high=high,
         highest=singular.max(),
@@ -275,7 +265,7 @@ def _walks(results: Results) -> Claim:
     return judge(
         "freeway-walk",
         score.max() == 0,
-        reached < ROAD_HEIGHT / 2,
+        reached < limits.ROAD_HEIGHT / 2,
         walks=score,
         frames=frames,
         score=score.max(),
@@ -294,12 +284,12 @@ def _scores(results: Results) -> list[Claim]:
         "walk": "random walks",
     }
     best = {kind: _best_of(chosen(table, kind=kind), "score") for kind in ("singular", *words)}
-    mine, limit, dqn = best["singular"], NEARLY * PAPER_SCORE, NEARLY * DQN_SCORE
+    mine, limit, dqn = best["singular"], limits.NEARLY * limits.PAPER_SCORE, limits.NEARLY * limits.DQN_SCORE
     last = chosen(table, kind="published")
     row445 = last["score"][last["direction"] == 445].tolist()
     # Scores never fall: a part of an episode can only pass.
-    fails = False if frames >= EPISODE_FRAMES else None
-    common = {"part": [] if fails is False else [(EPISODE_FRAMES, frames)]}
+    fails = False if frames >= limits.EPISODE_FRAMES else None
+    common = {"part": [] if fails is False else [(limits.EPISODE_FRAMES, frames)]}
     return [
         judge(
             "freeway-445",
@@ -327,7 +317,7 @@ def _bytes_cross(results: Results) -> Claim:
     table = rolled(results, "long", variant=results["long_variants"].index(BYTES["name"]))
     kinds = [chosen(table, kind=kind) for kind in ("singular", "random")]
     high, best = ([_best_of(of, measure) for of in kinds] for measure in ("farthest", "score"))
-    climbs = [mine >= ROAD_HEIGHT / 2 > other for mine, other in zip(*high, strict=True)]
+    climbs = [mine >= limits.ROAD_HEIGHT / 2 > other for mine, other in zip(*high, strict=True)]
     scores = [mine > other for mine, other in zip(*best, strict=True)]
     return judge(
         "freeway-bytes",

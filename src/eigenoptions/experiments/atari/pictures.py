@@ -21,8 +21,10 @@ from eigenoptions.atari.games import known
 from eigenoptions.atari.starts import Start
 from eigenoptions.experiments.atari.jobs import BIN
 from eigenoptions.experiments.atari.measures import KINDS
+from eigenoptions.experiments.atari.statistics import chosen
 from eigenoptions.experiments.atari.study import rolled
 from eigenoptions.experiments.experiment import Results
+from eigenoptions.experiments.tables import groups, where
 
 # Frames of the game that a clip shows, and how many of them become one of its pictures.
 CLIP_FRAMES, CLIP_STRIDE = 600, 3
@@ -45,37 +47,33 @@ def figure(results: Results) -> Any:
     """Figure of an experiment: groups of options in two measures, modal places, heights and scores."""
     panels = []
     if "x" in results["columns"]:
-        panels += [_groups(results), _places(results)]
-    if "heights" in results and "x" in results["columns"]:
-        panels.append(_heights(results))
-    if rolled(results, "long" if "long" in results else "rollouts", variant=0)["score"].any():
-        panels.append(_scores(results))
-    if not panels:
+        panels = [_groups(results), _places(results)]
+        panels += [_heights(results)] if "heights" in results else []
+    if not panels or rolled(results, "long" if "long" in results else "rollouts", variant=0)["score"].any():
         panels.append(_scores(results))
     return plots.figure(panels, columns=2, width=plots.PAGE)
 
 
 def _groups(results: Results) -> plots.Panel:
-    rows = [row for row in results["groups"] if row["variant"] == results["variants"][0]]
-    groups: dict[str, Any] = {}
-    for kind in ("random", "rotated", "published", "constant", "singular"):
-        points = [[row["arrives"], row["agreement"]] for row in rows if row["kind"] == kind]
-        groups |= {kind: points} if points else {}
+    kinds = groups(where(results["groups"], variant=results["variants"][0]), "kind")
+    points = {
+        kind: [[row["arrives"], row["agreement"]] for row in kinds[kind]]
+        for kind in ("random", "rotated", "published", "constant", "singular")
+        if kind in kinds
+    }
     labels = {"xlabel": "share that arrives somewhere", "ylabel": "agreement across starts"}
-    return plots.point_panel(groups, "Sets of options (one basis of one collection each)", **labels)
+    return plots.point_panel(points, "Sets of options (one basis of one collection each)", **labels)
 
 
 def _places(results: Results) -> plots.Panel:
     """Where options arrive; with one coordinate, against the start."""
     table = rolled(results, variant=0)
     flat = "y" not in table
-    groups = {}
-    for kind in ("random", "singular"):
-        at = (table["kind"] == KINDS.index(kind)) & (table["arrives"] > 0)
-        x, y = (table["start"], table["x"]) if flat else (table["x"], table["y"])
-        groups[kind] = np.stack([x[at], y[at]], axis=1)
+    axes = ("start", "x") if flat else ("x", "y")
+    arrived = {kind: chosen(table, kind=kind, arrives=1.0) for kind in ("random", "singular")}
+    points = {kind: np.stack([of[axis] for axis in axes], axis=1) for kind, of in arrived.items()}
     xlabel, ylabel = ("start", "height (memory)") if flat else ("x (memory)", "y (memory)")
-    return plots.point_panel(groups, "Places where options arrive", xlabel=xlabel, ylabel=ylabel)
+    return plots.point_panel(points, "Places where options arrive", xlabel=xlabel, ylabel=ylabel)
 
 
 def _heights(results: Results) -> plots.Panel:
@@ -101,13 +99,14 @@ def _scores(results: Results) -> plots.Panel:
     name = "long" if "long" in results else "rollouts"
     table = rolled(results, name, variant=0)
     frames = results["long_frames"] if name == "long" else results["frames"]
-    groups = {}
-    for kind in ("random", "rows", "published", "constant", "singular"):
-        at = table["kind"] == KINDS.index(kind)
-        if at.any():
-            groups[kind] = np.stack([table["direction"][at], table["score"][at]], axis=1)
+    parts = {
+        kind: chosen(table, kind=kind) for kind in ("random", "rows", "published", "constant", "singular")
+    }
+    points = {
+        k: np.stack([of["direction"], of["score"]], axis=1) for k, of in parts.items() if len(of["kind"])
+    }
     labels = {"xlabel": "number of its direction", "ylabel": f"points in {frames:,} frames"}
-    return plots.point_panel(groups, "Score of each option", **labels)
+    return plots.point_panel(points, "Score of each option", **labels)
 
 
 def draw_highlights(

@@ -11,17 +11,9 @@ from scipy.special import fdtri
 
 from eigenoptions import plots
 from eigenoptions.discovery import discover
-from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, sizes
+from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, enough, limits, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
-from eigenoptions.experiments.limits import (
-    CLOSE,
-    CONFIDENCE,
-    MAJOR,
-    MIN_SETS,
-    NEARLY_ALL,
-    SEVERAL,
-    difference,
-)
+from eigenoptions.experiments.limits import difference
 from eigenoptions.experiments.paper.jobs import LEARNING, PRIMITIVE, agent, diffuse_all, eigen, learn_all
 from eigenoptions.experiments.tables import (
     SHARE,
@@ -170,7 +162,7 @@ def _about_diffusion(results: Results) -> list[Claim]:
         judge(
             "random-fail-to-reduce",
             half > many / 2,
-            median >= NEARLY_ALL * most,
+            median >= limits.NEARLY_ALL * most,
             half=half,
             many=many,
             most=most,
@@ -180,7 +172,7 @@ def _about_diffusion(results: Results) -> list[Claim]:
         ),
         judge(
             "orders-of-magnitude",
-            peak >= SEVERAL,
+            peak >= limits.SEVERAL,
             peak >= 10,
             peak=peak,
             highest=some.max() / bare,
@@ -237,14 +229,14 @@ def _about_fewer(results: Results) -> list[Claim]:
     fewer = [m for m in many if m != n]
     few = {m: _means(results, m) for m in many}
     small, wider = ({m: float(of[m].var(ddof=1) / of[n].var(ddof=1)) for m in fewer} for of in (few, many))
-    level = 1 - (1 - CONFIDENCE) / len(fewer)
+    level = 1 - (1 - limits.CONFIDENCE) / len(fewer)
     bound = float(fdtri(len(many[n]) - 1, len(many[n]) - 1, level))
     away = _many(results, "steps_to_goal")
-    near = {m: away[m] <= CLOSE for m in fewer}
+    near = {m: away[m] <= limits.CLOSE for m in fewer}
     apart = {
         m: difference(many[m][at], many[m][~at], len(fewer))
         for m, at in near.items()
-        if min(at.sum(), (~at).sum()) >= min(MIN_SETS, len(at) // 3)
+        if min(at.sum(), (~at).sum()) >= min(limits.MIN_SETS, len(at) // 3)
     }
     lines = {
         f"{len(of[n])}": {f"{m} options": x for m, x in ratio.items()}
@@ -280,7 +272,7 @@ def _about_failures_and_order(results: Results) -> list[Claim]:
     own, other = _diffusion(results, "eigenoptions")[0], _diffusion(results, SHUFFLED)
     median = [(m, own[m], np.median(other[:, m])) for m in (results["options"] // 4, results["options"])]
     ratios = (theirs / ours for _, ours, theirs in median)
-    tests = (x >= MAJOR or x <= 1 / MAJOR for x in ratios)
+    tests = (x >= limits.MAJOR or x <= 1 / limits.MAJOR for x in ratios)
     return [
         judge("never-learns", any(lost.values()), lost=lost, bare=bare),
         judge("order-matters", *tests, median=median, other=other),

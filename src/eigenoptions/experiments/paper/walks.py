@@ -15,7 +15,7 @@ from eigenoptions.evaluation import diffusion_time
 from eigenoptions.experiments import Claim, Note, Pmap, Results, Settings, sizes
 from eigenoptions.experiments.claims import experiment, judge, note
 from eigenoptions.experiments.limits import INSIDE, STRONG, UNLIKELY, difference
-from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, counts_for, eigen, skills
+from eigenoptions.experiments.paper.jobs import BOTTLENECK, MAZES, Job, agent, counts_for, eigen, skills
 from eigenoptions.experiments.tables import column, distinct, grid, groups, series, where
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
@@ -44,17 +44,14 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     """Random walks from random states, with each number of eigenoptions, and with bottleneck options in four rooms."""
     ways = []
     for name in settings["mazes"]:
-        counts = counts_for(name, settings["options"])
-        ways += [(name, "eigenoptions" if n else "primitive", n, eigen(n)) for n in counts]
+        for n in counts_for(name, settings["options"]):
+            kind = "eigenoptions" if n else "primitive"
+            ways.append(agent(name, eigen(n), domain=name, kind=kind, options=n))
         if name == ROOMS:
-            ways.append((name, DOORS, 4, BOTTLENECK))
+            ways.append(agent(name, BOTTLENECK, domain=name, kind=DOORS, options=4))
     size = {key: settings[key] for key in ("walkers", "steps", "short")}
-    jobs = [
-        {"maze": name, "options": how, **size, "seed": [settings["seed"], i]}
-        for i, (name, _, _, how) in enumerate(ways)
-    ]
-    keys = [{"domain": name, "kind": kind, "options": n} for name, kind, n, _ in ways]
-    found = list(zip(keys, pmap(measure, jobs), strict=True))
+    jobs = [{**job, **size, "seed": [settings["seed"], i]} for i, (_, job) in enumerate(ways)]
+    found = [(key, of) for (key, _), of in zip(ways, pmap(measure, jobs), strict=True)]
     walks = [
         {**key, "walker": i, "farthest": float(f), "steps_to_all": float(c)}
         for key, of in found
