@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 MAX_SILENCE_SECONDS = 1800
 
 # Files that take longest, most first, so that no worker begins one of them when the others have nothing left to do. The
-# first three begin together: one checks types, one compiles the kernels that the others then find, and one waits a lot.
+# first three begin together, of which one waits a lot.
 LONGEST = [
     "test_types.py",
     "test_paper.py",
