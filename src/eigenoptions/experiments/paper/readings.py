@@ -122,7 +122,7 @@ def figure(results: Results) -> Any:
         lower[name] = {
             "title": "",
             "x": range(len(counts)),
-            "series": {reading: [of[n] for n in counts] for reading, of in own.items()},
+            "series": {reading: [of[n][0] for n in counts] for reading, of in own.items()},
             "ticks": [str(n) for n in counts],
         }
     panels = [
@@ -155,9 +155,9 @@ def notes(results: Results) -> list[Note]:
     ]
 
 
-def _learned(returns: dict[int, float], most: int) -> float:
+def _learned(returns: dict[int, Any], most: int) -> float:
     """Mean return with the largest number of options up to this one."""
-    return returns[max(n for n in returns if n <= most)]
+    return float(returns[max(n for n in returns if n <= most)][0])
 
 
 def _equal_actions(results: Results) -> Note:
@@ -178,13 +178,9 @@ def _ties(results: Results) -> dict[str, Any]:
     return {name: np.stack([*of.values()]) for name, of in times.items()}
 
 
-def _returns(results: Results) -> dict[str, dict[str, dict[int, float]]]:
-    """Mean return by domain, reading and number of options."""
-    found = series(results["learning"], "mean_return", "domain", "reading", "options")
-    return {
-        name: {reading: {n: float(x[0]) for n, x in by.items()} for reading, by in of.items()}
-        for name, of in found.items()
-    }
+def _returns(results: Results) -> dict[str, dict[str, dict[int, Any]]]:
+    """``(1,)`` mean return by domain, reading and number of options."""
+    return series(results["learning"], "mean_return", "domain", "reading", "options")
 
 
 EXPERIMENT = experiment("variants", SETTINGS, run=run, figure=figure, notes=notes)
