@@ -111,8 +111,21 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.rglob("*.*")] == ["index.html"]
 
 
-def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", *SERIAL]) == 0
+def _make_the_default_tiny(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default, the way that works, in a size for tests."""
+    usual = experiment(game)
+    few = {"singular": {"many": 1, "end": "small"}, "random": {"bases": 2, "many": 1}, "walk": {"many": 1}}
+    way = {**usual.settings["default"]["way"], "plan": 8}
+    tiny = {**usual.settings["quick"], "bursts": 10, "frames": 16, "way": way, "kinds": few, "variants": []}
+    small = replace(usual, settings={**usual.settings, "default": tiny})
+    monkeypatch.setattr(run, "experiment", lambda game: small)
+
+
+def test_a_game_of_unknown_positions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _make_the_default_tiny("Pong", monkeypatch)
+    assert main(["atari", "Pong", "--out", str(tmp_path), "--json", "--engine", "serial"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert found["game"] == "Pong"
@@ -126,16 +139,6 @@ def test_a_game_of_unknown_positions(tmp_path: Path, capsys: pytest.CaptureFixtu
     rows = np.genfromtxt(tmp_path / "pong" / "rollouts.csv", delimiter=",", names=True)
     assert rows.size
     assert "score" in (rows.dtype.names or ())
-
-
-def _make_the_default_tiny(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default, the way that works, in a size for tests."""
-    usual = experiment(game)
-    few = {"singular": {"many": 1, "end": "small"}, "random": {"bases": 2, "many": 1}, "walk": {"many": 1}}
-    way = {**usual.settings["default"]["way"], "plan": 8}
-    tiny = {**usual.settings["quick"], "bursts": 10, "frames": 16, "way": way, "kinds": few, "variants": []}
-    small = replace(usual, settings={**usual.settings, "default": tiny})
-    monkeypatch.setattr(run, "experiment", lambda game: small)
 
 
 @pytest.mark.parametrize("game", ["Backgammon", "Pacman"])
