@@ -89,7 +89,8 @@ class Cluster:
         try:
             port = self.address.rpartition(":")[2]
             self._start(
-                "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={self.folder}/ray"
+                *("--head", f"--port={port}", "--include-dashboard=false", "--no-monitor"),
+                f"--temp-dir={self.folder}/ray",
             )
         except BaseException:
             self.__exit__()
@@ -110,6 +111,8 @@ class Cluster:
 
     def _start(self, *how: str, environment: dict[str, str] | None = None) -> int:
         words = [*how, f"--num-cpus={self.cpus}", "--object-store-memory=100000000", "--disable-usage-stats"]
+        # A process less per node; Ray's logs are read from their files.
+        words += ["--include-log-monitor=false"]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         for last in (False, False, True):
             said = self.folder / f"start{len(self.sessions)}.txt"
