@@ -24,6 +24,8 @@ def spectra() -> None:
     # Of a graph that is not bipartite, and of a large one.
     eo.spectrum(eo.graph(rooms) + eo.graph(rooms, weights=eo.graph(rooms) @ eo.graph(rooms)), 8)
     eo.spectrum(eo.graph(eo.maze("rooms:6x6")), 8, solver="sparse")
+    # Not of spectra: both parts take the same time.
+    Explorer(rooms.n_states, 4, rng=0).walk(rooms, 200)
     slippery = slips()
     eo.solve(slippery, eo.eigenpurposes(eo.spectrum(eo.graph(slippery), 4)))
 
@@ -41,7 +43,6 @@ def walks() -> None:
     eo.diffusion_estimate(rooms, options, walks=2)
     for learn in (eo.q_learning, eo.smdp_q_learning, eo.intra_option_q_learning):
         learn(rooms, options, runs=1, episodes=2)
-    Explorer(rooms.n_states, 4, rng=0).walk(rooms, 200)
     seen = walk(rooms, 2000)
     eo.Gram().add(seen.obs, seen.next_obs)
     eo.Gram().add(np.eye(104)[seen.obs], np.eye(104)[seen.next_obs])
