@@ -14,6 +14,8 @@ from tests.graphs import complete, cycle, path, product, random_graph, random_ma
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
+from eigenoptions._kernels.factors import factor
+from eigenoptions._kernels.factors import solve as factor_solve
 from eigenoptions._kernels.passages import betweenness, passages
 from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, lifted, residual, survey
 from eigenoptions.options import solver
@@ -35,7 +37,8 @@ def test_a_survey_of_a_graph(seed, changed):
         W.data[seed % W.nnz] *= 1.0 if seed % 3 else 2.0
         W.data[(seed + 1) % W.nnz] *= 0.0 if seed % 5 else 1.0
         W.eliminate_zeros()
-    degree, part, colour, n_parts, asymmetry = survey(W.indptr, W.indices, W.data)
+    degree, part, colour, n_parts, asymmetry, good = survey(W.indptr, W.indices, W.data)
+    assert good
     known_degree, known_part, known_colour, known_asymmetry = reference.survey(W)
     np.testing.assert_allclose(degree, known_degree, rtol=1e-14)
     assert asymmetry == known_asymmetry
@@ -43,6 +46,49 @@ def test_a_survey_of_a_graph(seed, changed):
         assert part.tolist() == known_part
         assert n_parts == len(set(known_part))
         assert colour.tolist() == list(known_colour)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([-1, 0, 10**6]), st.sampled_from([-1.0, 0.0, np.inf, np.nan]))
+def test_a_survey_notices_arrays_that_are_not_in_order(seed, place, weight):
+    """One number of them is changed: no kernel may read outside them."""
+    W = random_maze(seed % 1000, 4, 5)
+    for which, wrong in enumerate((place, place, weight)):
+        arrays = [W.indptr.copy(), W.indices.copy(), W.data.copy()]
+        arrays[which][seed % len(arrays[which])] = wrong
+        indptr, indices, weights = (a.tolist() for a in arrays)
+        fine = indptr[0] == 0 and indptr[-1] == len(indices) and indptr == sorted(indptr)
+        rows = [indices[i:j] for i, j in pairwise(indptr)] if fine else []
+        fine = fine and all(0 <= j < len(rows) for row in rows for j in row)
+        fine = fine and all(row == sorted(set(row)) for row in rows) and all(0 < w < np.inf for w in weights)
+        assert survey(*arrays)[-1] == fine
+    assert not survey(W.indptr, W.indices[:-1], W.data[:-1])[-1]
+    assert not survey(W.indptr, W.indices, W.data[:-1])[-1]
+
+
+@given(st.integers(0, 10**6))
+def test_a_sparse_factor_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    W = random_graph(seed) if seed % 2 else random_maze(seed % 1000, 4, 5)
+    n = W.shape[0]
+    A = csr_array(W * rng.standard_normal()) + csr_array(np.diag(rng.standard_normal(n)))
+    A, order, shift = (
+        csr_array((A + A.T) / 2),
+        rng.permutation(n).astype(np.int32),
+        float(rng.standard_normal()),
+    )
+    found = factor(A.indptr, A.indices, A.data, order, shift)
+    begin, row, entry, pivot = found
+    L = np.eye(n) + csr_array((entry, row, begin), shape=(n, n)).toarray().T
+    full = A.toarray() + shift * np.eye(n)
+    size = np.abs(L) @ np.abs(np.diag(pivot)) @ np.abs(L.T)
+    np.testing.assert_array_less(
+        np.abs(L @ np.diag(pivot) @ L.T - full[np.ix_(order, order)]), 1e-13 * size + 1e-300
+    )
+    # Sylvester's law, and solutions.
+    if size.max() < 1e3 and np.linalg.cond(full) < 1e6:
+        assert (pivot < 0).sum() == (np.linalg.eigvalsh(full) < 0).sum()
+        B = rng.standard_normal((3, n))
+        np.testing.assert_allclose(factor_solve(*found, order, B) @ full, B, atol=1e-6)
 
 
 @given(st.integers(0, 10**6))

@@ -27,24 +27,35 @@ TARGET_INSIDE, MAX_CORRECTIONS = 2e-15, 4
 
 @njit(cache=True, nogil=True)
 def survey(indptr, indices, weights):  # type: ignore[no-untyped-def]
-    """Degrees, components and colours of a graph with sorted rows, and how far it is from symmetric.
+    """Degrees, components and colours of a graph, whether its arrays are in order, and how far it is from symmetric.
 
     Returns
     -------
-    degree, part, colour, n_parts, asymmetry
+    degree, part, colour, n_parts, asymmetry, good
         ``(S,)`` sums of weights; ``(S,)`` components, numbered by their first states, and their number; ``(S,)`` 0 or
         1, different for all neighbours, or empty if the graph is not bipartite; the largest difference of two opposite
-        weights, infinite where one of them is not stored (the components then count for nothing).
+        weights, infinite where one of them is not stored (the components then count for nothing). Not good: indices
+        are not inside the graph, sorted and different, weights or their sums are not positive and finite, and nothing
+        else counts.
     """
     n = len(indptr) - 1
     degree, part, colour = np.zeros(n), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int8)
+    good, asymmetry = indptr[0] == 0 and indptr[n] == len(indices) and len(indices) == len(weights), 0.0
+    for i in range(n):
+        good = good and indptr[i] <= indptr[i + 1] <= len(indices)
+        last = -1
+        for k in range(indptr[i], indptr[i + 1] if good else indptr[i]):
+            good = good and last < indices[k] < n and 0.0 < weights[k] < np.inf
+            last = indices[k]
+            degree[i] += weights[k]
+        good = good and degree[i] < np.inf
+    if not good:
+        return degree, part, colour, 0, asymmetry, good
     # The opposite weight of the next entry in each column: rows are sorted, so that they are met in order.
     opposite = indptr[:-1].copy()
-    asymmetry = 0.0
     for i in range(n):
         for k in range(indptr[i], indptr[i + 1]):
             j = indices[k]
-            degree[i] += weights[k]
             back = opposite[j]
             opposite[j] += 1
             if back < indptr[j + 1] and indices[back] == i:
@@ -68,7 +79,7 @@ def survey(indptr, indices, weights):  # type: ignore[no-untyped-def]
                 elif colour[j] == colour[i]:
                     bipartite = False
         n_parts += 1
-    return degree, part, colour if bipartite else colour[:0], n_parts, asymmetry
+    return degree, part, colour if bipartite else colour[:0], n_parts, asymmetry, good
 
 
 @njit(cache=True, nogil=True)
@@ -137,18 +148,23 @@ def eliminated(indptr, indices, weights, root, keep):  # type: ignore[no-untyped
 @njit(cache=True, nogil=True)
 def lifted(indptr, indices, weights, root, keep, gone, rows, values):  # type: ignore[no-untyped-def]
     """Unit eigenvectors ``(B y / (1 - value), y)`` of the normalized Laplacian for unit rows y; see `eliminated`."""
-    X, y = np.empty((len(rows), len(root))), np.zeros(len(root))
-    for c in range(len(rows)):
-        x = X[c]
+    X = np.empty((len(rows), len(root)))
+    for first in range(0, len(rows), LANES):
+        x, value = rows[first : first + LANES].T.copy(), values[first : first + LANES]
+        y, total = np.empty((len(root), len(value))), np.empty(len(value))
         for a in range(len(keep)):
             i = keep[a]
-            x[i] = sqrt(0.5) * rows[c, a]
-            y[i] = root[i] * x[i]
+            for c in range(len(value)):
+                X[first + c, i] = sqrt(0.5) * x[a, c]
+                y[i, c] = root[i] * (sqrt(0.5) * x[a, c])
         for i in gone:
-            total = 0.0
+            total[:] = 0.0
             for k in range(indptr[i], indptr[i + 1]):
-                total += weights[k] * y[indices[k]]
-            x[i] = root[i] * total / (1.0 - values[c])
+                j = indices[k]
+                for c in range(len(value)):
+                    total[c] += weights[k] * y[j, c]
+            for c in range(len(value)):
+                X[first + c, i] = root[i] * total[c] / (1.0 - value[c])
     return X
 
 
@@ -342,16 +358,20 @@ def edges(values, norm):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def residual_lengths(data, indices, indptr, scale, rows, values):  # type: ignore[no-untyped-def]
     """``(b,)`` lengths of ``A x - value x`` for rows x, where A is ``diag(scale) matrix diag(1 / scale)``."""
-    lengths = np.empty(len(rows))
-    for c in range(len(rows)):
-        x, y, squares = rows[c], rows[c] / scale, 0.0
+    squares = np.zeros(len(rows))
+    for first in range(0, len(rows), LANES):
+        x, value = rows[first : first + LANES].T.copy(), values[first : first + LANES]
+        square, total = squares[first : first + LANES], np.empty(len(value))
         for i in range(len(scale)):
-            total = 0.0
+            total[:] = 0.0
             for k in range(indptr[i], indptr[i + 1]):
-                total += data[k] * y[indices[k]]
-            squares += (total * scale[i] - values[c] * x[i]) ** 2
-        lengths[c] = sqrt(squares)
-    return lengths
+                j = indices[k]
+                weight = data[k] * (scale[i] / scale[j])
+                for c in range(len(value)):
+                    total[c] += weight * x[j, c]
+            for c in range(len(value)):
+                square[c] += (total[c] - value[c] * x[i, c]) ** 2
+    return np.sqrt(squares)
 
 
 @njit(cache=True, nogil=True)

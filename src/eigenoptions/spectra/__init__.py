@@ -67,6 +67,9 @@ log = logging.getLogger("eigenoptions")
 
 # Above it products of the refinement overflow.
 MAX_DEGREE = 1e290
+# Class, dimensions and type of the data, indices and pointers of a graph. SciPy checks arrays for longer than it takes
+# to diagonalise a small graph.
+USUAL_KINDS = [(np.ndarray, 1, np.dtype(t)) for t in (np.float64, np.int32, np.int32)]
 
 Array = NDArray[np.float64]
 
@@ -432,23 +435,18 @@ def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[
         raise ValueError(
             f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
         )
-    W = sparse_rows("the graph", W) if issparse(W) else csr_array(real("weights", W))
-    if W.dtype != np.float64:
-        W = W.astype(np.float64)
+    if not _usual(W):
+        W = _in_order(W)
     if W.shape[0] != W.shape[1] or W.shape[0] == 0:
         raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
-    if not (W.has_canonical_format and W.data.all()):
-        # A stored zero is no edge.
-        W = W.copy()
-        W.sum_duplicates()
-        W.eliminate_zeros()
-    if W.indices.dtype != np.int32 and W.nnz < 2**31:
-        # Kernels are compiled per type.
-        W = csr_array((W.data, W.indices.astype(np.int32), W.indptr.astype(np.int32)), shape=W.shape)
-    degree, part, colour, n_parts, asymmetry = survey(W.indptr, W.indices, W.data)
-    most = degree.max()
-    if not (np.isfinite(degree).all() and W.data.min(initial=0.0) >= 0):
+    found = survey(W.indptr, W.indices, W.data)
+    if not found[-1]:
+        W = _in_order(W)
+        found = survey(W.indptr, W.indices, W.data)
+    degree, part, colour, n_parts, asymmetry, good = found
+    if not good:
         raise ValueError("weights must be finite and not negative, and so must their sum at each state")
+    most = degree.max()
     if most > MAX_DEGREE:
         raise ValueError(
             f"sums of weights must be at most {MAX_DEGREE:g}, got {most:g}: divide the weights by it"
@@ -459,3 +457,24 @@ def _weights(W: Any) -> tuple[csr_array, Array, NDArray[np.int32], int, NDArray[
             raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
         return _weights(csr_array(W + W.T) / 2.0)
     return W, degree, part, n_parts, colour
+
+
+def _usual(W: Any) -> bool:
+    """Whether the arrays of a graph have the usual types and shapes, so that a kernel can check what is in them."""
+    if type(W) is not csr_array or W.ndim != 2:
+        return False
+    arrays = W.data, W.indices, W.indptr
+    kinds = [(type(a), a.ndim, a.dtype) for a in arrays if isinstance(a, np.ndarray)]
+    return kinds == USUAL_KINDS and len(W.indptr) == W.shape[0] + 1
+
+
+def _in_order(W: Any) -> csr_array:
+    """Weights as csr with valid, sorted and different indices and no stored zeros, which are no edges."""
+    W = sparse_rows("the graph", W) if issparse(W) else csr_array(real("weights", W))
+    W = csr_array(W, dtype=np.float64, copy=True)
+    W.sum_duplicates()
+    W.eliminate_zeros()
+    if W.indices.dtype != np.int32 and W.nnz < 2**31:
+        # Kernels are compiled per type.
+        W = csr_array((W.data, W.indices.astype(np.int32), W.indptr.astype(np.int32)), shape=W.shape)
+    return W

@@ -34,7 +34,7 @@ MAX_FILL = 4
 # Length of a vector's error outside the span of the vectors found at which the refinement ends. Errors are smooth
 # there, so that those of entries are far smaller.
 TARGET_OUTSIDE, MAX_INNER_STEPS = 2e-14, 120
-ENTRIES_PER_BLOCK, ENTRIES_IN_CACHE = 1_000_000, 32_000
+ENTRIES_PER_BLOCK = 1_000_000
 # Largest residual |L v - lambda v| of a unit vector, in units of the operator's norm. In a cluster of nearly equal
 # eigenvalues vectors are mixed, which costs up to 1e-9.
 MAX_RESIDUAL = 1e-8
@@ -312,21 +312,12 @@ def _outside(
     """
     from eigenoptions._kernels.spectra import residual
 
-    # A few at a time, as many as the processor's cache holds.
-    width = max(1, ENTRIES_IN_CACHE // rows.shape[1])
-
-    def inverse(R: Array) -> Array:
-        X = np.empty_like(R)
-        for at in range(0, len(R), width):
-            X[at : at + width] = solve(R[at : at + width].T).T
-        return clean(X)
-
     def clean(X: Array) -> Array:
         X -= (X @ rows.T) @ rows
         return X
 
     R = clean(residual(problem.graph, rows[mine], np.zeros_like(rows[mine]), values[mine]))
-    X = inverse(R)
+    X = clean(solve(R))
     ratio = values[mine] / beyond[mine]
     bound = ratio * np.linalg.norm(X, axis=1)
     far = np.flatnonzero(bound > TARGET_OUTSIDE)
@@ -339,7 +330,7 @@ def _outside(
         step = (size / np.einsum("ij,ij->i", P, Q))[:, None]
         X[far] += step * P
         R = R - step * Q
-        Z = inverse(R)
+        Z = clean(solve(R))
         size, last = np.einsum("ij,ij->i", R, Z), size
         P = Z + (size / last)[:, None] * P
         bound[far] = (1.0 + ratio[far]) * np.linalg.norm(Z, axis=1)

@@ -1,10 +1,11 @@
-"""The smallest eigenpairs of a large graph: ARPACK on a SuperLU factor, proved complete by an inertia count."""
+"""The smallest eigenpairs of a large graph: ARPACK on a sparse factor, proved complete by an inertia count."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eigenoptions.spectra.solvers import Array, Pairs, Progress, Semidefinite
 
@@ -44,7 +45,7 @@ def sparse(
             want = max(want, len(values) + min(len(values), 32))
             continue
         last = whole[-1]
-        count, above = _inertia(problem, values[last - 1], values[last])
+        count, above = _inertia(problem, inverse.order, values[last - 1], values[last])
         if count == last:
             if values[whole[0] - 1] > problem.highest:
                 return None
@@ -66,16 +67,16 @@ class _Inverse:
         self.problem, self.progress, self.steps = problem, progress, 0
         # Mazes of any size take about so many steps.
         self.expected = 25 + int(2.5 * k)
+        self.order = _order(problem)
         # At most the smallest eigenvalue of any unweighted graph of this size (a path), so convergence is fast.
         # Digits lost to a smaller shift come back in `refine`.
-        self.factor = _factor(problem, problem.norm * max(0.1 / n**2, 1e-13), problem.norm)
+        self.factor = _factor(problem, self.order, problem.norm * max(0.1 / n**2, 1e-13))
 
-    def solve(self, X: Array) -> Array:
-        """Solve for the columns of X ``(n, b)``; the result has no part in the null space."""
-        Z: Array = self.factor.solve(X)
-        Z /= self.problem.norm
-        self.problem.project(Z.T)
-        return Z
+    def solve(self, B: Array) -> Array:
+        """Solve for the rows of B ``(b, n)``; the result has no part in the null space."""
+        from eigenoptions._kernels.factors import solve
+
+        return self.problem.project(solve(*self.factor, self.order, B))
 
     def leading(self, count: int, locked: Array, rng: np.random.Generator) -> Array:
         """About `count` eigenvectors of the smallest eigenvalues, orthogonal to those that are `locked`."""
@@ -91,10 +92,10 @@ class _Inverse:
             self.steps += 1
             if self.progress is not None:
                 self.progress(self.steps, max(self.expected, self.steps + 1))
-            X = x[:, None]
+            if not locked.shape[1]:
+                return self.solve(x[None])[0]
             # ARPACK may start again from any vector.
-            Y: Array = self.factor.solve(outside(X.copy()) if locked.shape[1] else X)
-            return outside(Y)[:, 0]
+            return outside(self.solve(outside(x[:, None].copy()).T).T)[:, 0]
 
         most = n - self.problem.n_zero - locked.shape[1]
         width = max(count + 20, 3 * count // 2)
@@ -125,36 +126,50 @@ class _Inverse:
         return np.asfortranarray(np.linalg.qr(found)[0] if locked.shape[1] else found)
 
 
-def _factor(problem: Semidefinite, shift: float, unit: float = 1.0) -> Any:
-    """SuperLU factor of the operator plus a shift, in this unit, in a symmetric order with pivots on the diagonal."""
-    from scipy.sparse.linalg import splu
+def _order(problem: Semidefinite) -> NDArray[np.int32]:
+    """An order of the states with a sparse factor: minimum degree, as SuperLU computes it for an incomplete factor."""
+    from scipy.sparse.linalg import spilu
 
-    A = problem.matrix.copy()
-    A.data[problem.diagonal] += shift
-    A.data /= unit
-    symmetric = {"SymmetricMode": True}
+    # The pattern alone counts. A large diagonal, so that no pivot is zero.
+    pattern = problem.matrix.copy()
+    pattern.data[:] = 1.0
+    pattern.data[problem.diagonal] = pattern.shape[0]
     # The transpose is the same matrix, by columns.
-    return splu(A.T, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+    found = spilu(
+        pattern.T,
+        drop_tol=1.0,
+        fill_factor=1.0,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    order: NDArray[np.int32] = np.empty_like(found.perm_c)
+    order[found.perm_c] = np.arange(len(order))
+    return order
 
 
-def _inertia(problem: Semidefinite, low: float, high: float) -> tuple[int, float]:
+def _factor(problem: Semidefinite, order: NDArray[np.int32], shift: float) -> tuple[Any, ...]:
+    """Factor L D L' of the operator plus a shift: `_kernels.factors.factor`."""
+    from eigenoptions._kernels.factors import factor
+
+    A = problem.matrix
+    found: tuple[Any, ...] = factor(A.indptr, A.indices, A.data, order, shift)
+    return found
+
+
+def _inertia(problem: Semidefinite, order: NDArray[np.int32], low: float, high: float) -> tuple[int, float]:
     """Number of non-zero eigenvalues below a point between two eigenvalues, and the point.
 
-    Without row exchanges the factor is L D L', and by Sylvester's law the signs of D count the eigenvalues. A pivot
-    close to zero makes the next ones huge and their signs uncertain; then another point is tried.
+    By Sylvester's law the signs of the pivots count the eigenvalues. A pivot close to zero makes the next ones huge and
+    their signs uncertain; then another point is tried.
     """
     counts: dict[float, tuple[int, float]] = {}
     for share in (0.5, 0.4, 0.6, 0.3, 0.7):
         point = low + share * (high - low)
-        try:
-            factor = _factor(problem, -point)
-        except RuntimeError:
-            # SuperLU: a pivot is exactly zero.
-            continue
-        if (factor.perm_r != factor.perm_c).any():
-            continue
-        pivots = factor.U.diagonal()
+        pivots = _factor(problem, order, -point)[-1]
         growth = float(np.abs(pivots).max())
+        if not (pivots.all() and growth < np.inf):
+            continue
         counts[growth] = int((pivots < 0).sum()) - problem.n_zero, point
         if 1e-14 * growth <= high - low:
             break
