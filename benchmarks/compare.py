@@ -2,8 +2,9 @@
 
 Runs the files of this folder one after the other, each in a process of its own, and writes into ``out/bench``:
 `table.md`, `rows.csv`, `results.json`, `chart.png` and `chart.svg`, and the output of each file. The exit code is 1 if
-an aim is missed or a file fails. ``--docs FILE`` puts the last results between the two markers of a page, and the chart
-beside it; nothing is run then.
+an aim is missed or a file fails. With ``--minutes M`` no file begins after so many minutes; those that are left are in
+the table as not measured. ``--docs FILE`` puts the last results between the two markers of a page, and the chart beside
+it; nothing is run then.
 """
 
 from __future__ import annotations
@@ -26,23 +27,28 @@ from pathlib import Path
 from typing import Any
 
 import chart
+import numpy as np
 import record
 from record import number
 
 HERE = Path(__file__).resolve().parent
 # `deep` has a command of its own, make bench-deep, and `screens` measures no times.
-NO_BENCHMARKS = {"record", "compare", "chart", "deep", "screens"}
+NO_BENCHMARKS = {"record", "compare", "chart", "worlds", "deep", "screens"}
 FIRST = (
     "machine",
     "simple_options",
     "plain",
     "discovery",
     "solver",
+    "spectra",
     "growth",
     "diffusion",
     "learning",
     "gram",
     "wrapper",
+    "store",
+    "million",
+    "parallel",
 )
 # Seconds after which a file is killed; none should take that long.
 TIMEOUT_SECONDS = 1800
@@ -130,13 +136,23 @@ def printed_aim(part: str, found: re.Match[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[str, Any]:
-    """Run everything; the results."""
+def measure(
+    folder: Path, out: Path, only: Sequence[str], quick: bool, minutes: float = np.inf
+) -> dict[str, Any]:
+    """Run everything, or what begins within so many minutes; the results."""
     out.mkdir(parents=True, exist_ok=True)
     about = machine() | {"quick": quick}
     files = benchmarks(folder, only)
-    parts = []
+    parts: list[dict[str, Any]] = []
     for i, path in enumerate(files):
+        if sum(part["seconds"] for part in parts) > 60 * minutes:
+            left = {
+                "kind": "skip",
+                "what": f"benchmarks/{path.name}",
+                "why": f"{minutes:g} minutes were over",
+            }
+            parts[-1]["entries"].append(left)
+            continue
         print(f"[{i + 1}/{len(files)}] {path.name}", flush=True)
         parts.append(run(path, out, quick))
         spent = sum(part["seconds"] for part in parts)
@@ -146,7 +162,9 @@ def measure(folder: Path, out: Path, only: Sequence[str], quick: bool) -> dict[s
         )
         # After each part, so that a killed run leaves its results so far.
         write({"about": about, "parts": parts}, out)
-    return {"about": about, "parts": parts}
+    results = {"about": about, "parts": parts}
+    write(results, out)
+    return results
 
 
 def write(results: dict[str, Any], out: Path) -> None:
@@ -289,6 +307,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     reader.add_argument("--quick", action="store_true", help="small problems, for the tests")
     reader.add_argument("--only", default="", help="names of files without .py, separated by commas")
+    reader.add_argument("--minutes", type=float, default=np.inf, help="no file begins after so many minutes")
     reader.add_argument("--folder", type=Path, default=HERE, help="where the benchmarks are")
     reader.add_argument("--out", type=Path, default=record.OUT, help="where the results go")
     reader.add_argument("--docs", type=Path, help="put the last results into this page; run nothing")
@@ -300,7 +319,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         into_page(json.loads(kept.read_text(encoding="utf-8")), given.docs, given.out)
         return 0
     only = [name for name in given.only.split(",") if name]
-    results = measure(given.folder, given.out, only, given.quick)
+    results = measure(given.folder, given.out, only, given.quick, given.minutes)
     print("\n" + markdown(results))
     missed = [what for what, _, _, met in aims(results) if not met]
     print(f"{given.out / 'table.md'}: {len(aims(results)) - len(missed)} of {len(aims(results))} aims met")

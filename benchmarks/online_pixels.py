@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import record
-from deep import frames, grid
+from worlds import frames, grid
 
 import eigenoptions as eo
 from eigenoptions.deep import Dataset, learn, ritz

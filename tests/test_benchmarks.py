@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-NO_BENCHMARKS = ("record", "compare", "chart")
+NO_BENCHMARKS = ("record", "compare", "chart", "worlds")
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in NO_BENCHMARKS)
 PEER = importlib.util.find_spec("simpleoptions") is not None
 
@@ -88,6 +88,14 @@ def test_a_missed_aim_and_a_broken_file_end_with_exit_code_1(made_up: Path, tmp_
     assert "| benchmarks/broken.py | ends well | exit code 1 | **missed** |" in done.stdout
     assert "no such luck" in (tmp_path / "out" / "broken.txt").read_text()
     assert "MISSED: second" in done.stdout
+
+
+def test_what_would_begin_too_late_is_not_run(made_up: Path, tmp_path: Path) -> None:
+    (made_up / "second").write_text("1")
+    (made_up / "zoo.py").write_text("raise RuntimeError('too late')")
+    done = compare("--folder", str(made_up), "--out", str(tmp_path / "out"), "--minutes", "0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "* benchmarks/zoo.py: 0 minutes were over" in (tmp_path / "out" / "table.md").read_text()
 
 
 def test_results_go_into_a_page_between_its_markers(made_up: Path, tmp_path: Path) -> None:
