@@ -463,7 +463,7 @@ def _usual(W: Any) -> bool:
     """Whether the arrays of a graph have the usual types and shapes, so that a kernel can check what is in them."""
     if type(W) is not csr_array or W.ndim != 2:
         return False
-    arrays = W.data, W.indices, W.indptr
+    arrays = (getattr(W, name, None) for name in ("data", "indices", "indptr"))
     kinds = [(type(a), a.ndim, a.dtype) for a in arrays if isinstance(a, np.ndarray)]
     return kinds == USUAL_KINDS and len(W.indptr) == W.shape[0] + 1
 
