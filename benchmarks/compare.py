@@ -56,7 +56,17 @@ NUMBERS = {"ours", "theirs", "we are faster", "measured", "exponent", "wall time
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 TARGET = re.compile(r"(.*?),? target (.*): (met|MISSED)\s*$")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-PACKAGES = ("numpy", "scipy", "numba", "gymnasium", "simpleoptions", "simpleenvs", "ale-py", "ray")
+PACKAGES = (
+    "eigenoptions",
+    "numpy",
+    "scipy",
+    "numba",
+    "gymnasium",
+    "simpleoptions",
+    "simpleenvs",
+    "ale-py",
+    "ray",
+)
 
 
 def benchmarks(folder: Path, only: Sequence[str] = ()) -> list[Path]:

@@ -92,10 +92,11 @@ class _Inverse:
             self.steps += 1
             if self.progress is not None:
                 self.progress(self.steps, max(self.expected, self.steps + 1))
-            if not locked.shape[1]:
-                return self.solve(x[None])[0]
             # ARPACK may start again from any vector.
-            return outside(self.solve(outside(x[:, None].copy()).T).T)[:, 0]
+            X = outside(x[:, None].copy()) if locked.shape[1] else x[:, None]
+            Y = self.solve(X.T).T
+            y: Array = (outside(Y) if locked.shape[1] else Y)[:, 0]
+            return y
 
         most = n - self.problem.n_zero - locked.shape[1]
         width = max(count + 20, 3 * count // 2)
