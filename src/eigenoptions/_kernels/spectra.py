@@ -158,7 +158,8 @@ def lifted(indptr, indices, weights, root, keep, gone, rows, values):  # type: i
                 X[first + c, i] = sqrt(0.5) * x[a, c]
                 y[i, c] = root[i] * (sqrt(0.5) * x[a, c])
         for i in gone:
-            total[:] = 0.0
+            for c in range(len(value)):
+                total[c] = 0.0
             for k in range(indptr[i], indptr[i + 1]):
                 j = indices[k]
                 for c in range(len(value)):
@@ -363,7 +364,8 @@ def residual_lengths(data, indices, indptr, scale, rows, values):  # type: ignor
         x, value = rows[first : first + LANES].T.copy(), values[first : first + LANES]
         square, total = squares[first : first + LANES], np.empty(len(value))
         for i in range(len(scale)):
-            total[:] = 0.0
+            for c in range(len(value)):
+                total[c] = 0.0
             for k in range(indptr[i], indptr[i + 1]):
                 j = indices[k]
                 weight = data[k] * (scale[i] / scale[j])
