@@ -1,6 +1,6 @@
 """Faults for real: workers, nodes of a cluster and drivers are killed in mid-run, and the results do not care.
 
-Disks that are full or read-only are in ``test_store.py``. Only process ids that were written down are killed.
+Disks that are full or read-only are in ``test_store_faults.py``. Only process ids that were written down are killed.
 """
 
 from __future__ import annotations
