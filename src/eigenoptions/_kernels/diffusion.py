@@ -71,8 +71,7 @@ def hitting(
         with np.errstate(all="ignore"):
             P = Z.T @ right
             for low in range(0, len(goals), step):
-                part = slice(low, low + step)
-                _right_sides(ways, weights[1], Z, share, goals[part], P[:, part], right[:, part])
+                _right_sides(ways, weights[1], Z, share, goals, P, right, low, min(low + step, len(goals)))
             np.matmul(Z.T, right, out=P)
             P -= P[goals, np.arange(len(goals))]
         if cost is K:
@@ -297,12 +296,15 @@ def _spread(step, slot, option_weight, goals, value, R):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _right_sides(ways, option_weight, Z, share, goals, P, R):  # type: ignore[no-untyped-def]
+def _right_sides(ways, option_weight, Z, share, goals, P, R, low, high):  # type: ignore[no-untyped-def]
     """Put the h(t) into right sides R (state, goal): then ``Y R`` is the solution, up to one number per goal.
+
+    Of the goals, those numbered low..high-1 are treated, all others left as they are.
 
     `Z` is Y transposed, `share` the stationary weights, `P` is ``Y R`` for the given R. Options are passed twice:
     first to gather each goal's small system, then to spread its solution.
     """
+    goals, P, R = goals[low:high], P[:, low:high], R[:, low:high]
     n, q = len(Z), len(goals)
     found = _find_ends(ways.step, ways.end, goals)
     first, ends = found.first, found.ends
