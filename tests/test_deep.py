@@ -269,7 +269,10 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
         torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 24), torch.nn.Tanh()
     )
     found = learn(seen, 3, own, steps=10)
-    assert found.features(XY).shape == (104, 25)
+    before = found.features(XY)
+    assert before.shape == (104, 25)
+    assert not np.array_equal(learn(seen, 3, found.features, steps=10).features(XY), before)
+    assert np.array_equal(found.features(XY), before)
     with pytest.raises(ValueError, match=r"must return \(8, m\) for 8 observations, got \(8, 2, 1\)"):
         learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
     with pytest.raises(ValueError, match="two answers for one input"):

@@ -17,6 +17,7 @@ Its features are a constant 1 and the last hidden layer.
 from __future__ import annotations
 
 import hashlib
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -187,13 +188,13 @@ class Encoder:
         return Encoder(self.recipe, {**self.arrays, **new}, self.module).sealed()
 
     def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
-        """The encoder with the features that are trained only; ValueError if it is not for such observations."""
+        """A copy with the features that are trained only; ValueError if it is not for such observations."""
         if tuple(self.recipe["shape"]) != observations.shape[1:]:
             raise ValueError(
                 f"the encoder is for observations {self.recipe['shape']}, got {observations.shape[1:]}"
             )
         recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
-        return Encoder(recipe, self.arrays, self.module)
+        return Encoder(recipe, self.arrays, deepcopy(self.module))
 
     def trainable(self) -> dict[str, Any]:
         """The weights that are trained: copies of those of the layers, or those of the user's module."""
