@@ -30,7 +30,7 @@ from rich.progress import track
 from worlds import cosines, dataset, grid, noisy, observed, span, truth
 
 import eigenoptions as eo
-from eigenoptions._checks import random_generator
+from eigenoptions._validation import make_generator
 from eigenoptions.deep import Dataset, learn, objectives, training
 from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.encoder import untrained
@@ -137,7 +137,7 @@ def ours(name: str, data: Dataset, run: Run) -> dict[str, Any]:
     """What `learn` finds, and its score on the way: the clock stands while a score is compared with the truth."""
     clock, curve, shown = Clock(), [], observed(name, run.kind)
     with one_thread():
-        learner = training._Run(data, K + 1, "auto", training.Training(), random_generator(run.seed))
+        learner = training._Run(data, K + 1, "auto", training.Training(), make_generator(run.seed))
         n_steps = training._budget(learner, run.seconds, None)
         if data.repeating:
             # Computed once, and used by every Ritz step: counted before the first one.

@@ -59,7 +59,7 @@ MAX_LINES_PER_FILE = 500
 MAX_LINES_PER_BODY = 60
 MAX_PARAMETERS = 8
 MAX_TOP_LEVEL_ENTRIES = 18
-NOT_COUNTED = {"__init__", "__main__", "_registration", "_sketch"}
+NOT_COUNTED = {"__init__", "__main__", "_registration", "_text"}
 MAX_MODULES_OF_A_FIRST_CALL = 15
 
 
@@ -108,7 +108,7 @@ def test_imports_point_down_and_dependencies_have_one_owner() -> None:
             "envs may not import plots",
         ),
         ("learning.py", "from eigenoptions.evaluation import coverage", "learning may not import evaluation"),
-        ("_sketch.py", "from eigenoptions.files import write", "_sketch may not import files"),
+        ("_text.py", "from eigenoptions.files import write", "_text may not import files"),
         (
             "experiments/figures.py",
             "import matplotlib.pyplot",
@@ -137,7 +137,7 @@ def test_what_is_allowed_is_let_through(tmp_path: Path) -> None:
     (package / "_kernels").mkdir(parents=True)
     (package / "__init__.py").write_text("if TYPE_CHECKING:\n    from eigenoptions.mdp import MDP as MDP")
     (package / "_kernels" / "a.py").write_text("import numba\nfrom eigenoptions._kernels.b import f")
-    (package / "mdp.py").write_text("import numpy\nfrom eigenoptions import __version__, _sketch")
+    (package / "mdp.py").write_text("import numpy\nfrom eigenoptions import __version__, _text")
     (package / "cli.py").write_text("import tyro\ndef f():\n    from eigenoptions.plots import draw")
     assert list(violations(package)) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eigenoptions import _sketch as sketch
+from eigenoptions import _text as sketch
 from eigenoptions.cli import drawing
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions import _sketch as sketch
+from eigenoptions import _text as sketch
 
 
 def cells(high, wide):

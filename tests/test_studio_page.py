@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions._sketch import arrows, moves
+from eigenoptions._text import arrows, moves
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.mdp.maps import open_map, rooms_map
 from eigenoptions.options.solver import lengths

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import eigenoptions as eo
-from eigenoptions import _sketch as sketch
+from eigenoptions import _text as sketch
 from eigenoptions.features import Raw
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._checks import sparse_rows, whole
+from eigenoptions._validation import check_csr, check_int
 
 Map = Callable[[Any], Any]
 Kind = TypeVar("Kind", bound=type[Any])
@@ -92,7 +92,7 @@ class OneHot:
 
     def __post_init__(self) -> None:
         # The limit is that of the indices of a sparse array.
-        object.__setattr__(self, "n_states", whole("n_states", self.n_states, most=(1 << 63) - 1))
+        object.__setattr__(self, "n_states", check_int("n_states", self.n_states, maximum=(1 << 63) - 1))
 
     @classmethod
     def for_space(cls, space: Any, obs: ArrayLike | None = None) -> Self:
@@ -316,7 +316,7 @@ class RBF(_Bounded):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_sizes(self, "grid", "size")
-        object.__setattr__(self, "seed", whole("seed", self.seed, 0))
+        object.__setattr__(self, "seed", check_int("seed", self.seed, 0))
         if not 0 < self.width < np.inf:
             raise ValueError(f"width must be a positive number, got {self.width!r}")
         if (n := self.n_features) > MAX_FEATURES:
@@ -418,7 +418,7 @@ def rows_of(features: Map, obs: Any, n_features: int | None = None, count: int |
     [[1.0, 2.0]]
     """
     given = features(obs)
-    phi: Any = sparse_rows("features", given) if issparse(given) else np.asarray(given)
+    phi: Any = check_csr("features", given) if issparse(given) else np.asarray(given)
     n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
     if phi.ndim != 2 or phi.shape[0] != n:
         raise ValueError(f"features must give ({n}, d) for {n} observations, got shape {phi.shape}")
@@ -451,7 +451,7 @@ def _check_sizes(features: Any, *names: str) -> None:
     """Check whole numbers from 1, and store them as ints; None stays."""
     for name in names:
         if getattr(features, name) is not None:
-            object.__setattr__(features, name, whole(name, getattr(features, name)))
+            object.__setattr__(features, name, check_int(name, getattr(features, name)))
 
 
 def _short(ends: NDArray[np.float64]) -> list[float]:

@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, check_settings, frozen, lock, number, whole
+from eigenoptions._validation import check_float, check_int, check_settings, readonly, set_readonly
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance
@@ -51,7 +51,7 @@ class Settings(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningRecord(Frozen):
+class LearningRecord:
     """Returns, steps and values of every run and episode (Section 4.3).
 
     A return is not discounted: 1 if the episode reached the goal, else 0. The steps show how fast it did.
@@ -87,7 +87,7 @@ class LearningRecord(Frozen):
 
     def __post_init__(self) -> None:
         for name in (*_TABLES, "q", "runs"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, readonly(getattr(self, name)))
 
     @property
     def n_steps(self) -> int:
@@ -106,7 +106,7 @@ class LearningRecord(Frozen):
         """
         from scipy.stats import norm, t
 
-        number("level", level, "(0, 1)")
+        check_float("level", level, above=0, below=1)
         table = self._table(of)
         n = len(table)
         mean = table.mean(axis=0)
@@ -140,17 +140,17 @@ class LearningRecord(Frozen):
 
     def plot(self, **settings: Any) -> Any:
         """A figure of the mean return per episode with its band; `settings` are those of `plots.learning`."""
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         return sketch.plot(self, **settings)
 
     def __str__(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         return f"{sketch.spark(self.mean())}\n{self!r}"
 
     def _repr_html_(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         picture = sketch.curve_svg(self.mean(), *self.band())
         caption = "mean return of the greedy evaluation by episode (0 to 1), and its 95% band"
@@ -301,7 +301,8 @@ def _learn(
 
     numbers = _runs(runs)
     episodes, max_steps = (
-        whole(name, n, most=_MAX_COUNT) for name, n in zip(("episodes", "max_steps"), length, strict=True)
+        check_int(name, n, maximum=_MAX_COUNT)
+        for name, n in zip(("episodes", "max_steps"), length, strict=True)
     )
     over_options = method != "q_learning"
     follow = True if over_options else given.pop("follow", True)
@@ -312,8 +313,8 @@ def _learn(
     more = ["option_chance", *([] if over_options else ["follow"]), "start", "goal", "progress"]
     check_settings(method, given, [*names, *more], PARAMETERS)
     # A step size of 0 would learn nothing.
-    within = {name: "(0, 1]" if name == "alpha" else "[0, 1]" for name in names}
-    rates = {name: number(name, given.get(name, _RATES[name]), within[name]) for name in names}
+    rates = {name: check_float(name, given.get(name, _RATES[name]), minimum=0, maximum=1) for name in names}
+    check_float("alpha", rates["alpha"], above=0, maximum=1)
     chance = checked_chance(given.get("option_chance"))
     start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
     if options is not None and not isinstance(options, OptionSet):
@@ -346,7 +347,7 @@ def _learn(
     if root.spawn_key:
         settings["spawn_key"] = list(root.spawn_key)
     numbered = np.array(numbers, dtype=np.int64)
-    lock(returns, steps, q)
+    set_readonly(returns, steps, q)
     return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
 
 
@@ -432,8 +433,8 @@ def check_size(runs: int, episodes: int, n_values: int) -> None:
     Traceback (most recent call last):
     ValueError: 1000000 runs of 250 episodes with 416 values take 9.3 GB, the limit is 8.6 GB: compute fewer at a time
     """
-    size = whole("runs", runs, most=_MAX_COUNT) * (
-        24 * whole("episodes", episodes, most=_MAX_COUNT) + 8 * n_values
+    size = check_int("runs", runs, maximum=_MAX_COUNT) * (
+        24 * check_int("episodes", episodes, maximum=_MAX_COUNT) + 8 * n_values
     )
     if size > MAX_RECORD_BYTES:
         raise ValueError(
@@ -444,7 +445,7 @@ def check_size(runs: int, episodes: int, n_values: int) -> None:
 
 def _runs(runs: Any) -> range:
     if not isinstance(runs, range):
-        return range(whole("runs", runs, most=_MAX_COUNT))
+        return range(check_int("runs", runs, maximum=_MAX_COUNT))
     if len(runs) == 0 or runs.step != 1 or runs.start < 0:
         raise ValueError(f"runs must be at least 1, or a range of runs like range(50, 100), got {runs}")
     return runs

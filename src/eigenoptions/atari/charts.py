@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import kind_of, one_of, whole
+from eigenoptions._validation import check_choice, check_int, check_type
 from eigenoptions.atari.emulator import Bytes, Emulator, Progress
 from eigenoptions.atari.games import known
 from eigenoptions.atari.lockstep import on_a_grid
@@ -156,7 +156,7 @@ def chart(
     >>> discover(heights.mdp, n_options=2, operator="combinatorial").policy.tolist()
     [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    hold, limit = whole("hold", hold), whole("limit", limit)
+    hold, limit = check_int("hold", hold), check_int("limit", limit)
     if not starts:
         raise ValueError("there are no starts: give at least one, such as find_starts gives")
     emulator = Emulator(game)
@@ -251,7 +251,7 @@ def plan(
     >>> plan(heights, [[1.0], [-1.0]], Ram("bytes", addresses=(14,))).policy.tolist()
     [[1, 1, 1, 1, 1, 1, 1, -1], [-1, 2, 2, 2, 2, 2, 2, 2]]
     """
-    kind_of("chart", chart, Chart, "make one with chart(game, starts)")
+    check_type("chart", chart, Chart, "make one with chart(game, starts)")
     phi = Ram() if coding is None else coding
     e = on_a_grid(directions, phi)
     if labels is not None and len(labels) != len(e):
@@ -297,14 +297,14 @@ def follow(
     >>> follow(emulator, emulator.save(), heights, up, 80, watch=(14,)).watched[0, ::20, 0].tolist()
     [7, 27, 47, 62]
     """
-    kind_of("chart", chart, Chart, "make one with chart(game, starts)")
-    kind_of("options", options, OptionSet, "make them with plan")
+    check_type("chart", chart, Chart, "make one with chart(game, starts)")
+    check_type("options", options, OptionSet, "make them with plan")
     if emulator.game != chart.game:
         raise ValueError(f"a chart of {chart.game} cannot be followed in {emulator.game}")
     if len(options):
         options.check(chart.mdp)
     rules = replace(rules or Rules(after="noop"), **{**changes, "hold": chart.hold, "depth": 1})
-    one_of("after", rules.after, ("noop", "stop"))
+    check_choice("after", rules.after, ("noop", "stop"))
     with Rolling(emulator, state, len(options), frames, rules, progress) as rolling:
         for _ in rolling.decisions():
             place = [chart.locate(node.ram, nearest=True) for node in rolling.nodes]

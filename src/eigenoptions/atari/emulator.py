@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 
 # Nothing is drawn from the emulator's own generator, since no action is sticky.
 EMULATOR_SEED = 0
@@ -179,7 +179,7 @@ def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None
     >>> whereabouts(Emulator("Freeway"))
     (47.0, 189.0)
     """
-    hold = whole("hold", hold)
+    hold = check_int("hold", hold)
     here = emulator.save()
     pictures = [emulator.screen() for _ in emulator.try_actions(here, hold)]
     emulator.restore(here)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import kind_of
+from eigenoptions._validation import check_type
 from eigenoptions.atari.emulator import game_name
 
 # For each byte of the position the smallest and the largest value.
@@ -94,7 +94,7 @@ def register(game: Game) -> Game:
     ('Pong', (51,))
     >>> del GAMES["Pong"]
     """
-    kind_of("game", game, Game, 'describe it by Game("Pong", ...)')
+    check_type("game", game, Game, 'describe it by Game("Pong", ...)')
     GAMES[game.name] = game
     return game
 

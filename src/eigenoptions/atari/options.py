@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Emulator, Progress, game_name
 from eigenoptions.atari.protocol import ROWS, collect, complete, directions, rank
 from eigenoptions.atari.ram import Ram
@@ -146,7 +146,7 @@ def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
     if game is None:
         raise ValueError("these options have no game in their provenance: make them with atari_options")
     base = getattr(env, "unwrapped", env)
-    hold = whole("hold in the provenance of the options", options.provenance.get("hold", 1))
+    hold = check_int("hold in the provenance of the options", options.provenance.get("hold", 1))
     spec, make = getattr(env, "spec", None), MAKE.format(game, hold)
     title = spec.id if spec is not None else type(base).__name__
     if not (hasattr(base, "ale") and hasattr(base, "clone_state")):

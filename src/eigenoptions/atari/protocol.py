@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import kind_of, number, one_of, random_generator, whole
+from eigenoptions._validation import check_choice, check_float, check_int, check_type, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, Progress, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
@@ -76,9 +76,9 @@ def collect(
     (1024, True, 1003)
     """
     name = game_name(game)
-    n, longest, rounds = whole("n", n), whole("longest", longest), whole("rounds", rounds)
+    n, longest, rounds = check_int("n", n), check_int("longest", longest), check_int("rounds", rounds)
     for start in starts:
-        kind_of("a start state", start, Start, "find some (find_starts)")
+        check_type("a start state", start, Start, "find some (find_starts)")
     others = {start.game for start in starts} - {name}
     if others or not starts:
         wrong = f"start states of {', '.join(sorted(others))} do not fit {name}"
@@ -160,7 +160,7 @@ def directions(
     if sample is not None and not (isinstance(sample, int | np.integer) and 1 <= sample <= len(gram)):
         few = f"sample must be in 1..{len(gram)}, the differences collected, got {sample!r}"
         raise ValueError(f"{few}: collect more, or take all of them (sample=None)")
-    number("tol", tol)
+    check_float("tol", tol, minimum=0, below=1)
     return (gram if sample is None else gram.sample(int(sample), rng)).spectrum(tol=tol)
 
 
@@ -229,10 +229,10 @@ def random_directions(
     >>> bool(np.allclose(basis @ basis.T, np.eye(3)))
     True
     """
-    one_of("inside", inside, ("features", "data"))
-    rng = random_generator(rng)
+    check_choice("inside", inside, ("features", "data"))
+    rng = make_generator(rng)
     if not isinstance(of, Spectrum):
-        d = whole("the number of features", of)
+        d = check_int("the number of features", of)
         return _haar(d, d, rng)
     k = rank(of)
     if inside == "data":

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import one_of, whole
+from eigenoptions._validation import check_choice, check_int
 from eigenoptions.features import Bits, register
 
 # Size of an Atari 2600's memory.
@@ -60,11 +60,11 @@ class Ram:
     name: ClassVar[str] = "ram"
 
     def __post_init__(self) -> None:
-        one_of("code", self.code, CODES)
-        whole("steps", self.steps, 2, 256)
+        check_choice("code", self.code, CODES)
+        check_int("steps", self.steps, 2, 256)
         if self.steps != 256 and self.code in ("bits", "bytes"):
             raise ValueError(f"steps are for onehot and thermometer, not for {self.code}: leave them out")
-        whole("n_bytes", self.n_bytes)
+        check_int("n_bytes", self.n_bytes)
         _numbers(self, "addresses", self.n_bytes)
         _numbers(self, "columns", len(self.watched) * self.each)
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.atari.emulator import Bytes, Emulator, Held, Progress
 from eigenoptions.atari.ram import check_addresses
 
@@ -64,11 +64,11 @@ class Rules:
     rng: int | np.random.Generator = 0
 
     def __post_init__(self) -> None:
-        one_of("after", self.after, get_args(After))
-        one_of("until", self.until, get_args(Until))
-        whole("hold", self.hold)
-        whole("depth", self.depth)
-        number("gamma", self.gamma, "[0, 1]")
+        check_choice("after", self.after, get_args(After))
+        check_choice("until", self.until, get_args(Until))
+        check_int("hold", self.hold)
+        check_int("depth", self.depth)
+        check_float("gamma", self.gamma, minimum=0, maximum=1)
         check_addresses(self.watch)
         if isinstance(self.rng, np.random.Generator):
             # Drawn once, so that the record always stands for the same numbers.
@@ -150,7 +150,7 @@ class Rolling:
     ) -> None:
         if not n:
             raise ValueError("there are no options: give at least one")
-        self.rules, self._frames = rules, whole("frames", frames)
+        self.rules, self._frames = rules, check_int("frames", frames)
         self._emulator, self._progress = emulator, progress
         self._noop = emulator.noop if rules.after == "noop" else -1
         self._watch = np.array(rules.watch, dtype=np.intp)

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import random_generator, whole
+from eigenoptions._validation import check_int, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, Progress, game_name
 from eigenoptions.atari.games import known
 from eigenoptions.atari.ram import BYTES
@@ -90,8 +90,8 @@ class Start:
     @classmethod
     def again(cls, game: str, plain: Mapping[str, Any]) -> Self:
         """The start state from the result of `plain`."""
-        frames = sum(whole("frames", n, 0, MAX_FRAMES) for _, n in plain["actions"])
-        whole("frames of a start state", frames, 0, MAX_FRAMES)
+        frames = sum(check_int("frames", n, 0, MAX_FRAMES) for _, n in plain["actions"])
+        check_int("frames of a start state", frames, 0, MAX_FRAMES)
         actions = tuple(int(action) for action, n in plain["actions"] for _ in range(n))
         return cls(game, actions, tuple(map(int, plain["watch"])), tuple(map(int, plain["position"])))
 
@@ -138,9 +138,9 @@ def find_starts(
     >>> [start.position for start in find_starts("Freeway", n=2, bursts=10)]
     [(6,), (39,)]
     """
-    n, bursts = whole("n", n, most=MAX_TRIES), whole("bursts", bursts, most=MAX_BURSTS)
+    n, bursts = check_int("n", n, maximum=MAX_TRIES), check_int("bursts", bursts, maximum=MAX_BURSTS)
     emulator = Emulator(game)
-    rng = random_generator(rng)
+    rng = make_generator(rng)
     emulator.begin()
     intro = skip_intro(emulator)
     here, best, places = emulator.save(), 0, 0
@@ -209,7 +209,7 @@ def player_bytes(emulator: Emulator, rng: int | np.random.Generator = 0) -> tupl
     compared with no button. Of bytes that move together one is taken. If no byte drifts like this, those count that
     depend on the action at all. The emulator is left as it was.
     """
-    rng = random_generator(rng)
+    rng = make_generator(rng)
     here, drifts, differs, moves = emulator.save(), np.zeros(BYTES), np.zeros(BYTES), []
     state, lives = here, emulator.lives
     for _ in range(PROBES):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from eigenoptions._checks import nearest
+from eigenoptions._validation import suggest_name
 
 # Name of each command, the module of this folder that holds the class of that name, and one line about it.
 COMMANDS = {
@@ -74,8 +74,7 @@ def main(args: Sequence[str] | None = None) -> int:
 def _run(name: str, args: list[str]) -> None:
     """Read the arguments of a command and call it."""
     if name not in COMMANDS:
-        hint = nearest(name, COMMANDS) or f"there are {', '.join(COMMANDS)}"
-        raise ValueError(f"no command {name!r}: {hint}")
+        raise ValueError(f"no command {name!r}{suggest_name(name, COMMANDS)} There are {', '.join(COMMANDS)}")
     from tyro import cli
 
     module, _ = COMMANDS[name]

@@ -88,7 +88,7 @@ def show_run(mdp: MDP, options: OptionSet, chosen: int, vector: Any, path: list[
     """Show an eigenvector beside its option, which runs from the start if this is a terminal."""
     from rich.live import Live
 
-    from eigenoptions import _sketch as sketch
+    from eigenoptions import _text as sketch
     from eigenoptions.cli import drawing
 
     assert mdp.coords is not None

@@ -13,8 +13,8 @@ from rich.columns import Columns
 from rich.console import Console, Group
 from rich.text import Text
 
-from eigenoptions import _sketch as sketch
-from eigenoptions._checks import printable
+from eigenoptions import _text as sketch
+from eigenoptions._text import printable
 
 WALL_COLOR, INK_COLOR, TRAIL_COLOR = "#5b5b5b", "#101010", "#ffdd33"
 AGENT = "◆"

@@ -252,7 +252,7 @@ class Learn(Printed, Measured):
     def _show(
         self, mdp: MDP, options: OptionSet | None, records: dict[int, LearningRecord], files: list[Path]
     ) -> None:
-        from eigenoptions._sketch import spark
+        from eigenoptions._text import spark
 
         last = max(1, self.episodes // LAST_PART)
         agents: list[dict[str, Any]] = [
@@ -298,7 +298,7 @@ def _print_curve(curve: NDArray[np.float64]) -> None:
     """Print the curve as one line, and what a rise in it means."""
     import numpy as np
 
-    from eigenoptions._sketch import spark
+    from eigenoptions._text import spark
 
     heights = np.log(curve)
     line = spark(heights, low=float(heights.min()), high=float(heights.max()))

@@ -35,7 +35,7 @@ def n_maps(options: OptionSet) -> int:
 
 
 def _is_large(options: OptionSet) -> bool:
-    from eigenoptions import _sketch as sketch
+    from eigenoptions import _text as sketch
 
     coords = options.coords
     return coords is not None and int((coords.max(axis=0) - coords.min(axis=0)).max()) >= sketch.MAX_SIDE
@@ -55,7 +55,7 @@ def _print_maps(options: OptionSet, eigenvectors: Spectrum | None) -> None:
     """Print the first options as maps of arrows; of a large maze only the colours."""
     from rich.console import Console
 
-    from eigenoptions import _sketch as sketch
+    from eigenoptions import _text as sketch
     from eigenoptions.cli import drawing
 
     assert options.coords is not None

@@ -16,7 +16,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from eigenoptions._checks import printable
+from eigenoptions._text import printable
 
 MAX_TABLE_WIDTH = 1000
 VERDICT_COLORS = {"holds": "green", "partly": "yellow", "does not hold": "red", "not decided": "magenta"}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import locked
+from eigenoptions._validation import set_readonly
 from eigenoptions.mdp import Transitions
 
 # Rows up to this many bytes are compared as they are, longer ones by a digest.
@@ -113,7 +113,7 @@ class Dataset:
         """
         some = slice(None, None, 1 if len(self.observations) <= most else -(-len(self) // most))
         used, places = np.unique(np.concatenate([self.before[some], self.after[some]]), return_inverse=True)
-        here, there = locked(*np.split(places, 2))
+        here, there = set_readonly(*np.split(places, 2))
         return self.observations[used], Transitions(here, self.action[some], there, self.terminated[some])
 
     @cached_property

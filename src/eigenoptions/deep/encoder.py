@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.control import Pairs, directions, influenced
 from eigenoptions.deep.objectives import Training
@@ -253,7 +253,7 @@ def untrained(
         return _own_module(kind, observations)
     if kind == "auto":
         kind = "mlp" if len(shape) == 1 and shape[0] <= MAX_FOURIER_DIMENSIONS else "random"
-    recipe: dict[str, Any] = {"encoder": one_of("encoder", kind, ENCODERS), "shape": list(shape)}
+    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ENCODERS), "shape": list(shape)}
     arrays: dict[str, Array] = {}
     if kind == "mlp":
         flat = observations.reshape(len(observations), -1).astype(np.float64)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, random_generator, whole
+from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
@@ -81,10 +81,10 @@ def heads(
         raise ValueError(
             f"encoder must be an Encoder without an own module, got {type(encoder).__name__}: see learn"
         )
-    data, generator = Dataset.of(transitions), random_generator(rng)
+    data, generator = Dataset.of(transitions), make_generator(rng)
     numbered = Transitions(data.before, data.action, data.after, data.terminated)
     action, n_actions = checked_actions(numbered, n_actions)
-    gamma, steps = number("gamma", gamma), whole("steps", steps)
+    gamma, steps = check_float("gamma", gamma, minimum=0, below=1), check_int("steps", steps)
     made = linear_options(list(purposes), encoder, n_actions)
     f = made.potential(data.observations).T
     low, top = np.quantile(f, [1 - TOP_QUANTILE, TOP_QUANTILE], axis=0)

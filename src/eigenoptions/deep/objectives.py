@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from eigenoptions._checks import kind_of, number, one_of, whole
+from eigenoptions._validation import check_choice, check_float, check_int, check_type
 from eigenoptions.deep.backend import torch
 
 # Share of the mean variance that is added to each variance, so that the first steps are not singular.
@@ -133,14 +133,14 @@ class Training:
     recognise: bool = True
 
     def __post_init__(self) -> None:
-        one_of("objective", self.objective, OBJECTIVES)
+        check_choice("objective", self.objective, OBJECTIVES)
         for name in ("batch", "lag") + (("outputs",) if self.outputs is not None else ()):
-            whole(name, getattr(self, name))
-        number("discount", self.discount)
+            check_int(name, getattr(self, name))
+        check_float("discount", self.discount, minimum=0, below=1)
         for name in ("rate",) + (("noise",) if self.noise is not None else ()):
-            number(name, getattr(self, name), "[0, inf)")
+            check_float(name, getattr(self, name), minimum=0)
         for name in ("control", "recognise"):
-            kind_of(name, getattr(self, name), bool, "give True or False")
+            check_type(name, getattr(self, name), bool, "give True or False")
 
 
 class Adam:

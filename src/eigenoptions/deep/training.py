@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, random_generator, whole
+from eigenoptions._validation import check_choice, check_float, check_int, make_generator
 from eigenoptions.deep import memory, recognition, ritz
 from eigenoptions.deep.backend import one_thread, torch
 from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
@@ -116,10 +116,10 @@ def learn(
     ((257, 4), 1, True)
     """
     for name in settings:
-        one_of("setting", name, Training.__dataclass_fields__)
+        check_choice("setting", name, Training.__dataclass_fields__)
     how = Training(**settings)
-    k = whole("k", k, 2)
-    generator = random_generator(rng)
+    k = check_int("k", k, 2)
+    generator = make_generator(rng)
     data = Dataset.of(transitions)
     if data.repeating:
         log.info(
@@ -137,8 +137,8 @@ def _budget(run: _Run, seconds: float | None, steps: int | None) -> int:
     if steps is not None:
         if seconds is not None:
             raise ValueError("give seconds or steps, not both: seconds determine the steps")
-        return whole("steps", steps)
-    seconds = number("seconds", DEFAULT_SECONDS if seconds is None else seconds, "(0, inf)")
+        return check_int("steps", steps)
+    seconds = check_float("seconds", DEFAULT_SECONDS if seconds is None else seconds, above=0)
     return max(1, round(seconds / run.seconds_per_step))
 
 

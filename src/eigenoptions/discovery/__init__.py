@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import check_settings, random_generator, whole
+from eigenoptions._validation import check_int, check_settings, make_generator
 from eigenoptions.discovery.methods import Method, Progress, from_samples_only
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP, Transitions, maze
@@ -136,14 +136,14 @@ def discover(
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
     chosen = declared(method)
-    many = None if n_options is None else whole("n_options", n_options)
+    many = None if n_options is None else check_int("n_options", n_options)
     sample = any(name in settings for name in ASK_FOR_SAMPLES)
     explored = _share(progress, 0, EXPLORED_PERCENT)
     found = source if isinstance(source, Source) else read_source(source, sample, rng=rng, progress=explored)
     if found.mdp is None:
         return _sampled(found, chosen, many, {"gamma": gamma, "rng": rng, "progress": progress, **settings})
     check_settings(f"method {method!r}", settings, chosen.settings, PARAMETERS)
-    mdp, generator = found.mdp, random_generator(rng)
+    mdp, generator = found.mdp, make_generator(rng)
     begin = EXPLORED_PERCENT if found.kind == "explored" else 0
     gamma = chosen.default_gamma(mdp) if gamma is None else gamma
     simple = {k: v for k, v in settings.items() if isinstance(v, str | bool | int | float)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import locked, one_of, random_generator, whole
+from eigenoptions._validation import check_choice, check_int, make_generator, set_readonly
 from eigenoptions.discovery.methods import Method
 from eigenoptions.features import Map, flattened, rows_of
 from eigenoptions.mdp import MDP, Transitions
@@ -147,7 +147,7 @@ class TableExperience:
         if "visits" in method.settings and "visits" not in settings:
             settings["visits"] = self.counts.sum(axis=1).reshape(self.n_states, -1).sum(axis=1)
         inside = {name: self._restricted(value, states) for name, value in settings.items()}
-        generator = random_generator(rng)
+        generator = make_generator(rng)
         try:
             found = method.purposes(known, n_options, generator, **inside)
         except ValueError:
@@ -202,7 +202,7 @@ class Linear:
         **fitting: Any,
     ) -> LinearOptionSet:
         """Eigenoptions of the samples: learned, with the settings of `fit`, or to be bound for look-ahead."""
-        one_of("policy", policy, self.policies)
+        check_choice("policy", policy, self.policies)
         purposes = self.purposes(n_options, both_signs, skip_zero, at_most)
         about = {**ORIGIN, "transitions": self.n_transitions, **self.about, **(provenance or {})}
         if policy == "look-ahead":
@@ -251,7 +251,7 @@ class FeatureExperience(Linear):
         each: int | None = PER_CELL,
     ) -> None:
         self.features, self.n_actions, self.whiten = features, int(n_actions), bool(whiten)
-        self.cells, self.each = whole("cells", cells), None if each is None else whole("each", each)
+        self.cells, self.each = check_int("cells", cells), None if each is None else check_int("each", each)
         self.about = {"whiten": self.whiten}
         self.gram = Gram()
         self.n_transitions = 0
@@ -271,7 +271,7 @@ class FeatureExperience(Linear):
         """The transitions that were kept."""
         parts = ("obs", "action", "next_obs", "terminated")
         if len(self._kept) != 1:
-            joined = locked(*(np.concatenate([getattr(t, p) for t in self._kept]) for p in parts))
+            joined = set_readonly(*(np.concatenate([getattr(t, p) for t in self._kept]) for p in parts))
             self._kept = [Transitions(*joined)]
         return self._kept[0]
 

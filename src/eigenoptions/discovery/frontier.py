@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import locked, number, random_generator, whole
+from eigenoptions._validation import check_float, check_int, make_generator, set_readonly
 from eigenoptions.discovery.experience import state_numbers
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options.walks import episodes, tables
@@ -65,7 +65,7 @@ class Cells:
             raise ValueError(
                 f"observations of {dimensions} dimensions give more than {MAX_CELLS:,} cells, two along each of them"
             )
-        self.cells = min(CELLS, most) if cells is None else whole("cells", cells, most=most)
+        self.cells = min(CELLS, most) if cells is None else check_int("cells", cells, maximum=most)
         self.scale = self.cells / (top - self.low)
         self.count = self.cells**dimensions
 
@@ -117,9 +117,9 @@ class Explorer:
     ) -> None:
         from eigenoptions._kernels.frontier import Known
 
-        S, A = whole("n_states", n_states), whole("n_actions", n_actions)
+        S, A = check_int("n_states", n_states), check_int("n_actions", n_actions)
         self.n_states, self.n_actions = S, A
-        self._rng, self._state = random_generator(rng), state
+        self._rng, self._state = make_generator(rng), state
 
         sizes = {
             "tries": S * A,
@@ -133,9 +133,9 @@ class Explorer:
         }
         self._known = Known(
             A,
-            number("gamma", gamma, "(0, 1)"),
-            number("prior", prior, "[0, inf)"),
-            whole("sweeps", sweeps),
+            check_float("gamma", gamma, above=0, below=1),
+            check_float("prior", prior, minimum=0),
+            check_int("sweeps", sweeps),
             head=np.full(S * A, -1),
             nearness=np.zeros(S),
             seen=np.zeros(S, np.bool_),
@@ -165,13 +165,13 @@ class Explorer:
                 f"an explorer of this table must be made for {mdp.n_states} states and {mdp.n_actions} actions, got "
                 f"{self.n_states} and {self.n_actions}"
             )
-        whole("steps", steps)
+        check_int("steps", steps)
         places = episodes(mdp, begin, max_episode_steps)
         moves, _ = tables(mdp, np.empty((0, self.n_states), dtype=np.int32))
         self._reserve(steps + self.n_actions * len(places.starts))
         parts = tuple(np.empty(steps, dtype=np.int64) for _ in range(3))
         roam(moves, self._known, places, self._seed(), *parts)
-        return Transitions(*locked(*parts, parts[2] == places.goal))
+        return Transitions(*set_readonly(*parts, parts[2] == places.goal))
 
     def begin(self) -> None:
         """Forget the last observations: the next ones come after a reset."""

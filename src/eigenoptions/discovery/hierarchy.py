@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
 from scipy.sparse.linalg import splu
 
-from eigenoptions._checks import check_settings, kind_of, random_generator
+from eigenoptions._validation import check_settings, check_type, make_generator
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -37,8 +37,8 @@ def spanned(mdp: MDP, options: OptionSet) -> MDP:
     >>> spanned(corridor, ends).successors[2].tolist()
     [2, 3, 2, 1, 0, 4]
     """
-    kind_of("mdp", mdp, MDP, "make one with maze or from_env")
-    kind_of("options", options, OptionSet, "make them with discover")
+    check_type("mdp", mdp, MDP, "make one with maze or from_env")
+    check_type("options", options, OptionSet, "make them with discover")
     options.check(mdp)
     n, A = mdp.n_states, mdp.n_actions
     parts = [mdp.transition, *(_ends(mdp, row) for row in options.policy)]
@@ -82,7 +82,7 @@ def second_level(
             f"method {method!r} has no purposes of its own: choose one that has, such as 'eigen'"
         )
     wide = spanned(mdp, options)
-    purposes = chosen.purposes(wide, n_options, random_generator(rng), **settings)
+    purposes = chosen.purposes(wide, n_options, make_generator(rng), **settings)
     gamma = chosen.default_gamma(mdp) if gamma is None else gamma
     return solve(mdp, purposes, gamma, provenance={"method": method, "source": "table", "level": 2})
 

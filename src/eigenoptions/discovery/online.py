@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import one_of, random_generator, whole
+from eigenoptions._validation import check_choice, check_int, make_generator
 from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.frontier import CELLS_GAMMA, Cells, Explorer
 from eigenoptions.discovery.methods import from_samples_only
@@ -109,12 +109,12 @@ def cycle(
     """
     from eigenoptions.envs import collect
 
-    whole("n_options", n_options)
-    whole("steps", steps)
+    check_int("n_options", n_options)
+    check_int("steps", steps)
     if rounds is not None:
-        whole("rounds", rounds)
-    frontier = one_of("explore", settings.pop("explore", EXPLORATIONS[0]), EXPLORATIONS) == "frontier"
-    generator, limit = random_generator(rng), settings.pop("max_episode_steps", None)
+        check_int("rounds", rounds)
+    frontier = check_choice("explore", settings.pop("explore", EXPLORATIONS[0]), EXPLORATIONS) == "frontier"
+    generator, limit = make_generator(rng), settings.pop("max_episode_steps", None)
     if method != "eigen":
         settings |= {"method": from_samples_only(declared(method)), "rng": generator}
     past: Experience | None = None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import check_settings
+from eigenoptions._validation import check_settings
 from eigenoptions.discovery.experience import FeatureExperience, TableExperience, one_number
 from eigenoptions.discovery.trained import TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, Raw, named, settings_of

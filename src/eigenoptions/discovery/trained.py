@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.deep import heads, learn
 from eigenoptions.deep.dataset import Collector
 from eigenoptions.discovery.experience import POLICIES, Linear
@@ -82,7 +82,7 @@ class TrainedExperience(Linear):
         self, n_options: int | None, both_signs: bool, skip_zero: bool, at_most: bool
     ) -> list[Purpose]:
         """Eigenpurposes of features that are trained now, as many as are wanted."""
-        wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else whole("n_options", n_options)
+        wanted = 2 * (DEFAULT_LEARNED - 1) if n_options is None else check_int("n_options", n_options)
         found = self.spectrum(-(-wanted // (2 if both_signs else 1)) + (1 if skip_zero else 0))
         return eigenpurposes(found, both_signs=both_signs, skip_zero=skip_zero)[:wanted]
 

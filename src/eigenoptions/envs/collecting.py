@@ -16,7 +16,7 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from eigenoptions import files
-from eigenoptions._checks import check_settings, locked
+from eigenoptions._validation import check_settings, set_readonly
 from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
 from eigenoptions.envs.search import Progress
 from eigenoptions.mdp import Transitions
@@ -342,11 +342,13 @@ def _file(folder: Path, i: int) -> Path:
 def read_chunk(path: str | Path) -> tuple[dict[str, Any], Transitions]:
     """Header and transitions of one file that `collect` wrote."""
     header, arrays = files.read(path, "transitions", FORMAT)
-    return header, Transitions(*locked(*(arrays[name][0] for name in PARTS)))
+    return header, Transitions(*set_readonly(*(arrays[name][0] for name in PARTS)))
 
 
 def _joined(batches: Iterable[Transitions]) -> Transitions:
     parts = list(batches)
     if len(parts) == 1:
         return parts[0]
-    return Transitions(*locked(*(np.concatenate([getattr(part, name) for part in parts]) for name in PARTS)))
+    return Transitions(
+        *set_readonly(*(np.concatenate([getattr(part, name) for part in parts]) for name in PARTS))
+    )

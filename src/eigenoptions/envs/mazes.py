@@ -19,8 +19,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from eigenoptions import _sketch as sketch
-from eigenoptions._checks import whole
+from eigenoptions import _text as sketch
+from eigenoptions._validation import check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
 from eigenoptions.options.walks import first_states
@@ -235,9 +235,9 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
             raise ValueError(
                 'many mazes at once are not drawn: render one made with vectorization_mode="sync"'
             )
-        self.num_envs = whole("num_envs", num_envs)
+        self.num_envs = check_int("num_envs", num_envs)
         if max_episode_steps is not None:
-            whole("max_episode_steps", max_episode_steps)
+            check_int("max_episode_steps", max_episode_steps)
         self.mdp = _task(maze, start, goal)
         self.single_observation_space = Discrete(self.mdp.n_states)
         self.single_action_space = Discrete(self.mdp.n_actions)

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.envs.tables import count_actions, made_env
 from eigenoptions.options.stopping import begun
 
@@ -59,8 +59,14 @@ def run_options(
     >>> [path[0].tolist() for path in paths]
     [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
     """
-    runs, max_steps = whole("runs", runs, most=MAX_COUNT), whole("max_steps", max_steps, most=MAX_COUNT)
-    warm_up, rng = whole("warm_up", warm_up, least=0, most=MAX_COUNT), whole("rng", rng, least=0)
+    runs, max_steps = (
+        check_int("runs", runs, maximum=MAX_COUNT),
+        check_int("max_steps", max_steps, maximum=MAX_COUNT),
+    )
+    warm_up, rng = (
+        check_int("warm_up", warm_up, minimum=0, maximum=MAX_COUNT),
+        check_int("rng", rng, minimum=0),
+    )
     wrong = (
         [type(x).__name__ for x in options if not hasattr(x, "act")]
         if hasattr(options, "__iter__")

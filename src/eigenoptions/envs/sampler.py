@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
-from eigenoptions._checks import locked, number, whole
+from eigenoptions._validation import check_float, check_int, set_readonly
 from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.mazes import MazeVectorEnv
@@ -75,9 +75,9 @@ class Sampler:
         sizes = {"steps": steps, "n_envs": n_envs, "chunk": chunk, "max_episode_steps": limit}
         for name, size in sizes.items():
             if size is not None:
-                whole(name, size)
+                check_int(name, size)
         if chance is not None:
-            chance = number("option_chance", chance, "[0, 1]")
+            chance = check_float("option_chance", chance, minimum=0, maximum=1)
         self.entropy = _entropy(given.get("rng", 0))
         self.envs, self.owned = vectorised(env, n_envs, limit)
         self.name = name_of(self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else self.envs)
@@ -140,8 +140,8 @@ class Sampler:
         except Exception as error:
             known = isinstance(error, InvalidObservationError)
             reason = str(error) if known else f"{type(error).__name__}: {error}"
-            raise ChunkError(reason, head(Transitions(*locked(*kept)), filled)) from error
-        return Transitions(*locked(*kept))
+            raise ChunkError(reason, head(Transitions(*set_readonly(*kept)), filled)) from error
+        return Transitions(*set_readonly(*kept))
 
     def _stored(self, obs: Any) -> NDArray[Any]:
         """Observations as they are stored: an array of finite numbers with one row per copy."""
@@ -179,7 +179,7 @@ class Sampler:
 def head(batch: Transitions, n: int) -> Transitions:
     """Copy of the first n transitions."""
     parts: list[Any] = [batch.obs, batch.action, batch.next_obs, batch.terminated]
-    return Transitions(*locked(*(part[:n].copy() for part in parts)))
+    return Transitions(*set_readonly(*(part[:n].copy() for part in parts)))
 
 
 def _entropy(rng: Any) -> int:

@@ -34,7 +34,7 @@ except ModuleNotFoundError as missing:
     ) from None
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number
+from eigenoptions._validation import check_float
 
 __all__ = [
     "OptionsDQN",
@@ -288,7 +288,7 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
     >>> round(chances[0, 4:].sum().item(), 2)
     0.1
     """
-    chance = number("option_chance", option_chance, "(0, 1)")
+    chance = check_float("option_chance", option_chance, above=0, below=1)
     first = getattr(getattr(agent, "action_space", None), "n_primitive", None)
     if first is None:
         raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.options.walks import checked_chance
 
 # Generic from Gymnasium 1.2.2 on.
@@ -57,8 +57,8 @@ class OptionsSpace(_Discrete):
         self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: int | None = None
     ) -> None:
         most = 2**31 - 1
-        n_primitive = whole("n_primitive", n_primitive, most=most)
-        n_options = whole("n_options", n_options, least=0, most=most)
+        n_primitive = check_int("n_primitive", n_primitive, maximum=most)
+        n_options = check_int("n_options", n_options, minimum=0, maximum=most)
         self.n_primitive = n_primitive
         self.option_chance = checked_chance(option_chance)
         self.source: Callable[[], NDArray[np.int8] | None] | None = None

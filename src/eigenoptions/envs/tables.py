@@ -19,7 +19,7 @@ from gymnasium.utils import RecordConstructorArgs, seeding
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.envs.search import (
     Key,
     Progress,
@@ -93,9 +93,9 @@ def from_env(
     made = made_env(env)
     try:
         n_actions = count_actions(made)
-        whole("max_states", max_states)
+        check_int("max_states", max_states)
         if seed is not None:
-            whole("seed", seed, 0)
+            check_int("seed", seed, 0)
         mdp = known_mdp(made) if key is None and save is None and restore is None else None
         if mdp is None:
             probe = probe_of(made, key, save, restore)
@@ -144,7 +144,7 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         progress: Progress | None = None,
         seed: int = 0,
     ) -> None:
-        whole("seed", seed, 0)
+        check_int("seed", seed, 0)
         kept = {"max_states": max_states, "key": key, "save": save, "restore": restore, "seed": seed}
         # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **kept)

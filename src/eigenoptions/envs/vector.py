@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.envs.batch import OptionBatch
 from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.mazes import MAX_STEPS, MazeVectorEnv, fresh_copies
@@ -93,9 +93,9 @@ class OptionsVectorWrapper(_VectorWrapper):
         option_chance: float | None = OPTION_CHANCE,
     ) -> None:
         super().__init__(env)
-        self.gamma = number("gamma", gamma, "(0, 1]")
-        self.mode = one_of("mode", mode, MODES)
-        self.max_duration = whole("max_duration", max_duration)
+        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
+        self.mode = check_choice("mode", mode, MODES)
+        self.max_duration = check_int("max_duration", max_duration)
         reset_mode = env.metadata.get("autoreset_mode")
         if not isinstance(reset_mode, AutoresetMode):
             raise ValueError(

@@ -17,7 +17,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from numpy.typing import NDArray
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.envs.fit import check_fit
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.spaces import OptionsSpace
@@ -141,9 +141,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             record_steps=record_steps,
         )
         gym.Wrapper.__init__(self, env)
-        self.gamma = number("gamma", gamma, "(0, 1]")
-        self.mode = one_of("mode", mode, MODES)
-        self.max_duration = whole("max_duration", max_duration)
+        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
+        self.mode = check_choice("mode", mode, MODES)
+        self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_fit(env, options, mapped=state is not None)
         self.options = options
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import number, random_generator, whole
+from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.evaluation.exact import Progress, checked, counter, mapped, some
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -91,19 +91,19 @@ def diffusion_estimate(
     """
     from scipy.stats import t
 
-    whole("walks", walks, 2)
-    whole("max_steps", max_steps)
-    number("confidence", confidence, "(0, 1)")
+    check_int("walks", walks, 2)
+    check_int("max_steps", max_steps)
+    check_float("confidence", confidence, above=0, below=1)
     policy = checked(mdp, options)
     # A small type: the policy is read at every step.
     policy = policy.astype(np.min_scalar_type(-mdp.n_actions - 1))
     n = mdp.n_states
-    generator = random_generator(rng)
+    generator = make_generator(rng)
     jobs = [
         (i, int(generator.integers(n)), int(generator.integers(2**64, dtype=np.uint64))) for i in range(walks)
     ]
     shared = {
-        "tables": tables(mdp, policy, checked_chance(option_chance, "[0, 1)")),
+        "tables": tables(mdp, policy, checked_chance(option_chance)),
         "max_steps": max_steps,
         "walks": walks,
     }

@@ -79,7 +79,7 @@ class Walk:
             )
         self.policy = checked(mdp, options)
         # At 1 primitive actions would be taken only where no option may start, and goals could be out of reach.
-        self.chance = checked_chance(chance, "[0, 1)")
+        self.chance = checked_chance(chance)
         self.mdp = mdp
         if mdp.successors is not None:
             self._follow(mdp.successors)

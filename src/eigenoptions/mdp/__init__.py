@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from eigenoptions._checks import Frozen, frozen, real, sparse_rows
+from eigenoptions._validation import check_csr, check_real, readonly
 
 WALLS, FREE = "#X", ". SG"
 # Row and column offsets of the actions 0 up, 1 right, 2 down, 3 left.
@@ -32,7 +32,7 @@ Features = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MDP(Frozen):
+class MDP:
     """Finite dynamics; a task when they have a start and a goal.
 
     Attributes
@@ -75,7 +75,7 @@ class MDP(Frozen):
             if (given := getattr(self, field)) not in (0, found := checked[field]):
                 raise ValueError(f"{field} is {found} by the shape of transition {table.shape}, got {given}")
         if self.coords is not None:
-            checked["coords"] = coords = frozen(self.coords)
+            checked["coords"] = coords = readonly(self.coords)
             if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
                 found = f"{coords.dtype} {coords.shape}"
                 raise ValueError(f"coords must be whole numbers of shape ({n}, 2), got {found}")
@@ -119,7 +119,7 @@ class MDP(Frozen):
             off = ((move - mean[row]) ** 2).sum(axis=1).round(9)
         unlikely = table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
         best = np.lexsort((table.indices, off, unlikely, row))[first]
-        return frozen(table.indices[best].astype(np.int32)).reshape(self.n_states, self.n_actions)
+        return readonly(table.indices[best].astype(np.int32)).reshape(self.n_states, self.n_actions)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -151,14 +151,14 @@ class MDP(Frozen):
     def __str__(self) -> str:
         if self.coords is None:
             return repr(self)
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         marks = self._marks()
         glyphs = [marks.get(state, " ") for state in range(self.n_states)]
         return "\n".join([sketch.text(self.coords, glyphs), *filter(None, [self.legend]), repr(self)])
 
     def _repr_html_(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         picture = "" if self.coords is None else sketch.svg(self.coords, marks=self._marks()) + "<br>"
         legend = f"{escape(self.legend)}<br>" if picture and self.legend else ""
@@ -169,7 +169,7 @@ class MDP(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transitions(Frozen):
+class Transitions:
     """A batch of experience: samples of an environment (Section 5.1). Its arrays are read-only copies.
 
     Attributes
@@ -192,7 +192,7 @@ class Transitions(Frozen):
 
     def __post_init__(self) -> None:
         for name, part in list(vars(self).items()):
-            object.__setattr__(self, name, frozen(part))
+            object.__setattr__(self, name, readonly(part))
         sizes = {name: len(part) for name, part in vars(self).items()}
         if len(set(sizes.values())) != 1:
             raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
@@ -226,13 +226,13 @@ class Transitions(Frozen):
         return len(self.obs)
 
     def __repr__(self) -> str:
-        from eigenoptions._sketch import count, describe
+        from eigenoptions._text import count, describe
 
         sizes = f"{count(len(self), 'step')}, {count(int(np.sum(self.terminated)), 'end')}"
         return f"Transitions({sizes}; obs {describe(self.obs)}; action {describe(self.action)})"
 
     def _repr_html_(self) -> str:
-        from eigenoptions._sketch import arrays_html
+        from eigenoptions._text import arrays_html
 
         return arrays_html(f"{len(self)} steps", vars(self))
 
@@ -377,9 +377,9 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         W = csr_array((share, (table.row // mdp.n_actions, table.col)), shape=(n, n))
     else:
         if issparse(weights):
-            W = sparse_rows("weights", weights)
+            W = check_csr("weights", weights)
         else:
-            W = csr_array(np.atleast_2d(np.asarray(real("weights", weights), dtype=float)))
+            W = csr_array(np.atleast_2d(np.asarray(check_real("weights", weights), dtype=float)))
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
         _nonnegative(W.data, "weights")
@@ -429,7 +429,7 @@ def _search(
     transition: csr_array, states: ArrayLike, backward: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Breadth-first search from one more node S that leads to all of `states`: nodes found, and their predecessors."""
-    moves = sparse_rows("transition", transition) if issparse(transition) else csr_array(transition)
+    moves = check_csr("transition", transition) if issparse(transition) else csr_array(transition)
     n = moves.shape[1]
     if n == 0 or moves.shape[0] == 0 or moves.shape[0] % n:
         raise ValueError(f"transition must have shape (S*A, S) with at least one state, got {moves.shape}")
@@ -453,10 +453,10 @@ def _search(
 def _table(transition: Any) -> csr_array:
     """A checked, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
     if issparse(transition) and len(transition.shape) == 2:
-        table = csr_array(sparse_rows("transition", transition), dtype=np.float64, copy=True)
+        table = csr_array(check_csr("transition", transition), dtype=np.float64, copy=True)
     else:
         given = transition.toarray() if issparse(transition) else transition
-        dense = np.asarray(real("transition", given), dtype=np.float64)
+        dense = np.asarray(check_real("transition", given), dtype=np.float64)
         if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
             dense = dense.reshape(-1, dense.shape[2])
         if dense.ndim != 2:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from eigenoptions._checks import kind_of, random_generator, whole
+from eigenoptions._validation import check_int, check_type, make_generator
 
 MAX_CELLS = 50_000_000
 
@@ -51,8 +51,8 @@ def rooms_map(
     #...#...#
     #########
     """
-    rng = random_generator(rng)
-    step = whole("size", size) + 1
+    rng = make_generator(rng)
+    step = check_int("size", size) + 1
     _check_size(rows, cols, step**2)
     grid = np.full((rows * step + 1, cols * step + 1), ".")
     grid[::step] = "#"
@@ -80,7 +80,7 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     #.....#
     #######
     """
-    rng = random_generator(rng)
+    rng = make_generator(rng)
     _check_size(rows, cols, 4)
     number = np.arange(rows * cols).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
@@ -114,7 +114,7 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
     >>> by_rule("open:2x3").split()
     ['...', '...']
     """
-    kind_of("the name of a map", name, str, "write kind:ROWSxCOLS")
+    check_type("the name of a map", name, str, "write kind:ROWSxCOLS")
     kind, colon, size = name.partition(":")
     if not colon or kind not in RULES:
         return None
@@ -128,7 +128,7 @@ def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
 
 def _check_size(rows: int, cols: int, cells: int, name: str = "") -> None:
     """Check the size of a map with so many cells per unit of rows times columns."""
-    total = whole("rows", rows, 0) * whole("cols", cols, 0) * cells
+    total = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells
     if not 1 <= total <= MAX_CELLS:
         given = name or f"one of {rows} x {cols}"
         raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {given} has {total:,}: give other numbers")

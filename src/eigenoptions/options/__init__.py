@@ -18,7 +18,8 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, printable, state, whole
+from eigenoptions._text import printable
+from eigenoptions._validation import check_int, check_state, readonly
 from eigenoptions.mdp import MDP, MOVES, moves_on
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -35,7 +36,7 @@ Origin = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Purpose(Frozen):
+class Purpose:
     """A potential whose differences are an intrinsic reward (Definition 3.1).
 
     Attributes
@@ -72,9 +73,9 @@ class Purpose(Frozen):
     goal: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", frozen(self.direction, np.float64))
+        object.__setattr__(self, "direction", readonly(self.direction, np.float64))
         if self.initiation is not None:
-            object.__setattr__(self, "initiation", frozen(self.initiation, np.bool_))
+            object.__setattr__(self, "initiation", readonly(self.initiation, np.bool_))
         if self.sign not in (None, 1, -1):
             raise ValueError(f"sign must be 1, -1 or None, got {self.sign!r}")
         if not self.label and self.index is not None and self.sign is not None:
@@ -90,7 +91,7 @@ class Purpose(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Option(Frozen):
+class Option:
     """One option: initiation set, policy and termination set (Section 2.2).
 
     Attributes
@@ -130,7 +131,7 @@ class Option(Frozen):
 
     def __post_init__(self) -> None:
         for name, kind in (("policy", None), ("value", np.float64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind))
+            object.__setattr__(self, name, readonly(getattr(self, name), kind))
         if self.policy.ndim != 1 or self.policy.dtype.kind not in "iu":
             raise ValueError(
                 f"policy must be whole numbers of shape (S,), got {self.policy.dtype} {self.policy.shape}"
@@ -138,7 +139,7 @@ class Option(Frozen):
 
     def act(self, obs: int) -> int:
         """The action in state `obs`, or TERMINATE."""
-        return int(self.policy[state(obs, len(self.policy))])
+        return int(self.policy[check_state(obs, len(self.policy))])
 
     @property
     def initiation(self) -> NDArray[np.bool_]:
@@ -156,7 +157,7 @@ class Option(Frozen):
         return f"Option({printable(self.label)}: {starts}{length})"
 
     def _repr_html_(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         return sketch.options_html([self], repr(self))
 
@@ -173,11 +174,11 @@ class _MeanLength:
         mean = np.empty(len(options))
         policy, to = (np.ascontiguousarray(a, dtype=np.int32) for a in (options.policy, options.successors))
         mean_lengths(to, policy, mean)
-        return options.__dict__.setdefault("mean_length", frozen(mean))
+        return options.__dict__.setdefault("mean_length", readonly(mean))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptionSet(Frozen, Sequence[Option]):
+class OptionSet(Sequence[Option]):
     """An ordered sequence of options on one state space, with their provenance.
 
     Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
@@ -232,8 +233,8 @@ class OptionSet(Frozen, Sequence[Option]):
     arrays: ClassVar = ("policy", "value", "eigenvalues", "mean_length")
 
     def __post_init__(self) -> None:
-        policy = frozen(self.policy)
-        checked: dict[str, Any] = {"policy": policy, "n_actions": whole("n_actions", self.n_actions)}
+        policy = readonly(self.policy)
+        checked: dict[str, Any] = {"policy": policy, "n_actions": check_int("n_actions", self.n_actions)}
         if policy.ndim != 2 or policy.dtype.kind not in "iu":
             given = f"{policy.dtype} {policy.shape}"
             raise ValueError(f"policy must be whole numbers of shape (n, S), got {given}")
@@ -241,22 +242,22 @@ class OptionSet(Frozen, Sequence[Option]):
             given = f"{policy.min()}..{policy.max()}"
             raise ValueError(f"policy must hold actions 0..{self.n_actions - 1} or {TERMINATE}, got {given}")
         n, size = policy.shape
-        defaults = {"value": np.broadcast_to(frozen(0.0), policy.shape)}
+        defaults = {"value": np.broadcast_to(readonly(0.0), policy.shape)}
         defaults["eigenvalues"] = defaults["mean_length"] = np.full(n, np.nan)
         if self.mean_length is None and self.successors is not None:
             del self.__dict__["mean_length"], defaults["mean_length"]
         for name, default in defaults.items():
             given = getattr(self, name)
-            checked[name] = frozen(default if given is None else given, np.float64)
+            checked[name] = readonly(default if given is None else given, np.float64)
             if (shape := checked[name].shape) != default.shape:
                 raise ValueError(f"{name} must have shape {default.shape} for {n} options, got {shape}")
         if self.coords is not None:
-            coords = checked["coords"] = frozen(self.coords)
+            coords = checked["coords"] = readonly(self.coords)
             if coords.shape != (size, 2) or coords.dtype.kind not in "iu":
                 given = f"{coords.dtype} {coords.shape}"
                 raise ValueError(f"coords must be whole numbers of shape ({size}, 2), got {given}")
         if self.successors is not None:
-            to, shape = frozen(self.successors), (size, self.n_actions)
+            to, shape = readonly(self.successors), (size, self.n_actions)
             if to.shape != shape or to.dtype.kind not in "iu" or not 0 <= to.min() <= to.max() < size:
                 raise ValueError(f"successors must be states 0..{size - 1} of shape {shape}, got {to.shape}")
             checked["successors"] = to
@@ -291,7 +292,7 @@ class OptionSet(Frozen, Sequence[Option]):
         >>> eo.discover(eo.maze("..."), 1).moves(0).tolist()
         [[0, 0], [0, -1], [0, -1]]
         """
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         to = self._successors
         return None if self.coords is None or to is None else sketch.moves(self.coords, self.policy[i], to)
@@ -308,7 +309,7 @@ class OptionSet(Frozen, Sequence[Option]):
 
     def choices(self, obs: int) -> NDArray[np.integer[Any]]:
         """``(n,)`` the action of every option in state `obs`, or TERMINATE."""
-        return self.policy[:, state(obs, self.n_states)]
+        return self.policy[:, check_state(obs, self.n_states)]
 
     def __len__(self) -> int:
         return len(self.policy)
@@ -366,7 +367,7 @@ class OptionSet(Frozen, Sequence[Option]):
 
     def plot(self, **settings: Any) -> Any:
         """A figure of the options as arrows; `settings` are those of `plots.options`."""
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         return sketch.plot(self, **settings)
 
@@ -377,7 +378,7 @@ class OptionSet(Frozen, Sequence[Option]):
     def __str__(self) -> str:
         if self.coords is None:
             return repr(self)
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         drawn = [sketch.arrows(self.policy[i], self.moves(i)) for i in range(min(6, len(self)))]
         maps = [
@@ -388,7 +389,7 @@ class OptionSet(Frozen, Sequence[Option]):
         return "\n\n".join([*maps, *filter(None, [key]), repr(self)])
 
     def _repr_html_(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         shown = [replace(o, successors=self._successors) for o in self[: sketch.MAX_PICTURES]]
         return sketch.options_html(shown, repr(self), len(self), self.legend)
@@ -453,7 +454,7 @@ def entries(options: Any, n: int) -> dict[str, tuple[Any, ...]]:
         for origin in found[name]:
             # Sets have hundreds of plain numbers, which need no call.
             if origin is not None and not (type(origin) is int and origin >= -1):
-                whole(name, origin, least=-1)
+                check_int(name, origin, minimum=-1)
     if not isinstance(options.provenance, dict):
         raise ValueError(f"provenance must be a dict, got {type(options.provenance).__name__}")
     for name, values in found.items():

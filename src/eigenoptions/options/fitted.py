@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._checks import number, whole
+from eigenoptions._validation import check_float, check_int
 from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose
@@ -62,9 +62,9 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         for name in ("ridge", "stop"):
-            number(name, getattr(self, name), "[0, inf)")
+            check_float(name, getattr(self, name), minimum=0)
         for name in ("iterations", "parts"):
-            whole(name, getattr(self, name))
+            check_int(name, getattr(self, name))
 
 
 def fit(
@@ -112,7 +112,7 @@ def fit(
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
     how = FitSettings(**settings)
-    gamma = number("gamma", gamma)
+    gamma = check_float("gamma", gamma, minimum=0, below=1)
     action, n_actions = checked_actions(transitions, n_actions)
     made = linear_options(list(purposes), features, n_actions)
     ended = np.asarray(transitions.terminated, dtype=np.bool_)

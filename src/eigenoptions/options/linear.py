@@ -16,7 +16,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import Frozen, frozen, number, printable, random_generator, whole
+from eigenoptions._text import printable
+from eigenoptions._validation import check_float, check_int, make_generator, readonly
 from eigenoptions.features import Map, record, rows_of
 from eigenoptions.options import (
     FILE_FORMAT,
@@ -100,7 +101,7 @@ class LinearOption:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(Frozen, Sequence[LinearOption]):
+class LinearOptionSet(Sequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
     Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; ``+`` concatenates,
@@ -159,21 +160,21 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
 
     def __post_init__(self) -> None:
         if self.patience is not None:
-            whole("patience", self.patience)
-        number("stop_chance", self.stop_chance)
-        direction = frozen(self.direction, np.float64)
+            check_int("patience", self.patience)
+        check_float("stop_chance", self.stop_chance, minimum=0, below=1)
+        direction = readonly(self.direction, np.float64)
         if direction.ndim != 2 or not np.isfinite(direction).all():
             raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
         n = len(direction)
         checked: dict[str, Any] = {"direction": direction, **entries(self, n)}
-        checked["n_actions"] = whole("n_actions", self.n_actions)
+        checked["n_actions"] = check_int("n_actions", self.n_actions)
         for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
             given = getattr(self, name)
-            checked[name] = frozen(np.full(n, default) if given is None else given, np.float64)
+            checked[name] = readonly(np.full(n, default) if given is None else given, np.float64)
             if (shape := checked[name].shape) != (n,):
                 raise ValueError(f"{name} must have one entry for each of {n} options, got shape {shape}")
         if self.weights is not None:
-            weights = checked["weights"] = frozen(self.weights, np.float64)
+            weights = checked["weights"] = readonly(self.weights, np.float64)
             if weights.ndim != 3 or weights.shape[:2] != (n, self.n_actions):
                 raise ValueError(f"weights must have shape ({n}, {self.n_actions}, p), got {weights.shape}")
         for name, value in checked.items():
@@ -257,7 +258,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         rng
             Random generator that seeds the copies where there are several.
         """
-        model = Clones(env, self.n_actions, samples, save, restore, random_generator(rng))
+        model = Clones(env, self.n_actions, samples, save, restore, make_generator(rng))
         about = {**self.provenance, "gamma": 0.0}
         return replace(self, model=model, weights=None, basis=None, provenance=about)
 
@@ -318,7 +319,7 @@ class LinearOptionSet(Frozen, Sequence[LinearOption]):
         files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights}, arrays)
 
     def _repr_html_(self) -> str:
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         values = ["" if np.isnan(x) else f"{x:.5g}" for x in self.eigenvalues[:MAX_ROWS].tolist()]
         rows = zip(self.labels, values, strict=False)

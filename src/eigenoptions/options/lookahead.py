@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 
 # Parts of an environment that its copies share: they hold no state, and some cannot be copied.
 SHARED = ("spec", "observation_space", "action_space", "screen", "surf", "clock", "window", "window_surface")
@@ -45,7 +45,7 @@ class Clones:
             raise ValueError(
                 f"these options choose among {n_actions} actions, not those of {env.action_space}"
             )
-        self.env, self.n_actions, self.samples = env, n_actions, whole("samples", samples)
+        self.env, self.n_actions, self.samples = env, n_actions, check_int("samples", samples)
         self.save, self.restore = save, restore
         self.rng = np.random.default_rng(0) if rng is None else rng
         self._verified = False

@@ -29,7 +29,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from eigenoptions._checks import lock, number
+from eigenoptions._validation import check_float, set_readonly
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
 from eigenoptions.parallel import on_engine, pays, pmap
@@ -133,7 +133,7 @@ def solve(
         for i, (low, high) in enumerate(jobs):
             _solved((low, high), **shared, out=[array[low:high] for array in result])
             keep(i)
-    lock(result)
+    set_readonly(*result)
     # Of a deterministic table, mean lengths are computed when they are asked for.
     lengths_known: dict[str, Any] = {"mean_length": result[2]} if len(result) > 2 else {}
     return OptionSet(
@@ -200,9 +200,9 @@ def _checked(
     mdp: MDP, purposes: Any, gamma: float, tol: float | None
 ) -> tuple[list[Purpose], Array | list[Array], Array, Array]:
     """The purposes, their potentials, max|f| and accuracy of each, after all arguments have been found valid."""
-    number("gamma", gamma)
+    check_float("gamma", gamma, minimum=0, below=1)
     if tol is not None:
-        number("tol", tol)
+        check_float("tol", tol, minimum=0, below=1)
     if not isinstance(mdp, MDP):
         raise TypeError(f"solve takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()")
     several = isinstance(purposes, Iterable) and not isinstance(purposes, Purpose)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import locked, number, random_generator, whole
+from eigenoptions._validation import check_float, check_int, make_generator, set_readonly
 from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet
 
@@ -77,14 +77,14 @@ def walk(
     """
     from eigenoptions._kernels.walking import wander
 
-    whole("steps", steps)
+    check_int("steps", steps)
     places = episodes(mdp, begin, max_episode_steps)
     moves, menu = tables(mdp, policy_of(mdp, options), option_chance)
-    seed = random_generator(rng).integers(2**64, dtype=np.uint64)
+    seed = make_generator(rng).integers(2**64, dtype=np.uint64)
     state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
     option = np.empty(int(steps), dtype=np.int32)
     wander(moves, menu, places, seed, state, action, after, option)
-    transitions = Transitions(*locked(state, action, after, after == places.goal))
+    transitions = Transitions(*set_readonly(state, action, after, after == places.goal))
     return (transitions, option) if record_options else transitions
 
 
@@ -94,7 +94,7 @@ def episodes(mdp: MDP, begin: int | None, max_episode_steps: int | None) -> Any:
 
     limit = np.iinfo(np.int64).max
     if max_episode_steps is not None:
-        limit = min(limit, whole("max_episode_steps", max_episode_steps))
+        limit = min(limit, check_int("max_episode_steps", max_episode_steps))
     if begin is not None and not (isinstance(begin, int | np.integer) and 0 <= begin < mdp.n_states):
         raise ValueError(f"begin must be a state in 0..{mdp.n_states - 1}, got {begin!r}")
     goal = -1 if mdp.goal is None else mdp.goal
@@ -135,9 +135,11 @@ def tables(mdp: MDP, policy: NDArray[Any], option_chance: float | None = None) -
     )
 
 
-def checked_chance(option_chance: float | None, interval: str = "[0, 1]") -> float | None:
+def checked_chance(option_chance: float | None) -> float | None:
     """The chance that a decision is for an option; None stands for a uniform choice over actions and options."""
-    return None if option_chance is None else number("option_chance", option_chance, interval)
+    return (
+        None if option_chance is None else check_float("option_chance", option_chance, minimum=0, maximum=1)
+    )
 
 
 def weights(

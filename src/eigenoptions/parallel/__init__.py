@@ -25,7 +25,7 @@ from functools import cache, wraps
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
-from eigenoptions._checks import nearest, one_of, whole
+from eigenoptions._validation import check_choice, check_int, suggest_name
 
 log = logging.getLogger("eigenoptions")
 
@@ -90,7 +90,9 @@ def _chosen(engine: str | None, workers: int | None) -> Engine:
     before = current()
     if engine is None:
         engine, workers = before.name, before.workers if workers is None else workers
-    return Engine(one_of("engine", engine, ENGINES), None if workers is None else whole("workers", workers))
+    return Engine(
+        check_choice("engine", engine, ENGINES), None if workers is None else check_int("workers", workers)
+    )
 
 
 def pays(seconds: float) -> bool:
@@ -123,9 +125,9 @@ def on_engine(default: str = "serial") -> Callable[[Callable[P, R]], OnEngine[P,
         def call(*args: Any, engine: str | None = None, workers: int | None = None, **kwargs: Any) -> R:
             if not any_name and not kwargs.keys() <= known.keys():
                 name = next(name for name in kwargs if name not in known)
-                hint = nearest(name, [*known, "engine", "workers"])
+                hint = suggest_name(name, [*known, "engine", "workers"])
                 said = f"{function.__name__}() got an unexpected keyword argument {name!r}"
-                raise TypeError(f"{said}{hint and f': {hint}'}")
+                raise TypeError(f"{said}{hint}")
             if engine is None and _current.get() is None:
                 engine = default
             with using(engine, workers):

@@ -22,7 +22,7 @@ from pathlib import Path
 from traceback import clear_frames
 from typing import Any
 
-from eigenoptions._checks import number
+from eigenoptions._validation import check_float
 
 ADDRESS, MODE, TOKEN, TOKEN_PATH = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 # Environment variable with the seconds that a cluster has to answer.
@@ -145,7 +145,7 @@ def _check(address: str) -> None:
     """Raise ValueError, one line, if the cluster at this address cannot be used."""
     text = os.environ.get(TIME_LIMIT, "20")
     seconds: object = float(text) if text.replace(".", "", 1).isdecimal() else text
-    limit = number(f"{TIME_LIMIT} (seconds)", seconds, "(0, inf)")
+    limit = check_float(f"{TIME_LIMIT} (seconds)", seconds, above=0)
     host, _, port = address.rpartition(":")
     if address != "auto":
         if "://" in address or not host or not port.isdecimal() or not 0 < int(port) < 2**16:

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions import _sketch
-from eigenoptions._checks import kind_of, one_of
+from eigenoptions import _text
+from eigenoptions._validation import check_choice, check_type
 from eigenoptions.files import write_bytes
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
@@ -108,7 +108,7 @@ def figure(
     """
     drawn = list(panels)
     for panel in drawn:
-        kind_of("a panel", panel, Panel, "make it with maze_panel, curve_panel and the like")
+        check_type("a panel", panel, Panel, "make it with maze_panel, curve_panel and the like")
     if not drawn:
         raise ValueError("nothing to draw: give at least one panel")
     if columns is not None and columns < 1:
@@ -191,7 +191,7 @@ def domains(mdps: Sequence[MDP], *, width: float | None = None) -> Figure:
     2
     """
     for mdp in mdps:
-        kind_of("a domain", mdp, MDP, "make it with maze or from_env")
+        check_type("a domain", mdp, MDP, "make it with maze or from_env")
     letters = [{s: c for s, c in ((m.start, "S"), (m.goal, "G")) if s is not None} for m in mdps]
     panels = [maze_panel(m.coords, marks, m.name) for m, marks in zip(mdps, letters, strict=True)]
     return figure(panels, width=width)
@@ -223,7 +223,7 @@ def pvfs(
     >>> [ax.get_title() for ax in pvfs(eo.spectrum(eo.graph(mdp), k=3), mdp.coords).axes]
     ['e2  λ\xa0=\xa00.00701', 'e3  λ\xa0=\xa00.0085']
     """
-    kind_of("spectrum", spectrum, Spectrum, "make it with spectrum(graph(mdp))")
+    check_type("spectrum", spectrum, Spectrum, "make it with spectrum(graph(mdp))")
     k = len(spectrum.values)
     chosen = list(range(min(spectrum.n_zero, k - 1), k))[:8] if which is None else list(which)
     if any(not 0 <= i < k for i in chosen):
@@ -243,7 +243,7 @@ def options(options: OptionSet, *, columns: int | None = None, width: float | No
     >>> len(options(eo.discover(eo.maze("i-maze"), n_options=4)).axes)
     4
     """
-    kind_of("options", options, OptionSet, "make them with discover")
+    check_type("options", options, OptionSet, "make them with discover")
     # A move that is not known is drawn as one that leads to no neighbouring cell.
     far = np.full((options.n_states, 2), 2)
     known = [far if (moves := options.moves(i)) is None else moves for i in range(len(options))]
@@ -253,8 +253,8 @@ def options(options: OptionSet, *, columns: int | None = None, width: float | No
     ]
     made = figure(panels, columns=columns, width=width)
     if options.n_states <= DETAIL:
-        glyphs = {glyph for o, moves in drawn for glyph in _sketch.arrows(o.policy, moves)}
-        if key := _sketch.key(glyphs, options.legend):
+        glyphs = {glyph for o, moves in drawn for glyph in _text.arrows(o.policy, moves)}
+        if key := _text.key(glyphs, options.legend):
             _note(made, key)
     return made
 
@@ -301,7 +301,7 @@ def landscapes(
     >>> len(landscapes(slope, [0, 0], [1, 1]).axes)
     1
     """
-    kind_of("options", options, LinearOptionSet, "discover them from samples")
+    check_type("options", options, LinearOptionSet, "discover them from samples")
     if len(names) != 2 or (paths is not None and len(paths) != len(options)):
         raise ValueError(f"names must be 2, and paths one list for each of {len(options)} options, or None")
     low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
@@ -376,9 +376,9 @@ def learning(
     'episode'
     """
     named = records if isinstance(records, Mapping) else {"": records}
-    one_of("of", of, ("returns", "learning_returns", "steps", "evaluation_steps"))
+    check_choice("of", of, ("returns", "learning_returns", "steps", "evaluation_steps"))
     for record in named.values():
-        kind_of("a record", record, LearningRecord, "make it with q_learning")
+        check_type("a record", record, LearningRecord, "make it with q_learning")
     if len({record.returns.shape[1] for record in named.values()}) != 1:
         raise ValueError("the records must have the same number of episodes, and there must be at least one")
     episodes = next(iter(named.values())).returns.shape[1]
@@ -439,7 +439,7 @@ def save(fig: Figure, path: str | Path) -> None:
 
 
 def _bytes(fig: Figure, kind: str) -> bytes:
-    kind_of("fig", fig, Figure, "make it with figure, options, pvfs and the like")
+    check_type("fig", fig, Figure, "make it with figure, options, pvfs and the like")
     buffer = io.BytesIO()
     with matplotlib.rc_context(STYLE):
         fig.savefig(buffer, format=kind, metadata=FORMATS[kind])

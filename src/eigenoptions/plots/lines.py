@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import check_settings, kind_of, number
+from eigenoptions._validation import check_float, check_settings, check_type
 from eigenoptions.plots.panels import Panel
 
 # Okabe and Ito's colours, which differ also for the colour-blind; lines differ by dashes as well.
@@ -93,14 +93,14 @@ def curve_panel(
     >>> curve_panel([0, 1], {"64 options": [[1.0, 2.0], [3.0, 4.0]]}, xlabel="episode").kind
     'graph'
     """
-    kind_of("series", series, Mapping, "give the lines by name")
+    check_type("series", series, Mapping, "give the lines by name")
     at = np.asarray(x, dtype=float)
     lines = {name: _lines(name, y, at) for name, y in series.items()}
     thin = {name: _lines(name, y, at) for name, y in (threads or {}).items()}
     known = {
         name: np.stack([_lines(name, end, at)[0] for end in ends]) for name, ends in (bands or {}).items()
     }
-    number("confidence", confidence, "(0, 1)")
+    check_float("confidence", confidence, above=0, below=1)
     log, ticks = scale.get("log", False), scale.get("ticks")
     if ticks is not None and len(ticks) != at.size:
         raise ValueError(f"ticks must have a word for each of {at.size} places, got {len(ticks)}")
@@ -144,7 +144,7 @@ def point_panel(
     >>> point_panel({"singular": [[1, 0], [2, 5]]}).kind
     'graph'
     """
-    kind_of("groups", groups, Mapping, "give the points by name")
+    check_type("groups", groups, Mapping, "give the points by name")
     points = {name: np.asarray(of, dtype=float).reshape(-1, 2) for name, of in groups.items()}
 
     def draw(ax: Axes) -> None:

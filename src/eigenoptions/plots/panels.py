@@ -22,7 +22,7 @@ from matplotlib.patheffects import withStroke
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._checks import real, whole
+from eigenoptions._validation import check_int, check_real
 from eigenoptions.mdp import MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
@@ -70,7 +70,7 @@ def maze_panel(coords: ArrayLike | None, marks: Mapping[int, str] | None = None,
     """
     cells = _cells(coords)
     letters = {
-        whole("a marked state", s, 0, len(cells) - 1): letter for s, letter in dict(marks or {}).items()
+        check_int("a marked state", s, 0, len(cells) - 1): letter for s, letter in dict(marks or {}).items()
     }
 
     def draw(ax: Axes) -> None:
@@ -197,7 +197,7 @@ def policy_panel(
     'e2+'
     """
     cells = _cells(coords)
-    actions = np.asarray(real("policy", policy), dtype=np.int64)
+    actions = np.asarray(check_real("policy", policy), dtype=np.int64)
     if actions.shape != (len(cells),):
         raise ValueError(
             f"policy must have one action for each of {len(cells)} states, got shape {actions.shape}"
@@ -249,7 +249,7 @@ def _cells(coords: ArrayLike | None) -> NDArray[np.int64]:
         raise ValueError(
             "these states have no coords: a picture needs a row and a column for each (MDP(coords=...))"
         )
-    cells = np.asarray(real("coords", coords), dtype=np.int64)
+    cells = np.asarray(check_real("coords", coords), dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
     return cells

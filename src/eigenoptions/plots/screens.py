@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from eigenoptions._checks import kind_of, whole
+from eigenoptions._validation import check_int, check_type
 from eigenoptions.files import write_bytes
 from eigenoptions.plots.lines import named_style
 from eigenoptions.plots.panels import Panel
@@ -71,7 +71,7 @@ def time_panel(
     >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).kind
     'graph'
     """
-    kind_of("samples", samples, Mapping, "give the values by name")
+    check_type("samples", samples, Mapping, "give the values by name")
     edges = np.asarray(bins, dtype=float)
     shares = {}
     for name, values in samples.items():
@@ -100,7 +100,7 @@ def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> Non
     b'GIF89a'
     """
     screens = _checked("screens", screens, 4)
-    whole("every", every, most=MAX_EVERY)
+    check_int("every", every, maximum=MAX_EVERY)
     if not len(screens):
         raise ValueError("a clip needs at least one screen")
     colors, flat = np.unique(

@@ -22,17 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._checks import (
-    Frozen,
+from eigenoptions._validation import (
+    check_choice,
+    check_csr,
+    check_float,
+    check_int,
+    check_real,
     check_settings,
-    frozen,
-    lock,
-    number,
-    one_of,
-    random_generator,
-    real,
-    sparse_rows,
-    whole,
+    make_generator,
+    readonly,
+    set_readonly,
 )
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis, clusters
@@ -121,7 +120,7 @@ OPERATORS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum(Frozen):
+class Spectrum:
     """Eigenpairs of a diffusion model: the proto-value functions (Section 2.3).
 
     Attributes
@@ -163,12 +162,12 @@ class Spectrum(Frozen):
         for name in ("values", "vectors", "coords", "accuracy"):
             given = getattr(self, name)
             if given is not None or name in ("values", "vectors"):
-                object.__setattr__(self, name, frozen(given))
+                object.__setattr__(self, name, readonly(given))
         if self.values.ndim != 1 or self.vectors.ndim != 2 or self.vectors.shape[1] != len(self.values):
             shapes = f"{self.values.shape} and {self.vectors.shape}"
             raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
         for name in ("values", "vectors"):
-            given = real(name, getattr(self, name))
+            given = check_real(name, getattr(self, name))
             if not np.isfinite(given).all():
                 wrong = given[~np.isfinite(given)][0]
                 raise ValueError(
@@ -197,14 +196,14 @@ class Spectrum(Frozen):
         >>> round(4 * float(((rows[0] - rows[2]) ** 2).sum()), 9)
         8.0
         """
-        one_of("scale", scale, ("commute", "diffusion"))
+        check_choice("scale", scale, ("commute", "diffusion"))
         if self.operator in OPERATORS and not OPERATORS[self.operator].laplacian:
             raise ValueError(
                 f"an embedding needs eigenvalues of a Laplacian, but this is a spectrum of operator {self.operator!r}: "
                 'use operator="random-walk", which has the same eigenvectors as "successor"'
             )
         if scale == "diffusion":
-            return self.vectors * (1.0 - self.values) ** whole("t", t, least=0)
+            return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
         factor = np.zeros(len(self.values))
         np.divide(1.0, np.sqrt(self.values), out=factor, where=self.values > 0)
         factor[: self.n_zero] = 0.0
@@ -212,7 +211,7 @@ class Spectrum(Frozen):
 
     def plot(self, **settings: Any) -> Any:
         """A figure of the eigenvectors as heat maps; `settings` are those of `plots.pvfs`. It needs `coords`."""
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         return sketch.plot(self, **settings)
 
@@ -224,7 +223,7 @@ class Spectrum(Frozen):
         if self.coords is None:
             return repr(self)
         # Far below zero to far above.
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         shades = "·-+#"
         maps = []
@@ -237,7 +236,7 @@ class Spectrum(Frozen):
     def _repr_html_(self) -> str:
         if self.coords is None:
             return f"<code>{escape(repr(self))}</code>"
-        from eigenoptions import _sketch as sketch
+        from eigenoptions import _text as sketch
 
         cells = "".join(
             f'<figure style="display:inline-block;margin:6px"><figcaption><code>e{i + 1}</code> '
@@ -357,7 +356,7 @@ def spectrum(
         )
     if type(rng) is not int or rng < 0:
         # Making a generator takes longer than the checks of a small graph, which needs none.
-        rng = random_generator(rng)
+        rng = make_generator(rng)
     problem = Laplacian(W, degree, kind.power, part, n_zero, colour)
     few = min(wanted, n_zero)
     values, rows, accuracy = np.zeros(few), problem.null(few), np.full(few, 2e-16)
@@ -378,7 +377,7 @@ def spectrum(
     if "gamma" in given:
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - given["gamma"] * (1.0 - values))
-    lock(vectors)
+    set_readonly(vectors)
     return Spectrum(values, vectors, operator, None, few, coords, accuracy)
 
 
@@ -423,7 +422,7 @@ def _settings(name: str, kind: Operator, given: dict[str, Any]) -> dict[str, Any
         if value is None:
             raise ValueError(f"operator {name!r} needs {setting}: give {setting}=, one number per state")
     if "gamma" in chosen:
-        chosen["gamma"] = number("gamma", chosen["gamma"])
+        chosen["gamma"] = check_float("gamma", chosen["gamma"], minimum=0, below=1)
     return chosen
 
 
@@ -470,7 +469,7 @@ def _usual(W: Any) -> bool:
 
 def _in_order(W: Any) -> csr_array:
     """Weights as csr with valid, sorted and different indices and no stored zeros, which are no edges."""
-    W = sparse_rows("the graph", W) if issparse(W) else csr_array(real("weights", W))
+    W = check_csr("the graph", W) if issparse(W) else csr_array(check_real("weights", W))
     W = csr_array(W, dtype=np.float64, copy=True)
     W.sum_duplicates()
     W.eliminate_zeros()

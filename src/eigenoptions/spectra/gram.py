@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions import files
-from eigenoptions._checks import one_of, random_generator, real, sparse_rows, whole
+from eigenoptions._validation import check_choice, check_csr, check_int, check_real, make_generator
 from eigenoptions.features import OneHot, recalled, record, rows_of
 from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum, spectrum
 from eigenoptions.spectra.canonical import canonical_basis
@@ -302,7 +302,7 @@ class Gram:
             raise ValueError("only a stream with dedupe=True keeps its differences")
         if not isinstance(n, int | np.integer) or not 0 <= n <= len(self):
             raise ValueError(f"n must be in 0..{len(self)}, the differences there are, got {n!r}")
-        chosen = np.sort(random_generator(rng).choice(len(self), n, replace=False))
+        chosen = np.sort(make_generator(rng).choice(len(self), n, replace=False))
         part = deepcopy(self)
         part._rows, part._cache = UniqueRows(), None
         part._rows.insert(*self._rows.take(chosen))
@@ -430,11 +430,13 @@ def load_gram(path: str | Path, features: Any = None) -> Gram:
 def _fill(gram: Gram, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Put the content of a file into an empty Gram. Everything is checked: a file may be made to do harm."""
     kind = header["made_of"]
-    gram.kind = None if kind is None else one_of("made_of", kind, (STATES, BITS, NUMBERS, SPARSE))
-    d = gram._width = whole("n_features", header["n_features"], least=0 if kind is None else 1, most=2**31)
+    gram.kind = None if kind is None else check_choice("made_of", kind, (STATES, BITS, NUMBERS, SPARSE))
+    d = gram._width = check_int(
+        "n_features", header["n_features"], minimum=0 if kind is None else 1, maximum=2**31
+    )
     gram._fixed = bool(header["fixed"])
     gram.n_transitions, gram._added = (
-        whole(name, header[name], least=0) for name in ("n_transitions", "added")
+        check_int(name, header[name], minimum=0) for name in ("n_transitions", "added")
     )
     if kind is not None:
         gram._rows.insert(*checked_rows(kind, arrays["indptr"], arrays["words"], d))
@@ -449,9 +451,9 @@ def _fill(gram: Gram, header: dict[str, Any], arrays: dict[str, Any]) -> None:
         raise ValueError(f"shape must be [{d}, {d}], got {header['shape']}")
     if "data" in arrays:
         parts = tuple(arrays[name] for name in ("data", "columns", "bounds"))
-        gram._sum = sparse_rows("the sum", csr_array(parts, shape=(d, d)))
+        gram._sum = check_csr("the sum", csr_array(parts, shape=(d, d)))
     else:
-        gram._sum = real("the sum", arrays["sum"])
+        gram._sum = check_real("the sum", arrays["sum"])
     data = gram._sum.data if issparse(gram._sum) else gram._sum
     if gram._sum.shape != (d, d) or data.dtype != np.float64 or not np.isfinite(data).all():
         raise ValueError(f"the sum must be ({d}, {d}) finite numbers, got {data.dtype} {gram._sum.shape}")

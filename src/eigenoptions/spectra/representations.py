@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 
-from eigenoptions._checks import number, real, sparse_rows, whole
+from eigenoptions._validation import check_csr, check_float, check_int, check_real
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis, clusters
 from eigenoptions.spectra.solvers import tilted, verify
@@ -42,7 +42,7 @@ def successor_representation(P: csr_array, gamma: float) -> Array:
     >>> successor_representation(csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    gamma, moves = number("gamma", gamma), _walk(P)
+    gamma, moves = check_float("gamma", gamma, minimum=0, below=1), _walk(P)
     return _inverse(eye_array(moves.shape[0]) - gamma * moves)
 
 
@@ -64,9 +64,12 @@ def learned_successor(
     >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    gamma, n = number("gamma", gamma), whole("n_states", n_states, most=MAX_DENSE_STATES)
+    gamma, n = (
+        check_float("gamma", gamma, minimum=0, below=1),
+        check_int("n_states", n_states, maximum=MAX_DENSE_STATES),
+    )
     pairs, alpha, psi = _td(before, after, n, alpha, np.zeros((n, n)) if begin is None else begin)
-    for s, s_next in pairs * whole("sweeps", sweeps):
+    for s, s_next in pairs * check_int("sweeps", sweeps):
         psi[s] += alpha * (gamma * psi[s_next] - psi[s])
         psi[s, s] += alpha
     return psi
@@ -90,10 +93,10 @@ def learned_default(
     >>> learned_default([0, 1] * 500, [1, 0] * 500, [-1.0, -1.0], temperature=1.0).round(3).tolist()
     [[0.425, 0.157], [0.157, 0.425]]
     """
-    n = whole("number of rewards", np.size(rewards), most=MAX_DENSE_STATES)
+    n = check_int("number of rewards", np.size(rewards), maximum=MAX_DENSE_STATES)
     weight = 1.0 / weights_of(rewards, temperature, n)
     pairs, alpha, Z = _td(before, after, n, alpha, np.eye(n) if begin is None else begin)
-    for s, s_next in pairs[::-1] + pairs * (whole("sweeps", sweeps) - 1):
+    for s, s_next in pairs[::-1] + pairs * (check_int("sweeps", sweeps) - 1):
         Z[s] += alpha * (weight[s] * Z[s_next] - Z[s])
         Z[s, s] += alpha * weight[s]
     return Z
@@ -109,11 +112,11 @@ def _td(
             raise ValueError(f"before and after must be states in 0..{n - 1}, got {states[:5]}")
     if len(first) != len(then):
         raise ValueError(f"before and after must have one length, got {len(first)} and {len(then)}")
-    table = np.array(real("begin", begin), dtype=np.float64)
+    table = np.array(check_real("begin", begin), dtype=np.float64)
     if table.shape != (n, n):
         raise ValueError(f"begin must have shape ({n}, {n}), got {table.shape}")
     pairs = list(zip(first.tolist(), then.tolist(), strict=True))
-    return pairs, number("alpha", alpha, "(0, 1]"), table
+    return pairs, check_float("alpha", alpha, above=0, maximum=1), table
 
 
 def default_representation(P: csr_array, rewards: ArrayLike, temperature: float) -> Array:
@@ -129,7 +132,7 @@ def default_representation(P: csr_array, rewards: ArrayLike, temperature: float)
 
 def weights_of(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
     """``(S,)`` exp(-rewards / temperature), after a check that every reward is negative."""
-    temperature = number("temperature", temperature, "(0, inf)")
+    temperature = check_float("temperature", temperature, above=0)
     r = np.asarray(rewards, dtype=np.float64)
     if r.shape != (n_states,):
         raise ValueError(f"rewards must be one number per state, of shape ({n_states},), got {r.shape}")
@@ -178,7 +181,7 @@ def leading(A: csr_array, k: int) -> tuple[Array, Array, Array]:
 
 def _walk(P: Any) -> csr_array:
     """A random walk as csr: probabilities, at most 1 per row."""
-    moves = csr_array(sparse_rows("P", P) if issparse(P) else real("P", P), dtype=np.float64)
+    moves = csr_array(check_csr("P", P) if issparse(P) else check_real("P", P), dtype=np.float64)
     if moves.ndim != 2 or moves.shape[0] != moves.shape[1] or moves.shape[0] == 0:
         raise ValueError(f"P must have shape (S, S) with at least one state, got {moves.shape}")
     _small_enough(moves)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._sketch import directions
+from eigenoptions._text import directions
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
@@ -162,7 +162,7 @@ def picture(request: Request, alive: Alive) -> Answer:
 
 
 def _moves(options: OptionSet) -> NDArray[np.int8]:
-    """``(n, S)`` what to draw in each state: see `_sketch.directions`."""
+    """``(n, S)`` what to draw in each state: see `_text.directions`."""
     found = np.zeros(options.policy.shape, dtype=np.int8)
     for i, policy in enumerate(options.policy):
         moves = options.moves(i)

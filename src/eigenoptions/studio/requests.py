@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from eigenoptions._checks import number, one_of, whole
+from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.discovery.methods import methods
 from eigenoptions.mdp.maps import RULES
 from eigenoptions.spectra import operators
@@ -120,14 +120,16 @@ def _refuse_constant(word: str) -> NoReturn:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "map": _map_text,
-    "operator": lambda name, value: one_of(name, value, operators()),
-    "gamma": lambda name, value: number(name, value, "[0, 0.999]"),
-    "shown": lambda name, value: whole(name, value, 1, MAX_EIGENVECTORS),
-    "n_options": lambda name, value: whole(name, value, 1, MAX_OPTIONS),
-    "option_chance": lambda name, value: None if value is None else number(name, value, "[0, 0.999]"),
-    "method": lambda name, value: one_of(name, value, methods()),
-    "seed": lambda name, value: whole(name, value, 0, 2**32 - 1),
-    "kind": lambda name, value: one_of(name, value, RULES),
-    "rows": lambda name, value: whole(name, value, 3, MAX_CELLS),
-    "cols": lambda name, value: whole(name, value, 3, MAX_CELLS),
+    "operator": lambda name, value: check_choice(name, value, operators()),
+    "gamma": lambda name, value: check_float(name, value, minimum=0, maximum=0.999),
+    "shown": lambda name, value: check_int(name, value, 1, MAX_EIGENVECTORS),
+    "n_options": lambda name, value: check_int(name, value, 1, MAX_OPTIONS),
+    "option_chance": lambda name, value: (
+        None if value is None else check_float(name, value, minimum=0, maximum=0.999)
+    ),
+    "method": lambda name, value: check_choice(name, value, methods()),
+    "seed": lambda name, value: check_int(name, value, 0, 2**32 - 1),
+    "kind": lambda name, value: check_choice(name, value, RULES),
+    "rows": lambda name, value: check_int(name, value, 3, MAX_CELLS),
+    "cols": lambda name, value: check_int(name, value, 3, MAX_CELLS),
 }

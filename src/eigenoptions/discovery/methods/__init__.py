@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import nearest
+from eigenoptions._validation import suggest_name
 from eigenoptions.mdp import MDP
 
 Progress = Callable[[int, int], object]
@@ -148,8 +148,8 @@ def method(name: str) -> Method:
         declared = _load(candidate)
         if declared.name == name:
             return declared
-    hint = nearest(name, methods())
-    raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{hint and f': {hint}'}")
+    hint = suggest_name(name, methods())
+    raise ValueError(f"method must be one of {', '.join(methods())}, got {name!r}{hint}")
 
 
 def from_samples_only(chosen: Method) -> Method:

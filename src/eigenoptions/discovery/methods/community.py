@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._checks import number
+from eigenoptions._validation import check_float
 from eigenoptions.discovery.goals import enough
 from eigenoptions.discovery.methods import Method, far_sighted
 from eigenoptions.mdp import MDP, graph
@@ -28,7 +28,7 @@ def purposes(
     Levels come from the coarsest to the finest. `resolution` is the size of communities: the higher, the smaller.
     At 0.1 to 0.3 the coarsest communities of four rooms are its rooms.
     """
-    number("resolution", resolution, "(0, inf)")
+    check_float("resolution", resolution, above=0)
     table = mdp.transition.tocoo()
     before, after = table.row // mdp.n_actions, table.col
     found: list[Purpose] = []

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._checks import one_of, random_generator, whole
+from eigenoptions._validation import check_choice, check_int, make_generator
 from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.methods import Method, Progress
 from eigenoptions.discovery.methods.reward_aware import LOG_ERROR, rewards_per_state
@@ -110,13 +110,13 @@ def rod_cycle(
     >>> [int(found.seen.sum()) for found, _ in zip(cycle, range(4))]
     [20, 37, 47, 58]
     """
-    whole("round_steps", round_steps)
-    one_of("representation", representation, ("successor", "default"))
+    check_int("round_steps", round_steps)
+    check_choice("representation", representation, ("successor", "default"))
     rewards = rewards_per_state(mdp) if representation == "default" else None
     if keep is not None:
-        whole("keep", keep)
+        check_int("keep", keep)
     how: dict[str, Any] = dict(zip(("alpha", "sweeps"), td, strict=True))
-    generator = random_generator(rng)
+    generator = make_generator(rng)
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
     past = TableExperience(mdp.n_states, mdp.n_actions, mdp.coords)

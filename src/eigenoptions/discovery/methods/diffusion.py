@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import whole
+from eigenoptions._validation import check_int
 from eigenoptions.discovery.goals import enough, goal_purposes, local_maxima
 from eigenoptions.discovery.methods import Method, far_sighted
 from eigenoptions.mdp import MDP, graph
@@ -36,7 +36,7 @@ def slowness(W: csr_array, t: int) -> NDArray[np.float64]:
     >>> slowness(eo.graph(eo.maze("...")), 1).round(4).tolist()
     [0.125, 0.0, 0.125]
     """
-    whole("t", t, least=0)
+    check_int("t", t, minimum=0)
     n = W.shape[0]
     degree = np.asarray(W.sum(axis=1)).ravel()
     positive = np.where(degree > 0, degree, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from eigenoptions._checks import number
+from eigenoptions._validation import check_float
 from eigenoptions.discovery.goals import TIE, enough
 from eigenoptions.discovery.methods import Method
 from eigenoptions.mdp import MDP
@@ -40,8 +40,8 @@ def purposes(
     `visits` is the number of visits of each state. None: those expected of a random walk from the start of the MDP,
     discounted by 0.99; without a start, from every state.
     """
-    number("beta", beta, "(0, inf)")
-    number("root", root, "[1, inf)")
+    check_float("beta", beta, above=0)
+    check_float("root", root, minimum=1)
     n = mdp.n_states
     W = _moves(mdp)
     counts = expected_visits(mdp) if visits is None else np.asarray(visits, dtype=np.float64)

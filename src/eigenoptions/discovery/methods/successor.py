@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._checks import number
+from eigenoptions._validation import check_float
 from eigenoptions.discovery.methods import Method, n_eigenvectors
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose, eigenpurposes
@@ -35,7 +35,7 @@ def purposes(
     Where P is not symmetric, they are those of ``(Psi + Psi') / 2``, as in the paper's successors. `representation`
     is a learned Psi (`learned_successor`), used in place of the exact one.
     """
-    number("discount", discount)
+    check_float("discount", discount, minimum=0, below=1)
     P = uniform_walk(mdp)
     difference = P - P.T
     reversible = not difference.nnz or float(np.abs(difference.data).max()) < 1e-12

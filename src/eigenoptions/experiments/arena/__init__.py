@@ -15,7 +15,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.experiments.experiment import Experiment, Pmap, Results, Settings
 from eigenoptions.experiments.store import Store, claim_folder, make_folder
 from eigenoptions.experiments.tables import tables
@@ -119,4 +119,4 @@ def contest(name: str) -> Contest:
     'methods'
     """
     known = contests()
-    return known[one_of("contest", name, tuple(known))]
+    return known[check_choice("contest", name, tuple(known))]

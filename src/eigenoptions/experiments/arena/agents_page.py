@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eigenoptions import plots
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.experiments.arena import Contest, Report
 from eigenoptions.experiments.arena.agents import (
     EXPLORATIONS,
@@ -68,14 +68,14 @@ def chosen(size: str, agents: Sequence[str] = (), tasks: Sequence[str] = ()) -> 
     >>> chosen("quick", ["DQN:plain", "DQN:options"], ["four-rooms"])["agents"]
     {'DQN': ['plain', 'options']}
     """
-    settings = SETTINGS[one_of("size", size, tuple(SETTINGS))]
+    settings = SETTINGS[check_choice("size", size, tuple(SETTINGS))]
     for task in tasks:
-        one_of("domains", task, tuple(TASKS))
+        check_choice("domains", task, tuple(TASKS))
     named: dict[str, list[str]] = {}
     for name in agents:
         agent, _, way = name.partition(":")
-        ways = named.setdefault(one_of("methods", agent, tuple(settings["agents"])), [])
-        ways += [one_of("methods", way, tuple(EXPLORATIONS))] if way else EXPLORATIONS
+        ways = named.setdefault(check_choice("methods", agent, tuple(settings["agents"])), [])
+        ways += [check_choice("methods", way, tuple(EXPLORATIONS))] if way else EXPLORATIONS
     return {
         **settings,
         "size": size,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, kron
 
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.envs import from_env
 from eigenoptions.mdp import MDP, maze, reachable
 from eigenoptions.mdp.maps import rooms_map
@@ -43,7 +43,7 @@ def build(name: str) -> MDP:
     >>> build("one-way")
     MDP(one-way: 104 states, 4 actions, deterministic, start 94)
     """
-    source = DOMAINS[one_of("domain", name, tuple(DOMAINS))].source
+    source = DOMAINS[check_choice("domain", name, tuple(DOMAINS))].source
     mdp = maze(source) if isinstance(source, str) else source()
     reward = np.full(mdp.n_states, -1.0) if mdp.reward is None else mdp.reward
     return replace(mdp, name=name, start=0 if mdp.start is None else mdp.start, goal=None, reward=reward)

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods as method_names
 from eigenoptions.experiments.arena import Contest, Report
@@ -64,10 +64,10 @@ def chosen(size: str, methods: Sequence[str] = (), domains: Sequence[str] = ()) 
     >>> chosen("quick", ["eigen"])["domains"]
     ['four-rooms', 'i-maze', 'one-way', 'costly']
     """
-    given = SETTINGS[one_of("size", size, tuple(SETTINGS))]
+    given = SETTINGS[check_choice("size", size, tuple(SETTINGS))]
     for what, names, known in (("method", methods, method_names()), ("domain", domains, DOMAINS)):
         for name in names:
-            one_of(what, name, tuple(known))
+            check_choice(what, name, tuple(known))
     return {
         **given,
         "size": size,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenoptions._checks import one_of
+from eigenoptions._validation import check_choice
 from eigenoptions.experiments.atari.claims import claims, notes
 from eigenoptions.experiments.atari.jobs import BYTES, PAPER
 from eigenoptions.experiments.atari.pictures import figure
@@ -151,7 +151,7 @@ def settings(game: str, size: str = "full") -> Settings:
     >>> settings("Freeway", "quick")["starts"], settings("Breakout")["seeds"]
     (2, [1, 2, 3])
     """
-    one_of("size", size, SIZES)
+    check_choice("size", size, SIZES)
     given: dict[str, Any] = {"game": game, "seeds": [1, 2, 3] if size in ("default", "full") else [0]}
     given |= {"starts": 6, "bursts": 400, "transitions": 25_000, "longest": 10_000, **FULL.get(game, OTHER)}
     if size == "quick":

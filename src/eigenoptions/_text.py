@@ -283,3 +283,12 @@ def count(n: int, word: str) -> str:
 def plot(record: Any, **settings: Any) -> Any:
     """A figure of a record, drawn by `plots.plot`."""
     return import_module(PLOTS).plot(record, **settings)
+
+
+def printable(text: str) -> str:
+    r"""`text` for a terminal: control characters, which could command it, as escape codes.
+
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
