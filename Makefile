@@ -21,7 +21,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 reproduce: .venv/.core ## reproduce the paper's figures and judge its claims, into report/index.html
-	$(BIN)/eigenoptions reproduce $(ARGS)
+	$(BIN)/python -m reproduction $(ARGS)
 
 test: lint .venv/.kernels ## lint, types and the whole test suite (ARGS="-k maze" for a part)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -18,9 +18,9 @@ from math import ceil, inf
 
 import numpy as np
 import record
+from reproduction.arena.domains import build
 
 import eigenoptions as eo
-from eigenoptions.experiments.arena.domains import build
 from eigenoptions.mdp.maps import rooms_map
 
 TILING = "rooms of 6x6"

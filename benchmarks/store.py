@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import record
+from reproduction.store import Store
 
-from eigenoptions.experiments.store import Store
 from eigenoptions.parallel import pmap
 
 SIZES = {10: 50} if record.QUICK else {10: 1_000, 1_000: 1_000, 100_000: 50}  # numbers in a result: jobs

@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from reproduction.atari import AUTHORS, BYTES, GAMES, PAPER, claims, experiment, run, settings
+from reproduction.atari.statistics import effect_of
+from reproduction.atari.study import run as run_study
+from reproduction.tables import to_csv
+
 from eigenoptions.atari.emulator import games
-from eigenoptions.experiments.atari import AUTHORS, BYTES, GAMES, PAPER, claims, experiment, run, settings
-from eigenoptions.experiments.atari.statistics import effect_of
-from eigenoptions.experiments.atari.study import run as run_study
-from eigenoptions.experiments.tables import to_csv
 from eigenoptions.parallel import pmap
 
 # Named before any of them was run.

@@ -10,11 +10,11 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+from reproduction.arena.domains import build
+from reproduction.arena.pictures import option_map
 
 import eigenoptions as eo
 from eigenoptions.discovery.methods import method
-from eigenoptions.experiments.arena.domains import build
-from eigenoptions.experiments.arena.pictures import option_map
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 

@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from reproduction.store import decode, encode
 from scipy.sparse import csr_array
 from tests.fuzz_calls import CALLS, RARELY, SLOW
 from tests.fuzz_faces import REQUESTS
@@ -32,7 +33,6 @@ from tests.fuzz_right import RIGHT
 
 import eigenoptions as eo
 from eigenoptions import files
-from eigenoptions.experiments.store import decode, encode
 from eigenoptions.mdp import reachable
 from eigenoptions.options.solver import lengths
 from eigenoptions.spectra.gram import load_gram

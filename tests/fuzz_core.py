@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
+from reproduction.store import Store
 from tests.fuzz_given import Calls, Given, looked_up, spectrum_of, transitions_of
 
 import eigenoptions as eo
 from eigenoptions.discovery.frontier import Cells, Explorer
 from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods.covering_eigen import rod_cycle
-from eigenoptions.experiments.store import Store
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
     default_representation,

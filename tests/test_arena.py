@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from reproduction import all_experiments, arena
+from reproduction.arena import contests
+from reproduction.arena.domains import COSTLY, DOMAINS, build
+from reproduction.arena.jobs import cover, measure
+from reproduction.arena.methods import CONTEST
+from reproduction.arena.pictures import option_map
+from reproduction.arena.ranking import MEASURES, character, diffusion, ranking, returns
 
 import eigenoptions as eo
 from eigenoptions.cli import main
-from eigenoptions.experiments import all_experiments, arena
-from eigenoptions.experiments.arena import contests
-from eigenoptions.experiments.arena.domains import COSTLY, DOMAINS, build
-from eigenoptions.experiments.arena.jobs import cover, measure
-from eigenoptions.experiments.arena.methods import CONTEST
-from eigenoptions.experiments.arena.pictures import option_map
-from eigenoptions.experiments.arena.ranking import MEASURES, character, diffusion, ranking, returns
 from eigenoptions.mdp import reachable
 
 SMALL = {
@@ -220,8 +220,8 @@ def test_an_interrupt_is_one_line(
     def interrupted(job: dict[str, Any]) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eigenoptions.experiments.arena.methods.measure", interrupted)
-    interrupted.__module__, interrupted.__qualname__ = "eigenoptions.experiments.arena.jobs", "measure"
+    monkeypatch.setattr("reproduction.arena.methods.measure", interrupted)
+    interrupted.__module__, interrupted.__qualname__ = "reproduction.arena.jobs", "measure"
     assert (
         main(["arena", "--quick", "--domains", "i-maze", "--engine", "serial", "--out", str(tmp_path)]) == 130
     )
@@ -245,7 +245,7 @@ def test_every_contest_has_a_folder_of_its_own(monkeypatch, capsys) -> None:
 
         return SimpleNamespace(run=run)
 
-    monkeypatch.setattr("eigenoptions.experiments.arena.contest", contest)
+    monkeypatch.setattr("reproduction.arena.contest", contest)
     for given in ([], ["agents"], ["--out", "other"]):
         assert main(["arena", *given]) == 2
         assert "as far as that" in capsys.readouterr().err

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduction.arena.exploration import BudgetSpent, CountBonus, Record, Repeats
+from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
 
 import eigenoptions as eo
-from eigenoptions.envs.exploration import BudgetSpent, CountBonus, Record, Repeats
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.training import AGENTS, EPSILON_GREEDY, make_task, train
 
 CORRIDOR = {"maze": "S..G", "limit": 30, "gamma": 0.9}
 HOW: dict[str, Any] = {"steps": 100, "checkpoints": [50, 100]}
@@ -77,9 +77,9 @@ def test_every_agent_runs_with_every_way_to_explore(agent: str) -> None:
 def test_gradient_steps_are_counted_in_primitive_steps() -> None:
     """An agent with options makes fewer decisions, and learns as much per primitive step."""
     pytest.importorskip("sb3_contrib")
-    from eigenoptions.envs.exploration import BudgetSpent, Record, Run
-    from eigenoptions.envs.sb3_runs import dqn
-    from eigenoptions.envs.training import make_task
+    from reproduction.arena.exploration import BudgetSpent, Record, Run
+    from reproduction.arena.sb3_runs import dqn
+    from reproduction.arena.training import make_task
 
     options = eo.OptionSet(np.array([[1, 1, 1, -1]]), 4)
     for given in (None, options):
@@ -123,7 +123,7 @@ def fake(task: str, exploration: str, first: list[int], greedy: list[float]) -> 
 
 
 def test_summaries_and_verdicts() -> None:
-    from eigenoptions.experiments.arena.agents import claims, summary
+    from reproduction.arena.agents import claims, summary
 
     plain = fake("four-rooms", "plain", [900, 1000, 1000, 600, 1000], [0, 1, 0, 1, 0])
     fast = fake("four-rooms", "options", [100, 200, 300, 90, 80], [1, 1, 1, 1, 1])
@@ -140,7 +140,7 @@ def test_summaries_and_verdicts() -> None:
 
 
 def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eigenoptions.experiments.arena import agents, agents_page
+    from reproduction.arena import agents, agents_page
 
     tiny = {**CORRIDOR, "steps": 300, "n_options": 2, "discovery": 40}
     monkeypatch.setitem(agents.TASKS, "four-rooms", tiny)
@@ -157,7 +157,7 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
     assert "<svg" in html
     assert report.files == [tmp_path / "index.html"]
     assert {p.name for p in (tmp_path / "data").iterdir()} >= {"runs.csv", "summary.csv", "four-rooms.svg"}
-    monkeypatch.setattr("eigenoptions.experiments.store.pmap", lambda f, jobs, *a, **k: [f(j) for j in jobs])
+    monkeypatch.setattr("reproduction.store.pmap", lambda f, jobs, *a, **k: [f(j) for j in jobs])
     again = agents_page.CONTEST.run(tmp_path, *given, engine="serial")
     assert again.rows == report.rows
     # A slice adds nothing and takes nothing away: the page shows all that is stored.
@@ -173,7 +173,7 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
 
 
 def test_every_task_names_its_runs() -> None:
-    from eigenoptions.experiments.arena import agents, agents_page
+    from reproduction.arena import agents, agents_page
 
     work = agents.jobs(agents.SETTINGS["default"])
     assert len({tuple(job.items()) for job in work}) == len(work)

@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("ale_py")
 
+from reproduction.atari.published import rows_of_v
+
 from eigenoptions import atari
 from eigenoptions.atari import (
     Emulator,
@@ -39,7 +41,6 @@ from eigenoptions.atari import starts as starts_module
 from eigenoptions.atari.emulator import games
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
-from eigenoptions.experiments.atari.published import rows_of_v
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.atari import experiment, run, settings
+from reproduction.atari.run import run_game
 
 from eigenoptions import load_linear_options
 from eigenoptions.atari import Emulator, Game, chart, find_starts, games, load_starts, register
 from eigenoptions.cli import main
-from eigenoptions.experiments.atari import experiment, run, settings
-from eigenoptions.experiments.atari.run import run_game
 from eigenoptions.studio.gallery import Gallery
 
 SERIAL = ["--quick", "--engine", "serial"]
@@ -179,7 +179,7 @@ def test_an_interrupt_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("eigenoptions.experiments.atari.run.run_game", interrupted)
+    monkeypatch.setattr("reproduction.atari.run.run_game", interrupted)
     assert main(["atari", "freeway", "--out", str(tmp_path), *SERIAL]) == 130
     jobs = tmp_path / "freeway" / "jobs"
     said = f"stopped: 0 jobs finished and kept in {jobs}; the same command continues"

@@ -12,6 +12,7 @@ pytest.importorskip("ale_py")
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
+from reproduction.atari.published import rows_of_v
 
 import eigenoptions as eo
 from eigenoptions.atari import (
@@ -26,7 +27,6 @@ from eigenoptions.atari import (
     rank,
 )
 from eigenoptions.atari.ram import Ram
-from eigenoptions.experiments.atari.published import rows_of_v
 from eigenoptions.options import TERMINATE
 
 RAM = {"obs_type": "ram", "frameskip": 1, "repeat_action_probability": 0.0}

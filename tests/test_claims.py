@@ -7,17 +7,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from reproduction import limits
+from reproduction.paper import bottlenecks, chances, figure6, figure7, published, tasks
+from reproduction.paper import every_goal as goals
+from reproduction.paper import random_options as randoms
+from reproduction.paper import readings as variants
+from reproduction.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
+from reproduction.tables import curve_rows, run_rows, tables
 from scipy.stats import ttest_ind
 
 import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
-from eigenoptions.experiments import limits
-from eigenoptions.experiments.paper import bottlenecks, chances, figure6, figure7, published, tasks
-from eigenoptions.experiments.paper import every_goal as goals
-from eigenoptions.experiments.paper import random_options as randoms
-from eigenoptions.experiments.paper import readings as variants
-from eigenoptions.experiments.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
-from eigenoptions.experiments.tables import curve_rows, run_rows, tables
 from eigenoptions.learning import q_learning
 from eigenoptions.options.solver import lengths
 from eigenoptions.parallel import pmap

@@ -325,7 +325,7 @@ def test_an_interrupted_reproduction_goes_on(tmp_path):
 
 
 def test_an_error_in_a_job_says_which(capsys, tmp_path, monkeypatch):
-    from eigenoptions.experiments.paper import figure7
+    from reproduction.paper import figure7
 
     broken = {**figure7.SETTINGS["quick"], "max_steps": 0}
     monkeypatch.setitem(figure7.EXPERIMENT.settings, "quick", broken)

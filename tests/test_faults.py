@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduction.store import Store
 from tests.clusters import PATIENCE, Cluster, as_driver, end, members, wait_until
 
-from eigenoptions.experiments.store import Store
 from eigenoptions.parallel import cluster, pmap
 
 pytestmark = pytest.mark.faults
@@ -132,7 +132,7 @@ def test_a_job_that_kills_its_workers_is_named_and_the_others_are_kept(engine):
 
 DRIVER = """
 import json, sys
-from eigenoptions.experiments.store import Store
+from reproduction.store import Store
 from tests.test_faults import SHARED, draw
 folder, engine, jobs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 with Store(folder) as store:

@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from reproduction.store import decode
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions import files
 from eigenoptions.cli import main
-from eigenoptions.experiments.store import decode
 from eigenoptions.spectra.gram import load_gram
 
 

@@ -44,7 +44,7 @@ def eigenvector(explorer: Explorer) -> np.ndarray:
 @pytest.mark.parametrize("name", ["four-rooms", "slippery", "coin"])
 @pytest.mark.parametrize("prior", [0.0, 0.01, 1.0])
 def test_it_is_the_first_eigenvector_of_the_walk_with_an_unknown(name: str, prior: float) -> None:
-    from eigenoptions.experiments.arena.domains import build
+    from reproduction.arena.domains import build
 
     # Of a coin the very first action has two outcomes.
     mdp, gamma = eo.MDP(np.full((2, 2), 0.5), start=0) if name == "coin" else build(name), 0.9

@@ -18,17 +18,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction import Claim, all_experiments
+from reproduction.experiment import VERDICTS, verdict
+from reproduction.page import inline
+from reproduction.paper import first_options as discovered
+from reproduction.paper import theorem31
+from reproduction.report import page, reproduce
+from reproduction.store import Store
+from reproduction.tables import tables
 
 from eigenoptions import plots
 from eigenoptions.cli import main
-from eigenoptions.experiments import Claim, all_experiments
-from eigenoptions.experiments.experiment import VERDICTS, verdict
-from eigenoptions.experiments.page import inline
-from eigenoptions.experiments.paper import first_options as discovered
-from eigenoptions.experiments.paper import theorem31
-from eigenoptions.experiments.report import page, reproduce
-from eigenoptions.experiments.store import Store
-from eigenoptions.experiments.tables import tables
 from eigenoptions.parallel import ENGINES
 
 EXPERIMENTS = all_experiments()
@@ -64,7 +64,7 @@ def test_the_list_of_experiments_is_complete():
 
 
 PLANTED = """
-from eigenoptions.experiments.experiment import Experiment
+from reproduction.experiment import Experiment
 
 def run(settings, pmap):
     return {"numbers": [{"n": n} for n in range(settings["n"])]}
@@ -87,7 +87,7 @@ def test_an_experiment_is_one_file(tmp_path):
     (package / "experiments" / "paper" / "planted.py").write_text(PLANTED)
     code = """
 from eigenoptions.cli import main
-from eigenoptions.experiments import all_experiments
+from reproduction import all_experiments
 print(*(experiment.name for experiment in all_experiments()))
 assert main(["reproduce", "--only", "planted", "--engine", "serial", "--out", "report"]) == 0
 """
@@ -100,7 +100,7 @@ assert main(["reproduce", "--only", "planted", "--engine", "serial", "--out", "r
 
 
 def test_the_store_loads_no_experiment():
-    code = "import sys, eigenoptions.experiments.store; print(*(m for m in sys.modules if '.paper' in m))"
+    code = "import sys, reproduction.store; print(*(m for m in sys.modules if '.paper' in m))"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.split() == []
 
@@ -317,7 +317,7 @@ def learned(folder):
 
 KILLED = """
 import os, signal, sys
-from eigenoptions.experiments.report import reproduce
+from reproduction.report import reproduce
 def progress(done, total):
     if done == 5:
         os.kill(os.getpid(), signal.SIGKILL)

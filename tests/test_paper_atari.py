@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from eigenoptions.experiments.atari.claims import GOALS, NAMES, claims, notes
-from eigenoptions.experiments.atari.measures import (
+from reproduction.atari.claims import GOALS, NAMES, claims, notes
+from reproduction.atari.measures import (
     FAR,
     KINDS,
     MEASURES,
@@ -21,10 +20,10 @@ from eigenoptions.experiments.atari.measures import (
     rarefied,
     reach,
 )
-from eigenoptions.experiments.atari.statistics import cliff, effect, effect_of, level
-from eigenoptions.experiments.atari.study import highlight, reliable, rolled, summaries
-from eigenoptions.experiments.claims import statements
-from eigenoptions.experiments.experiment import OURS
+from reproduction.atari.statistics import cliff, effect, effect_of, level
+from reproduction.atari.study import highlight, reliable, rolled, summaries
+from reproduction.claims import statements
+from reproduction.experiment import OURS
 
 LANES = {f"lane {i}": [[14 + 16 * i, 29 + 16 * i]] for i in range(10)}
 

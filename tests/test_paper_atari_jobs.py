@@ -6,15 +6,8 @@ import json
 
 import numpy as np
 import pytest
-
-from eigenoptions.atari import slow_features
-from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.rollouts import play
-from eigenoptions.atari.slow_features import held_play, lasting_bytes
-from eigenoptions.atari.starts import Start
-from eigenoptions.experiments import atari
-from eigenoptions.experiments.atari.jobs import (
+from reproduction import atari
+from reproduction.atari.jobs import (
     PAPER,
     _options,
     collection,
@@ -23,8 +16,15 @@ from eigenoptions.experiments.atari.jobs import (
     starts,
     trace,
 )
-from eigenoptions.experiments.atari.measures import KINDS, MEASURES, points_of
-from eigenoptions.experiments.atari.study import _table, rolled, run
+from reproduction.atari.measures import KINDS, MEASURES, points_of
+from reproduction.atari.study import _table, rolled, run
+
+from eigenoptions.atari import slow_features
+from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.ram import Ram
+from eigenoptions.atari.rollouts import play
+from eigenoptions.atari.slow_features import held_play, lasting_bytes
+from eigenoptions.atari.starts import Start
 
 pytest.importorskip("ale_py")
 

@@ -6,12 +6,9 @@ import inspect
 
 import numpy as np
 import pytest
-
-import eigenoptions as eo
-from eigenoptions.atari import protocol
-from eigenoptions.experiments import atari, limits
-from eigenoptions.experiments.claims import rules
-from eigenoptions.experiments.paper import (
+from reproduction import atari, limits
+from reproduction.claims import rules
+from reproduction.paper import (
     every_goal,
     figure6,
     figure7,
@@ -20,6 +17,9 @@ from eigenoptions.experiments.paper import (
     readings,
     tasks,
 )
+
+import eigenoptions as eo
+from eigenoptions.atari import protocol
 
 EPISODES = {"open-room": 250, "i-maze": 250, "four-rooms": 500}
 COUNTS = [0, 2, 4, 8, 16, 32, 64, 128, 256]

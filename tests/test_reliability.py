@@ -372,7 +372,7 @@ def test_ctrl_c_prints_one_line_that_states_what_is_kept(tmp_path):
 import os, signal, sys, threading
 from eigenoptions.parallel import pmap
 from eigenoptions.cli import main
-from eigenoptions.experiments import report, store
+from reproduction import report, store
 def reproduce(folder, *rest, **more):
     with store.Store(folder / "jobs") as kept:
         kept.put(os.path.join, {"job": 1}, 5)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduction import Claim, all_experiments
+from reproduction.atari.claims import NAMES
+from reproduction.claims import claim_order, declarations, rules, statements
+from reproduction.experiment import OURS, enough, verdict
+from reproduction.limits import Difference
 
-from eigenoptions.experiments import Claim, all_experiments
-from eigenoptions.experiments.atari.claims import NAMES
-from eigenoptions.experiments.claims import claim_order, declarations, rules, statements
-from eigenoptions.experiments.experiment import OURS, enough, verdict
-from eigenoptions.experiments.limits import Difference
 from eigenoptions.parallel import pmap
 
 Results = dict[str, Any]
@@ -304,7 +304,7 @@ def test_every_declared_claim_is_judged():
 
 
 def test_the_list_has_every_sentence_of_the_paper():
-    text = (files("eigenoptions.experiments") / "statements.toml").read_text(encoding="utf-8")
+    text = (files("reproduction") / "statements.toml").read_text(encoding="utf-8")
     counts = {section["name"]: section["sentences"] for section in tomllib.loads(text)["section"]}
     assert sum(counts.values()) == 403
     for section, many in counts.items():

@@ -434,7 +434,7 @@ def test_sb3_finds_nothing_to_complain_about(mode: str, four_rooms: eo.MDP) -> N
 def test_a_paced_agent_explores_by_its_run_unless_it_has_no_plan_or_is_told_not_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from eigenoptions.envs.sb3_runs import PacedDQN
+    from reproduction.arena.sb3_runs import PacedDQN
 
     def predict(self: Any, observation: Any, deterministic: bool = False) -> tuple[str, bool]:
         return "parent", deterministic

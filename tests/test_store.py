@@ -18,10 +18,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
+from reproduction import store as storing
+from reproduction.store import Store, decode, encode
 from scipy.sparse import csr_array
-
-from eigenoptions.experiments import store as storing
-from eigenoptions.experiments.store import Store, decode, encode
 
 ROOT = Path(__file__).parent.parent
 

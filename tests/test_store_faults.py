@@ -11,9 +11,8 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+from reproduction.store import Store
 from tests.test_store import ROOT, flat, jobs, roll
-
-from eigenoptions.experiments.store import Store
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def rolled(monkeypatch, tmp_path_factory):
 
 HOLD = """
 import sys, time
-from eigenoptions.experiments.store import Store
+from reproduction.store import Store
 with Store(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
@@ -70,7 +69,7 @@ def test_a_second_run_is_refused_and_the_message_names_the_first(tmp_path):
 RUN = """
 import sys
 from tests.test_store import jobs, roll
-from eigenoptions.experiments.store import Store
+from reproduction.store import Store
 with Store(sys.argv[1]) as store:
     store.pmap(roll, jobs(12), "processes", workers=2, progress=lambda done, total: print(done, flush=True))
 """
@@ -100,7 +99,7 @@ def test_a_killed_driver_goes_on_with_what_is_missing(tmp_path, rolled):
 LIMITED = """
 import resource, sys
 from tests.test_store import jobs, roll
-from eigenoptions.experiments.store import Store
+from reproduction.store import Store
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 with Store(sys.argv[1]) as store:
     try:

@@ -87,7 +87,6 @@ _SUBPACKAGES = (
     "discovery",
     "envs",
     "evaluation",
-    "experiments",
     "features",
     "learning",
     "mdp",

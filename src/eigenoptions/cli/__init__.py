@@ -21,9 +21,6 @@ COMMANDS = {
     "mazes": ("discover", "the built-in mazes, each with a small picture"),
     "diffusion": ("measure", "the diffusion time of a maze as options are added one by one"),
     "learn": ("measure", "Q-learning in a maze, with primitive actions alone and with options"),
-    "arena": ("experiments", "methods of discovery (or agents) compared, and a page about it"),
-    "atari": ("experiments", "eigenoptions of an Atari game from its memory, shown and judged"),
-    "reproduce": ("experiments", "the paper's experiments and a report; an interrupted run can go on"),
     "studio": ("studio", "draw a maze in the browser and see its options at once"),
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

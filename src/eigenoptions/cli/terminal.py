@@ -55,7 +55,7 @@ def resumable(jobs: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        from eigenoptions.experiments.store import count_jobs
+        from reproduction.store import count_jobs
 
         n = count_jobs(jobs)
         stop.add_note(f"{n} job{'s' * (n != 1)} finished and kept in {jobs}; the same command continues")
@@ -154,7 +154,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> N
 
 def print_verdicts(claims: Sequence[tuple[str, Any]], cost: str) -> None:
     """Print the claims of experiments with their verdicts, the number of each verdict, and the cost."""
-    from eigenoptions.experiments.experiment import OURS, counted
+    from reproduction.experiment import OURS, counted
 
     table = Table(box=None, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
@@ -234,8 +234,9 @@ def check_writable(folder: Path | None) -> None:
 
 def save_results(folder: Path, results: Mapping[str, Any]) -> list[Path]:
     """Write results by file name into a folder, which is created if need be: options, rows (.csv) and figures."""
+    from reproduction.tables import to_csv
+
     from eigenoptions import plots
-    from eigenoptions.experiments.tables import to_csv
     from eigenoptions.files import write_bytes
 
     try:

@@ -1,0 +1,1 @@
+"""The paper's figures and claims: one file per experiment, found by `reproduction.all_experiments`."""
