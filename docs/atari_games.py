@@ -29,13 +29,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from eigenoptions.atari.emulator import games
+from eigenoptions.parallel import pmap
 from reproduction.atari import AUTHORS, BYTES, GAMES, PAPER, claims, experiment, run, settings
 from reproduction.atari.statistics import effect_of
 from reproduction.atari.study import run as run_study
 from reproduction.tables import to_csv
-
-from eigenoptions.atari.emulator import games
-from eigenoptions.parallel import pmap
 
 # Named before any of them was run.
 # fmt: off

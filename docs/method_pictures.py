@@ -10,13 +10,13 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from reproduction.arena.domains import build
-from reproduction.arena.pictures import option_map
 
 import eigenoptions as eo
 from eigenoptions.discovery.methods import method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+from reproduction.arena.domains import build
+from reproduction.arena.pictures import option_map
 
 FOLDER = Path(__file__).parent / "images" / "methods"
 DOMAINS = {"neo": "one-way"}

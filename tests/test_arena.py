@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+
+import eigenoptions as eo
+from eigenoptions.cli import main
+from eigenoptions.mdp import reachable
 from reproduction import all_experiments, arena
 from reproduction.arena import contests
 from reproduction.arena.domains import COSTLY, DOMAINS, build
@@ -19,10 +23,6 @@ from reproduction.arena.jobs import cover, measure
 from reproduction.arena.methods import CONTEST
 from reproduction.arena.pictures import option_map
 from reproduction.arena.ranking import MEASURES, character, diffusion, ranking, returns
-
-import eigenoptions as eo
-from eigenoptions.cli import main
-from eigenoptions.mdp import reachable
 
 SMALL = {
     "counts": [2, 4],

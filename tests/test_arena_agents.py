@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproduction.arena.exploration import BudgetSpent, CountBonus, Record, Repeats
-from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
 
 import eigenoptions as eo
 from eigenoptions.envs.mazes import MazeEnv
+from reproduction.arena.exploration import BudgetSpent, CountBonus, Record, Repeats
+from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
 
 CORRIDOR = {"maze": "S..G", "limit": 30, "gamma": 0.9}
 HOW: dict[str, Any] = {"steps": 100, "checkpoints": [50, 100]}

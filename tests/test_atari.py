@@ -13,8 +13,6 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from reproduction.atari.published import rows_of_v
-
 from eigenoptions import atari
 from eigenoptions.atari import (
     Emulator,
@@ -43,6 +41,7 @@ from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
+from reproduction.atari.published import rows_of_v
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction.atari import experiment, run, settings
-from reproduction.atari.run import run_game
 
 from eigenoptions import load_linear_options
 from eigenoptions.atari import Emulator, Game, chart, find_starts, games, load_starts, register
 from eigenoptions.cli import main
 from eigenoptions.studio.gallery import Gallery
+from reproduction.atari import experiment, run, settings
+from reproduction.atari.run import run_game
 
 SERIAL = ["--quick", "--engine", "serial"]
 

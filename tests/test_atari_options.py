@@ -12,7 +12,6 @@ pytest.importorskip("ale_py")
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
-from reproduction.atari.published import rows_of_v
 
 import eigenoptions as eo
 from eigenoptions.atari import (
@@ -28,6 +27,7 @@ from eigenoptions.atari import (
 )
 from eigenoptions.atari.ram import Ram
 from eigenoptions.options import TERMINATE
+from reproduction.atari.published import rows_of_v
 
 RAM = {"obs_type": "ram", "frameskip": 1, "repeat_action_probability": 0.0}
 STARTS = [

@@ -8,6 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, csr_matrix, diags_array
+
+import eigenoptions as eo
+from eigenoptions import spectra
+from eigenoptions.spectra.solvers import DENSE_HALF_UP_TO_STATES
 from tests.graphs import (
     LARGE,
     complete,
@@ -21,10 +25,6 @@ from tests.graphs import (
     together,
 )
 from tests.test_spectra import OPERATORS, check, close, half_cosines, lapack, separation
-
-import eigenoptions as eo
-from eigenoptions import spectra
-from eigenoptions.spectra.solvers import DENSE_HALF_UP_TO_STATES
 
 
 @pytest.mark.parametrize("operator", ["normalized", "combinatorial"])

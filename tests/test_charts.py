@@ -9,8 +9,6 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from tests.reference import followed
-
 from eigenoptions.atari import charts
 from eigenoptions.atari.charts import MAX_VISITORS, Chart, chart, follow, plan
 from eigenoptions.atari.emulator import Emulator
@@ -20,6 +18,7 @@ from eigenoptions.atari.starts import Start
 from eigenoptions.discovery import discover
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
+from tests.reference import followed
 
 # Actions that lead to where the player can move.
 WAYS = {

@@ -7,13 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from reproduction import limits
-from reproduction.paper import bottlenecks, chances, figure6, figure7, published, tasks
-from reproduction.paper import every_goal as goals
-from reproduction.paper import random_options as randoms
-from reproduction.paper import readings as variants
-from reproduction.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
-from reproduction.tables import curve_rows, run_rows, tables
 from scipy.stats import ttest_ind
 
 import eigenoptions as eo
@@ -21,6 +14,13 @@ from eigenoptions.evaluation import diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.options.solver import lengths
 from eigenoptions.parallel import pmap
+from reproduction import limits
+from reproduction.paper import bottlenecks, chances, figure6, figure7, published, tasks
+from reproduction.paper import every_goal as goals
+from reproduction.paper import random_options as randoms
+from reproduction.paper import readings as variants
+from reproduction.paper.jobs import PRIMITIVE, diffuse, eigen, learn_all, reach, skills
+from reproduction.tables import curve_rows, run_rows, tables
 
 ROOMS = eo.maze("four-rooms")
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.test_cli import refused, run
 
 from eigenoptions.cli import main
 from eigenoptions.discovery.methods import methods
+from tests.test_cli import refused, run
 
 
 @pytest.mark.parametrize(

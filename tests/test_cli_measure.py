@@ -6,13 +6,13 @@ import json
 import re
 
 import pytest
-from tests.test_cli import refused, run
 
 import eigenoptions as eo
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import diffusion_curve, hitting_times
 from eigenoptions.learning import q_learning
+from tests.test_cli import refused, run
 
 
 def test_diffusion_shows_the_curve(capsys, monkeypatch):

@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
@@ -23,6 +22,7 @@ from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
     learned_default,
 )
+from tests.test_mdp import refused
 
 
 def rounds(*args: Any, **settings: Any) -> list[Snapshot]:

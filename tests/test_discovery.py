@@ -12,10 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
-from tests import reference
-from tests.test_mdp import refused
-from tests.test_options import same
-from tests.test_planning import slippery as astray
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover, read_source
@@ -23,6 +19,10 @@ from eigenoptions.discovery import methods as registry
 from eigenoptions.discovery.methods import methods
 from eigenoptions.discovery.methods.bottleneck import MAX_START_STATES, rooms
 from eigenoptions.mdp.maps import perfect_map, rooms_map
+from tests import reference
+from tests.test_mdp import refused
+from tests.test_options import same
+from tests.test_planning import slippery as astray
 
 # Eigenoptions -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.test_evaluation import slip, toward
 
 import eigenoptions as eo
 from eigenoptions.evaluation import (
@@ -13,6 +12,7 @@ from eigenoptions.evaluation import (
     diffusion_time,
     hitting_times,
 )
+from tests.test_evaluation import slip, toward
 
 
 def test_monte_carlo_agrees(four_rooms):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import diags_array
-from tests import reference
 
 import eigenoptions as eo
 from eigenoptions.evaluation import (
@@ -19,6 +18,7 @@ from eigenoptions.evaluation import (
 from eigenoptions.evaluation.exact import Walk
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import endless, tables
+from tests import reference
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from docs import gallery
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))

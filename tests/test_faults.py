@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproduction.store import Store
-from tests.clusters import PATIENCE, Cluster, as_driver, end, members, wait_until
 
 from eigenoptions.parallel import cluster, pmap
+from reproduction.store import Store
+from tests.clusters import PATIENCE, Cluster, as_driver, end, members, wait_until
 
 pytestmark = pytest.mark.faults
 # Large enough for Ray's store, as are the results.

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from reproduction.store import decode
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions import files
 from eigenoptions.cli import main
 from eigenoptions.spectra.gram import load_gram
+from reproduction.store import decode
 
 
 def _forged(path, header, rows, whole=None):

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
-from tests.reference import incidence
 
 import eigenoptions as eo
 from eigenoptions.features import Bits, Fourier, OneHot, Tiles
 from eigenoptions.spectra import laplacian
 from eigenoptions.spectra.gram import Gram, load_gram
 from eigenoptions.spectra.rows import BITS, NUMBERS, SPARSE, STATES, UniqueRows, decode, difference, encode
+from tests.reference import incidence
 
 
 def every_transition(mdp: eo.MDP) -> tuple[np.ndarray, np.ndarray]:

@@ -7,9 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tests import reference
-from tests.test_mdp import refused
-from tests.test_planning import slippery
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
@@ -17,6 +14,9 @@ from eigenoptions.discovery.experience import TableExperience
 from eigenoptions.discovery.hierarchy import second_level, spanned
 from eigenoptions.discovery.methods import method
 from eigenoptions.options.walks import walk
+from tests import reference
+from tests.test_mdp import refused
+from tests.test_planning import slippery
 
 
 def test_the_spanned_mdp_jumps_to_the_ends_of_options(four_rooms):

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from tests import reference
-from tests.graphs import complete, cycle, path, product, random_graph, random_maze, star, together
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
@@ -19,6 +17,8 @@ from eigenoptions._kernels.factors import solve as factor_solve
 from eigenoptions._kernels.passages import betweenness, passages
 from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, lifted, residual, survey
 from eigenoptions.options import solver
+from tests import reference
+from tests.graphs import complete, cycle, path, product, random_graph, random_maze, star, together
 
 
 def random_moves(rng):

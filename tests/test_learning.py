@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import reference
 
 import eigenoptions as eo
 from eigenoptions.learning import (
@@ -18,6 +17,7 @@ from eigenoptions.learning import (
     smdp_q_learning,
 )
 from eigenoptions.options import OptionSet
+from tests import reference
 
 LEARNERS = [q_learning, smdp_q_learning, intra_option_q_learning]
 TWO_ROOMS = "S..#...\n...#...\n.......\n...#..G"

@@ -9,14 +9,13 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from reproduction.atari.published import published_rollouts
-from tests.reference import lonely
-
 from eigenoptions.atari import rollouts
 from eigenoptions.atari.emulator import Emulator
 from eigenoptions.atari.lockstep import lockstep, on_a_grid
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.rollouts import Rollouts, Rules
+from reproduction.atari.published import published_rollouts
+from tests.reference import lonely
 
 GAMES = {"Freeway": (14,), "MontezumaRevenge": (42, 43), "MsPacman": (10, 16)}
 

@@ -11,10 +11,6 @@ import pytest
 from gymnasium.spaces import Discrete
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
-from tests import reference
-from tests.test_mdp import refused
-from tests.test_options import same
-from tests.test_planning import slippery
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
@@ -30,6 +26,10 @@ from eigenoptions.spectra.representations import (
     successor_representation,
     uniform_walk,
 )
+from tests import reference
+from tests.test_mdp import refused
+from tests.test_options import same
+from tests.test_planning import slippery
 
 # Two rooms; the door at the top leads right only, the one at the bottom left only.
 ONE_WAY = "S..#...\n.......\n...#...\n.......\n...#..G"

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+
 from docs import notebooks
 
 NOTEBOOKS = sorted(notebooks.FOLDER.glob("*.ipynb"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.test_evaluation import toward
 
 import eigenoptions as eo
 from eigenoptions.evaluation import (
@@ -15,6 +14,7 @@ from eigenoptions.evaluation import (
     hitting_times,
 )
 from eigenoptions.options import OptionSet
+from tests.test_evaluation import toward
 
 
 def test_a_rare_option_helps_where_a_uniform_choice_hurts(four_rooms):

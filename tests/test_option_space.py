@@ -9,10 +9,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
-from tests.test_wrapper import MODES, wrapped
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, OptionsWrapper
+from tests.test_wrapper import MODES, wrapped
 
 
 @pytest.fixture(scope="module")

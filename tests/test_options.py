@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.graphs import path, together
-from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions import files
 from eigenoptions.options import Option, OptionSet, Purpose
+from tests.graphs import path, together
+from tests.test_mdp import refused
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from eigenoptions import plots
+from eigenoptions.cli import main
+from eigenoptions.parallel import ENGINES
 from reproduction import Claim, all_experiments
 from reproduction.experiment import VERDICTS, verdict
 from reproduction.page import inline
@@ -26,10 +30,6 @@ from reproduction.paper import theorem31
 from reproduction.report import page, reproduce
 from reproduction.store import Store
 from reproduction.tables import tables
-
-from eigenoptions import plots
-from eigenoptions.cli import main
-from eigenoptions.parallel import ENGINES
 
 EXPERIMENTS = all_experiments()
 figure2, figure3, _, figure5 = discovered.EXPERIMENTS

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from reproduction.atari.claims import GOALS, NAMES, claims, notes
 from reproduction.atari.measures import (
     FAR,

@@ -6,6 +6,13 @@ import json
 
 import numpy as np
 import pytest
+
+from eigenoptions.atari import slow_features
+from eigenoptions.atari.emulator import Emulator
+from eigenoptions.atari.ram import Ram
+from eigenoptions.atari.rollouts import play
+from eigenoptions.atari.slow_features import held_play, lasting_bytes
+from eigenoptions.atari.starts import Start
 from reproduction import atari
 from reproduction.atari.jobs import (
     PAPER,
@@ -18,13 +25,6 @@ from reproduction.atari.jobs import (
 )
 from reproduction.atari.measures import KINDS, MEASURES, points_of
 from reproduction.atari.study import _table, rolled, run
-
-from eigenoptions.atari import slow_features
-from eigenoptions.atari.emulator import Emulator
-from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.rollouts import play
-from eigenoptions.atari.slow_features import held_play, lasting_bytes
-from eigenoptions.atari.starts import Start
 
 pytest.importorskip("ale_py")
 

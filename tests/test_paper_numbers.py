@@ -6,6 +6,9 @@ import inspect
 
 import numpy as np
 import pytest
+
+import eigenoptions as eo
+from eigenoptions.atari import protocol
 from reproduction import atari, limits
 from reproduction.claims import rules
 from reproduction.paper import (
@@ -17,9 +20,6 @@ from reproduction.paper import (
     readings,
     tasks,
 )
-
-import eigenoptions as eo
-from eigenoptions.atari import protocol
 
 EPISODES = {"open-room": 250, "i-maze": 250, "four-rooms": 500}
 COUNTS = [0, 2, 4, 8, 16, 32, 64, 128, 256]

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.clusters import end, members, wait_until
 
 from eigenoptions.parallel import ENGINES, _WithoutRay, cluster, current, on_engine, pays, pmap, using
+from tests.clusters import end, members, wait_until
 
 WORKERS = [engine for engine in ENGINES if engine != "serial"]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import reference
-from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options.solver import lengths
+from tests import reference
+from tests.test_mdp import refused
 
 GAMMAS = [0.0, 0.5, 0.9, 0.99, 0.999]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference import gains
 
 from eigenoptions.atari.lockstep import Potentials, on_a_grid
 from eigenoptions.atari.ram import Ram
 from eigenoptions.features import Bits, recalled, record
+from tests.reference import gains
 
 CODINGS = [
     Ram(),

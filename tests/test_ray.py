@@ -15,10 +15,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.clusters import Cluster, as_driver, free_port
 
 from eigenoptions import __version__, parallel
 from eigenoptions.parallel import cluster, packed, pmap
+from tests.clusters import Cluster, as_driver, free_port
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
-from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions.spectra.representations import (
@@ -15,6 +14,7 @@ from eigenoptions.spectra.representations import (
     learned_successor,
     successor_representation,
 )
+from tests.test_mdp import refused
 
 
 def walk_matrix(W):

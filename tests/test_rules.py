@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from eigenoptions.parallel import pmap
 from reproduction import Claim, all_experiments
 from reproduction.atari.claims import NAMES
 from reproduction.claims import claim_order, declarations, rules, statements
 from reproduction.experiment import OURS, enough, verdict
 from reproduction.limits import Difference
-
-from eigenoptions.parallel import pmap
 
 Results = dict[str, Any]
 Edit = Callable[[Results], Any]

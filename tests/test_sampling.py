@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
-from tests import reference
 
 import eigenoptions as eo
 from eigenoptions.discovery.experience import FeatureExperience, TableExperience
@@ -19,6 +18,7 @@ from eigenoptions.features import Fourier, OneHot, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
+from tests import reference
 
 PARTS = ("obs", "action", "next_obs", "terminated")
 

@@ -20,7 +20,6 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.monitor import Monitor
-from tests import reference
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, OptionsWrapper
@@ -34,6 +33,7 @@ from eigenoptions.envs.sb3 import (
     as_table,
     prefer_actions,
 )
+from tests import reference
 
 SHORT, LONG, GAMMA = 6, 32, 0.9
 SKILL = 2  # the option's action, after the two primitive ones

@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
+
+import eigenoptions as eo
+from eigenoptions import spectra
 from tests import reference
 from tests.graphs import (
     LARGE,
@@ -23,9 +26,6 @@ from tests.graphs import (
     together,
 )
 from tests.test_mdp import refused
-
-import eigenoptions as eo
-from eigenoptions import spectra
 
 OPERATORS = ["normalized", "combinatorial", "random-walk"]
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from tests.test_mdp import refused
 
 import eigenoptions as eo
 from eigenoptions import files
 from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet
+from tests.test_mdp import refused
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
+from scipy.sparse import csr_array
+
 from reproduction import store as storing
 from reproduction.store import Store, decode, encode
-from scipy.sparse import csr_array
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,6 +11,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+
 from reproduction.store import Store
 from tests.test_store import ROOT, flat, jobs, roll
 

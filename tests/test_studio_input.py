@@ -13,7 +13,6 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.test_studio import PIECES, ROOMS, complaint, lines, post, serving
 
 from eigenoptions.cli import main
 from eigenoptions.mdp.maps import open_map
@@ -21,6 +20,7 @@ from eigenoptions.studio import app, endpoints
 from eigenoptions.studio.requests import MAX_BODY_BYTES, Request
 from eigenoptions.studio.security import LocalOnly
 from eigenoptions.studio.server import MAX_WORKERS, listen
+from tests.test_studio import PIECES, ROOMS, complaint, lines, post, serving
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def skills(folder: Path) -> float:
     assert_type(options["e2+"], eo.Option)
     assert_type(options[:4], eo.OptionSet)
     assert_type(options[0].act(3), int)
-    spectrum = eo.spectrum(eo.graph(rooms), k=4, coords=rooms.coords)
+    spectrum = eo.spectrum(eo.graph(rooms), k=4)
     assert_type(spectrum.vectors, NDArray[np.float64])
     assert_type(eo.diffusion_time(rooms, options), float)
     record = eo.q_learning(rooms, options, runs=2, episodes=3, rng=0)
