@@ -108,8 +108,8 @@ def test_without_start_or_goal() -> None:
 
 def test_stochastic_tables_are_drawn_from(slippery: eo.MDP) -> None:
     env, many = (
-        MazeEnv(slippery.task(start=1)),
-        MazeVectorEnv(slippery.task(start=1), 5000, max_episode_steps=1),
+        MazeEnv(slippery.with_task(start=1)),
+        MazeVectorEnv(slippery.with_task(start=1), 5000, max_episode_steps=1),
     )
     counts = np.zeros(3)
     for seed in range(2000):

@@ -406,7 +406,7 @@ def test_bands_of_returns_are_the_intervals_of_wilson(level):
         ({"epsilon": 2}, "epsilon must be in [0, 1], got 2"),
         ({"rng": -1}, "rng must be a seed of at least 0, a SeedSequence or a Generator, got -1"),
         ({"rng": None}, "rng must be a seed of at least 0, a SeedSequence or a Generator, got None"),
-        ({"goal": 94}, "start and goal are both state 94: choose two, mdp.task(start=, goal=)"),
+        ({"goal": 94}, "start and goal are both state 94: choose two, mdp.with_task(start=, goal=)"),
         ({"goal": 104}, "goal must be a state in 0..103, got 104"),
         ({"start": -1}, "start must be a state in 0..103, got -1"),
         ({"options": [1, 2]}, "options must be an OptionSet or None, got list"),
@@ -431,7 +431,7 @@ def test_options_of_another_mdp(learner):
         learner(eo.maze("four-rooms"), options)
     mdp = eo.maze("....\n....")
     with pytest.raises(ValueError, match="same size, but other dynamics"):
-        learner(eo.maze("S..G\n\n....").task(goal=1), eo.discover(mdp, n_options=2))
+        learner(eo.maze("S..G\n\n....").with_task(goal=1), eo.discover(mdp, n_options=2))
 
 
 def test_no_task_and_unreachable_goals():

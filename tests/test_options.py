@@ -222,7 +222,7 @@ def test_joining_what_does_not_belong_together(options, i_maze):
 
 def test_check_knows_its_state_space(options, four_rooms, open_room):
     options.check(four_rooms)
-    options.check(four_rooms.task(start=1, goal=2))
+    options.check(four_rooms.with_task(start=1, goal=2))
     refused(ValueError, lambda: options.check(open_room), "another state space", "104 states", "100")
     changed = four_rooms.successors.copy()
     changed[0] = changed[1]

@@ -66,7 +66,7 @@ def test_samples_come_close_and_arrive(four_rooms: eo.MDP) -> None:
 @pytest.mark.parametrize("chance", [None, 0.0, 0.3, 1.0])
 @pytest.mark.parametrize("maze", ["four-rooms", "slippery"])
 def test_the_walk_is_its_slow_twin(maze: str, chance: float | None, slippery: eo.MDP) -> None:
-    mdp = slippery.task(goal=2) if maze == "slippery" else eo.maze(maze)
+    mdp = slippery.with_task(goal=2) if maze == "slippery" else eo.maze(maze)
     options = eo.discover(mdp, n_options=4)
     walked = walk(mdp, 2000, options, option_chance=chance, rng=5, max_episode_steps=150)
     seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
@@ -85,7 +85,7 @@ def test_a_walk_chooses_uniformly_over_actions_and_options(four_rooms: eo.MDP) -
     """By the definition of diffusion time: the mean steps of the walk are those of the exact computation."""
     goal, start = 9, 94
     options = eo.discover(four_rooms, n_options=64)
-    task = four_rooms.task(start=start, goal=goal)
+    task = four_rooms.with_task(start=start, goal=goal)
     walked = walk(task, 400_000, options, rng=3)
     ends = np.flatnonzero(walked.terminated)
     lengths = np.diff(ends)

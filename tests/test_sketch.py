@@ -49,7 +49,7 @@ ARROWS = {"↑": (-1, 0), "→": (0, 1), "↓": (1, 0), "←": (0, -1)}
 
 
 def check_arrow(mdp, state, action, glyph):
-    """Compare one glyph with the table, without `MDP.likely`."""
+    """Compare one glyph with the table, without `MDP.most_likely_successors`."""
     if action < 0:
         assert glyph == "●"
         return

@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 import eigenoptions as eo
 from eigenoptions.evaluation import best_option_chance, diffusion_curve, diffusion_time, hitting_times
 from eigenoptions.learning import q_learning
-from eigenoptions.mdp.maps import RULES, open_map
+from eigenoptions.mdp.maps import GENERATORS, open_map
 from eigenoptions.spectra import operators
 from eigenoptions.studio import app, endpoints
 from eigenoptions.studio.requests import Request
@@ -113,7 +113,7 @@ def test_the_page_offers_what_the_registries_hold(client: httpx.Client) -> None:
     hello = client.get("/api/hello").json()
     assert [m["name"] for m in hello["mazes"]] == eo.mazes()
     assert hello["operators"] == operators()
-    assert hello["kinds"] == list(RULES)
+    assert hello["kinds"] == list(GENERATORS)
     assert set(hello["methods"]) >= {"eigen", "bottleneck", "random"}
 
 

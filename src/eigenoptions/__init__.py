@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from eigenoptions.learning import smdp_q_learning as smdp_q_learning
     from eigenoptions.mdp import MDP as MDP
     from eigenoptions.mdp import Transitions as Transitions
+    from eigenoptions.mdp import from_graph as from_graph
     from eigenoptions.mdp import graph as graph
     from eigenoptions.mdp import maze as maze
     from eigenoptions.mdp import mazes as mazes
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 # Public names by the module that holds them.
 _NAMES = {
-    "mdp": ("MDP", "Transitions", "maze", "mazes", "graph"),
+    "mdp": ("MDP", "Transitions", "maze", "mazes", "graph", "from_graph"),
     "spectra": ("Spectrum", "laplacian", "spectrum"),
     "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"),
     "options.solver": ("solve",),

@@ -405,18 +405,18 @@ def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tupl
         raise TypeError(
             f"learning takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()"
         )
-    task = mdp.task(start, goal)
+    task = mdp.with_task(start, goal)
     start, goal = task.start, task.goal
     for name, state in (("start", start), ("goal", goal)):
         if state is None:
-            raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.task(start=, goal=)")
+            raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)")
     assert start is not None
     assert goal is not None
     if start == goal:
-        raise ValueError(f"start and goal are both state {goal}: choose two, mdp.task(start=, goal=)")
+        raise ValueError(f"start and goal are both state {goal}: choose two, mdp.with_task(start=, goal=)")
     away = distance(task, start, goal)
     if away is None:
-        remedy = "choose another pair with mdp.task(start=, goal=)"
+        remedy = "choose another pair with mdp.with_task(start=, goal=)"
         raise ValueError(f"goal {goal} cannot be reached from start {start}: {remedy}")
     if away > max_steps:
         log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)

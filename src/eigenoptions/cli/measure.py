@@ -197,7 +197,7 @@ class Learn(Printed, Measured):
 
             mdp = self._maze()
             check_size(self.runs, self.episodes, mdp.n_states * mdp.n_actions)
-            mdp = mdp.task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
+            mdp = mdp.with_task(_state(mdp, self.start, "start"), _state(mdp, self.goal, "goal"))
             missing = [word for word in ("start", "goal") if getattr(mdp, word) is None]
             if missing:
                 flags = " and ".join(f"--{word} ROW,COL" for word in missing)

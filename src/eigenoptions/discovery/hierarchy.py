@@ -46,7 +46,7 @@ def spanned(mdp: MDP, options: OptionSet) -> MDP:
     order = [s * A + np.arange(A) for s in range(n)]
     jumps = n * A + np.arange(len(options)) * n
     rows = np.concatenate([np.concatenate([mine, jumps + s]) for s, mine in enumerate(order)])
-    return replace(mdp, transition=csr_array(vstack(parts))[rows], n_actions=A + len(options), reward=None)
+    return replace(mdp, transition=csr_array(vstack(parts))[rows], reward=None)
 
 
 def second_level(

@@ -23,7 +23,7 @@ from eigenoptions.discovery.experience import FeatureExperience, TableExperience
 from eigenoptions.discovery.trained import TRAINED, TrainedExperience
 from eigenoptions.features import Map, OneHot, Raw, named, settings_of
 from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.mdp.data import spaces_of
+from eigenoptions.mdp.transitions import read_spaces
 from eigenoptions.options import OptionSet
 from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
@@ -121,7 +121,7 @@ def _batches(data: Any) -> tuple[Transitions, Iterator[Transitions], tuple[Any, 
     columns = isinstance(data, Transitions | Mapping | Sequence) or hasattr(data, "iterate_episodes")
     if (columns and not listed) or not hasattr(data, "__iter__"):
         batch = data if isinstance(data, Transitions) else Transitions.of(data)
-        return batch, iter([batch]), spaces_of(data)
+        return batch, iter([batch]), read_spaces(data)
     batches = iter(data)
     first = next(batches, None)
     if not isinstance(first, Transitions):

@@ -308,7 +308,7 @@ def fresh_copies(options: dict[str, Any] | None, n: int) -> NDArray[np.bool_]:
 
 
 def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:
-    return (maze if isinstance(maze, MDP) else read_maze(maze)).task(start, goal)
+    return (maze if isinstance(maze, MDP) else read_maze(maze)).with_task(start, goal)
 
 
 def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:

@@ -1,23 +1,95 @@
-"""Maps by rule, of any size: tilings of rooms, perfect mazes, open rooms.
+"""Mazes: from text, from files, and generated in any size (paper, Figure 1 and Section 4).
 
-`maze` builds them from a name such as ``"rooms:30x30"``. To add a rule, add an entry to `RULES`. The paper's three
-maps are files in `mazes/`.
+`maze` also takes names such as ``"rooms:30x30"``. To add such a generator, add an entry to `GENERATORS`. The paper's
+three mazes are files in `mazes/`.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from eigenoptions._validation import check_int, check_type, make_generator
+from eigenoptions._validation import check_int, make_generator
+from eigenoptions.mdp.table import MDP
 
+WALLS, FREE = "#X", ". SG"
+# Row and column offsets of the actions 0 up, 1 right, 2 down, 3 left.
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+FOLDER = files("eigenoptions.mdp") / "mazes"
 MAX_CELLS = 50_000_000
+
+
+def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
+    r"""MDP of a maze: a name, a generated maze, the text of a map, or a path to one (Figure 1, Section 4).
+
+    A map has one character per cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may
+    differ in length; missing cells are walls. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted.
+    States are the free cells in reading order. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall leaves
+    the state unchanged.
+
+    Parameters
+    ----------
+    source : str or Path
+        One of `mazes`; ``"rooms:ROWSxCOLS"``, ``"perfect:ROWSxCOLS"`` or ``"open:ROWSxCOLS"`` (see `rooms_map`,
+        `perfect_map`, `open_map`); the text of a map; or the path to a text file.
+    rng : int or Generator, default 0
+        Places the doors and corridors of generated mazes.
+
+    Examples
+    --------
+    >>> maze("four-rooms")
+    MDP(four-rooms: 104 states, 4 actions, deterministic, start 94, goal 9)
+    >>> maze("rooms:2x3")
+    MDP(rooms:2x3: 607 states, 4 actions, deterministic)
+    >>> maze("S.#\n#.G").successors.tolist()
+    [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
+    """
+    name, text = _find_maze(source, rng)
+    cells, first_line = _parse_map(text)
+    coords = np.argwhere(np.isin(cells, list(FREE)))
+    if not len(coords):
+        raise ValueError("the map has no free cell: write . or a space where a state should be")
+    task: dict[str, int] = {}
+    for letter, field in (("S", "start"), ("G", "goal")):
+        places = np.argwhere(cells == letter)
+        if len(places) > 1:
+            where = " and ".join(f"line {y + first_line} column {x + 1}" for y, x in places[:2])
+            raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
+        if len(places):
+            task[field] = int(np.flatnonzero((coords == places[0]).all(axis=1))[0])
+    return MDP.from_successors(grid_successors(coords), coords=coords, name=name, **task)  # type: ignore[arg-type]
+
+
+def grid_successors(coords: NDArray[np.int_]) -> NDArray[np.int32]:
+    """``(S, 4)`` next states in a maze whose states are these cells: up, right, down, left; stay at walls.
+
+    >>> grid_successors(np.array([[0, 0], [0, 1]])).tolist()
+    [[0, 1, 0, 0], [1, 1, 1, 0]]
+    """
+    cells = coords - coords.min(axis=0) + 1
+    states = np.arange(len(cells), dtype=np.int32)
+    state_at = np.full(tuple(cells.max(axis=0) + 2), -1, dtype=np.int32)
+    state_at[tuple(cells.T)] = states
+    successors = np.stack([state_at[tuple((cells + move).T)] for move in MOVES], axis=1)
+    return np.where(successors >= 0, successors, states[:, None])
+
+
+def mazes() -> list[str]:
+    """Names of the built-in mazes.
+
+    >>> mazes()
+    ['four-rooms', 'i-maze', 'open-room']
+    """
+    return sorted(path.name[:-4] for path in FOLDER.iterdir() if path.name.endswith(".txt"))
 
 
 def open_map(rows: int, cols: int) -> str:
@@ -37,10 +109,12 @@ def rooms_map(
 
     Parameters
     ----------
-    rows, cols, size
+    rows, cols, size : int
         Number of rooms down and across, and of cells along the side of a room.
-    centred, rng
-        Put doors in the middle of each wall, which makes the map symmetric; else the seed or generator places them.
+    centred : bool, default False
+        Put doors in the middle of each wall, which makes the map symmetric.
+    rng : int or Generator, default 0
+        Places the doors otherwise.
 
     Examples
     --------
@@ -58,15 +132,15 @@ def rooms_map(
     grid[::step] = "#"
     grid[:, ::step] = "#"
 
-    def place() -> int:
+    def place_door() -> int:
         return 1 + (size // 2 if centred else int(rng.integers(size)))
 
     for y in range(rows):
         for x in range(1, cols):
-            grid[y * step + place(), x * step] = "."
+            grid[y * step + place_door(), x * step] = "."
     for y in range(1, rows):
         for x in range(cols):
-            grid[y * step, x * step + place()] = "."
+            grid[y * step, x * step + place_door()] = "."
     return "\n".join("".join(row) for row in grid)
 
 
@@ -94,60 +168,66 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     return "\n".join("".join(row) for row in grid)
 
 
-class Rule(NamedTuple):
-    """``build(rows, cols, rng)`` returns the text of a map of `cells` cells per unit of rows times columns."""
-
-    build: Callable[[int, int, int | np.random.Generator], str]
-    cells: int
-
-
-RULES = {
-    "rooms": Rule(lambda rows, cols, rng: rooms_map(rows, cols, rng=rng), 121),
-    "perfect": Rule(lambda rows, cols, rng: perfect_map(rows, cols, rng=rng), 4),
-    "open": Rule(lambda rows, cols, rng: open_map(rows, cols), 1),
+GENERATORS: dict[str, Callable[[int, int, Any], str]] = {
+    "rooms": lambda rows, cols, rng: rooms_map(rows, cols, rng=rng),
+    "perfect": lambda rows, cols, rng: perfect_map(rows, cols, rng=rng),
+    "open": lambda rows, cols, rng: open_map(rows, cols),
 }
 
 
-def by_rule(name: str, rng: int | np.random.Generator = 0) -> str | None:
-    """Text of a map by rule, ``kind:ROWSxCOLS``, or None for a name of another form.
-
-    >>> by_rule("open:2x3").split()
-    ['...', '...']
-    """
-    check_type("the name of a map", name, str, "write kind:ROWSxCOLS")
-    kind, colon, size = name.partition(":")
-    if not colon or kind not in RULES:
-        return None
-    parts = size.split("x")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"a map made by rule has rows and columns, like {kind}:20x30, got {name!r}")
-    rows, cols = map(int, parts)
-    _check_size(rows, cols, RULES[kind].cells, name)
-    return RULES[kind].build(rows, cols, rng)
-
-
-def _check_size(rows: int, cols: int, cells: int, name: str = "") -> None:
-    """Check the size of a map with so many cells per unit of rows times columns."""
-    total = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells
-    if not 1 <= total <= MAX_CELLS:
-        given = name or f"one of {rows} x {cols}"
-        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, {given} has {total:,}: give other numbers")
-
-
-def of_file(source: str | Path, known: list[str]) -> tuple[str, str]:
-    """Name and text of a map in a file; ValueError where there is none, with the nearest of the `known` names."""
+def _find_maze(source: str | Path, rng: int | np.random.Generator) -> tuple[str, str]:
+    """Name and text of a map; see `maze`."""
+    if not isinstance(source, str | Path):
+        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
+    if source in mazes():
+        return str(source), (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
+    if isinstance(source, str):
+        if "\n" in source or not set(source) - set(WALLS + FREE):
+            return "", source
+        kind, _, size = source.partition(":")
+        if kind in GENERATORS:
+            sides = re.fullmatch(r"(\d{1,9})x(\d{1,9})", size, re.ASCII)
+            if sides is None:
+                raise ValueError(f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}")
+            return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng)
     try:
-        path = Path(source)
-        if path.is_dir():
-            raise ValueError("it is a folder; give a file in it")
-        if path.is_file():
+        if (path := Path(source)).is_file():
             return path.stem, path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        what = "a maze is plain text, one character per cell"
-        raise ValueError(f"{source} is not a text file: {what}") from None
+        raise ValueError(f"{source} is not a text file: a maze has one character per cell") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {reason}") from None
-    near = difflib.get_close_matches(str(source), known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(known)}"
+        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {error.args[-1]}") from None
+    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
     raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
+
+
+def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
+    """Characters of a map as a rectangle, missing cells filled with wall; and the number of its first line."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    filled = [y for y, line in enumerate(lines) if line]
+    first = filled[0] if filled else 0
+    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if filled else None
+    first += size is not None
+    lines = lines[first : filled[-1] + 1] if filled else []
+    if not lines:
+        raise ValueError("the map is empty: give at least one line with a free cell (.)")
+    height, width = len(lines), max(map(len, lines))
+    if size and (height > int(size[1]) or width > int(size[2])):
+        raise ValueError(
+            f"the first line says {int(size[1])},{int(size[2])} but the map has {height} rows and {width} columns"
+        )
+    for y, line in enumerate(lines):
+        if unknown := re.search(f"[^{WALLS}{FREE}]", line):
+            raise ValueError(
+                f"unknown character {unknown[0]!r} at line {y + first + 1} column {unknown.start() + 1}: "
+                "use # or X for walls, . or space for free cells, S start, G goal"
+            )
+    return np.array([list(line.ljust(width, "#")) for line in lines], dtype="U1"), first + 1
+
+
+def _check_size(rows: int, cols: int, cells_per_unit: int) -> None:
+    """Check the size of a map with so many cells per unit of rows times columns."""
+    cells = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells_per_unit
+    if not 1 <= cells <= MAX_CELLS:
+        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, one of {rows} x {cols} has {cells:,}")

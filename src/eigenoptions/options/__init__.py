@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from eigenoptions._text import printable
 from eigenoptions._validation import check_int, check_state, readonly
-from eigenoptions.mdp import MDP, MOVES, moves_on
+from eigenoptions.mdp import MDP, MOVES
+from eigenoptions.mdp.maps import grid_successors
 from eigenoptions.spectra import OPERATORS, Spectrum
 
 TERMINATE = -1
@@ -202,7 +203,7 @@ class OptionSet(Sequence[Option]):
     provenance
         Method and settings, as they go into the file.
     successors
-        ``(S, A)`` most likely next state of each action (`MDP.likely`), for pictures and checks; None: not known.
+        ``(S, A)`` most likely next state of each action (`MDP.most_likely_successors`), for pictures and checks; None: not known.
     legend
         As in `MDP`.
 
@@ -304,7 +305,7 @@ class OptionSet(Sequence[Option]):
             return self.successors
         if np.prod(np.ptp(self.coords, axis=0).astype(float) + 1) > MAX_CELLS_PER_STATE * self.n_states:
             return None
-        maze = MDP(moves_on(self.coords))
+        maze = MDP.from_successors(grid_successors(self.coords))
         return maze.successors if maze.fingerprint == self.state_space else None
 
     def choices(self, obs: int) -> NDArray[np.integer[Any]]:

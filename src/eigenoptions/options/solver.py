@@ -142,7 +142,7 @@ def solve(
         result[1],
         state_space=mdp.fingerprint,
         coords=mdp.coords,
-        successors=mdp.likely,
+        successors=mdp.most_likely_successors,
         legend=mdp.legend,
         provenance={"gamma": float(gamma), "mdp": mdp.name, **(provenance or {})},
         **lengths_known,

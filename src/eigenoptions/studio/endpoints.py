@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time, hitting_times
 from eigenoptions.learning import LearningRecord, q_learning
 from eigenoptions.mdp import MDP, distance, graph, maze, mazes
-from eigenoptions.mdp.maps import RULES, rooms_map
+from eigenoptions.mdp.maps import GENERATORS, rooms_map
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
@@ -74,7 +73,7 @@ def describe() -> Answer:
         "mazes": [{"name": name, "map": drawn(maze(name))} for name in mazes()],
         "operators": operators(),
         "methods": _offered(),
-        "kinds": list(RULES),
+        "kinds": list(GENERATORS),
         "limits": {
             "cells": MAX_CELLS,
             "shown": MAX_EIGENVECTORS,
@@ -119,15 +118,14 @@ def random_map(request: Request, alive: Alive) -> Answer:
         rows, cols = (max((n - 1) // (size + 1), 1) for n in sides)
         text = rooms_map(rows, cols, size, rng=rng)
     else:
-        rule = RULES[request.kind]
-        unit = isqrt(rule.cells)
+        unit = 2 if request.kind == "perfect" else 1
         rows, cols = (max((n - (unit > 1)) // unit, 1) for n in sides)
-        text = rule.build(rows, cols, request.seed)
+        text = GENERATORS[request.kind](rows, cols, request.seed)
     mdp = read_maze(text)
     assert mdp.coords is not None
     bottom_left = int((mdp.coords[:, 0] - mdp.coords[:, 1]).argmax())
     top_right = int((mdp.coords[:, 1] - mdp.coords[:, 0]).argmax())
-    return {"map": drawn(mdp.task(bottom_left, top_right) if bottom_left != top_right else mdp)}
+    return {"map": drawn(mdp.with_task(bottom_left, top_right) if bottom_left != top_right else mdp)}
 
 
 def picture(request: Request, alive: Alive) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.discovery.methods import methods
-from eigenoptions.mdp.maps import RULES
+from eigenoptions.mdp.maps import GENERATORS
 from eigenoptions.spectra import operators
 
 MAX_BODY_BYTES = 256 * 1024
@@ -129,7 +129,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     ),
     "method": lambda name, value: check_choice(name, value, methods()),
     "seed": lambda name, value: check_int(name, value, 0, 2**32 - 1),
-    "kind": lambda name, value: check_choice(name, value, RULES),
+    "kind": lambda name, value: check_choice(name, value, GENERATORS),
     "rows": lambda name, value: check_int(name, value, 3, MAX_CELLS),
     "cols": lambda name, value: check_int(name, value, 3, MAX_CELLS),
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsSpace
@@ -52,11 +52,14 @@ KINDS: dict[str, Any] = {
         {"obs": s, "action": a, "next_obs": n, "done": d} for s, a, n, d in zip(S, A, N, D, strict=True)
     ],
     "Minari": Dataset(),
+    "batches": iter(
+        [eo.Transitions(S[:50], A[:50], N[:50], D[:50]), eo.Transitions(S[50:], A[50:], N[50:], D[50:])]
+    ),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_gives_the_same_transitions(kind: str) -> None:
+def test_of_every_kind_gives_the_same_transitions(kind: str) -> None:
     found = eo.Transitions.of(KINDS[kind])
     for name in ("obs", "action", "next_obs", "terminated"):
         part = getattr(found, name)
@@ -65,12 +68,12 @@ def test_every_kind_gives_the_same_transitions(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["four arrays", "D4RL", "steps", "Minari", "tensors"])
-def test_discover_takes_them_directly(kind: str) -> None:
+def test_discover_of_recorded_data_is_that_of_transitions(kind: str) -> None:
     options = eo.discover(KINDS[kind], n_options=2)
     np.testing.assert_array_equal(options.policy, eo.discover(WALK, n_options=2).policy)
 
 
-def test_without_next_observations_rows_follow_each_other_within_episodes() -> None:
+def test_of_rows_without_next_observations_stays_within_episodes() -> None:
     data = {"observations": [0, 1, 2, 7, 8, 9], "actions": [1] * 6, "terminals": [0, 0, 1, 0, 0, 0]}
     found = eo.Transitions.of({**data, "timeouts": [0, 0, 0, 0, 1, 0]})
     assert found.obs.tolist() == [0, 1, 7]
@@ -79,27 +82,27 @@ def test_without_next_observations_rows_follow_each_other_within_episodes() -> N
 
 @pytest.mark.parametrize("lean", [False, True])
 @pytest.mark.parametrize("steps", [5, 30])
-def test_replay_buffers(lean: bool, steps: int) -> None:
-    """Rows in order, also of a buffer that has wrapped around; time limits are no ends; options are left out."""
-    given: dict[str, Any] = {"n_envs": 1, "device": "cpu", "optimize_memory_usage": lean}
-    if lean:
-        given["handle_timeout_termination"] = False
-    buffer = ReplayBuffer(12, Discrete(104), OptionsSpace(4, 2), **given)
+def test_of_a_replay_buffer_gives_the_steps_that_happened(lean: bool, steps: int) -> None:
+    """Two environments with episodes of four steps; time limits are no ends, options are no transitions."""
+    how: dict[str, Any] = {"handle_timeout_termination": False} if lean else {}
+    space = OptionsSpace(4, 2)
+    buffer = ReplayBuffer(24, Discrete(104), space, "cpu", n_envs=2, optimize_memory_usage=lean, **how)
+    states = np.array([0, 50])
+    expected: list[list[tuple[int, int, int, bool]]] = [[], []]
     for i in range(steps):
-        action, done = np.array([[i % 6]]), np.array([i % 4 == 3])
-        info = {"TimeLimit.truncated": i % 8 == 3}
-        buffer.add(np.array([[i]]), np.array([[i + 1]]), action, np.zeros(1), done, [info])
-    found = eo.Transitions.of(buffer)
-    oldest = max(0, steps - 12 + (lean and steps > 12))
-    kept = [i for i in range(oldest, steps) if i % 6 < 4]
-    assert found.obs.tolist() == kept
-    assert found.next_obs.tolist() == [i + 1 for i in kept]
-    assert found.action.tolist() == [i % 6 for i in kept]
-    assert found.terminated.tolist() == [i % 4 == 3 and (lean or i % 8 != 3) for i in kept]
-    assert eo.discover(buffer, n_options=2).n_states == 104
+        action, done, timeout = i % 6, i % 4 == 3, i % 8 == 3
+        ends = [{"TimeLimit.truncated": timeout}] * 2
+        buffer.add(states, states + 1, np.full((2, 1), action), np.zeros(2), np.full(2, done), ends)
+        if action < 4 and not (lean and done) and i >= steps - 12 + (lean and steps > 12):
+            for rows, state in zip(expected, states.tolist(), strict=True):
+                rows.append((state, action, state + 1, done and not timeout))
+        states = states + (10 if done else 1)
+    batch = eo.Transitions.of(buffer)
+    found = list(zip(*(part.tolist() for part in vars(batch).values()), strict=True))
+    assert sorted(found) == sorted(expected[0] + expected[1])
 
 
-def test_a_buffer_of_continuous_observations() -> None:
+def test_of_a_buffer_of_boxes_keeps_its_bounds() -> None:
     buffer = ReplayBuffer(300, Box(-1.0, 1.0, (2,)), Discrete(3), n_envs=2, device="cpu")
     rng = np.random.default_rng(0)
     for _ in range(150):
@@ -110,40 +113,35 @@ def test_a_buffer_of_continuous_observations() -> None:
     assert options.features.low == (-1.0, -1.0)
 
 
-CONTINUOUS = "gymnasium.wrappers.DiscretizeAction"
-
-
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ((S, np.linspace(0, 1, len(S)), N, D), rf"actions must be whole numbers, got .*{CONTINUOUS}"),
-        ((S, np.zeros((len(S), 2)), N, D), rf"shape \(4000, 2\).*{CONTINUOUS}"),
-        ((S, A), "a tuple of arrays is .* got 2 parts"),
-        (
-            {"observations": S},
-            r"the dict has no action \(one of action, actions, act\); its keys are observations",
-        ),
-        ((S, A, N[:5], D), "all parts of Transitions must have one length"),
-        ((S, A, N, np.zeros((len(S), 3))), r"terminated must have shape \(N,\) or \(N, 1\), got \(4000, 3\)"),
-        (([[0], [1, 2]], [0, 1], [[0], [1]]), "the rows of obs have different shapes"),
-        (({"x": S}, A, {"x": N}), "obs is a dict: flatten its parts"),
-        ((["a"], [0], ["b"]), "obs must hold numbers"),
-        ((np.float64(1.0), A, N), "obs must have one row per step"),
-        ([], "there are no transitions: the sequence is empty"),
+        ((S, np.linspace(0, 1, len(S)), N, D), "DiscretizeAction"),
+        ((S, np.zeros((len(S), 2)), N, D), "DiscretizeAction"),
+        ((S, A), "2 parts"),
+        ({"observations": S}, "no action"),
+        ((S, A, N[:5], D), "one length"),
+        ((S, A, N, np.zeros((len(S), 3))), "terminated"),
+        (([[0], [1, 2]], [0, 1], [[0], [1]]), "different shapes"),
+        (({"x": S}, A, {"x": N}), "dict"),
+        ((["a"], [0], ["b"]), "numbers"),
+        ((np.float64(1.0), A, N), "one row per step"),
+        ([], "empty"),
     ],
 )
-def test_what_is_refused(data: Any, complaint: str) -> None:
+def test_of_bad_data_raises(data: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         eo.Transitions.of(data)
 
 
-def test_other_kinds_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"transitions are a tuple or dict of arrays.*got int"):
-        eo.Transitions.of(3)
+def test_of_other_types_raises() -> None:
+    rollouts = RolloutBuffer(5, Discrete(3), Discrete(2), "cpu")
+    for data in (3, "walk", np.zeros((4, 3)), rollouts):
+        with pytest.raises(TypeError, match=type(data).__name__):
+            eo.Transitions.of(data)
 
 
-def test_continuous_actions() -> None:
-    """The error names the wrapper, and the wrapper is the remedy."""
+def test_discover_continuous_actions_raises_and_names_the_wrapper() -> None:
     with pytest.raises(ValueError, match=r"DiscretizeAction\(env, bins=3\)"):
         eo.discover("MountainCarContinuous-v0", n_options=2, steps=100)
     env = gym.wrappers.DiscretizeAction(gym.make("Pendulum-v1"), bins=3)

@@ -1,0 +1,265 @@
+"""`MDP`: a transition table, with a task and with what pictures need (paper, Section 2)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from eigenoptions._text import printable
+from eigenoptions._text import text as draw_map
+from eigenoptions._validation import check_csr, check_int, check_real, readonly, set_readonly
+from eigenoptions.mdp.transitions import Transitions, read_spaces
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MDP:
+    """Finite dynamics; a task when they have a start and a goal.
+
+    Parameters
+    ----------
+    transition : csr array (S * A, S) or array (S, A, S)
+        Row ``s * A + a`` is the distribution p(. | s, a). It is copied and checked.
+    coords : int array (S, 2), optional
+        Row and column of each state, for pictures.
+    start, goal : int, optional
+        States of a task.
+    reward : array (S,) or (S * A,), optional
+        Mean reward of leaving each state, or of each action. Only methods that need rewards use it.
+    name, legend : str
+        A title, and what a picture does not show, such as the names of actions.
+    states : sequence of length S, optional
+        What each state is: the node of a graph, the key of an environment.
+    weights : array (S, S), optional
+        Weights of the edges of `graph`, where they are not 1.
+
+    Examples
+    --------
+    >>> MDP(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    MDP(2 states, 1 action, deterministic)
+    """
+
+    transition: csr_array
+    _: KW_ONLY
+    coords: NDArray[np.int_] | None = None
+    start: int | None = None
+    goal: int | None = None
+    reward: NDArray[np.float64] | None = None
+    name: str = ""
+    legend: str = ""
+    states: Sequence[Any] | None = None
+    weights: csr_array | None = None
+
+    def __post_init__(self) -> None:
+        table = check_table(self.transition)
+        checked: dict[str, Any] = {"transition": table}
+        rows, n = table.shape
+        if self.coords is not None:
+            checked["coords"] = coords = readonly(self.coords)
+            if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
+                raise ValueError(
+                    f"coords must be integers of shape ({n}, 2), got {coords.dtype} {coords.shape}"
+                )
+        if self.reward is not None:
+            checked["reward"] = reward = readonly(np.ravel(self.reward), np.float64)
+            if len(reward) not in (n, rows) or not np.isfinite(reward).all():
+                raise ValueError(
+                    f"reward must be {n} finite numbers, one per state, or {rows}, one per state and action, "
+                    f"got {np.shape(self.reward)}"
+                )
+        if self.states is not None and len(self.states) != n:
+            raise ValueError(f"states must have {n} entries, got {len(self.states)}")
+        for field in ("start", "goal"):
+            if (state := getattr(self, field)) is not None:
+                checked[field] = check_int(field, state, 0, n - 1)
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def from_successors(cls, successors: ArrayLike, **fields: Any) -> MDP:
+        """Deterministic MDP from the next state of each state and action ``(S, A)``; `fields` as in `MDP`.
+
+        >>> MDP.from_successors([[1, 0], [0, 1]], start=0)
+        MDP(2 states, 2 actions, deterministic, start 0)
+        """
+        table = np.asarray(successors)
+        if table.ndim != 2 or not table.size or table.dtype.kind not in "iu":
+            raise ValueError(f"successors must be integers (S, A), got {table.dtype} {table.shape}")
+        n = len(table)
+        if not 0 <= table.min() <= table.max() < n:
+            raise ValueError(f"successors must be in 0..{n - 1}, got {table.min()}..{table.max()}")
+        one_per_row = np.arange(table.size + 1)
+        return cls(
+            csr_array((np.ones(table.size), table.ravel(), one_per_row), shape=(table.size, n)), **fields
+        )
+
+    @classmethod
+    def from_transitions(
+        cls, data: Any, n_states: int | None = None, n_actions: int | None = None, **fields: Any
+    ) -> MDP:
+        """MDP of samples between numbered states, by relative frequencies (Section 5.1).
+
+        An action that was never tried leaves the state unchanged.
+
+        Parameters
+        ----------
+        data
+            Whatever `Transitions.of` accepts; observations are state numbers.
+        n_states, n_actions : int, optional
+            Size of the table. By default that of the spaces of the data, where it declares them, else one more than
+            the largest number in the data.
+        fields
+            As in `MDP`.
+
+        Examples
+        --------
+        >>> MDP.from_transitions(([0, 1, 2], [1, 1, 0], [1, 2, 1]), n_states=4).successors.tolist()
+        [[0, 1], [1, 2], [1, 2], [3, 3]]
+        """
+        space, declared_actions = read_spaces(data)
+        batch = Transitions.of(data)
+        declared = {"states": getattr(space, "n", None), "actions": declared_actions}
+        sizes = {"states": n_states, "actions": n_actions}
+        numbers = {"states": np.concatenate([batch.obs, batch.next_obs]), "actions": batch.action}
+        for kind, values in numbers.items():
+            if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
+                raise ValueError(f"{kind} must be integers (N,), got {values.dtype} of shape {values.shape}")
+            size = sizes[kind] or declared[kind] or int(values.max()) + 1
+            if not 0 <= values.min() <= values.max() < size:
+                raise ValueError(
+                    f"{kind} must be in 0..{size - 1}, got {values.min()}..{values.max()}: give n_{kind}="
+                )
+            sizes[kind] = int(size)
+        S, A = sizes["states"], sizes["actions"]
+        assert S is not None
+        assert A is not None
+        counts = csr_array(
+            (np.ones(len(batch)), (batch.obs.astype(np.int64) * A + batch.action, batch.next_obs)),
+            shape=(S * A, S),
+        )
+        tried = counts.sum(axis=1)
+        counts.data /= np.repeat(tried, np.diff(counts.indptr))
+        untried = np.flatnonzero(tried == 0)
+        stay = csr_array((np.ones(len(untried)), (untried, untried // A)), shape=counts.shape)
+        return cls(csr_array(counts + stay), **fields)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states S."""
+        return int(self.transition.shape[1])
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions A."""
+        return int(self.transition.shape[0]) // self.n_states
+
+    @cached_property
+    def successors(self) -> NDArray[np.int32] | None:
+        """``(S, A)`` next state of each action, or None where some action is stochastic."""
+        if not np.array_equal(self.transition.indptr, np.arange(len(self.transition.indptr))):
+            return None
+        return readonly(self.transition.indices, np.int32).reshape(self.n_states, self.n_actions)
+
+    @cached_property
+    def most_likely_successors(self) -> NDArray[np.int32]:
+        """``(S, A)`` most likely next state of each action, for pictures.
+
+        Ties go to the state that is nearest to the expected displacement, then to the first.
+        """
+        if self.successors is not None:
+            return self.successors
+        table, first = self.transition, self.transition.indptr[:-1]
+        row = np.repeat(np.arange(len(first)), np.diff(table.indptr))
+        deviation = np.zeros(table.nnz)
+        if self.coords is not None:
+            displacement = (self.coords[table.indices] - self.coords[row // self.n_actions]).astype(float)
+            expected = np.add.reduceat(table.data[:, None] * displacement, first)
+            deviation = ((displacement - expected[row]) ** 2).sum(axis=1).round(9)
+        less_likely = table.data < (1.0 - 1e-9) * np.maximum.reduceat(table.data, first)[row]
+        best = np.lexsort((table.indices, deviation, less_likely, row))[first]
+        return readonly(table.indices[best], np.int32).reshape(self.n_states, self.n_actions)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the state space and its dynamics, by which options are matched with an MDP."""
+        digest = hashlib.blake2b(f"{self.n_states},{self.n_actions};".encode(), digest_size=16)
+        for indices in (self.transition.indptr, self.transition.indices):
+            digest.update(np.ascontiguousarray(indices, dtype="<i8").data)
+        digest.update(np.ascontiguousarray(self.transition.data, dtype="<f8").data)
+        return digest.hexdigest()
+
+    def with_task(self, start: int | None = None, goal: int | None = None) -> MDP:
+        """The same dynamics with another start, another goal, or both; the table is shared.
+
+        >>> MDP.from_successors([[1], [0]], start=0).with_task(goal=1)
+        MDP(2 states, 1 action, deterministic, start 0, goal 1)
+        """
+        task = copy(self)
+        for field, state in (("start", start), ("goal", goal)):
+            if state is not None:
+                object.__setattr__(task, field, check_int(field, state, 0, self.n_states - 1))
+        return task
+
+    def __repr__(self) -> str:
+        sizes = {"state": self.n_states, "action": self.n_actions}
+        parts = [f"{count} {noun}{'s' * (count > 1)}" for noun, count in sizes.items()]
+        parts += ["stochastic" if self.successors is None else "deterministic"]
+        task = {"start": self.start, "goal": self.goal}
+        parts += [f"{field} {state}" for field, state in task.items() if state is not None]
+        return f"MDP({printable(self.name) + ': ' if self.name else ''}{', '.join(parts)})"
+
+    def __str__(self) -> str:
+        if self.coords is None:
+            return repr(self)
+        glyphs = [" "] * self.n_states
+        for state, letter in ((self.start, "S"), (self.goal, "G")):
+            if state is not None:
+                glyphs[state] = letter
+        lines = [draw_map(self.coords, glyphs), printable(self.legend), repr(self)]
+        return "\n".join(filter(None, lines))
+
+
+def check_table(transition: Any) -> csr_array:
+    """A read-only, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
+    if issparse(transition) and len(transition.shape) == 2:
+        table = csr_array(check_csr("transition", transition), dtype=np.float64, copy=True)
+    else:
+        given = transition.toarray() if issparse(transition) else transition
+        dense = np.asarray(check_real("transition", given), dtype=np.float64)
+        if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
+            dense = dense.reshape(-1, dense.shape[2])
+        if dense.ndim != 2:
+            raise ValueError(f"transition must have shape (S*A, S) or (S, A, S), got {dense.shape}")
+        table = csr_array(dense)
+    rows, n = table.shape
+    if n == 0 or rows == 0 or rows % n:
+        raise ValueError(
+            f"transition must have shape (S*A, S) with at least one state and action, got {table.shape}"
+        )
+    check_nonnegative("transition probabilities", table.data)
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    sums = table.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
+    if len(wrong):
+        state, action = divmod(wrong[0], rows // n)
+        raise ValueError(
+            f"transition rows must sum to 1, but row {wrong[0]} (state {state}, action {action}) sums to "
+            f"{sums[wrong[0]]:.6g}"
+        )
+    set_readonly(table)
+    return table
+
+
+def check_nonnegative(name: str, data: NDArray[np.float64]) -> None:
+    """Raise ValueError unless all numbers are finite and not negative."""
+    wrong = data[~((data >= 0) & np.isfinite(data))]
+    if len(wrong):
+        raise ValueError(f"{name} must be finite and not negative, got {wrong[0]}")

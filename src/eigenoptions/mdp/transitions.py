@@ -1,0 +1,254 @@
+"""`Transitions`: samples of an environment, and the kinds of recorded data they can be made from (Section 5.1).
+
+Sources are recognised by their attributes, so none of their packages is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._text import describe
+from eigenoptions._validation import readonly
+
+# A map from a batch of observations to feature vectors (N, d).
+Features = Callable[[NDArray[Any]], NDArray[np.float64]]
+# Names of the parts in dicts: ours, D4RL's, those of CleanRL, Tianshou and RLDS.
+NAMES = {
+    "obs": ("obs", "observations", "observation", "states"),
+    "action": ("action", "actions", "act"),
+    "next_obs": ("next_obs", "next_observations", "obs_next", "next_observation", "next_states"),
+    "terminated": ("terminated", "terminals", "terminations", "dones", "done", "is_terminal"),
+    "truncated": ("truncated", "timeouts", "truncations", "is_last"),
+}
+# Parts of a tuple by its length.
+COLUMNS = {
+    3: ("obs", "action", "next_obs"),
+    4: ("obs", "action", "next_obs", "terminated"),
+    5: ("obs", "action", "reward", "next_obs", "terminated"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transitions:
+    """A batch of experience: samples of an environment (Section 5.1). Its arrays are read-only.
+
+    Parameters
+    ----------
+    obs, next_obs : array (N, ...)
+        Observations before and after; ``(N,)`` integers are state numbers.
+    action : array (N,)
+        Actions taken.
+    terminated : bool array (N,)
+        Whether the episode ended there.
+
+    Examples
+    --------
+    >>> Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.array([False, True]))
+    Transitions(2 steps, 1 end; obs int64 (2,), 0 to 1; action int64 (2,), 1 to 1)
+    """
+
+    obs: NDArray[Any]
+    action: NDArray[np.int_]
+    next_obs: NDArray[Any]
+    terminated: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(part) for name, part in vars(self).items()}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
+        for name, part in list(vars(self).items()):
+            array = readonly(part)
+            if name in ("action", "terminated") and array.shape == (len(array), 1):
+                # Replay buffers hold columns.
+                array = array[:, 0]
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of(cls, data: Any) -> Transitions:
+        """Transitions of recorded data; `discover` accepts the same data.
+
+        Parameters
+        ----------
+        data
+            Arrays ``(obs, action, next_obs, terminated)``, also without the last or with a reward in the middle; a list
+            of such steps; a dict with the names of D4RL (without ``next_observations``, those of the next row within
+            episodes), CleanRL or this class; a replay buffer of Stable-Baselines3, without its decisions for options;
+            a Minari data set; an iterable of `Transitions`. Tensors and lists are arrays too; ``(N, 1)`` integers are
+            actions or states. A buffer with ``optimize_memory_usage=True`` keeps no observation after the last step
+            of an episode, so these steps are left out.
+
+        Examples
+        --------
+        >>> Transitions.of({"observations": [0, 1, 2], "actions": [[1], [1], [0]], "terminals": [0, 0, 1]}).next_obs
+        array([1, 2])
+        """
+        if isinstance(data, Transitions):
+            columns = vars(data)
+        elif isinstance(data, Mapping):
+            columns = _read_dict(data)
+        elif hasattr(data, "iterate_episodes"):
+            columns = _read_episodes(data.iterate_episodes())
+        elif hasattr(data, "buffer_size") and hasattr(data, "observations"):
+            columns = _read_buffer(data)
+        elif isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
+            columns = _read_sequence(data if isinstance(data, tuple) else list(data))
+        else:
+            raise TypeError(
+                "transitions are a tuple or dict of arrays, a list of steps, a replay buffer or a Minari dataset, "
+                f"got {type(data).__name__}"
+            )
+        obs, next_obs = (_as_observations(name, columns[name]) for name in ("obs", "next_obs"))
+        terminated = columns.get("terminated")
+        ends = np.zeros(len(obs)) if terminated is None else _as_array("terminated", terminated)
+        if ends.size != len(ends):
+            raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
+        return cls(obs, as_actions(columns["action"]), next_obs, ends.reshape(len(ends)).astype(np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.obs)
+
+    def __repr__(self) -> str:
+        ends = int(np.sum(self.terminated))
+        sizes = f"{len(self)} step{'s' * (len(self) != 1)}, {ends} end{'s' * (ends != 1)}"
+        return f"Transitions({sizes}; obs {describe(self.obs)}; action {describe(self.action)})"
+
+
+def read_spaces(data: Any) -> tuple[Any, int | None]:
+    """Space of the observations and number of actions that a replay buffer or a data set declares, or None."""
+    action_space = getattr(data, "action_space", None)
+    n_actions = getattr(action_space, "n_primitive", getattr(action_space, "n", None))
+    return getattr(data, "observation_space", None), None if n_actions is None else int(n_actions)
+
+
+def as_actions(actions: Any) -> NDArray[np.int64]:
+    """Actions ``(N,)`` as integers; a last axis of length 1, as replay buffers have, is dropped.
+
+    >>> as_actions(np.array([[0.0], [2.0]])).tolist()
+    [0, 2]
+    """
+    array = _as_array("action", actions)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or not (np.isfinite(array) & (array == np.round(array))).all():
+        raise ValueError(
+            f"actions must be integers (N,), got {array.dtype} of shape {array.shape}: collect from "
+            "gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
+        )
+    return array.astype(np.int64)
+
+
+def _as_observations(name: str, data: Any) -> NDArray[Any]:
+    """Observations as an array; integers of shape ``(N, 1)`` or ``(N,)`` are state numbers."""
+    array = _as_array(name, data)
+    if array.ndim == 0:
+        raise ValueError(f"{name} must have one row per step, got a single {array.dtype}")
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iu":
+        return array[:, 0]
+    if array.ndim == 1 and array.dtype.kind == "f":
+        integral = bool((np.isfinite(array) & (array == np.round(array))).all())
+        return array.astype(np.int64) if integral else array[:, None]
+    return array
+
+
+def _as_array(name: str, data: Any) -> NDArray[Any]:
+    """An array of numbers; tensors are moved to memory, rows of different shapes are refused."""
+    if isinstance(data, Mapping):
+        raise ValueError(f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)")
+    if isinstance(data, Sequence) and len(data) and hasattr(data[0], "detach"):
+        data = [_as_array(name, part) for part in data]
+    try:
+        array = np.asarray(data.detach().cpu() if hasattr(data, "detach") else data)
+    except ValueError:
+        raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    return array
+
+
+def _read_dict(data: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
+    for part in ("obs", "action"):
+        if columns[part] is None:
+            names, keys = ", ".join(NAMES[part]), ", ".join(map(str, data))
+            raise ValueError(f"the dict has no {part} (one of {names}); its keys are {keys}")
+    if columns["next_obs"] is not None:
+        return columns
+    # The next observation is that of the next row, which at an end belongs to another episode.
+    obs = _as_array("obs", columns["obs"])
+    last = np.zeros(len(obs), dtype=np.bool_)
+    for part in ("terminated", "truncated"):
+        if columns[part] is not None:
+            last |= _as_array(part, columns[part]).reshape(len(obs)).astype(np.bool_)
+    rows = np.flatnonzero(~last[:-1])
+    return {
+        "obs": obs[rows],
+        "action": _as_array("action", columns["action"])[rows],
+        "next_obs": obs[rows + 1],
+    }
+
+
+def _read_sequence(data: Sequence[Any]) -> dict[str, Any]:
+    """Columns, a list of steps, each a tuple or dict of its parts, or a list of batches."""
+    if not len(data):
+        raise ValueError("there are no transitions: the sequence is empty")
+    first = data[0]
+    if isinstance(first, Transitions):
+        return {name: np.concatenate([vars(batch)[name] for batch in data]) for name in vars(first)}
+    if not isinstance(data, tuple) and isinstance(first, Mapping):
+        return _read_dict({name: [step[name] for step in data] for name in first})
+    if not isinstance(data, tuple) and isinstance(first, tuple):
+        data = list(zip(*data, strict=True))
+    if len(data) not in COLUMNS:
+        raise ValueError(
+            "a tuple of arrays is (obs, action, next_obs), (obs, action, next_obs, terminated) or (obs, action, "
+            f"reward, next_obs, terminated), got {len(data)} parts"
+        )
+    return dict(zip(COLUMNS[len(data)], data, strict=True))
+
+
+def _read_episodes(episodes: Any) -> dict[str, Any]:
+    """Episodes of a Minari data set: one more observation than actions."""
+    parts: dict[str, list[Any]] = {"obs": [], "action": [], "next_obs": [], "terminated": []}
+    for episode in episodes:
+        observations = _as_array("observations", episode.observations)
+        parts["obs"].append(observations[:-1])
+        parts["next_obs"].append(observations[1:])
+        parts["action"].append(_as_array("actions", episode.actions))
+        parts["terminated"].append(np.asarray(episode.terminations, dtype=np.bool_))
+    if not parts["obs"]:
+        raise ValueError("there are no transitions: the data set has no episode")
+    return {name: np.concatenate(pieces) for name, pieces in parts.items()}
+
+
+def _read_buffer(buffer: Any) -> dict[str, Any]:
+    """A replay buffer of Stable-Baselines3: arrays ``(steps, environments, ...)``, of which some rows are filled."""
+    if not hasattr(buffer, "dones"):
+        raise TypeError(f"a {type(buffer).__name__} keeps no ends of episodes: use a replay buffer")
+    size, position = int(buffer.buffer_size), int(buffer.pos)
+    rows = (np.arange(size) + position) % size if buffer.full else np.arange(position)
+    observations = _as_array("observations", buffer.observations)
+    next_observations = getattr(buffer, "next_observations", None)
+    if getattr(buffer, "optimize_memory_usage", False) or next_observations is None:
+        # The next row holds the next observation, except after the last step of an episode, where it holds the first
+        # one of another; the oldest row of a full buffer is overwritten.
+        rows = rows[1:] if buffer.full else rows
+        next_obs = observations[(rows + 1) % size]
+        happened = ~np.asarray(buffer.dones)[rows].astype(np.bool_)
+    else:
+        next_obs = _as_array("next_observations", next_observations)[rows]
+        happened = np.ones((len(rows), *np.shape(buffer.dones)[1:]), dtype=np.bool_)
+    terminated = np.asarray(buffer.dones)[rows].astype(np.bool_)
+    if getattr(buffer, "timeouts", None) is not None:
+        terminated &= ~np.asarray(buffer.timeouts)[rows].astype(np.bool_)
+    action = np.asarray(buffer.actions)[rows]
+    n_primitive = getattr(buffer.action_space, "n_primitive", None)
+    if n_primitive is not None:
+        # Decisions for options of several steps are no transitions.
+        happened &= action.reshape(happened.shape) < n_primitive
+    columns = {"obs": observations[rows], "action": action, "next_obs": next_obs, "terminated": terminated}
+    return {name: column[happened] for name, column in columns.items()}
