@@ -1,14 +1,74 @@
-"""Run the reproduction: ``python -m reproduction [atari|arena] ...``."""
+"""Run the paper's experiments and write a report: ``python -m reproduction [--only figure7] [--quick] [--atari]``.
+
+``python -m reproduction atari GAME`` studies one Atari game, ``python -m reproduction arena`` compares methods.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
-import tyro
+from reproduction.figures import find_experiments
+from reproduction.lab import Experiment, MissingJobsError, Lab, open_lab
+from reproduction.report import Outcome, paper_settings, print_claims, write_report
 
-from reproduction.commands import Arena, Atari, Reproduce
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the experiments that have no results yet, and write a page about all that have."""
+    parser = argparse.ArgumentParser("python -m reproduction", description=__doc__)
+    parser.add_argument("--only", default="", metavar="NAME,...", help="experiments to run (default: all)")
+    parser.add_argument(
+        "--quick", action="store_true", help="small runs that only check that everything works"
+    )
+    parser.add_argument(
+        "--atari", action="store_true", help="run the Atari games anew instead of showing stored results"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("report"), metavar="DIR", help="folder of the report"
+    )
+    options = parser.parse_args(arguments)
+    experiments = find_experiments()
+    names = [e.name for e in experiments]
+    chosen = [name for name in options.only.split(",") if name] or names
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"no experiment called {name!r}: choose from {', '.join(names)}")
+    outcomes, missing = [], []
+    with open_lab(options.out, quick=options.quick, atari=options.atari) as lab:
+        for experiment in experiments:
+            lab.describe(experiment.title)
+            lab.compute = experiment.name in chosen
+            try:
+                outcomes.append(run_experiment(lab, experiment))
+            except MissingJobsError:
+                missing.append(experiment.title)
+        page = write_report(options.out, outcomes, quick=options.quick, missing=missing)
+    print_claims([claim for outcome in outcomes for claim in outcome.claims])
+    print(f"report: {page}")
+
+
+def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
+    """Run an experiment and judge its claims."""
+    lab.seconds = 0.0
+    settings = paper_settings(experiment, lab.quick)
+    data = experiment.run(lab, **settings)
+    return Outcome(experiment, data, settings, lab.seconds, list(experiment.claims(data)))
+
 
 if __name__ == "__main__":
-    commands = {"atari": Atari, "arena": Arena}
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
-    tyro.cli(commands.get(name, Reproduce), args=sys.argv[1 + (name in commands) :])()
+    try:
+        if sys.argv[1:2] in (["atari"], ["arena"]):
+            # The packages' own `main(arguments)`, as soon as they have one.
+            import tyro
+
+            from reproduction import commands
+
+            tyro.cli(getattr(commands, sys.argv[1].title()), args=sys.argv[2:])()
+        else:
+            main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the same command continues where this run stopped")
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(f"error: {error}")

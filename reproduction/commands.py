@@ -34,7 +34,7 @@ class Reproduce(Experiments):
     def __call__(self) -> None:
         """Run the command."""
         with resumable(self.out / "jobs"), bar("loading the experiments") as status:
-            from reproduction.report import reproduce
+            from reproduction.old_report import reproduce
 
             only = split_names(self.only)
             outcomes = reproduce(self.out, self.settings, only, **self.run_settings(status))

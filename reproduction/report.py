@@ -1,283 +1,353 @@
-"""`reproduce`: run the experiments and write their results to one self-contained page.
-
-The page begins with the findings and the claims, then shows each figure beside what the paper shows. Every number on it
-is computed from results, which are written beside it as CSV.
-"""
+"""Pages of results: claims, figures and tables in one self-contained HTML file, with the data beside it as CSV."""
 
 from __future__ import annotations
 
+import inspect
+import io
 import json
-import logging
-import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from html import escape
-from importlib.util import find_spec
+import platform
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from eigenoptions.files import remove_leftovers, write_bytes
-from eigenoptions.parallel import current, on_engine
-from reproduction import all_experiments
-from reproduction.claims import claim_order, declarations, rules, statements
-from reproduction.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
-from reproduction.page import Shown, origin, section, sheet, table, taken, terms, verdicts
-from reproduction.store import Store, claim_folder, make_folder
-from reproduction.tables import tables, to_csv
+import matplotlib
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-# The package whose presence shows that an extra is installed.
-EXTRAS = {"atari": "ale_py"}
-# Where `eigenoptions atari` writes its results.
-ATARI_RESULTS = Path("out/atari")
+from eigenoptions import __version__
+from reproduction import lab
+from reproduction.drawing import STYLE
+from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment
 
-log = logging.getLogger("eigenoptions")
+HERE = Path(__file__).parent
+# CSS class and plural of each verdict.
+CLASSES = dict(zip(VERDICTS, ("yes", "part", "no", "open"), strict=True))
+PLURALS = dict(zip(VERDICTS, ("hold", "hold partly", "do not hold", "are not decided"), strict=True))
+SINGULARS = dict(zip(VERDICTS, ("holds", "holds partly", "does not hold", "is not decided"), strict=True))
+# Headings of the groups of claims, by the beginning of a claim's section; the first that fits counts.
+HEADINGS = {
+    "1": "1 Introduction",
+    "2": "2 Background",
+    "3": "3 Option discovery through the Laplacian",
+    "Theorem 3": "3 Option discovery through the Laplacian",
+    "Figure 2": "3 Option discovery through the Laplacian",
+    "4.1": "4.1 Discovered options",
+    "4.2": "4.2 Exploration",
+    "4.3": "4.3 Accumulating rewards",
+    "4": "4 Empirical evaluation",
+    "5.2": "5.2 Function approximation: Atari games",
+    "5": "5.1 Sample-based option discovery",
+    "Lemma 5": "5.1 Sample-based option discovery",
+    "Theorem 5": "5.1 Sample-based option discovery",
+    "Appendix A": "A Lemmas and proofs",
+    "Appendix B": "B Diffusion time",
+    "Appendix C": "C Options leading to doorways",
+    "Appendix D": "D Random options and multiple tasks",
+    "Appendix E": "E Atari games",
+    "ours": "Beyond the paper",
+}
 
 
-@on_engine("processes")
-def reproduce(
-    folder: str | Path = "report",
-    settings: str = "paper",
-    only: Sequence[str] = (),
-    *,
-    fresh: bool = False,
-    tell: Callable[[str], object] = lambda news: None,
-    progress: Callable[[int, int], object] | None = None,
-) -> list[Outcome]:
-    """Run the experiments that have no results yet and write ``index.html`` and ``data/`` into a folder.
+@dataclass(frozen=True)
+class Section:
+    """One section of a page.
 
-    Every finished job is stored in ``jobs/``, so an interrupted run computes only what is missing when it is repeated.
-    Returns the outcomes that the page shows.
+    Attributes
+    ----------
+    name, title, text
+        Anchor, heading, and the first paragraph (may be `Markup`).
+    shown
+        Paragraphs, tables (caption, data frame) and figures.
+    claims
+        Claims judged here.
+    folded
+        Further blocks, folded under a summary each.
+    """
+
+    name: str
+    title: str
+    text: str = ""
+    shown: Sequence[Block] = ()
+    claims: Sequence[Claim] = ()
+    folded: Mapping[str, Sequence[Block]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Data and claims of an experiment, with its settings and the CPU time of its jobs."""
+
+    experiment: Experiment
+    data: Data
+    settings: Mapping[str, Any]
+    seconds: float
+    claims: Sequence[Claim]
+
+
+def write_report(
+    folder: Path, outcomes: Sequence[Outcome], *, quick: bool, missing: Sequence[str] = ()
+) -> Path:
+    """Write ``data/*.csv``, ``data/claims.csv`` and ``index.html``; return the path of the page.
 
     Parameters
     ----------
     folder
-        Created if it does not exist; a folder with other content, or one that another run is using, is refused.
-    settings
-        ``"paper"`` or ``"quick"``.
-    only
-        Names of experiments to run; the page also shows others that have results.
-    fresh
-        Run again what has results; without `only`, results of other settings and code are deleted too.
-    tell
-        Called with one line of text before each experiment.
-    progress
-        Called with jobs done and jobs in all, as the jobs of an experiment finish.
+        Folder of the report.
+    outcomes
+        Experiments in the order of the page.
+    quick
+        Whether these are quick runs.
+    missing
+        Titles of the experiments that have not been run.
     """
-    out = Path(folder)
-    chosen = _chosen(only, settings)
-    claim_folder(out, "a report", "reproduce")
-    with Store(out / "jobs", fresh=fresh and not only) as store:
-        _clear(out, fresh and not only)
-        run = partial(store.pmap, progress=progress)
-        outcomes = []
-        for experiment in all_experiments():
-            given = dict(experiment.settings[settings])
-            again = fresh and experiment in chosen
-            if again:
-                store.delete(experiment.run, given)
-            stored = store.get(experiment.run, given)
-            if stored is None and experiment in chosen:
-                tell(f"{chosen.index(experiment) + 1} of {len(chosen)}: {experiment.title}")
-                start, saved = time.perf_counter(), store.seconds_saved
-                results = experiment.run(given, partial(run, fresh=again))
-                seconds = time.perf_counter() - start + store.seconds_saved - saved
-                stored = {"results": results, "seconds": seconds, "origin": origin(current().name)}
-                store.put(experiment.run, given, stored)
-            if stored is not None:
-                outcomes.append(Outcome(experiment, given, **stored))
-        tell("writing the report")
-        try:
-            _write(out, outcomes, settings)
-        except OSError as error:
-            reason = f"cannot write {error.filename}: {error.strerror}" if error.strerror else str(error)
-            raise type(error)(
-                f"{reason}; all results are kept in {store.folder}: start again when it can be written"
-            ) from None
-    return outcomes
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    for outcome in outcomes:
+        for name, table in outcome.data.items():
+            table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
+    claims_table(outcomes).to_csv(data / "claims.csv", index=False)
+    page = folder / "index.html"
+    write_page(
+        page,
+        "Eigenoptions: a reproduction",
+        [make_section(outcome) for outcome in outcomes],
+        header=_render(
+            "header", outcomes=outcomes, quick=quick, missing=missing, summary=summarize(outcomes)
+        ),
+        rules=True,
+    )
+    return page
 
 
-def page(shown: Shown, settings: str, pictures: Mapping[str, tuple[str, str]] | None = None) -> str:
-    """HTML of the report, from outcomes and their claims.
-
-    `pictures` has, by experiment, HTML to show instead of its figure, and HTML for its folded analysis.
-    """
-    names = {o.experiment.name for o, _ in shown}
-    missing = [e.title for e in all_experiments() if e.name not in names]
-    absent = f"<p>Not run yet: {escape(', '.join(missing))}.</p>" if missing else ""
-    contents = "".join(
-        f'<li><a href="#{name}">{escape(title)}</a></li>'
-        for name, title in [
-            ("top", "Findings"),
-            ("claims", "Claims"),
-            *((o.experiment.name, o.experiment.title) for o, _ in shown),
-            ("statements", "Every sentence"),
-            ("rules", "Rules"),
+def claims_table(outcomes: Iterable[Outcome]) -> pd.DataFrame:
+    """One row per claim: experiment, id, section, sentence, verdict, measured, evidence and lesson."""
+    columns = ("id", "section", "sentence", "verdict", "measured", "evidence", "lesson")
+    return pd.DataFrame(
+        [
+            {"experiment": outcome.experiment.name, **{name: getattr(claim, name) for name in columns}}
+            for outcome in outcomes
+            for claim in outcome.claims
         ]
     )
-    body = f"""<header id="top">
-<h1>Eigenoptions: a reproduction</h1>
-{_findings(shown)}
-<p class="facts">A reproduction of <cite>A Laplacian Framework for Option Discovery in Reinforcement Learning</cite>
-(Machado, Bellemare and Bowling, ICML 2017) by <code>eigenoptions reproduce</code>, settings <b>{escape(settings)}</b>
-(Atari games in a small run). {taken(shown)} Every number is computed from the results, stored beside this page as
-CSV.</p>
-</header>
-<main>
-{verdicts(shown, absent, claim_order())}
-{"".join(section(o, its, *(pictures or {}).get(o.experiment.name, ("", ""))) for o, its in shown)}
-<section id="statements"><h2>Every sentence of the paper</h2>
-{_statements({c.id for _, its in shown for c in its})}
-</section>
-<section id="rules"><h2>Rules</h2>
-{_rules()}
-</section>
-</main>"""
-    return sheet("Eigenoptions: a reproduction", body, f"<ul>{contents}</ul>")
 
 
-def _findings(shown: Shown) -> str:
-    """One paragraph and three numbers."""
-    said = [(bool(o.experiment.extra), c) for o, its in shown for c in its if c.section != OURS]
-    tables = [c for games, c in said if not games]
-    games = [c for games, c in said if games]
-    failed = "; ".join(
-        f'<a href="#claim-{escape(c.id)}">{escape(c.sentence.rstrip("."))}</a>'
-        for _, c in said
-        if c.verdict == FAILS and c.id
-    )
-    story = declarations()["story"]
-    holds = {c.id for c in tables if c.verdict == HOLDS}
-    text = f"<b>{escape(story['text'])}</b> " if holds.issuperset(story["claims"]) else ""
-    about = f"Of {len(tables)} checkable statements about tables and theory {counted(tables)}. "
-    text += about if tables else ""
-    text += f"Of {len(games)} about Atari games, in this small run, {counted(games)}. " if games else ""
-    text += f"What does not hold: {failed}." if failed else ""
-    numbers = "".join(
-        f"<div><b>{escape(number)}</b>{escape(words)}</div>"
-        for o, _ in shown
-        if o.experiment.headline is not None
-        for number, words in [o.experiment.headline(o.results)]
-    )
-    return f"<p>{text}</p>\n" + (f'<div class="numbers">{numbers}</div>' if numbers else "")
+def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What the top of the page says: verdicts of tables and games, what fails, headline numbers, the main story."""
+    judged = [(o, claim) for o in outcomes for claim in o.claims if claim.section != "ours"]
+    tables = [claim for o, claim in judged if not o.experiment.atari]
+    games = [claim for o, claim in judged if o.experiment.atari]
+    story = {
+        "theorem-3.1",
+        "enough-options-help",
+        "bottlenecks-increase",
+        "most-scenarios",
+        "outperform-primitive",
+    }
+    return {
+        "n_tables": len(tables),
+        "tables": count_verdicts(tables),
+        "n_games": len(games),
+        "games": count_verdicts(games),
+        "failed": [claim for _, claim in judged if claim.verdict == "does not hold"],
+        "story": story <= {claim.id for claim in tables if claim.verdict == "holds"},
+        "numbers": [o.experiment.headline(o.data) for o in outcomes if o.experiment.headline],
+        "minutes": sum(o.seconds for o in outcomes) / 60,
+    }
 
 
-def _statements(known: set[str]) -> str:
-    """HTML of the list of the paper's sentences, folded."""
-    rows = []
-    for s in statements():
-        links = ", ".join(
-            f'<a href="#claim-{escape(name)}">{escape(name)}</a>' if name in known else escape(name)
-            for name in s.claims
-        )
-        rows.append(
-            f"<tr><td>{escape(s.section)}</td><td>{escape(s.text)}</td><td>{links or escape(s.why)}</td></tr>"
-        )
-    judged = sum(s.sentences for s in statements() if s.claims)
-    total = sum(s.sentences for s in statements())
-    return (
-        f"<p>{total} sentences; {judged} make checkable statements, each with its claim, and for the others the list "
-        'says why they cannot be checked.</p>\n<details class="all"><summary>The list, in the order of the '
-        "paper</summary>"
-        '<div class="scroll"><table><thead><tr><th>Section</th><th>Sentence</th><th>Claim, or why there is '
-        "none</th></tr>"
-        f"</thead><tbody>{''.join(rows)}</tbody></table></div></details>"
-    )
+def count_verdicts(claims: Sequence[Claim]) -> str:
+    """How many claims have each verdict, in words.
+
+    >>> count_verdicts([Claim("", "", "", [True], ""), Claim("", "", "", [True, False], "")])
+    '1 holds, 1 holds partly'
+    """
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+    words = [f"{n} {(SINGULARS if n == 1 else PLURALS)[verdict]}" for verdict, n in counts.items() if n]
+    return ", ".join(words) or "none"
 
 
-def _chosen(only: Sequence[str], settings: str) -> list[Experiment]:
-    experiments = all_experiments()
-    known = [e.name for e in experiments]
-    for name in only:
-        if name not in known:
-            raise ValueError(f"no experiment called {name!r}: there are {', '.join(known)}")
-    offered = sorted(set.intersection(*(set(e.settings) for e in experiments)))
-    if settings not in offered:
-        raise ValueError(f"settings must be one of {', '.join(offered)}, got {settings!r}")
-    chosen = [e for e in experiments if not only or e.name in only]
-    absent = [e for e in chosen if e.extra and find_spec(EXTRAS[e.extra]) is None]
-    for e in absent:
-        remedy = f"needs more than is installed: pip install 'eigenoptions[{e.extra}]'"
-        if e.name in only:
-            raise ImportError(f"{e.name} {remedy}")
-        log.warning("%s is left out: it %s", e.title, remedy)
-    return [e for e in chosen if e not in absent]
-
-
-def _clear(out: Path, start_over: bool) -> None:
-    """Remove what an interrupted run left half written; remove results of earlier versions, or warn of them."""
-    # A folder that cannot be written is reported when the page is written.
-    with suppress(OSError):
-        for folder in (out, out / "data"):
-            remove_leftovers(folder)
-    old = sorted((*(out / "data").glob("*.safetensors"), *(out / "jobs").glob("*.jobs")))
-    if old and start_over:
-        for path in old:
-            path.unlink()
-    elif old:
-        log.warning(
-            "%s and %d other files of an earlier version are not used: --fresh removes them",
-            old[0],
-            len(old) - 1,
-        )
-
-
-def _write(out: Path, outcomes: Sequence[Outcome], settings: str) -> None:
-    """Write the page, and the tables behind it."""
-    shown = [(outcome, outcome.experiment.claims(outcome.results)) for outcome in outcomes]
-    html = page(shown, settings, {o.experiment.name: _pictures(out, o) for o in outcomes}).encode()
-    data = out / "data"
-    make_folder(data)
-    for outcome in outcomes:
-        for name, text in tables(outcome.results).items():
-            write_bytes(data / f"{outcome.experiment.name}-{name}.csv", text.encode())
-    claims = [{"experiment": o.experiment.name, **vars(claim)} for o, its in shown for claim in its]
-    for row in claims:
-        del row["rows"]
-    write_bytes(data / "claims.csv", to_csv(claims).encode())
-    write_bytes(out / "index.html", html)
-
-
-def _rules() -> str:
-    """HTML of the rules by which claims are judged."""
-    told = rules()
-    later = "".join(f"<li>{escape(exception)}</li>" for exception in told["later"])
-    return (
-        "<p>A claim with several tests holds if all of them are passed, and partly if some are. It is not decided if "
-        "that hangs on tests for which the sample is too small.</p>\n"
-        f"<details><summary>What is compared</summary><p>{escape(told['compared'])}</p></details>\n"
-        f'<details><summary>Words of degree</summary><dl class="rules">{terms(told["words"])}</dl></details>\n'
-        f"<details><summary>Rules that were changed</summary>{table(told['changes'])}</details>\n"
-        f"<details><summary>Not fixed before the results were seen</summary><ul>{later}</ul></details>"
+def make_section(outcome: Outcome) -> Section:
+    """Section of an experiment: its figure, claims, and folded analysis, settings and data."""
+    e, data = outcome.experiment, outcome.data
+    with matplotlib.rc_context(STYLE):
+        figures = [
+            e.figure(data),
+            Markup("<figcaption>{}</figcaption>").format(e.caption) if e.caption else "",
+        ]
+        closer = [e.closer(data)] if e.closer else []
+    analysis = [*(figures if e.ours else []), *closer, *e.notes(data)]
+    links = ", ".join(f'<a href="data/{e.name}-{name}.csv">{name}.csv</a>' for name in data)
+    terms = {
+        name: json.dumps(value) if not isinstance(value, str) else value
+        for name, value in outcome.settings.items()
+    }
+    facts = _render("facts", terms=terms | {"computed in": f"{outcome.seconds:,.1f} s"}, links=Markup(links))
+    folded = {
+        "Figure and numbers" if e.ours else "Our own analysis": analysis,
+        "Settings, data and time": [facts],
+    }
+    return Section(
+        e.name,
+        e.title,
+        Markup("<b>{}:</b> {}").format(
+            "Beyond the paper" if e.ours else f"The paper ({place(e.section)})", e.shows
+        ),
+        [] if e.ours else figures,
+        outcome.claims,
+        {summary: blocks for summary, blocks in folded.items() if blocks},
     )
 
 
-def _pictures(out: Path, outcome: Outcome) -> tuple[str, str]:
-    """HTML of an Atari game's pictures, drawn if they do not exist: the figure like the paper's, and the others."""
-    if outcome.experiment.extra != "atari":
-        return "", ""
-    from reproduction.atari.pictures import LEAD, card_list, draw_highlights, overviews
+def write_page(
+    path: Path, title: str, sections: Sequence[Section], *, header: str = "", rules: bool = False
+) -> None:
+    """Write a self-contained page: a header, all claims of the sections by heading, and the sections.
 
-    name = outcome.experiment.name
-    folder = out / "atari" / name
-    record = folder / "gallery.json"
-    source = {"origin": outcome.origin, "seconds": outcome.seconds}
-    try:
-        found = json.loads(record.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = {}
-    if found.get("of") != source:
-        folder.mkdir(parents=True, exist_ok=True)
-        found = {"of": source, **draw_highlights(outcome.results, folder)}
-        write_bytes(record, json.dumps(found).encode())
-    large = ATARI_RESULTS / name / "index.html"
-    there = escape(os.path.relpath(large, out))
-    link = f'here is <a href="{there}">a separate run</a>, and ' if large.is_file() else ""
-    figures = dict(found["figures"])
-    root = f"atari/{name}/"
-    lead = overviews({LEAD: figures.pop(LEAD)}, root, "card lead") if LEAD in figures else ""
-    note = (
-        f"<p>This is a small run, which cannot decide most claims; {link}<code>eigenoptions atari "
-        f"{escape(found['name'])} --full</code> makes a large one, whose results are in docs/atari.md.</p>\n"
+    Parameters
+    ----------
+    path
+        Where to write it.
+    title
+        Title of the page.
+    sections
+        Its sections.
+    header
+        Markup below the title.
+    rules
+        Whether to add how claims are judged.
+    """
+    groups: dict[str, list[tuple[Claim, Section]]] = {heading: [] for heading in HEADINGS.values()}
+    for section in sections:
+        for claim in section.claims:
+            heading = next(
+                words for beginning, words in HEADINGS.items() if claim.section.startswith(beginning)
+            )
+            groups[heading].append((claim, section))
+    html = _render(
+        "page",
+        title=title,
+        sections=sections,
+        header=header,
+        groups={heading: claims for heading, claims in sorted(groups.items(), key=_paper_order) if claims},
+        all_claims=[claim for section in sections for claim in section.claims],
+        rules=rules,
+        css=Markup((HERE / "report.css").read_text()),
     )
-    return lead + note, f"{card_list(found['options'], 'atari/')}{overviews(figures, root)}"
+    temporary = path.with_suffix(".part")
+    temporary.write_text(html, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _paper_order(group: tuple[str, Any]) -> tuple[bool, str]:
+    """Headings begin with the section, so their alphabetical order is that of the paper; ours come last."""
+    return group[0] == HEADINGS["ours"], group[0]
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """Print a table of claims, and how many have each verdict."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("verdict", "claim", "measured"):
+        table.add_column(head)
+    for claim in claims:
+        table.add_row(claim.verdict, claim.id, Text(claim.measured))
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    console.print(table)
+    console.print(f"{len(claims)} claims: {count_verdicts(claims)}")
+
+
+def show_block(block: Block, name: str) -> Markup:
+    """HTML of a paragraph, a table with its caption, or a figure; Markup stays as it is."""
+    if isinstance(block, Markup):
+        return block
+    if isinstance(block, Figure):
+        return Markup('<figure><div class="sheet">{}</div></figure>').format(inline_svg(block, name))
+    if isinstance(block, pd.DataFrame):
+        return show_table(block)
+    if isinstance(block, tuple):
+        caption, table = block
+        return show_block(caption, name) + show_table(table)
+    return Markup("<p>{}</p>").format(block) if block else Markup("")
+
+
+def show_table(table: pd.DataFrame | None) -> Markup:
+    """HTML of a small table; numbers have three digits."""
+    if table is None or table.empty:
+        return Markup("")
+    html = table.to_html(
+        index=False, border=0, classes="small", na_rep="", float_format="{:.3g}".format, justify="unset"
+    )
+    return Markup(f'<div class="scroll">{html}</div>')
+
+
+def inline_svg(figure: Figure, name: str) -> Markup:
+    """SVG of a figure for a page: with unique ids, as wide as the page allows but never too small to read."""
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "eigenoptions", "svg.fonttype": "path"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    svg = re.sub(r"<metadata>.*?</metadata>", "", text.getvalue(), flags=re.S)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg[svg.index("<svg") :])
+    width, height = 72 * figure.get_size_inches()
+    size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
+    size += f";max-height:{0.95 * height:.0f}px" if height > width else ""
+    svg = re.sub(
+        r'<svg (.*?)width="[\d.]+pt"(.*?)height="[\d.]+pt"',
+        rf'<svg role="img" style="{size}" \1\2',
+        svg,
+        count=1,
+        flags=re.S,
+    )
+    return Markup(svg)
+
+
+def place(section: str) -> str:
+    """A section of the paper in words.
+
+    >>> place("4.2"), place("Appendix D")
+    ('Section 4.2', 'Appendix D')
+    """
+    return section if section[0].isalpha() else f"Section {section}"
+
+
+def paper_settings(experiment: Experiment, quick: bool) -> dict[str, Any]:
+    """Settings with which an experiment runs: the defaults of its `run`, or what `quick` replaces in them."""
+    parameters = inspect.signature(experiment.run).parameters.values()
+    settings = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return settings | (dict(experiment.quick) if quick else {})
+
+
+def versions() -> str:
+    """Versions of this library, of Python and of the main dependencies."""
+    parts = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "matplotlib"))
+    return f"eigenoptions {__version__}, Python {platform.python_version()}, {parts}, {platform.platform()}"
+
+
+def _render(part: str, **values: Any) -> Markup:
+    """Render a macro of the template."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        **{name: value for name, value in vars(lab).items() if name.isupper()},
+        **{
+            "classes": CLASSES,
+            "plurals": PLURALS,
+            "place": place,
+            "versions": versions,
+            "verdicts": VERDICTS,
+        },
+        **{"show_block": show_block, "show_table": show_table, "escape": escape},
+    }
+    template = environment.get_template("report.html")
+    return Markup(getattr(template.module, part)(**values))

@@ -27,7 +27,7 @@ from reproduction.experiment import VERDICTS, verdict
 from reproduction.page import inline
 from reproduction.paper import first_options as discovered
 from reproduction.paper import theorem31
-from reproduction.report import page, reproduce
+from reproduction.old_report import page, reproduce
 from reproduction.store import Store
 from reproduction.tables import tables
 
@@ -317,7 +317,7 @@ def learned(folder):
 
 KILLED = """
 import os, signal, sys
-from reproduction.report import reproduce
+from reproduction.old_report import reproduce
 def progress(done, total):
     if done == 5:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,206 @@
+"""Agents of the experiments and their jobs: options by settings, diffusion times, and Q-learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+import eigenoptions as eo
+from eigenoptions import MDP, OptionSet, Spectrum
+from reproduction.lab import Lab
+
+MAZES = ("open-room", "i-maze", "four-rooms")
+# Settings of Section 4.3; 256 options stand for all.
+EPISODES = {"open-room": 250, "i-maze": 250, "four-rooms": 500}
+COUNTS = (0, 2, 4, 8, 16, 32, 64, 128, 256)
+# Angles by which the basis of a repeated eigenvalue is turned; on a square grid that of the library is diagonal.
+ANGLES = (45, 90)
+
+
+def counts_for(maze: str, counts: Iterable[int] = COUNTS) -> list[int]:
+    """Numbers of eigenoptions that a maze has among those wanted, the largest for all that are too large.
+
+    >>> counts_for("i-maze", [0, 16, 64, 128])
+    [0, 16, 38]
+    """
+    most = 2 * eo.maze(maze).n_states
+    return sorted({min(n, most) for n in counts})
+
+
+def make_options(mdp: MDP, method: str = "eigen", n: int | None = None, **settings: Any) -> OptionSet | None:
+    """Return options of a method, the first `n` of them; None for ``method="primitive"`` or ``n=0``.
+
+    Parameters
+    ----------
+    mdp
+        Where the options are computed.
+    method
+        ``"eigen"`` (see `make_eigenoptions`), ``"bottleneck"``, ``"random"`` or ``"primitive"``.
+    n
+        Number of options; all by default.
+    settings
+        Of `make_eigenoptions`, or of `discover`.
+    """
+    if method == "primitive" or n == 0:
+        return None
+    if method == "eigen":
+        return make_eigenoptions(mdp, n, **settings)
+    return eo.discover(mdp, n, method=method, **settings)
+
+
+def make_eigenoptions(
+    mdp: MDP,
+    n: int | None = None,
+    *,
+    operator: str = "normalized",
+    skip_zero: bool = False,
+    both_signs: bool = True,
+    angle: float = 0.0,
+    action_order: Sequence[int] | None = None,
+    tolerance: float = 0.0,
+    shuffle: int | None = None,
+    gamma: float = 0.9,
+) -> OptionSet:
+    """Return eigenoptions in order of eigenvalue; eigenvalue zero is counted, as the paper does.
+
+    Parameters
+    ----------
+    mdp, n, operator, skip_zero, both_signs, gamma
+        As in `discover`.
+    angle
+        Degrees by which eigenvectors of a repeated eigenvalue are turned in their plane: another basis of it.
+    action_order
+        Order of the actions; of equally good ones the first is taken.
+    tolerance
+        Values up to this one count as zero, which is TERMINATE's, for eigenvectors of length 1.
+    shuffle
+        Seed of a random order of the options.
+    """
+    sp = turn_basis(eo.spectrum(eo.graph(mdp), operator=operator), angle)
+    purposes = eo.eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)
+    if action_order is None:
+        options = eo.solve(mdp, purposes, gamma)
+    else:
+        # Solve with reordered actions and rename them; index -1, TERMINATE, maps to itself.
+        rows = (np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(action_order)).ravel()
+        options = eo.solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
+        options = replace_policy(options, np.append(np.asarray(action_order), -1)[options.policy])
+    if tolerance:
+        length = np.array([[np.linalg.norm(purpose.direction)] for purpose in purposes])
+        options = replace_policy(options, np.where(options.value > tolerance * length, options.policy, -1))
+    if shuffle is not None:
+        options = options[np.random.default_rng(shuffle).permutation(len(options))]
+    return options[:n]
+
+
+def replace_policy(options: OptionSet, policy: NDArray[Any]) -> OptionSet:
+    """The same options with another policy."""
+    return replace(options, policy=policy, state_space="", successors=None)
+
+
+def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
+    """The same spectrum in another basis: consecutive vectors of a repeated eigenvalue are turned in their plane.
+
+    Any angle is as right as any other; 45 and 90 degrees are those at which a square grid looks different.
+
+    >>> sp = eo.spectrum(eo.graph(eo.maze("open-room")), k=3)
+    >>> turn_basis(sp, 90).vectors[:, 1].round(9).tolist() == sp.vectors[:, 2].round(9).tolist()
+    True
+    """
+    if not degrees:
+        return sp
+    vectors, i = np.array(sp.vectors), 0
+    c, s = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    while i < len(sp.values) - 1:
+        repeated = abs(sp.values[i + 1] - sp.values[i]) < 1e-9
+        if repeated:
+            vectors[:, i : i + 2] = vectors[:, i : i + 2] @ np.array([[c, -s], [s, c]])
+        i += 1 + repeated
+    return replace(sp, vectors=vectors)
+
+
+def diffuse(*, maze: str, options: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Diffusion time of a maze with 0, 1, 2, ... options."""
+    mdp = eo.maze(maze)
+    return np.asarray(eo.diffusion_curve(mdp, make_options(mdp, **options)))
+
+
+def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row per agent and number of options: the columns of the agent, and its diffusion time.
+
+    Agents have a ``maze``, ``options`` (arguments of `make_options`) and columns that name them.
+    """
+    curves = lab.pmap(diffuse, [{"maze": agent["maze"], "options": agent["options"]} for agent in agents])
+    return pd.concat(
+        [
+            pd.DataFrame({**_columns(agent), "options": range(len(curve)), "diffusion_time": curve})
+            for agent, curve in zip(agents, curves, strict=True)
+        ]
+        or [pd.DataFrame()],
+        ignore_index=True,
+    )
+
+
+def learn(
+    *,
+    maze: str,
+    options: Mapping[str, Any],
+    runs: int,
+    episodes: int,
+    max_steps: int,
+    seed: int,
+    number: int,
+    start: int | None = None,
+    goal: int | None = None,
+) -> NDArray[np.uint8]:
+    """``(2, runs, episodes)`` whether each evaluation episode and each learning episode reached the goal."""
+    mdp = eo.maze(maze)
+    record = eo.q_learning(
+        mdp,
+        make_options(mdp, **options),
+        runs=runs,
+        episodes=episodes,
+        max_steps=max_steps,
+        rng=np.random.SeedSequence(seed, spawn_key=(number,)),
+        start=start,
+        goal=goal,
+    )
+    return np.stack([record.returns, record.learning_returns]).astype(np.uint8)
+
+
+def learn_all(
+    lab: Lab,
+    agents: Sequence[Mapping[str, Any]],
+    *,
+    runs: int,
+    episodes: int | Mapping[str, int],
+    max_steps: int,
+    seed: int,
+) -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
+    """Columns of each agent with its result of `learn`; each agent has its own random numbers.
+
+    Agents are as in `diffuse_all`, and may have a ``start`` and a ``goal``.
+    """
+    jobs = [
+        {
+            **{key: agent[key] for key in ("maze", "options", "start", "goal") if key in agent},
+            "runs": runs,
+            "episodes": episodes if isinstance(episodes, int) else episodes[agent["maze"]],
+            "max_steps": max_steps,
+            "seed": seed,
+            "number": number,
+        }
+        for number, agent in enumerate(agents)
+    ]
+    returns = lab.pmap(learn, jobs)
+    return [(_columns(agent), result) for agent, result in zip(agents, returns, strict=True)]
+
+
+def _columns(agent: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in agent.items() if name not in ("maze", "options", "start", "goal")}

@@ -1,0 +1,91 @@
+"""Figure 1: the three domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import eigenoptions as eo
+from reproduction.drawing import draw_maze, make_maps
+from reproduction.figures.agents import MAZES
+from reproduction.lab import Claim, Data, Experiment, Lab
+
+
+def run(lab: Lab, *, mazes: Sequence[str] = MAZES) -> Data:
+    """Read the maps."""
+    rows = []
+    for name in mazes:
+        mdp = eo.maze(name)
+        cells = np.asarray(mdp.coords)
+        free = set(map(tuple, cells.tolist()))
+        targets = cells[:, None] + np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])
+        wall = np.array([[tuple(cell) not in free for cell in row] for row in targets.tolist()])
+        stays = mdp.successors == np.arange(mdp.n_states)[:, None]
+        rows.append(
+            {
+                "domain": name,
+                "states": mdp.n_states,
+                "actions": mdp.n_actions,
+                "deterministic": mdp.successors is not None,
+                "moves_into_walls": wall.sum(),
+                "of_these_stay": (wall & stays).sum(),
+                "start": mdp.start,
+                "goal": mdp.goal,
+            }
+        )
+    return {"domains": pd.DataFrame(rows)}
+
+
+def figure(data: Data) -> Any:
+    """Walls grey, S the start and G the goal of Section 4.3."""
+    picture, axes = make_maps(len(data["domains"]))
+    for ax, domain in zip(axes, data["domains"].itertuples(), strict=True):
+        draw_maze(
+            ax,
+            eo.maze(domain.domain),
+            {domain.start: "S", domain.goal: "G"},
+            f"{domain.domain}, {domain.states} states",
+        )
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Whether the domains are what Section 4 describes."""
+    domains = data["domains"]
+    yield Claim(
+        "domains",
+        "4",
+        "Their transitions are deterministic. Agents have access to four actions: up, down, right, and left.",
+        tests=[(domains.deterministic & (domains.actions == 4)).all()],
+        measured=", ".join(
+            f"{d.domain}: {d.states} states, {d.actions} actions" for d in domains.itertuples()
+        ),
+        evidence="Read off the transition tables. The paper has its maps as pictures only; these follow its "
+        "text.",
+    )
+    yield Claim(
+        "walls",
+        "4",
+        "When an action that would have taken the agent into a wall is chosen, the agent's state does not "
+        "change.",
+        tests=[(domains.of_these_stay == domains.moves_into_walls).all()],
+        measured=", ".join(
+            f"{d.domain}: {d.of_these_stay} of {d.moves_into_walls} such moves" for d in domains.itertuples()
+        ),
+        evidence="Every action of every state whose target is a wall or off the map.",
+    )
+
+
+EXPERIMENT = Experiment(
+    "figure1",
+    "Figure 1: the domains",
+    section="4",
+    shows="An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    order=10,
+)

@@ -1,0 +1,296 @@
+"""Experiments, claims, thresholds and cached jobs: what every experiment is made of.
+
+An experiment is one file with its runs, its figure and its claims side by side::
+
+    def run(lab, *, runs=100, seed=2017):  # keyword defaults are the settings of the paper
+        jobs = [dict(maze=name, n=n, runs=runs, seed=seed) for name in MAZES for n in COUNTS]
+        return {"returns": pd.concat(lab.pmap(learn, jobs))}  # data frames by name; learn(maze=..., n=..., ...)
+
+    def claims(data):  # a function of these data frames alone
+        better = ...
+        yield Claim("most-scenarios", "4.3", "In most scenarios eigenoptions improve performance.",
+                    tests=[better > 12], measured=f"better in {better} of 24 scenarios", evidence="How it was judged.")
+
+    def figure(data): ...  # a Matplotlib figure
+
+    EXPERIMENT = Experiment("figure7", "Figure 7: accumulating reward", section="4.3", order=80, shows="...",
+                            run=run, figure=figure, claims=claims, quick={"runs": 4})
+
+Everything slow goes through `Lab.pmap`, which computes each job once: an interrupted run computes only what is missing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pandas as pd
+from rich.console import Console
+from rich.progress import Progress
+
+import eigenoptions
+from eigenoptions.parallel import pmap
+
+Data = dict[str, pd.DataFrame]
+# What a page shows: a paragraph, a table with its caption, or a Matplotlib figure.
+Block = Any
+
+# Thresholds for the paper's words of degree, fixed before the experiments were run; what was not is in `report.html`.
+FEW = 8  # "a few options": both signs of the four eigenvectors of Figures 3 to 5
+FIRST = (1, 2, 3)  # "the first options"
+GREATLY = 0.5  # "greatly improved": at most this share of the diffusion time of primitive actions
+SEVERAL = 1000.0  # "several orders of magnitude": at least this factor
+NEARLY_ALL = 0.9  # "almost fully connected": at least this share of all options
+ALMOST_ALL = 0.9  # "in almost all settings": at least this share of them
+ROBUST = 0.8  # "fairly robust": at least this share of the best mean return
+MAJOR = 2.0  # "a major impact": at least this factor
+OFTEN = 0.9  # "often defined in the whole state space": the median option starts in this share of the states
+NEAR = 1  # "near a doorway": at most this many steps
+MARGIN = 0.05  # "no effect": the smallest difference of mean returns that matters, one evaluation episode in twenty
+UNLIKELY = 0.05  # "very unlikely": at most this probability
+DENSE = 0.9  # "dense": at least this share of the moves that change the state have a reward other than zero
+STRONG = 0.8  # "implies": at least this rank correlation
+VERDICTS = ("holds", "partly", "does not hold", "not decided")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement beside what was measured.
+
+    Attributes
+    ----------
+    id, section, sentence
+        Name; place in the paper (``"4.2"``, ``"Appendix D"``), or ``"ours"`` for a statement that the paper does not
+        make; and the paper's words, or close to them.
+    tests
+        Whether each test is passed; None where the sample is too small to decide. See `verdict`.
+    measured, evidence
+        The result in one line; how it was measured, and what explains a difference.
+    lesson
+        One sentence for readers if the claim does not hold.
+    table
+        A small table of the numbers behind the claim.
+
+    Examples
+    --------
+    >>> Claim("even", "1", "2 is even.", tests=[2 % 2 == 0], measured="2 mod 2 = 0").verdict
+    'holds'
+    """
+
+    id: str
+    section: str
+    sentence: str
+    tests: Sequence[Any]
+    measured: str
+    evidence: str = ""
+    lesson: str = ""
+    table: pd.DataFrame | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether all tests are passed ("holds"), some ("partly") or none, or whether that depends on open ones.
+
+        >>> [Claim("", "", "", tests, "").verdict for tests in ([True], [True, False], [False], [True, None])]
+        ['holds', 'partly', 'does not hold', 'not decided']
+        """
+        passed = any(t for t in self.tests if t is not None)
+        failed = any(not t for t in self.tests if t is not None)
+        if passed and failed:
+            return "partly"
+        if not len(self.tests) or any(t is None for t in self.tests):
+            return "not decided"
+        return "holds" if passed else "does not hold"
+
+
+def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
+    """Whether at least `count` tests are passed; None if that depends on undecided ones.
+
+    >>> at_least([True, True, None], 2), at_least([True, False, None], 2), at_least([False, False, None], 2)
+    (True, None, False)
+    """
+    results = list(tests)
+    passed, undecided = sum(t is True for t in results), sum(t is None for t in results)
+    return True if passed >= count else False if passed + undecided < count else None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or statement of the paper: its runs, figure and claims.
+
+    Attributes
+    ----------
+    name, title, section, shows
+        Name on the command line, heading, section of the paper, and one sentence on what the paper shows there.
+    run
+        Function of a `Lab` and keyword settings, with those of the paper as defaults, to data frames by name.
+    figure, claims
+        Functions of these data: a Matplotlib figure like the paper's, and the claims.
+    quick
+        Settings of a quick run that checks that everything works.
+    order
+        Position in the report.
+    caption
+        What the figure does not say itself.
+    closer, notes
+        Functions of the data: a second figure, and paragraphs and tables (caption, data frame) of further analysis.
+    headline
+        Function of the data to a number for the top of the page and its meaning.
+    ours
+        Whether the experiment goes beyond the paper.
+    atari
+        Whether it is about an Atari game.
+    """
+
+    name: str
+    title: str
+    section: str
+    shows: str
+    run: Callable[..., Data]
+    figure: Callable[[Data], Any]
+    claims: Callable[[Data], Iterable[Claim]] = lambda data: ()
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    order: float = 1000
+    caption: str = ""
+    closer: Callable[[Data], Any] | None = None
+    notes: Callable[[Data], Iterable[Block]] = lambda data: ()
+    headline: Callable[[Data], tuple[str, str]] | None = None
+    ours: bool = False
+    atari: bool = False
+
+
+class MissingJobsError(Exception):
+    """Raised by a `Lab` that may not compute: some jobs are not in the cache."""
+
+
+class Lab:
+    """Where experiments run: a map over jobs whose results are cached in a folder.
+
+    Parameters
+    ----------
+    cache
+        Folder of the cache, one file per job.
+    quick
+        Use the quick settings of experiments.
+    atari
+        Run the Atari games anew instead of reading the stored results.
+    compute
+        Whether missing jobs are computed; otherwise they raise `MissingJobsError`.
+    progress
+        Called with the number of jobs done and in all.
+
+    Attributes
+    ----------
+    seconds
+        CPU time of all jobs that were asked for, including those found in the cache.
+    describe
+        Call it with a few words on what is computed next, which the progress bar shows.
+    """
+
+    def __init__(
+        self,
+        cache: str | Path,
+        *,
+        quick: bool = False,
+        atari: bool = False,
+        compute: bool = True,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self.cache = Path(cache)
+        self.quick, self.atari, self.compute, self.progress = quick, atari, compute, progress
+        self.seconds = 0.0
+        self.describe: Callable[[str], object] = lambda text: None
+
+    def pmap(self, function: Callable[..., Any], jobs: Iterable[Mapping[str, Any]]) -> list[Any]:
+        """Return ``[function(**job) for job in jobs]``, computed in parallel unless it is in the cache.
+
+        The key of a job is the function with its arguments, the source of the library (without `cli`, `studio` and
+        `plots`) and of the function's own module.
+        """
+        calls = [dict(job) for job in jobs]
+        name = f"{function.__module__}.{function.__qualname__}"
+        keys = [joblib.hash([name, source_version(function.__module__), job]) for job in calls]
+        paths = [self.cache / key[:2] / f"{key[2:]}.joblib" for key in keys]
+        missing = {
+            path: (path, function, job) for path, job in zip(paths, calls, strict=True) if not path.exists()
+        }
+        if missing and not self.compute:
+            raise MissingJobsError(f"{len(missing)} jobs of {name} are not in {self.cache}")
+        if missing:
+            done_before = len(paths) - len(missing)
+            pmap(
+                _compute_and_store,
+                list(missing.values()),
+                progress=lambda done, _: self.progress and self.progress(done_before + done, len(paths)),
+            )
+        loaded = [joblib.load(path) for path in paths]
+        self.seconds += sum(seconds for _, seconds in loaded)
+        return [result for result, _ in loaded]
+
+
+@contextmanager
+def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) -> Iterator[Lab]:
+    """Lock a folder for one run, and yield a `Lab` that caches its jobs in ``folder/cache`` and shows a progress bar.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist. A folder with other content, or one that another run is using, is refused.
+    quick, atari
+        As in `Lab`.
+    """
+    folder = Path(folder)
+    mark = folder / ".reproduction"
+    if folder.exists() and not mark.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(
+            f"{folder} has content that is not a report: give a new or empty folder (--out)"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with mark.open("a") as lock, Progress(console=Console(stderr=True), transient=True) as bar:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BlockingIOError(
+                f"another run is using {folder}: wait for it, or give another folder (--out)"
+            ) from None
+        task = bar.add_task("loading", total=None)
+        lab = Lab(
+            folder / "cache",
+            quick=quick,
+            atari=atari,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+        lab.describe = lambda text: bar.update(task, description=text, completed=0, total=None)
+        yield lab
+
+
+def _compute_and_store(task: tuple[Path, Callable[..., Any], dict[str, Any]]) -> None:
+    """Run one job in a worker and write its result and CPU time under a temporary name, which is then renamed."""
+    path, function, job = task
+    start = time.process_time()
+    result = function(**job)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    joblib.dump((result, time.process_time() - start), temporary)
+    temporary.replace(path)
+
+
+@cache
+def source_version(module: str) -> str:
+    """Hash of the source of the library, without `cli`, `studio` and `plots`, and of a module."""
+    library = Path(eigenoptions.__file__).parent
+    paths = [path for path in sorted(library.rglob("*")) if path.suffix in (".py", ".txt")]
+    paths = [path for path in paths if path.relative_to(library).parts[0] not in ("cli", "studio", "plots")]
+    digest = hashlib.blake2b(digest_size=8)
+    for path in [*paths, Path(str(sys.modules[module].__file__))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
