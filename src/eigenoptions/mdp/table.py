@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._text import printable
-from eigenoptions._text import text as draw_map
+from eigenoptions._text import draw_map, printable
 from eigenoptions._validation import check_csr, check_int, check_real, readonly, set_readonly
 from eigenoptions.mdp.transitions import Transitions, read_spaces
 
