@@ -8,10 +8,10 @@ Names load when they are first used, so that ``import eigenoptions`` stays light
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import gymnasium
 
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
@@ -116,18 +116,15 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *_SUBPACKAGES, "__version__"])
 
 
-class _GymnasiumFinder:
-    """Import hook: the first import of Gymnasium registers our environments too; see `_registration`."""
-
-    @classmethod
-    def find_spec(cls, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
-        if fullname != "gymnasium" or cls not in sys.meta_path:
-            return None
-        sys.meta_path.remove(cls)
-        return import_module("eigenoptions._registration").found_and_registered()
-
-
-if "gymnasium" in sys.modules:
-    import_module("eigenoptions._registration").register()
-else:
-    sys.meta_path.insert(0, _GymnasiumFinder)
+for _name, _maze in {
+    "FourRooms": "four-rooms",
+    "OpenRoom": "open-room",
+    "IMaze": "i-maze",
+    "Maze": "four-rooms",
+}.items():
+    gymnasium.register(
+        f"eigenoptions/{_name}-v0",
+        entry_point="eigenoptions.envs.mazes:MazeEnv",
+        vector_entry_point="eigenoptions.envs.mazes:MazeVectorEnv",
+        kwargs={"maze": _maze},
+    )

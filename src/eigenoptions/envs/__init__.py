@@ -1,14 +1,13 @@
 """Gymnasium: mazes as environments, the exact MDP of an environment, samples of one, and options as actions.
 
 ``eigenoptions/FourRooms-v0``, ``eigenoptions/OpenRoom-v0``, ``eigenoptions/IMaze-v0`` and ``eigenoptions/Maze-v0`` (any
-map, as text, path or `MDP`) are registered as soon as both packages are imported (see `registration`), so that
+map, as text, path or `MDP`) are registered by ``import eigenoptions``, so that
 ``gym.make("eigenoptions/FourRooms-v0")`` works after ``import eigenoptions``, and so does
 ``gym.make("eigenoptions:eigenoptions/FourRooms-v0")`` without it.
 """
 
 from __future__ import annotations
 
-from eigenoptions._registration import register
 from eigenoptions.envs.collecting import CollectionStopped, Recording, collect, load_transitions, stream
 from eigenoptions.envs.mazes import MazeEnv, MazeVectorEnv
 from eigenoptions.envs.running import run_options
@@ -35,5 +34,3 @@ __all__ = [
     "PrimitiveStep",
     "run_options",
 ]
-
-register()
