@@ -105,7 +105,8 @@ def transitions() -> None:
         record.fact("transitions, rate of one process", SHARDS * ROWS / cpu, "rows/s", f"CPU; {gram!r}")
         record.fact("transitions, the stream holds", gram.nbytes / 1e9, "GB", f"peak {record.peak():.2f} GB")
         began = time.perf_counter()
-        both = gather(folder, mdp.n_states, engine="processes", workers=2)
+        with eo.parallel.using("processes", workers=2):
+            both = gather(folder, mdp.n_states)
         wall = time.perf_counter() - began
         here, there = record.peak(), workers_peak()
         steps.done("gathered by two workers, what is left to this process")

@@ -1,7 +1,7 @@
 """What several workers are worth, and what they cost: ``python benchmarks/parallel.py``.
 
 Learning experiments of a second or longer, one after the other, on worker processes (from a cold start, and once they
-are up), on a Ray cluster of this machine, and on two Ray nodes with one CPU each. Then the costs: to start, of a job
+are up), on a Ray cluster of this machine. Then the costs: to start, of a job
 that does nothing, of an array that all jobs share. These are wall times, so the aim holds only on an idle machine, and
 a busy one is reported as busy; the CPU seconds of the busiest worker tell how fast an idle one would be.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import record
@@ -19,10 +19,7 @@ from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 
 import eigenoptions as eo
-from eigenoptions.parallel import cluster, pmap
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests.clusters import Cluster
+from eigenoptions.parallel import run_jobs, using
 
 AIM, IDLE = 1.7, 0.85
 JOBS, SECONDS = (4, 0.05) if record.QUICK else (20, 1.5)
@@ -36,6 +33,11 @@ def learn(job: dict[str, int]) -> tuple[bytes, int, float]:
     options = eo.discover(mdp, n_options=8)
     found = eo.q_learning(mdp, options, runs=job["runs"], episodes=500, rng=job["seed"]).returns
     return found.tobytes(), os.getpid(), time.process_time()
+
+
+def run_on(engine: str, *jobs: Any, **settings: Any) -> list[Any]:
+    with using(engine):
+        return run_jobs(*jobs, **settings)
 
 
 def nothing(job: int) -> None:
@@ -80,8 +82,10 @@ def compare(
     warm: bool = True,
 ) -> float:
     """Wall time against one after the other, and what it would be if nobody else used this machine."""
-    lives = {pid: life for _, pid, life in pmap(learn, [{"runs": 1, "seed": 0}] * 8, engine)} if warm else {}
-    spent, found = record.clock(lambda: pmap(learn, jobs, engine), wall=True)
+    lives = (
+        {pid: life for _, pid, life in run_on(engine, learn, [{"runs": 1, "seed": 0}] * 8)} if warm else {}
+    )
+    spent, found = record.clock(lambda: run_on(engine, learn, jobs), wall=True)
     record.agree(f"{name} and serial, byte for byte", float([x for x, _, _ in found] != right), 0)
     ratio = record.row(f"{JOBS} learning experiments on {name}", spent, serial[0], "serial", note="wall")
     latest = {pid: life for _, pid, life in sorted(found, key=lambda one: one[2])}
@@ -92,12 +96,12 @@ def compare(
 
 def costs(engine: str) -> None:
     many = TINY[engine]
-    spent, _ = record.clock(lambda: pmap(nothing, range(many), engine), wall=True)
+    spent, _ = record.clock(lambda: run_on(engine, nothing, range(many)), wall=True)
     record.fact(f"a job that does nothing, {engine}", 1e3 * spent / many, "ms", f"of {many:,}")
     table = np.ones(SHARED // 8)
-    pmap(touch, range(2), engine, shared={"table": table})
-    few, _ = record.clock(lambda: pmap(touch, range(2), engine, shared={"table": table}), wall=True)
-    more, _ = record.clock(lambda: pmap(touch, range(42), engine, shared={"table": table}), wall=True)
+    run_on(engine, touch, range(2), shared={"table": table})
+    few, _ = record.clock(lambda: run_on(engine, touch, range(2), shared={"table": table}), wall=True)
+    more, _ = record.clock(lambda: run_on(engine, touch, range(42), shared={"table": table}), wall=True)
     size = f"{SHARED / 2**20:.0f} MB"
     record.fact(f"{size} shared by 2 jobs, {engine}", few, "s")
     record.fact(
@@ -109,7 +113,7 @@ def costs(engine: str) -> None:
 
 
 def start(engine: str) -> None:
-    spent, _ = record.clock(lambda: pmap(nothing, range(2), engine), wall=True)
+    spent, _ = record.clock(lambda: run_on(engine, nothing, range(2)), wall=True)
     record.fact(f"to start, {engine}", spent, "s")
     if engine == "processes":
         get_reusable_executor().shutdown(wait=True)
@@ -120,7 +124,7 @@ def main() -> int:
     before = idle()
     jobs = experiments()
     began = time.process_time()
-    wall, found = record.clock(lambda: pmap(learn, jobs), wall=True)
+    wall, found = record.clock(lambda: run_jobs(learn, jobs), wall=True)
     serial, right = (wall, time.process_time() - began), [x for x, _, _ in found]
     start("processes")
     compare(jobs, "processes", f"{cores} processes, from a cold start", serial, right, warm=False)
@@ -143,15 +147,6 @@ def main() -> int:
         return record.verdict()
     compare(jobs, "ray", f"one Ray node of {cores} CPUs", serial, right)
     costs("ray")
-    cluster.disconnect()
-    with Cluster() as nodes:
-        nodes.node()
-        os.environ.update(nodes.environment, RAY_ADDRESS=nodes.address)
-        record.fact(
-            "to join a cluster", record.clock(lambda: pmap(nothing, range(2), "ray"), wall=True)[0], "s"
-        )
-        compare(jobs, "ray", "two Ray nodes of one CPU", serial, right)
-        cluster.disconnect()
     return record.verdict()
 
 

@@ -1,7 +1,7 @@
 """Cost of storing a finished job and of reading it back: ``python benchmarks/store.py``.
 
-Jobs that only return an array, through a `Store` and through `pmap` alone: the difference is the cost of storing. Then
-the same folder again, where no job is missing.
+Jobs that only return an array, through a `Store` and through `run_jobs` alone: the difference is the cost of storing.
+Then the same folder again, where no job is missing.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import record
-from reproduction.store import Store
 
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
+from reproduction.store import Store
 
 SIZES = {10: 50} if record.QUICK else {10: 1_000, 1_000: 1_000, 100_000: 50}  # numbers in a result: jobs
 
@@ -26,13 +26,13 @@ def result(job: int, length: int) -> np.ndarray:
 
 def measure(length: int, many: int) -> None:
     jobs, shared = list(range(many)), {"length": length}
-    alone, plain = record.clock(lambda: pmap(result, jobs, shared=shared), True)
+    alone, plain = record.clock(lambda: run_jobs(result, jobs, shared=shared), True)
     size = f"results of {8 * length:,} bytes"
     with tempfile.TemporaryDirectory() as folder:
 
         def kept() -> list[np.ndarray]:
             with Store(folder) as store:
-                return store.pmap(result, jobs, engine="serial", shared=shared)
+                return store.pmap(result, jobs, shared=shared)
 
         first, made = record.clock(kept, True)
         again, found = record.clock(kept, True)
@@ -47,7 +47,7 @@ def measure(length: int, many: int) -> None:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder, Store(folder) as store:
         # The version of the code is computed once per process: not part of the measurement.
-        store.pmap(result, [0], engine="serial", shared={"length": 1})
+        store.pmap(result, [0], shared={"length": 1})
     for length, many in SIZES.items():
         measure(length, many)
     return record.verdict()

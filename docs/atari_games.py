@@ -30,7 +30,7 @@ from typing import Any
 from unittest import mock
 
 from eigenoptions.atari.emulator import games
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
 from reproduction.atari import AUTHORS, BYTES, GAMES, PAPER, claims, experiment, run, settings
 from reproduction.atari.statistics import effect_of
 from reproduction.atari.study import run as run_study
@@ -94,7 +94,7 @@ def study(way: str, game: str, path: Path) -> dict[str, Any]:
     """Effects of singular against random directions in one game, the verdicts, and what it took."""
     began = time.process_time()
     try:
-        found = run_study(asked(way, game), pmap)
+        found = run_study(asked(way, game), run_jobs)
     except ValueError as error:
         return {"game": game, "failed": str(error)}
     rows = [r for r in found["effects"] if r["against"] == "random" and r["measure"] in MEASURES]
@@ -120,7 +120,7 @@ def attempt(game: str) -> dict[str, Any]:
     small = replace(experiment(game), settings={"default": asked("all", game)})
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "experiment", return_value=small):
         try:
-            found = run.run_game(game, folder, engine="serial")
+            found = run.run_game(game, folder)
         except Exception as error:  # any failure is what is looked for
             return {"game": game, "failed": f"{type(error).__name__}: {error}"}
     return {

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from eigenoptions.cli.flags import Experiments, Flag, Names, named, split_names
 from eigenoptions.cli.terminal import bar, print_json, print_line, print_table, print_verdicts, resumable
+from eigenoptions.parallel import using
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,11 @@ class Reproduce(Experiments):
 
     def __call__(self) -> None:
         """Run the command."""
-        with resumable(self.out / "jobs"), bar("loading the experiments") as status:
+        with (
+            resumable(self.out / "jobs"),
+            bar("loading the experiments") as status,
+            using(self.engine, self.workers),
+        ):
             from reproduction.old_report import reproduce
 
             only = split_names(self.only)
@@ -83,7 +88,11 @@ class Atari(Experiments):
         sizes = [size for size in ("paper", "full", "quick") if getattr(self, size)]
         if len(sizes) > 1:
             raise ValueError(f"give --{' or --'.join(sizes)}, not both")
-        with resumable(self.out / self.game.lower() / "jobs"), bar("loading the game", lines=True) as status:
+        with (
+            resumable(self.out / self.game.lower() / "jobs"),
+            bar("loading the game", lines=True) as status,
+            using(self.engine, self.workers),
+        ):
             from reproduction.atari.run import run_game
 
             found = run_game(
@@ -139,7 +148,7 @@ class Arena(Experiments):
     def __call__(self) -> None:
         """Run the command."""
         out = self.out or Path("arena" if self.contest == "methods" else f"arena-{self.contest}")
-        with resumable(out / "jobs"), bar("loading the arena") as status:
+        with resumable(out / "jobs"), bar("loading the arena") as status, using(self.engine, self.workers):
             from reproduction.arena import contest
 
             report = contest(self.contest).run(

@@ -12,7 +12,7 @@ from typing import Any
 
 Settings = Mapping[str, Any]
 Results = dict[str, Any]
-# A function and its jobs to a list of results; see `parallel.pmap`.
+# A function and its jobs to a list of results; see `parallel.run_jobs`.
 Pmap = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 HOLDS, PARTLY, FAILS, UNDECIDED = VERDICTS = ("holds", "partly", "does not hold", "not decided")

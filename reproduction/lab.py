@@ -39,7 +39,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import eigenoptions
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
 
 Data = dict[str, pd.DataFrame]
 # What a page shows: a paragraph, a table with its caption, or a Matplotlib figure.
@@ -227,7 +227,7 @@ class Lab:
             raise MissingJobsError(f"{len(missing)} jobs of {name} are not in {self.cache}")
         if missing:
             done_before = len(paths) - len(missing)
-            pmap(
+            run_jobs(
                 _compute_and_store,
                 list(missing.values()),
                 progress=lambda done, _: self.progress and self.progress(done_before + done, len(paths)),

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from eigenoptions.files import remove_leftovers, write_bytes
-from eigenoptions.parallel import current, on_engine
+from eigenoptions.parallel import current_engine
 from reproduction import all_experiments
 from reproduction.claims import claim_order, declarations, rules, statements
 from reproduction.experiment import FAILS, HOLDS, OURS, Experiment, Outcome, counted
@@ -34,7 +34,6 @@ ATARI_RESULTS = Path("out/atari")
 log = logging.getLogger("eigenoptions")
 
 
-@on_engine("processes")
 def reproduce(
     folder: str | Path = "report",
     settings: str = "paper",
@@ -82,7 +81,7 @@ def reproduce(
                 start, saved = time.perf_counter(), store.seconds_saved
                 results = experiment.run(given, partial(run, fresh=again))
                 seconds = time.perf_counter() - start + store.seconds_saved - saved
-                stored = {"results": results, "seconds": seconds, "origin": origin(current().name)}
+                stored = {"results": results, "seconds": seconds, "origin": origin(current_engine().name)}
                 store.put(experiment.run, given, stored)
             if stored is not None:
                 outcomes.append(Outcome(experiment, given, **stored))

@@ -26,7 +26,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from eigenoptions.files import TEMPORARY, write_bytes
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -116,15 +116,13 @@ class Store:
         self,
         function: Callable[..., R],
         jobs: Sequence[J],
-        engine: str | None = None,
         *,
         shared: Mapping[str, Any] | None = None,
-        workers: int | None = None,
         progress: Callable[[int, int], object] | None = None,
         arrived: Callable[[int, R], object] | None = None,
         fresh: bool = False,
     ) -> list[R]:
-        """``[function(job, **shared) for job in jobs]`` by `parallel.pmap`, without the jobs that are stored.
+        """``[function(job, **shared) for job in jobs]`` by `parallel.run_jobs`, without the jobs that are stored.
 
         Parameters
         ----------
@@ -134,10 +132,10 @@ class Store:
             dicts, lists and tuples of these.
         jobs
             Plain data that determine the result, including its seed.
-        engine, workers, progress, arrived
-            As in `parallel.pmap`. Stored jobs count as done, and `arrived` is not called for them.
+        progress, arrived
+            As in `parallel.run_jobs`. Stored jobs count as done, and `arrived` is not called for them.
         shared
-            As in `parallel.pmap`. Part of the key, therefore plain data, sparse arrays, or dataclasses of these.
+            As in `parallel.run_jobs`. Part of the key, therefore plain data, sparse arrays, or dataclasses of these.
         fresh
             Delete these jobs first.
         """
@@ -166,7 +164,7 @@ class Store:
 
         self.seconds_saved += sum(seconds for seconds, _ in stored.values())
         left = [work[i] for i in missing]
-        pmap(function, left, engine, shared=shared, workers=workers, progress=report, arrived=keep)
+        run_jobs(function, left, shared=shared, progress=report, on_result=keep)
         # New results are decoded too: an interrupted run and an uninterrupted one then return the same bytes.
         return [decode(stored[key][1]) for key in keys]
 

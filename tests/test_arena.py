@@ -189,7 +189,6 @@ def test_a_run_is_stored_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixtu
         "quick",
         ["eigen"],
         ["i-maze"],
-        engine="serial",
         progress=lambda d, total: done.append((d, total)),
     )
     # Everything was stored, so nothing is computed.

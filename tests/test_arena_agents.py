@@ -149,7 +149,7 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(agents.SETTINGS, "quick", small)
     given = ("quick", ["Q-learning"], ["four-rooms"])
     told: list[tuple[int, int]] = []
-    report = agents_page.CONTEST.run(tmp_path, *given, progress=lambda *p: told.append(p), engine="serial")
+    report = agents_page.CONTEST.run(tmp_path, *given, progress=lambda *p: told.append(p))
     assert told[-1] == (10, 10)
     assert [row[2] for row in report.rows] == list(agents.EXPLORATIONS)
     html = (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -157,16 +157,16 @@ def test_a_contest_is_stored_shown_and_continued(tmp_path: Path, monkeypatch: py
     assert "<svg" in html
     assert report.files == [tmp_path / "index.html"]
     assert {p.name for p in (tmp_path / "data").iterdir()} >= {"runs.csv", "summary.csv", "four-rooms.svg"}
-    monkeypatch.setattr("reproduction.store.pmap", lambda f, jobs, *a, **k: [f(j) for j in jobs])
-    again = agents_page.CONTEST.run(tmp_path, *given, engine="serial")
+    monkeypatch.setattr("reproduction.store.run_jobs", lambda f, jobs, *a, **k: [f(j) for j in jobs])
+    again = agents_page.CONTEST.run(tmp_path, *given)
     assert again.rows == report.rows
     # A slice adds nothing and takes nothing away: the page shows all that is stored.
-    part = agents_page.CONTEST.run(tmp_path, "quick", ["Q-learning:plain"], ["four-rooms"], engine="serial")
+    part = agents_page.CONTEST.run(tmp_path, "quick", ["Q-learning:plain"], ["four-rooms"])
     assert part.rows == report.rows
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "index.html").write_text("mine")
     with pytest.raises(FileExistsError, match="thesis has other content than an arena"):
-        agents_page.CONTEST.run(tmp_path / "thesis", *given, engine="serial")
+        agents_page.CONTEST.run(tmp_path / "thesis", *given)
     for wrong in ("SARSA", "DQN:dreams"):
         with pytest.raises(ValueError, match="methods must be"):
             agents_page.chosen("quick", agents=[wrong])

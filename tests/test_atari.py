@@ -39,6 +39,7 @@ from eigenoptions.atari import starts as starts_module
 from eigenoptions.atari.emulator import games
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import skip_intro
+from eigenoptions.parallel import using
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
 from reproduction.atari.published import rows_of_v
@@ -353,16 +354,8 @@ def test_the_collection_is_a_set_of_differences(starts: list[Start], gram: Gram)
 
 def test_every_engine_collects_the_same_bytes(starts: list[Start], gram: Gram) -> None:
     told: list[tuple[int, int]] = []
-    again = collect(
-        "Freeway",
-        starts,
-        n=900,
-        rng=5,
-        longest=400,
-        engine="processes",
-        workers=2,
-        progress=lambda *p: told.append(p),
-    )
+    with using("processes", workers=2):
+        again = collect("Freeway", starts, n=900, rng=5, longest=400, progress=lambda *p: told.append(p))
     assert np.array_equal(again.sample(500, 3).matrix, gram.sample(500, 3).matrix)
     assert told[-1] == (900, 900)
     assert not np.array_equal(collect("Freeway", starts, n=900, rng=6, longest=400).matrix, gram.matrix)

@@ -65,7 +65,6 @@ def test_a_second_run_plays_nothing_again(folder: Path, monkeypatch: pytest.Monk
         "Freeway",
         folder,
         "quick",
-        engine="serial",
         progress=lambda n, total: done.append(n),
         speed=speeds.append,
     )
@@ -83,7 +82,7 @@ def test_results_of_other_settings_are_not_mixed(folder: Path, capsys: pytest.Ca
     assert "--fresh" in told
     (folder / "freeway" / "settings.json").write_text("{")
     with pytest.raises(FileExistsError, match=r"settings\.json is not of a run of a game"):
-        run_game("Freeway", folder, "quick", engine="serial")
+        run_game("Freeway", folder, "quick")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "freeway").mkdir()
     (tmp_path / "freeway" / "index.html").write_text("mine")
     with pytest.raises(FileExistsError, match="freeway has other content than results of a game"):
-        run_game("Freeway", tmp_path, "quick", engine="serial")
+        run_game("Freeway", tmp_path, "quick")
     assert [p.name for p in tmp_path.rglob("*.*")] == ["index.html"]
 
 
@@ -148,7 +147,7 @@ def test_games_without_a_noop_and_with_another_screen(
     """Backgammon's minimal action set has no NOOP; Pacman has no fire button and 250 lines."""
     _make_the_default_tiny(game, monkeypatch)
     assert Emulator(game).noop == 0
-    assert run_game(game, tmp_path, engine="serial").highlights
+    assert run_game(game, tmp_path).highlights
     here = tmp_path / game.lower()
     assert (here / "index.html").exists()
     options = load_linear_options(here / "options.safetensors")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import eigenoptions as eo
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.options.solver import lengths
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs, using
 from reproduction import limits
 from reproduction.paper import bottlenecks, chances, figure6, figure7, published, tasks
 from reproduction.paper import every_goal as goals
@@ -91,11 +90,14 @@ def test_blocks_of_runs_join_to_the_same_whole_on_every_engine():
         ({"agent": i}, {"maze": "i-maze", "options": how}) for i, how in enumerate((eigen(4), PRIMITIVE))
     ]
     given = {"runs": 6, "episodes": 6, "max_steps": 100, "seed": 3}
-    serial, spread = pmap, partial(pmap, engine="processes")
-    pairs = learn_all(serial, given, agents, seed=2)
+    def spread(function, jobs):
+        with using("processes", workers=2):
+            return run_jobs(function, jobs)
+
+    pairs = learn_all(run_jobs, given, agents, seed=2)
     assert [key for key, _ in pairs] == [{"agent": 0}, {"agent": 1}]
     whole = [returns for _, returns in pairs]
-    for engine, block in ((serial, 4), (spread, 2)):
+    for engine, block in ((run_jobs, 4), (spread, 2)):
         other = learn_all(engine, {**given, "block": block, "episodes": {"i-maze": 6}}, agents, seed=2)
         assert [returns.tobytes() for _, returns in other] == [returns.tobytes() for returns in whole]
     mdp = eo.maze("i-maze")
@@ -122,14 +124,14 @@ def test_rows_of_runs_and_curves_say_what_happened():
 @pytest.mark.parametrize("module", [figure7, randoms, goals, variants, published, chances])
 def test_an_experiment_gives_the_same_twice(module):
     given = module.SETTINGS["quick"]
-    one, two = module.run(given, pmap), module.run(given, pmap)
+    one, two = module.run(given, run_jobs), module.run(given, run_jobs)
     assert tables(one) == tables(two)
 
 
 @pytest.fixture(scope="module")
 def found():
     modules = (figure6, figure7, bottlenecks, randoms, tasks, goals, variants)
-    return {module: module.run(module.SETTINGS["quick"], pmap) for module in modules}
+    return {module: module.run(module.SETTINGS["quick"], run_jobs) for module in modules}
 
 
 def test_first_options_hurt_and_enough_help(found):

@@ -30,10 +30,6 @@ from tests.test_cli import refused, run
             "operator must be one of normalized, combinatorial, ",
         ),
         (("discover", "CartPole-v1", "--features", "magic"), "features must be one of "),
-        (
-            ("diffusion", "i-maze", "--engine", "magic"),
-            "engine must be one of serial, processes, ray, got 'magic'",
-        ),
         (("discover", "i-maze", "-n", "999"), "n_options must be in 1..36 for 19 states, got 999"),
         (("discover", "i-maze", "-n", "0"), "n_options must be a whole number from 1, got 0"),
         (("discover", "open-room", "--method", "bottleneck"), "this state space has no bottleneck"),

@@ -14,21 +14,22 @@ import pytest
 from matplotlib.image import imread
 
 import eigenoptions as eo
-from eigenoptions import evaluation, parallel, plots
-from eigenoptions._kernels.planning import LANES
+from eigenoptions import parallel, plots
 from eigenoptions.cli import main
 from eigenoptions.discovery import samples as sampling
 from eigenoptions.discovery.samples import gather
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
 from eigenoptions.mdp import maps
-from eigenoptions.options import solver as planning
 from eigenoptions.options.walks import walk
-from eigenoptions.parallel import ENGINES
 from eigenoptions.plots.panels import PIXELS, policy_panel
 from eigenoptions.spectra import laplacian
 from eigenoptions.spectra.gram import Gram
 
-FAR: dict[str, Any] = {"engine": "processes", "workers": 2}
+
+def on_workers(function: Any, *args: Any, **settings: Any) -> Any:
+    """The result of a call on two worker processes."""
+    with parallel.using("processes", workers=2):
+        return function(*args, **settings)
 
 
 def told() -> tuple[list[tuple[int, int]], Any]:
@@ -109,62 +110,11 @@ def test_enough_rooms_are_enough() -> None:
 # Workers give the same bytes
 
 
-def test_workers_solve_the_same_options(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
-    assert planning.OPTIONS_PER_JOB == LANES  # a job is what the kernel advances together
-    slippery = 0.9 * four_rooms.transition.toarray() + 0.1 * np.roll(
-        four_rooms.transition.toarray().reshape(104, 4, 104), 1, axis=1
-    ).reshape(416, 104)
-    inside = np.arange(104) < 60
-    for mdp in (four_rooms, eo.MDP(slippery)):
-        purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), 11))
-        purposes.append(eo.Purpose(np.eye(104)[7], "goal", initiation=inside))
-        alone = eo.solve(mdp, purposes)
-        assert bytes_of(eo.solve(mdp, purposes, **FAR)) == bytes_of(alone)  # small: computed here
-        monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0)
-        calls, progress = told()
-        assert bytes_of(eo.solve(mdp, purposes, progress=progress, **FAR)) == bytes_of(alone)
-        assert sorted(done for done, _ in calls)[-1] == len(purposes) == 21
-        assert bytes_of(eo.discover(mdp, 20, **FAR)) == bytes_of(eo.discover(mdp, 20))
-        monkeypatch.undo()
-
-
-def test_an_engine_that_is_not_known_is_refused(four_rooms: eo.MDP) -> None:
-    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), 20))
-    for work in (
-        lambda: eo.solve(four_rooms, purposes, engine="cloud"),
-        lambda: eo.diffusion_curve(four_rooms, eo.discover(four_rooms, 2), engine="cloud"),
-        lambda: eo.diffusion_estimate(four_rooms, engine="cloud"),
-        lambda: collect(four_rooms, 10, engine="cloud"),
-        lambda: gather([(np.array([0]), np.array([1]))] * 3, engine="cloud"),
-    ):
-        with pytest.raises(ValueError, match=f"engine must be one of {', '.join(ENGINES)}, got 'cloud'"):
-            work()
-
-
-def test_workers_serve_the_same_goals(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
-    options = eo.discover(four_rooms, 5)
-    curve, pairs = eo.diffusion_curve(four_rooms, options), evaluation.hitting_times(four_rooms, options)
-    monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0)
-    calls, progress = told()
-    assert eo.diffusion_curve(four_rooms, options, progress=progress, **FAR).tobytes() == curve.tobytes()
-    assert calls[-1] == (6, 6)
-    monkeypatch.setattr("eigenoptions.evaluation.exact.MAX_ERROR", -1.0)  # nothing is proved: elimination
-    monkeypatch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", 30)
-    exact = evaluation.hitting_times(four_rooms, options)
-    np.testing.assert_allclose(exact, pairs, rtol=1e-8)
-    calls, progress = told()
-    far = evaluation.hitting_times(four_rooms, options, progress=progress, **FAR)
-    assert far.tobytes() == exact.tobytes()
-    assert calls[-1] == (104, 104)
-    assert eo.diffusion_time(four_rooms, options, **FAR) == eo.diffusion_time(four_rooms, options)
-
-
 def test_workers_walk_the_same_walks(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
     alone = eo.diffusion_estimate(four_rooms, walks=30, rng=3)
-    assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, **FAR) == alone  # short: walked here
-    monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0)
+    assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3) == alone  # short: walked here
     calls, progress = told()
-    assert eo.diffusion_estimate(four_rooms, walks=30, rng=3, progress=progress, **FAR) == alone
+    assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3, progress=progress) == alone
     assert calls[-1] == (30, 30)
 
 
@@ -172,38 +122,41 @@ def test_workers_collect_the_same_transitions(tmp_path: Path, four_rooms: eo.MDP
     how: dict[str, Any] = {"n_envs": 4, "chunk": 100, "rng": 5, "policy": eo.discover(four_rooms, 4)}
     alone = collect(four_rooms, 2050, **how)
     calls, progress = told()
-    far = collect(four_rooms, 2050, progress=progress, **how, **FAR)
+    far = on_workers(collect, four_rooms, 2050, progress=progress, **how)
     for part in ("obs", "action", "next_obs", "terminated"):
         assert getattr(far, part).tobytes() == getattr(alone, part).tobytes()
     assert calls[-1] == (2050, 2050)
     collect(four_rooms, 2050, out=tmp_path / "one", **how)
     collect(four_rooms, 900, out=tmp_path / "two", **how)
-    collect(four_rooms, 2050, out=tmp_path / "two", **how, **FAR)  # goes on where the other stopped
+    on_workers(collect, four_rooms, 2050, out=tmp_path / "two", **how)  # goes on where the other stopped
     one, two = (
         {file.name: hashlib.sha256(file.read_bytes()).digest() for file in (tmp_path / name).iterdir()}
         for name in ("one", "two")
     )
     assert one == two
     rng = np.random.default_rng(1)
-    assert len(list(stream("CartPole-v1", 500, chunk=100, rng=rng, **FAR))) == 5
+    assert len(on_workers(lambda: list(stream("CartPole-v1", 500, chunk=100, rng=rng)))) == 5
 
 
 def test_workers_that_break_off_lose_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for how in ({}, FAR):
+    for engine in ("serial", "processes"):
         seen = []
-        with pytest.raises(CollectionStopped, match=r"after \d+ of 3000 transitions: .*fell over"):
-            seen.extend(stream(Fragile, 3000, chunk=1000, **how))
+        with (
+            parallel.using(engine),
+            pytest.raises(CollectionStopped, match=r"after \d+ of 3000 transitions: .*fell over"),
+        ):
+            seen.extend(stream(Fragile, 3000, chunk=1000))
         assert sum(map(len, seen)) > 600
     with pytest.raises(CollectionStopped, match="the same call goes on from there"):
-        collect(Fragile, 3000, chunk=1000, out=tmp_path, **FAR)
+        on_workers(collect, Fragile, 3000, chunk=1000, out=tmp_path)
     assert len(load_transitions(tmp_path)) == sum(map(len, seen))
-    assert len(collect(gym.make("CartPole-v1"), 100, **FAR)) == 100
+    assert len(on_workers(collect, gym.make("CartPole-v1"), 100)) == 100
     assert "given as an object is walked in this process, not by engine 'processes'" in caplog.text
 
 
 def test_sampled_options_are_the_same_from_workers() -> None:
     alone = eo.discover("FrozenLake-v1", 4, steps=3000)
-    far = eo.discover("FrozenLake-v1", 4, steps=3000, **FAR)
+    far = on_workers(eo.discover, "FrozenLake-v1", 4, steps=3000)
     assert bytes_of(far) == bytes_of(alone)
 
 
@@ -219,9 +172,10 @@ def test_a_gathered_stream_is_the_single_stream(tmp_path: Path, monkeypatch: pyt
     for i, path in enumerate(paths):
         single.add(path.obs, path.next_obs)
         np.save(tmp_path / f"{i}.npy", np.stack([path.obs, path.next_obs], axis=1).astype(np.int32))
-    for how in ({}, FAR):
+    for engine in ("serial", "processes"):
         calls, progress = told()
-        gram = gather(tmp_path, mdp.n_states, progress=progress, **how)
+        with parallel.using(engine):
+            gram = gather(tmp_path, mdp.n_states, progress=progress)
         assert calls[-1][0] == calls[-1][1]
         gram.save(tmp_path / "gram")
         single.save(tmp_path / "single")
@@ -241,14 +195,15 @@ def test_parts_may_be_files_records_batches_and_functions(tmp_path: Path, four_r
     wanted = Gram(104)
     for part in (*record, batch, batch, batch, made()):
         wanted.add(part.obs, part.next_obs)
-    for how in ({}, FAR):
-        gram = gather([*parts, made], 104, **how)
+    for engine in ("serial", "processes"):
+        with parallel.using(engine):
+            gram = gather([*parts, made], 104)
         assert np.array_equal(gram._rows.words, wanted._rows.words)
         assert gram.n_transitions == wanted.n_transitions
     again = gather(record, 104)
     assert again.n_transitions == 1200
     short = collect(table, 1000, chunk=300, out=tmp_path / "record")  # the last chunk counts in part
-    assert gather(short, 104, **FAR).n_transitions == 1000
+    assert on_workers(gather, short, 104).n_transitions == 1000
     many = gather([lambda: (path for path in (batch, tmp_path / "batch.npz"))])
     assert many.n_transitions == 1000
 
@@ -259,7 +214,7 @@ def test_features_are_gathered_to_the_same_bytes_on_every_engine(tmp_path: Path,
     few = rng.standard_normal((9, 6))
     for i in range(5):
         np.save(tmp_path / f"{i}.npy", few[rng.integers(9, size=(50, 2))])
-    alone, far = gather(tmp_path, dedupe=dedupe), gather(tmp_path, dedupe=dedupe, **FAR)
+    alone, far = gather(tmp_path, dedupe=dedupe), on_workers(gather, tmp_path, dedupe=dedupe)
     assert alone.matrix.tobytes() == far.matrix.tobytes()
     assert len(alone) == len(far)
     single = Gram(dedupe=dedupe)
@@ -273,7 +228,7 @@ def test_counts_are_gathered_exactly(four_rooms: eo.MDP) -> None:
     single = Gram(dedupe=False)
     for path in paths:
         single.add(path.obs, path.next_obs)
-    assert abs(gather(paths, dedupe=False, **FAR).matrix - single.matrix).max() == 0.0
+    assert abs(on_workers(gather, paths, dedupe=False).matrix - single.matrix).max() == 0.0
 
 
 def test_what_cannot_be_gathered_is_told(tmp_path: Path) -> None:
@@ -327,7 +282,7 @@ def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp
     options = eo.discover(mdp, 6, rng=3)
     assert [o["n_stops"] for o in found["options"]] == [len(s) for s in options.stops]
     assert bytes_of(eo.load_options(tmp_path / "options.safetensors", mdp)) == bytes_of(options)
-    assert main(["discover", "perfect:40x40", "-n", "6", "--engine", "processes"]) == 0
+    assert main(["discover", "perfect:40x40", "-n", "6"]) == 0
     out = capsys.readouterr().out
     assert "(2 more maps are not shown)" in out
     assert "it climbs from · to #; it stops at ●" in out

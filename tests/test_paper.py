@@ -21,7 +21,6 @@ import pytest
 
 from eigenoptions import plots
 from eigenoptions.cli import main
-from eigenoptions.parallel import ENGINES
 from reproduction import Claim, all_experiments
 from reproduction.experiment import VERDICTS, verdict
 from reproduction.page import inline
@@ -40,7 +39,7 @@ ROOT = Path(__file__).parent.parent
 def report(tmp_path_factory):
     """Folder and outcomes of a quick reproduction."""
     folder = tmp_path_factory.mktemp("paper") / "report"
-    return folder, reproduce(folder, "quick", engine="serial")
+    return folder, reproduce(folder, "quick")
 
 
 @pytest.fixture(scope="module")
@@ -295,11 +294,11 @@ def test_data_are_tidy_csv(report, results):
 
 def test_a_second_run_goes_on_from_what_is_done(tmp_path):
     folder, names, news = tmp_path / "report", ["figure1", "figure4"], list[str]()
-    outcomes = reproduce(folder, "quick", names, engine="serial")
-    again = reproduce(folder, "quick", names, engine="serial", tell=news.append)
+    outcomes = reproduce(folder, "quick", names)
+    again = reproduce(folder, "quick", names, tell=news.append)
     assert news == ["writing the report"]
     assert [o.seconds for o in again] == [o.seconds for o in outcomes]
-    both = reproduce(folder, "quick", ["figure1"], fresh=True, engine="serial", tell=news.append)
+    both = reproduce(folder, "quick", ["figure1"], fresh=True, tell=news.append)
     assert news[1:] == ["1 of 1: Figure 1: the domains", "writing the report"]
     assert [o.experiment.name for o in both] == names  # the other one stays in the report
 
@@ -321,7 +320,9 @@ from reproduction.old_report import reproduce
 def progress(done, total):
     if done == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-reproduce(sys.argv[1], "quick", ["figure7"], engine=sys.argv[2], progress=progress)
+from eigenoptions.parallel import using
+with using(sys.argv[2]):
+    reproduce(sys.argv[1], "quick", ["figure7"], progress=progress)
 """
 
 
@@ -332,7 +333,7 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
     assert not (folder / "index.html").exists()
     assert len(learned(folder)) == 5
     seen = []
-    reproduce(folder, "quick", ["figure7"], engine="serial", progress=lambda done, total: seen.append(done))
+    reproduce(folder, "quick", ["figure7"], progress=lambda done, total: seen.append(done))
     assert seen == list(range(5, seen[-1] + 1))
     assert len(learned(folder)) == seen[-1]
     assert data(folder, "figure7") == data(report[0], "figure7") != {}
@@ -341,16 +342,16 @@ def test_a_killed_reproduction_loses_only_the_jobs_in_flight_and_ends_in_the_sam
 def test_starting_over_with_one_experiment_outlives_a_kill(tmp_path):
     """What was to be made fresh is not taken from the old results after an interruption."""
     folder = tmp_path / "report"
-    reproduce(folder, "quick", ["chances"], engine="serial")
+    reproduce(folder, "quick", ["chances"])
 
     def stop(done, total):
         if done == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(folder, "quick", ["chances"], fresh=True, engine="serial", progress=stop)
+        reproduce(folder, "quick", ["chances"], fresh=True, progress=stop)
     seen = []
-    reproduce(folder, "quick", ["chances"], engine="serial", progress=lambda *p: seen.append(p))
+    reproduce(folder, "quick", ["chances"], progress=lambda *p: seen.append(p))
     assert seen[0][0] == 1 < seen[0][1]
 
 
@@ -369,7 +370,7 @@ def test_two_runs_on_one_report_do_not_meet(report, capsys, tmp_path):
 def test_a_report_that_cannot_be_written_leaves_the_results(tmp_path, capsys):
     """A folder in the place of the page: the disk is fine, and the page cannot be written."""
     folder = tmp_path / "report"
-    reproduce(folder, "quick", ["figure1"], engine="serial")
+    reproduce(folder, "quick", ["figure1"])
     (folder / "index.html").unlink()
     (folder / "index.html").mkdir()
     again = ["--settings", "quick", "--only", "figure1", "--fresh", "--engine", "serial"]
@@ -380,18 +381,18 @@ def test_a_report_that_cannot_be_written_leaves_the_results(tmp_path, capsys):
     assert f"all results are kept in {folder / 'jobs'}: start again" in err
     (folder / "index.html").rmdir()
     news: list[str] = []
-    reproduce(folder, "quick", ["figure1"], engine="serial", tell=news.append)
+    reproduce(folder, "quick", ["figure1"], tell=news.append)
     assert news == ["writing the report"]
 
 
 def test_a_report_of_another_version(tmp_path, caplog, capsys):
     folder = tmp_path / "report"
-    reproduce(folder, "quick", ["figure1"], engine="serial")
+    reproduce(folder, "quick", ["figure1"])
     old = folder / "data" / "figure1.safetensors"
     old.write_text("of an earlier version")
-    reproduce(folder, "quick", ["figure1"], engine="serial")
+    reproduce(folder, "quick", ["figure1"])
     (folder / "jobs" / "figure1.run-abc.jobs").touch()
-    reproduce(folder, "quick", ["figure1"], engine="serial")
+    reproduce(folder, "quick", ["figure1"])
     assert f"{old} and 0 other files of an earlier version are not used: --fresh removes them" in caplog.text
     assert f"{old} and 1 other files of an earlier version are not used" in caplog.text
     with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database:
@@ -400,16 +401,16 @@ def test_a_report_of_another_version(tmp_path, caplog, capsys):
     err = capsys.readouterr().err.splitlines()[-1]
     assert "has format 7, this version reads 1: start over (--fresh), give another folder, or install" in err
     with pytest.raises(ValueError, match="has format 7"):
-        reproduce(folder, "quick", ["figure4"], engine="serial")  # before any work is done
+        reproduce(folder, "quick", ["figure4"])  # before any work is done
 
 
 def test_seconds_of_stored_jobs_count(tmp_path):
     folder = tmp_path / "report"
-    (first,) = reproduce(folder, "quick", ["chances"], engine="serial")
+    (first,) = reproduce(folder, "quick", ["chances"])
     with closing(sqlite3.connect(folder / "jobs" / "jobs.sqlite")) as database, database:
         database.execute("DELETE FROM jobs WHERE function LIKE '%.chances.run'")
         (took,) = database.execute("SELECT sum(seconds) FROM jobs").fetchone()
-    (again,) = reproduce(folder, "quick", ["chances"], engine="serial")
+    (again,) = reproduce(folder, "quick", ["chances"])
     assert 0 < took <= again.seconds
     assert first.results.keys() == again.results.keys()
 
@@ -438,10 +439,6 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path):
         reproduce(tmp_path / "a", "quick", ["figure9"])
     with pytest.raises(ValueError, match="settings must be one of paper, quick, got 'slow'"):
         reproduce(tmp_path / "a", "slow")
-    with pytest.raises(ValueError, match=f"engine must be one of {', '.join(ENGINES)}, got 'cloud'"):
-        reproduce(tmp_path / "a", "quick", engine="cloud")
-    with pytest.raises(ValueError, match="workers must be a whole number from 1, got 0"):
-        reproduce(tmp_path / "a", "quick", workers=0)
     assert not (tmp_path / "a").exists()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").write_text("years of work")

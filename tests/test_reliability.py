@@ -223,22 +223,6 @@ def test_the_compile_cache_of_another_user_is_not_used(tmp_path, monkeypatch):
     assert ours(used)
 
 
-def _leave(job):
-    if job == 1:
-        sys.exit(3)
-    return job
-
-
-@pytest.mark.parametrize("engine", ["serial", "processes"])
-def test_a_job_that_exits_does_not_end_the_run(engine):
-    arrived = []
-    with pytest.raises(ChildProcessError, match=r"SystemExit\(3\)"):
-        eo.parallel.pmap(
-            _leave, [0, 1, 2], engine, workers=2, arrived=lambda i, result: arrived.append(result)
-        )
-    assert sorted(arrived) == [0, 2]
-
-
 @pytest.mark.parametrize("runs", ["9999999999", "100000000", "0"])
 def test_more_runs_than_memory_holds_are_refused_at_once(runs, capsys):
     assert main(["learn", "four-rooms", "--runs", runs]) == 2
@@ -370,14 +354,15 @@ def test_ctrl_c_prints_one_line_that_states_what_is_kept(tmp_path):
     """The signal goes to the whole group, as a terminal sends it, while the workers start."""
     code = """
 import os, signal, sys, threading
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs, using
 from eigenoptions.cli import main
 from reproduction import report, store
 def reproduce(folder, *rest, **more):
     with store.Store(folder / "jobs") as kept:
         kept.put(os.path.join, {"job": 1}, 5)
         threading.Timer(0.0, os.killpg, [0, signal.SIGINT]).start()
-        pmap(__import__("time").sleep, [60, 60], "processes", workers=2)
+        with using("processes", workers=2):
+            run_jobs(__import__("time").sleep, [60, 60])
 report.reproduce = reproduce
 sys.exit(main(["reproduce", "--out", sys.argv[1]]))
 """

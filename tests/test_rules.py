@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
 from reproduction import Claim, all_experiments
 from reproduction.atari.claims import NAMES
 from reproduction.claims import claim_order, declarations, rules, statements
@@ -30,7 +30,7 @@ GAMES = tuple(f"{name}-" for name in NAMES.values())
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Results]:
-    return {e.name: e.run(e.settings["quick"], pmap) for e in TABULAR}
+    return {e.name: e.run(e.settings["quick"], run_jobs) for e in TABULAR}
 
 
 def put(table: str, **values: Any) -> Edit:

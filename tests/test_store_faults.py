@@ -70,9 +70,10 @@ def test_a_second_run_is_refused_and_the_message_names_the_first(tmp_path):
 RUN = """
 import sys
 from tests.test_store import jobs, roll
+from eigenoptions.parallel import using
 from reproduction.store import Store
-with Store(sys.argv[1]) as store:
-    store.pmap(roll, jobs(12), "processes", workers=2, progress=lambda done, total: print(done, flush=True))
+with Store(sys.argv[1]) as store, using("processes", workers=2):
+    store.pmap(roll, jobs(12), progress=lambda done, total: print(done, flush=True))
 """
 
 

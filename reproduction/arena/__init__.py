@@ -17,7 +17,6 @@ from typing import Any
 
 from eigenoptions._validation import check_choice
 from eigenoptions.files import write_bytes
-from eigenoptions.parallel import on_engine
 from reproduction.experiment import Experiment, Pmap, Results, Settings
 from reproduction.store import Store, claim_folder, make_folder
 from reproduction.tables import tables
@@ -59,7 +58,6 @@ class Contest:
     study: Callable[[Settings, Store, Pmap, Callable[[str], object]], Results]
     report: Callable[[Results, Settings, float], Report]
 
-    @on_engine("processes")
     def run(
         self,
         folder: str | Path,

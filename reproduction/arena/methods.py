@@ -13,7 +13,7 @@ from typing import Any
 from eigenoptions._validation import check_choice
 from eigenoptions.discovery.methods import method as declared
 from eigenoptions.discovery.methods import methods as method_names
-from eigenoptions.parallel import current
+from eigenoptions.parallel import current_engine
 from reproduction.arena import Contest, Report
 from reproduction.arena.domains import DOMAINS, build
 from reproduction.arena.jobs import NONE, cover, measure
@@ -166,7 +166,7 @@ def report(results: Results, settings: Settings, seconds: float) -> Report:
         "seconds": seconds,
     }
     first = [(name, *(str(row["method"]) for row in of[:3])) for name, of in found.items()]
-    html = page(results, settings, seconds, origin(current().name))
+    html = page(results, settings, seconds, origin(current_engine().name))
     texts = {"data/ranking.csv": to_csv(rows), "index.html": html}
     return Report(("measure", "1st", "2nd", "3rd"), first, data, texts)
 

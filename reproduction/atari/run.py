@@ -15,7 +15,7 @@ from typing import Any
 
 from eigenoptions.atari import Start, atari_options, game_name, save_starts
 from eigenoptions.files import write_bytes
-from eigenoptions.parallel import current, on_engine
+from eigenoptions.parallel import current_engine
 from reproduction.atari import experiment
 from reproduction.atari.jobs import PAPER, collection_of
 from reproduction.atari.pictures import card_list, draw_highlights, overviews
@@ -47,7 +47,6 @@ class GameReport:
     seconds: float
 
 
-@on_engine("processes")
 def run_game(
     game: str,
     folder: str | Path = "out/atari",
@@ -96,7 +95,7 @@ def run_game(
 
         results = chosen.run(settings, over)
         seconds = time.perf_counter() - start + store.seconds_saved
-    outcome = Outcome(chosen, settings, results, seconds, origin(current().name))
+    outcome = Outcome(chosen, settings, results, seconds, origin(current_engine().name))
     tell(f"{name}: options")
     _save_options(here, name, settings, results["reached"]["starts"])
     drawn = draw_highlights(results, here, tell)

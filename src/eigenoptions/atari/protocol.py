@@ -20,7 +20,7 @@ from eigenoptions._validation import check_choice, check_float, check_int, check
 from eigenoptions.atari.emulator import Bytes, Emulator, Progress, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.atari.starts import Start
-from eigenoptions.parallel import on_engine, pmap
+from eigenoptions.parallel import run_jobs
 from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum
 from eigenoptions.spectra.gram import Gram
 
@@ -37,7 +37,6 @@ ZERO_TOLERANCE = 1e-11
 Array = NDArray[np.float64]
 
 
-@on_engine()
 def collect(
     game: str,
     starts: Sequence[Start],
@@ -103,7 +102,7 @@ def collect(
     while len(gram) < n and turn < rounds and idle < MAX_IDLE_ROUNDS:
         before, taken = len(gram), 0
         jobs = [{"start": i, "seed": entropy, "key": [turn, i]} for i in range(len(starts))]
-        pmap(episode, jobs, shared=settings, arrived=arrived)
+        run_jobs(episode, jobs, shared=settings, on_result=arrived)
         turn, idle = turn + 1, idle + 1 if len(gram) == before else 0
     if len(gram) < n:
         seen = f"{len(gram)} of {n} new transitions were seen in {turn} rounds of {len(starts)} episodes of {name}"

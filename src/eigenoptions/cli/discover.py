@@ -81,8 +81,6 @@ class Discover(Discounted):
                 self.method,
                 gamma=self.gamma,
                 rng=self.rng,
-                engine=self.engine,
-                workers=self.workers,
                 progress=status.step,
                 **settings,
             )

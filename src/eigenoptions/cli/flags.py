@@ -75,39 +75,27 @@ class Printed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel(Printed):
-    """Flags of commands that can use several workers.
-
-    Attributes
-    ----------
-    engine
-        Where long computations run: in this process, in one process per core, or on a Ray cluster (the one of
-        RAY_ADDRESS, or a local one). The results are the same.
-    workers
-        Number of processes or Ray tasks at the same time.
-    """
-
-    engine: Annotated[str, named("parallel.ENGINES")] = "serial"
-    workers: Annotated[Count, arg(help_behavior_hint="(default: one per core)")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiments(Parallel):
+class Experiments(Printed):
     """Flags of commands that run experiments.
 
     Attributes
     ----------
+    engine
+        Where jobs run: in this process, in one process per core, or on a Ray cluster (the one of RAY_ADDRESS, or a
+        local one). The results are the same.
+    workers
+        Number of processes or Ray tasks at the same time.
     fresh
         Run again what has results, also where the folder holds results of other settings.
     """
 
     engine: Annotated[str, named("parallel.ENGINES")] = "processes"
+    workers: Annotated[Count, arg(help_behavior_hint="(default: one per core)")] = None
     fresh: Flag = False
 
     def run_settings(self, status: Bar) -> dict[str, Any]:
         """What every function that runs experiments takes: how to run them, and how to report their progress."""
-        how = {"fresh": self.fresh, "engine": self.engine, "workers": self.workers}
-        return {**how, "tell": status.begin, "progress": status.step}
+        return {"fresh": self.fresh, "tell": status.begin, "progress": status.step}
 
 
 def _settings_hint(shown: str) -> str:
@@ -173,7 +161,7 @@ class Maze:
 
 
 @dataclass(frozen=True)
-class Discounted(Parallel, Maze):
+class Discounted(Printed, Maze):
     """Flags of commands that show the options of a maze for a chosen discount.
 
     Attributes

@@ -107,20 +107,18 @@ class Diffusion(Discounted, Measured):
         """Run the command."""
         check_writable(self.out)
         with bar("reading the maze") as status:
-            from eigenoptions import parallel
             from eigenoptions.evaluation import diffusion_curve
 
             mdp = self._maze()
             status.begin(f"discovering options: {mdp.n_states} states")
             options = self._discover(mdp, self.n_options, self.gamma)
             status.begin("computing diffusion times")
-            with parallel.using(self.engine, workers=self.workers):
-                curve = diffusion_curve(mdp, options, option_chance=self.option_chance, progress=status.step)
-                rows: list[dict[str, Any]] = [
-                    {"options": n, "added": added, "diffusion_time": float(time)}
-                    for n, (added, time) in enumerate(zip(("", *options.labels), curve, strict=True))
-                ]
-                files = [] if self.out is None else self._save(self.out, mdp, options, rows)
+            curve = diffusion_curve(mdp, options, option_chance=self.option_chance, progress=status.step)
+            rows: list[dict[str, Any]] = [
+                {"options": n, "added": added, "diffusion_time": float(time)}
+                for n, (added, time) in enumerate(zip(("", *options.labels), curve, strict=True))
+            ]
+            files = [] if self.out is None else self._save(self.out, mdp, options, rows)
         if self.as_json:
             head = {"maze": mdp.name or "map", "states": mdp.n_states, "settings": self._record(options)}
             print_json({**head, "curve": rows}, files)

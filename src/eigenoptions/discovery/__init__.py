@@ -22,7 +22,6 @@ from eigenoptions.discovery.methods import method as declared
 from eigenoptions.mdp import MDP, Transitions, maze
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
-from eigenoptions.parallel import on_engine
 
 if TYPE_CHECKING:
     from eigenoptions.options.linear import LinearOptionSet
@@ -36,7 +35,7 @@ ENVIRONMENT_ID = re.compile(r"([\w.]+:)?([\w-]+/)?[\w.-]+-v\d+")
 # Entries of an eigenvector below this share of the largest, without sign, are rounding errors.
 NEGATIVE = 1e-9
 # Parameters of `discover` beside the settings of a method.
-PARAMETERS = ("n_options", "method", "gamma", "rng", "progress", "engine", "workers", "steps", "features")
+PARAMETERS = ("n_options", "method", "gamma", "rng", "progress", "steps", "features")
 # Attributes by which recorded data are recognised: of replay buffers and of data sets.
 RECORDED = ("buffer_size", "iterate_episodes")
 # Settings that ask for samples where there is a table, too.
@@ -88,7 +87,6 @@ def discover(
     progress: Progress | None = None,
     **settings: Any,
 ) -> OptionSet | LinearOptionSet: ...
-@on_engine()
 def discover(
     source: Any,
     n_options: int | None = None,

@@ -28,7 +28,7 @@ from eigenoptions.options import OptionSet
 from eigenoptions.options.fitted import checked_actions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.lookahead import name_of
-from eigenoptions.parallel import current, on_engine, pmap
+from eigenoptions.parallel import current_engine, run_jobs
 from eigenoptions.spectra.gram import Gram
 
 log = logging.getLogger("eigenoptions")
@@ -184,7 +184,6 @@ def _numbers(batch: Transitions) -> NDArray[Any] | None:
     return np.concatenate([obs.ravel(), np.ravel(batch.next_obs)]) if obs.dtype.kind in "iu" else None
 
 
-@on_engine()
 def from_samples(
     env: Any,
     n_options: int | None = None,
@@ -224,7 +223,7 @@ def from_samples(
         stored = about.stored(features)
         # Workers create their own copies, so they are given the source.
         source: Any = about.envs
-        if current().name != "serial":
+        if current_engine().name != "serial":
             source, stored = env, {**stored, **how, "n_envs": about.envs.num_envs}
         made = from_transitions(
             stream(source, steps, rng=rng, progress=progress, **stored),
@@ -292,7 +291,6 @@ def opened(env: Any, n_envs: int | None = None, max_episode_steps: int | None = 
             envs.close()
 
 
-@on_engine()
 def gather(
     parts: Any,
     n_features: int | None = None,
@@ -335,7 +333,7 @@ def gather(
     pieces = list(_pieces(parts))
     if not pieces:
         raise ValueError("there is nothing to gather: give at least one file, batch or function")
-    if current().name == "serial" and dedupe:
+    if current_engine().name == "serial" and dedupe:
         for i, piece in enumerate(pieces):
             for pair in _pairs(piece):
                 total.add(*pair)
@@ -355,10 +353,10 @@ def gather(
 
     # Sums without dedupe depend on the boundaries of the jobs, which therefore must not depend on workers. The fewer
     # jobs, the fewer copies of a difference are sent; but there must be enough for all workers.
-    many = 2 * (current().workers or os.cpu_count() or 1) if dedupe else JOBS_WITHOUT_DEDUPE
+    many = 2 * (current_engine().workers or os.cpu_count() or 1) if dedupe else JOBS_WITHOUT_DEDUPE
     bounds = np.linspace(0, len(pieces), min(many, len(pieces)) + 1).astype(int)
     jobs = [pieces[low:high] for low, high in pairwise(bounds.tolist())]
-    pmap(_gathered, jobs, shared={"make": make}, progress=progress, arrived=join)
+    run_jobs(_gathered, jobs, shared={"make": make}, progress=progress, on_result=join)
     return total
 
 

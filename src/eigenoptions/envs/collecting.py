@@ -20,7 +20,7 @@ from eigenoptions._validation import check_settings, set_readonly
 from eigenoptions.envs.sampler import ChunkError, Sampler, Sampling, Source, head
 from eigenoptions.envs.search import Progress
 from eigenoptions.mdp import Transitions
-from eigenoptions.parallel import Engine, current, on_engine, pmap
+from eigenoptions.parallel import Engine, current_engine, run_jobs
 
 log = logging.getLogger("eigenoptions")
 
@@ -94,12 +94,9 @@ class Recording:
 class Settings(Sampling, total=False):
     """Settings of `stream` and `collect`; see `collect`."""
 
-    engine: str
-    workers: int | None
     progress: Progress | None
 
 
-@on_engine()
 def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Transitions]:
     """Yield transitions in chunks without keeping them, so that any number of them fits in memory.
 
@@ -110,7 +107,7 @@ def stream(env: Source, steps: int, **settings: Unpack[Settings]) -> Iterator[Tr
     >>> [len(batch) for batch in stream("eigenoptions/IMaze-v0", 250, chunk=100, n_envs=8)]
     [100, 100, 50]
     """
-    return _streamed(env, steps, settings, current())
+    return _streamed(env, steps, settings, current_engine())
 
 
 def _streamed(env: Source, steps: int, settings: Settings, engine: Engine) -> Iterator[Transitions]:
@@ -123,7 +120,6 @@ def _streamed(env: Source, steps: int, settings: Settings, engine: Engine) -> It
 def collect(env: Source, steps: int, *, out: None = None, **settings: Unpack[Settings]) -> Transitions: ...
 @overload
 def collect(env: Source, steps: int, *, out: str | Path, **settings: Unpack[Settings]) -> Recording: ...
-@on_engine()
 def collect(
     env: Source, steps: int, *, out: str | Path | None = None, **settings: Unpack[Settings]
 ) -> Transitions | Recording:
@@ -177,7 +173,7 @@ def collect(
     >>> batch.obs.shape, batch.action.dtype, bool(batch.terminated.any())
     ((100,), dtype('int64'), True)
     """
-    run = _Run(env, steps, settings, current())
+    run = _Run(env, steps, settings, current_engine())
     if out is not None:
         return _record(run, Path(out))
     try:
@@ -212,7 +208,7 @@ class _Run:
 
     def __init__(self, env: Source, steps: int, settings: Settings, engine: Engine) -> None:
         given: dict[str, Any] = dict(settings)
-        check_settings("collect", given, Settings.__annotations__, ("steps", "engine", "workers"))
+        check_settings("collect", given, Settings.__annotations__, ("steps",))
         self.engine, self.progress = engine, given.pop("progress", None)
         self.sampler = Sampler(env, steps, **given)
         recipe = {"env": env, "steps": steps, "settings": {**given, "rng": self.sampler.entropy}}
@@ -250,7 +246,7 @@ class _Run:
         window = max(OPEN_JOBS, 4 * (self.engine.workers or 1))
         for low in range(0, len(jobs), window):
             part = jobs[low : low + window]
-            done = pmap(_job, part, self.engine.name, shared=self.recipe, workers=self.engine.workers)
+            done = run_jobs(_job, part, shared=self.recipe)
             for i, batch, reason in chain.from_iterable(done):
                 yield i, batch, None if reason is None else ChunkError(reason, batch)
                 if self.progress is not None and reason is None:

@@ -12,7 +12,6 @@ exact (`exact`); state spaces too large for that are sampled (`estimate`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -21,7 +20,6 @@ from eigenoptions.evaluation.estimate import Estimate, diffusion_estimate
 from eigenoptions.evaluation.exact import Array, Progress, Walk, counter, mapped
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.parallel import on_engine, pays
 
 __all__ = [
     "BestChance",
@@ -33,9 +31,6 @@ __all__ = [
     "hitting_times",
 ]
 
-CURVE_JOBS = 32
-# Seconds per value of a curve and state cubed, to decide whether workers pay.
-SECONDS_PER_CUBE = 2e-10
 # Chances at which the diffusion time is computed before the best is refined between two of them.
 COARSE_CHANCES = (0.0, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 0.97)
 # Error of the best chance, relative to the upper end of the interval it lies in.
@@ -46,7 +41,6 @@ HOPELESS = 100.0
 MAX_REFINEMENTS = 24
 
 
-@on_engine()
 def diffusion_time(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -90,7 +84,6 @@ def diffusion_time(
     return float(walk.means(len(walk.policy), progress).mean())
 
 
-@on_engine()
 def diffusion_curve(
     mdp: MDP,
     options: OptionSet,
@@ -121,16 +114,10 @@ def diffusion_curve(
     walk = Walk(mdp, options, option_chance)
     many = len(walk.policy) + 1
     report = counter(progress, many)
-    if pays(SECONDS_PER_CUBE * many * mdp.n_states**3):
-        jobs = list(pairwise(np.linspace(0, many, min(many, CURVE_JOBS) + 1).astype(int).tolist()))
-        shared = {"mdp": mdp, "options": options, "option_chance": option_chance}
-        parts = mapped(_curve_part, jobs, shared, report, True)
-    else:
-        parts = mapped(walk.values, [(m, m + 1) for m in range(many)], {}, report)
+    parts = mapped(walk.values, [(m, m + 1) for m in range(many)], {}, report)
     return np.array([value for part in parts for value in part])
 
 
-@on_engine()
 def hitting_times(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -160,12 +147,6 @@ def hitting_times(
     return Walk(mdp, options, option_chance).pairs(progress)
 
 
-def _curve_part(
-    job: tuple[int, int], mdp: MDP, options: OptionSet, option_chance: float | None
-) -> list[float]:
-    return Walk(mdp, options, option_chance).values(job)
-
-
 @dataclass(frozen=True)
 class BestChance:
     """The chance of an option with the least diffusion time; see `best_option_chance`.
@@ -190,7 +171,6 @@ class BestChance:
     uniform: float
 
 
-@on_engine()
 def best_option_chance(mdp: MDP, options: OptionSet, *, progress: Progress | None = None) -> BestChance:
     """The chance of an option with which a random walk has the least diffusion time (Section 4.2).
 

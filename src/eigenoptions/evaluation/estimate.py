@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from eigenoptions._validation import check_float, check_int, make_generator
-from eigenoptions.evaluation.exact import Progress, checked, counter, mapped, some
+from eigenoptions.evaluation.exact import Progress, checked, some
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance, tables
-from eigenoptions.parallel import on_engine, pays
+from eigenoptions.parallel import run_jobs
 
-# Seconds per step of a walk, to decide whether workers pay.
-SECONDS_PER_STEP = 2e-8
 # Steps of a walk between two chances to interrupt it.
 STEPS_PER_CALL = 20_000_000
 
@@ -51,7 +49,6 @@ class Estimate:
         )
 
 
-@on_engine()
 def diffusion_estimate(
     mdp: MDP,
     options: OptionSet | None = None,
@@ -107,12 +104,7 @@ def diffusion_estimate(
         "max_steps": max_steps,
         "walks": walks,
     }
-    report = counter(progress, walks)
-    found = mapped(_cover, jobs[:1], shared, report)
-    # The length of the first walk decides whether workers pay.
-    hand_out = pays(SECONDS_PER_STEP * found[0][0][1] * walks)
-    found += mapped(_cover, jobs[1:], shared, report, hand_out)
-    values, steps = zip(*(walk for (walk,) in found), strict=True)
+    values, steps = zip(*run_jobs(_cover, jobs, shared=shared, progress=progress), strict=True)
     mean = float(np.mean(values))
     half = float(t.interval(confidence, walks - 1)[1] * np.std(values, ddof=1) / np.sqrt(walks))
     return Estimate(mean, max(mean - half, 1.0), mean + half, float(confidence), int(walks), sum(steps))
@@ -120,7 +112,7 @@ def diffusion_estimate(
 
 def _cover(
     job: tuple[int, int, int], tables: tuple[Any, Any], max_steps: int, walks: int
-) -> list[tuple[float, int]]:
+) -> tuple[float, int]:
     """Mean steps to the other states, and steps until the last of them, of one walk (its number, start and seed)."""
     from eigenoptions._kernels.walking import cover
 
@@ -141,4 +133,4 @@ def _cover(
             f"steps, so there is no interval (that walk alone makes {least:.3g} or more): "
             "raise max_steps, or use other options"
         )
-    return [(total / (n - 1), int(place[2]))]
+    return total / (n - 1), int(place[2])

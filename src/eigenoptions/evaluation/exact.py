@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import checked_chance, endless, policy_of, weights
-from eigenoptions.parallel import current, pmap
 
 # Exact answers hold about six dense arrays of this many states squared: 0.8 GB together.
 MAX_STATES = 4_000
@@ -162,8 +161,7 @@ class Walk:
         r, n = start.shape
         group = min(GOALS_PER_JOB, max(1, (ELIMINATION_NUMBERS - n * (n + r)) // (m * (3 * n + r) + 1)))
         parts = np.array_split(goals, -(-len(goals) // group))
-        report, hand_out = counter(progress, len(goals)), current().name != "serial"
-        return np.concatenate(mapped(_eliminated, parts, shared, report, hand_out), axis=0).T
+        return np.concatenate(mapped(_eliminated, parts, shared, counter(progress, len(goals))), axis=0).T
 
 
 def counter(progress: Progress | None, total: int) -> Callable[[int, Sized], None]:
@@ -184,11 +182,8 @@ def mapped(
     jobs: Sequence[Any],
     shared: dict[str, Any],
     report: Callable[[int, Any], object],
-    hand_out: bool = False,
 ) -> list[Any]:
-    """`parallel.pmap`, or the same in this process, where the first error ends the work."""
-    if hand_out:
-        return pmap(function, jobs, shared=shared, arrived=report)
+    """``[function(job, **shared) for job in jobs]``, reported one by one."""
     found = []
     for i, job in enumerate(jobs):
         found.append(function(job, **shared))

@@ -32,7 +32,6 @@ from scipy.sparse.linalg import splu
 from eigenoptions._validation import check_float, set_readonly
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, origins
-from eigenoptions.parallel import on_engine, pays, pmap
 
 if TYPE_CHECKING:
     from eigenoptions._kernels.planning import Moves
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 OPTIONS_PER_JOB = 8
 # States times options solved between two reports of progress, about 20 ms.
 STATES_PER_REPORT = 2_000_000
-# Seconds of work per state and option, to decide whether workers pay.
-SECONDS_PER_STATE = 1e-7
-# How many times longer a stochastic table takes.
-STOCHASTIC_COST = 20
 # A fixed point is found after about ten improvements; more than this is a defect.
 MAX_IMPROVEMENTS = 100
 # Sweeps over a stochastic table before policy iteration takes over.
@@ -61,7 +56,6 @@ STEP = 100.0
 Array = NDArray[np.float64]
 
 
-@on_engine()
 def solve(
     mdp: MDP,
     purposes: Purpose | Iterable[Purpose],
@@ -108,31 +102,17 @@ def solve(
         "tolerances": tolerance(scales, accuracy, tol),
         "moves": None if known is None or not n else moves(*renumbered(known)),
     }
-    on_workers = pays(SECONDS_PER_STATE * size * n * (STOCHASTIC_COST if known is None else 1))
     share = OPTIONS_PER_JOB
-    if known is not None and not on_workers:
+    if known is not None:
         share *= max(1, STATES_PER_REPORT // (OPTIONS_PER_JOB * size))
     jobs = [(low, min(low + share, n)) for low in range(0, n, share)]
     done = 0
 
-    def keep(i: int, part: list[NDArray[Any]] | None = None) -> None:
-        nonlocal done
-        low, high = jobs[i]
-        if part is not None:
-            for array, rows in zip(result, part, strict=True):
-                array[low:high] = rows
-            # Nothing is held twice.
-            part.clear()
+    for low, high in jobs:
+        _solved((low, high), **shared, out=[array[low:high] for array in result])
         done += high - low
         if progress is not None:
             progress(done, n)
-
-    if on_workers:
-        pmap(_solved, jobs, shared={**shared, "potentials": np.asarray(potentials)}, arrived=keep)
-    else:
-        for i, (low, high) in enumerate(jobs):
-            _solved((low, high), **shared, out=[array[low:high] for array in result])
-            keep(i)
     set_readonly(*result)
     # Of a deterministic table, mean lengths are computed when they are asked for.
     lengths_known: dict[str, Any] = {"mean_length": result[2]} if len(result) > 2 else {}

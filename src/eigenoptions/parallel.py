@@ -1,0 +1,218 @@
+"""Parallel work: one ordered map over jobs, in this process, in several (joblib), or on a Ray cluster.
+
+A job is plain data (settings and a seed), so its result does not depend on where it ran: all engines return the same.
+
+>>> with using("processes", workers=2):
+...     run_jobs(abs, [-1, 2, -3])
+[1, 2, 3]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from socket import gethostname
+from typing import Any, NamedTuple, TypeVar
+from warnings import catch_warnings
+
+from eigenoptions._validation import check_choice, check_int
+
+R = TypeVar("R")
+Function = Callable[..., Any]
+Outcomes = Generator[tuple[int, Any], None, None]  # (number of the job, its result), as they arrive
+
+
+class Engine(NamedTuple):
+    """Where `run_jobs` computes, and how many jobs run at a time (None: one per core)."""
+
+    name: str = "serial"
+    workers: int | None = None
+
+
+_engine: ContextVar[Engine] = ContextVar("engine", default=Engine())  # noqa: B039
+
+
+def current_engine() -> Engine:
+    """The engine that `using` has set, else ``"serial"``."""
+    return _engine.get()
+
+
+@contextmanager
+def using(engine: str, workers: int | None = None) -> Iterator[Engine]:
+    """Compute the jobs inside the block on this engine.
+
+    Parameters
+    ----------
+    engine
+        ``"serial"`` (this process), ``"processes"`` (joblib, on this machine) or ``"ray"``: the cluster that the
+        program has joined by ``ray.init``, else the one that the environment variable ``RAY_ADDRESS`` names, else a
+        cluster of this machine, which is started here and shut down at the end of the block.
+    workers
+        How many jobs run at a time (default: one per core of this machine or of the cluster).
+    """
+    check_choice("engine", engine, ENGINES)
+    chosen = Engine(engine, None if workers is None else check_int("workers", workers))
+    owns_ray = engine == "ray" and _join_ray(workers)
+    token = _engine.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _engine.reset(token)
+        if owns_ray:
+            sys.modules["ray"].shutdown()
+
+
+def run_jobs(
+    function: Callable[..., R],
+    jobs: Sequence[Any],
+    *,
+    shared: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    on_result: Callable[[int, R], object] | None = None,
+) -> list[R]:
+    """``[function(job, **shared) for job in jobs]``, in order, on the engine that `using` has set.
+
+    The first error of a job ends the work; a note names the job. Of a killed worker Ray repeats the job (three times),
+    and joblib raises `ChildProcessError`.
+
+    Parameters
+    ----------
+    function, jobs
+        A function, best of a module, and plain data. Workers pay off for jobs of a second or longer.
+    shared
+        Arguments that are the same for all jobs. Large arrays of these travel once and must not be written to.
+    progress
+        Called with jobs done and jobs in all.
+    on_result
+        Called with the number of a job and its result, in this process, as each arrives.
+    """
+    engine, workers = current_engine()
+    jobs, results = list(jobs), dict[int, R]()
+    if progress is not None:
+        progress(0, len(jobs))
+    with closing(ENGINES[engine](function, jobs, dict(shared or {}), workers)) as outcomes:
+        for i, result in outcomes:
+            results[i] = result
+            if on_result is not None:
+                on_result(i, result)
+            if progress is not None:
+                progress(len(results), len(jobs))
+    return [results[i] for i in range(len(jobs))]
+
+
+def _call(function: Function, i: int, job: Any, shared: dict[str, Any]) -> tuple[int, Any]:
+    try:
+        return i, function(job, **shared)
+    except Exception as error:
+        error.add_note(f"in job {i}: {job!r:.300}")
+        raise
+
+
+def _run_serial(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+    for i, job in enumerate(jobs):
+        yield _call(function, i, job, shared)
+
+
+def _run_joblib(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+    from joblib import Parallel, cpu_count, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    waiting, workers = dict.fromkeys(range(len(jobs))), workers or cpu_count()
+    with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
+        calls = (delayed(_call)(function, i, job, shared) for i, job in enumerate(jobs))
+        outcomes = Parallel(return_as="generator_unordered", batch_size=1)(calls)
+    try:
+        for i, result in outcomes:
+            del waiting[i]
+            yield i, result
+    except BrokenProcessPool as error:
+        # Jobs are handed out in order, so the first ones without a result were running.
+        running = "; ".join(f"job {i}: {jobs[i]!r:.300}" for i in list(waiting)[:workers])
+        message = f"a worker process was killed (out of memory?) while it ran one of {running}"
+        raise ChildProcessError(message) from error
+    finally:
+        with catch_warnings(action="ignore", category=UserWarning):
+            outcomes.close()
+
+
+def _run_ray(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+    import ray
+
+    def run_task(parcel: bytes, shared: list[Any], source: str) -> bytes:
+        # Nested, so that it travels by value and can report that a node lacks this version of the library.
+        try:
+            from eigenoptions.parallel import _call, hash_source
+
+            function, i, job = pickle.loads(parcel)
+            problem = "" if hash_source(function) == source else "has other code than this program"
+        except ImportError as error:
+            problem = f"lacks this version of the library ({error})"
+        if problem:
+            raise RuntimeError(f"the Ray node {gethostname()} {problem}: install the same there")
+        return pickle.dumps(_call(function, i, job, ray.get(shared[0]))[1])
+
+    # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
+    task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
+    running: dict[Any, int] = {}
+    waiting = list(range(len(jobs)))[::-1]
+    try:
+        while waiting or running:
+            while waiting and len(running) < (workers or len(jobs)):
+                i = waiting.pop()
+                parcel = ray.cloudpickle.dumps((function, i, jobs[i]))
+                running[task.remote(parcel, shared_list, source)] = i
+            (ready,), _ = ray.wait(list(running))
+            i = running.pop(ready)
+            try:
+                result = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise (error.cause if isinstance(error.cause, Exception) else error) from None
+            except ray.exceptions.RayError as error:
+                message = f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker: {error}"
+                raise ChildProcessError(message) from error
+            yield i, pickle.loads(result)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _join_ray(workers: int | None) -> bool:
+    """Connect this program to a Ray cluster; False if it already is."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
+    if ray.is_initialized():
+        return False
+    address, local = os.environ.get("RAY_ADDRESS"), {}
+    if not address or address == "local":
+        local = {"num_cpus": workers, "include_dashboard": False}
+    ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    return True
+
+
+def hash_source(function: Function | None = None) -> str:
+    """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
+    here = Path(__file__).parent
+    files = sorted(here.rglob("*.py"))
+    module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
+    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
+        files.append(Path(str(module.__file__)))
+    digest = hashlib.sha256()
+    for path in files:
+        name = path.relative_to(here) if path.is_relative_to(here) else path.name
+        digest.update(f"{name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+ENGINES: dict[str, Callable[..., Outcomes]] = {
+    "serial": _run_serial,
+    "processes": _run_joblib,
+    "ray": _run_ray,
+}
