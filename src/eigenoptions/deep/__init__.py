@@ -7,9 +7,7 @@ feature map is an `Encoder`. ``discover(env, features="deep")`` does all of it.
 
 from eigenoptions.deep.dataset import Dataset
 from eigenoptions.deep.encoder import Encoder
-from eigenoptions.deep.heads import heads
-from eigenoptions.deep.objectives import Training
 from eigenoptions.deep.ritz import Certificate
 from eigenoptions.deep.training import LearnedSpectrum, learn
 
-__all__ = ["Certificate", "Dataset", "Encoder", "LearnedSpectrum", "Training", "heads", "learn"]
+__all__ = ["Certificate", "Dataset", "Encoder", "LearnedSpectrum", "learn"]

@@ -6,23 +6,13 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._validation import set_readonly
 from eigenoptions.mdp import Transitions
-
-# Rows up to this many bytes are compared as they are, longer ones by a digest.
-MAX_KEY_BYTES = 64
-# Most copies of an environment whose transitions may be interleaved.
-MAX_COPIES = 64
-# Share of distinct observations among all below which they count as repeating.
-REPEATING_BELOW = 0.25
-# Number of blocks into which the data are cut, of which every fourth is held out.
-BLOCKS, HOLD_OUT_EVERY = 40, 4
 
 Index = NDArray[np.int64]
 
@@ -41,7 +31,7 @@ class Dataset:
         ``(N,)`` as in `Transitions`.
 
     Consecutive transitions belong to one trajectory where one ends with the observation with which the next begins.
-    Transitions of several copies of an environment may be interleaved, as `envs.collect` returns them.
+    Transitions of several environments may be interleaved, as `envs.collect` returns them.
 
     Examples
     --------
@@ -59,6 +49,8 @@ class Dataset:
     after: Index
     action: Index
     terminated: NDArray[np.bool_]
+    # Observations count as repeating if the share of distinct ones is below this.
+    repeating_below: ClassVar[float] = 0.25
 
     @classmethod
     def of(cls, data: Dataset | Transitions | Iterable[Transitions]) -> Dataset:
@@ -66,11 +58,8 @@ class Dataset:
         if isinstance(data, cls):
             return data
         collector = Collector()
-        batches: Any = [data] if isinstance(data, Transitions) else data
-        for batch in batches:
-            if not isinstance(batch, Transitions):
-                raise ValueError(f"give Transitions or batches of them, got {type(batch).__name__}")
-            collector.add(batch)
+        for batch in [data] if isinstance(data, Transitions) else data:
+            collector.add(Transitions.of(batch))
         return collector.data()
 
     def __len__(self) -> int:
@@ -82,39 +71,38 @@ class Dataset:
     @property
     def repeating(self) -> bool:
         """Whether observations repeat exactly, so that they can be numbered."""
-        return len(self.observations) < REPEATING_BELOW * len(self)
+        return len(self.observations) < self.repeating_below * len(self)
 
     @cached_property
     def _runs(self) -> tuple[Index, Index]:
         """Transitions in the order of their trajectories, and the place of the last of each one's trajectory."""
         n = len(self)
-        shares = [np.mean(self.after[:-s] == self.before[s:]) for s in range(1, min(MAX_COPIES, n - 1) + 1)]
-        copies = int(np.argmax(np.round(shares, 3))) + 1 if shares else 1
-        order = np.concatenate([np.arange(lane, n, copies) for lane in range(copies)])
+        # The number of interleaved environments, at most 64: the stride at which transitions follow each other best.
+        shares = [np.mean(self.after[:-s] == self.before[s:]) for s in range(1, min(64, n - 1) + 1)]
+        n_envs = int(np.argmax(np.round(shares, 3))) + 1 if shares else 1
+        order = np.concatenate([np.arange(i, n, n_envs) for i in range(n_envs)])
         linked = (self.after[order[:-1]] == self.before[order[1:]]) & ~self.terminated[order[:-1]]
-        # The last transition of one lane and the first of the next.
-        linked &= np.diff(order) == copies
+        # The last transition of one environment and the first of the next are not linked.
+        linked &= np.diff(order) == n_envs
         last = np.append(np.flatnonzero(~linked), n - 1)
         return order, last[np.searchsorted(last, np.arange(n))]
 
-    def split(self, hold_out: bool, offset: int = 0) -> Part:
-        """The transitions of the blocks that are held out, or of the others; no pair crosses a block's end."""
+    def split(self, hold_out: bool, offset: int = 0, n_blocks: int = 40) -> Part:
+        """The transitions of every fourth of `n_blocks` blocks, or the others; no pair crosses a block's end."""
         order, end = self._runs
         n = len(order)
-        edges = np.linspace(0, n, min(BLOCKS, n) + 1).astype(np.int64)
+        edges = np.linspace(0, n, min(n_blocks, n) + 1).astype(np.int64)
         block = np.searchsorted(edges, np.arange(n), side="right") - 1
-        held = (block + offset) % HOLD_OUT_EVERY == 0
+        held = (block + offset) % 4 == 0
         return Part(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
 
-    def sample(self, most: int) -> tuple[NDArray[Any], Transitions]:
-        """Observations, and transitions between their rows: all, or `most` evenly spaced ones.
-
-        All are taken where at most so many observations are distinct.
-        """
-        some = slice(None, None, 1 if len(self.observations) <= most else -(-len(self) // most))
-        used, places = np.unique(np.concatenate([self.before[some], self.after[some]]), return_inverse=True)
-        here, there = set_readonly(*np.split(places, 2))
-        return self.observations[used], Transitions(here, self.action[some], there, self.terminated[some])
+    def sample(self, max_observations: int) -> tuple[NDArray[Any], Transitions]:
+        """Observations, and transitions between their rows: all, or evenly spaced ones if there are too many."""
+        stride = 1 if len(self.observations) <= max_observations else -(-len(self) // max_observations)
+        rows = slice(None, None, stride)
+        used, inverse = np.unique(np.concatenate([self.before[rows], self.after[rows]]), return_inverse=True)
+        before, after = np.split(inverse, 2)
+        return self.observations[used], Transitions(before, self.action[rows], after, self.terminated[rows])
 
     @cached_property
     def all(self) -> Part:
@@ -155,10 +143,10 @@ class Part:
         seen[data.before[at]] = seen[data.after[at]] = True
         numbers, place = np.flatnonzero(seen), np.cumsum(seen) - 1
         i, j = place[data.before[at]], place[data.after[at]]
-        kinds, action = np.unique(data.action[at], return_inverse=True)
+        actions, action = np.unique(data.action[at], return_inverse=True)
         # How often the same action was taken in the same observation.
-        taken = i * len(kinds) + action
-        weight = 1.0 / np.bincount(taken)[taken]
+        state_action = i * len(actions) + action
+        weight = 1.0 / np.bincount(state_action)[state_action]
         N = csr_array((weight, (i, j)), shape=(len(numbers), len(numbers)))
         return numbers, csr_array((N + N.T) / (2 * weight.sum()))
 
@@ -211,13 +199,14 @@ class Collector:
             raise ValueError(f"observation {row} of a batch is not finite: remove NaN and infinity first")
         rows = np.ascontiguousarray(obs).reshape(len(obs), -1)
         keys = [row.tobytes() for row in rows]
-        if keys and len(keys[0]) > MAX_KEY_BYTES:
+        # Long rows are compared by a digest.
+        if keys and len(keys[0]) > 64:
             keys = [hashlib.blake2b(key, digest_size=16).digest() for key in keys]
         numbers = np.empty(len(keys), dtype=np.int64)
         new: list[int] = []
         for i, key in enumerate(keys):
-            numbers[i] = known = self._number.setdefault(key, self.n_distinct)
-            if known == self.n_distinct:
+            numbers[i] = self._number.setdefault(key, self.n_distinct)
+            if numbers[i] == self.n_distinct:
                 self.n_distinct += 1
                 new.append(i)
         if new:

@@ -27,30 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice
 from eigenoptions.deep.backend import one_thread, torch
-from eigenoptions.deep.control import Pairs, directions, influenced
-from eigenoptions.deep.objectives import Training
 from eigenoptions.features import register
 
-ENCODERS = ("mlp", "random", "conv")
-# Number of random Fourier features, and their width: in units of a step, and its limits as shares of the range.
-FOURIER_FEATURES = 256
-FOURIER_STEPS, FOURIER_NARROWEST, FOURIER_WIDEST = 2.0, 1 / 24, 0.5
-# Widths of the hidden layers.
-HIDDEN = (256, 256)
-# Vectors with more dimensions than this are projected on principal components, not on Fourier features.
-MAX_FOURIER_DIMENSIONS = 16
-# Images are pooled to at most this many pixels along a side.
-MAX_SIDE = 48
-# Channels of the random convolution, and of the trained ones.
-RANDOM_CHANNELS, CHANNELS = 16, (32, 32, 32)
-# Most principal components, and share of the largest variance that is noise.
-MAX_COMPONENTS, FLAT_COMPONENT = 512, 1e-7
-# Observations from which they are computed, and those where each has its own noise.
-COMPONENT_SAMPLE, NOISY_SAMPLE = 4096, 16_384
-# Factor on the upper end of the variances of noise, which those of a sample may exceed a little.
-EDGE_SLACK = 1.05
-# Median absolute deviation of a normal variable of variance 1, and share of the largest noise that counts as none.
-MEDIAN_DEVIATION, LEAST_NOISE = 0.6745, 0.01
 # Observations that are encoded at a time.
 BLOCK = 2048
 
@@ -94,8 +72,8 @@ class Encoder:
     name: ClassVar[str] = "deep"
     # Settings of `learn` by which `discover(..., features="deep")` trains it.
     settings: ClassVar[tuple[str, ...]] = (
-        *("encoder", "seconds", "training_steps", "seed"),
-        *Training.__dataclass_fields__,
+        *("encoder", "seconds", "training_steps", "seed", "batch", "rate", "discount", "lag", "outputs"),
+        *("noise", "recognise"),
     )
 
     @property
@@ -119,16 +97,16 @@ class Encoder:
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
         """``(N, ...)`` to ``(N, 1 + m)``."""
-        given = np.asarray(obs)
+        obs = np.asarray(obs)
         shape = tuple(self.recipe["shape"])
-        if given.shape[1:] != shape or given.dtype.kind not in "biuf":
-            raise ValueError(f"observations must be numbers (N, {shape}), got {given.dtype} {given.shape}")
-        phi = np.ones((len(given), self.n_features))
+        if obs.shape[1:] != shape or obs.dtype.kind not in "biuf":
+            raise ValueError(f"observations must be numbers (N, {shape}), got {obs.dtype} {obs.shape}")
+        phi = np.ones((len(obs), self.n_features))
         with one_thread(), torch.no_grad():
-            for low in range(0, len(given), BLOCK):
-                *earlier, last = self._layers(self.inputs(given[low : low + BLOCK]), self._tensors)
-                kept = [last, *earlier] if self.recipe.get("layers") == "all" else [last]
-                phi[low : low + BLOCK, 1:] = torch.cat(kept, dim=1).numpy()
+            for low in range(0, len(obs), BLOCK):
+                *earlier, last = self._layers(self.inputs(obs[low : low + BLOCK]), self._tensors)
+                layers = [last, *earlier] if self.recipe.get("layers") == "all" else [last]
+                phi[low : low + BLOCK, 1:] = torch.cat(layers, dim=1).numpy()
         return phi
 
     def inputs(self, obs: NDArray[Any]) -> Any:
@@ -140,11 +118,9 @@ class Encoder:
         if kind == "mlp":
             return torch.cos(x @ t["frequency"] + t["phase"]) * 2**0.5
         if "image" in self.recipe:
-            x = _image(x, self.recipe["image"]) * float(self.recipe["scale"])
+            x = _pool_image(x, self.recipe["image"]) * float(self.recipe["scale"])
         if kind == "conv":
             return x
-        if "mask" in t:
-            x = x * t["mask"].reshape(x.shape[1:])
         if "kernel" in t:
             x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
         x = x.reshape(len(x), -1)
@@ -159,14 +135,14 @@ class Encoder:
         if self.recipe["encoder"] == "module":
             if self.module is None:
                 raise ValueError("the encoder's own module is not in the file: pass features= when loading")
-            return [_checked_output(self.module(x), len(x))]
+            return [_check_output(self.module(x), len(x))]
         for i in range(sum(name.startswith("conv") for name in tensors) // 2):
             x = torch.nn.functional.conv2d(x, tensors[f"conv{i}.weight"], tensors[f"conv{i}.bias"], stride=2)
             x = torch.relu(x)
-        found = [x.reshape(len(x), -1)]
+        layers = [x.reshape(len(x), -1)]
         for i in range(len(self.recipe["hidden"])):
-            found.append(torch.relu(found[-1] @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"]))
-        return found
+            layers.append(torch.relu(layers[-1] @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"]))
+        return layers
 
     def with_all_layers(self) -> Encoder:
         """The same encoder, after whose features its inputs and first hidden layers follow.
@@ -185,7 +161,7 @@ class Encoder:
     def with_weights(self, trained: dict[str, Any]) -> Encoder:
         """The same encoder with other weights of the trained layers."""
         new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
-        return Encoder(self.recipe, {**self.arrays, **new}, self.module).sealed()
+        return Encoder(self.recipe, {**self.arrays, **new}, self.module).with_digest()
 
     def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
         """A copy with the features that are trained only; ValueError if it is not for such observations."""
@@ -203,7 +179,7 @@ class Encoder:
         trained = {n: a for n, a in self.arrays.items() if n.startswith(("layer", "conv"))}
         return {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
 
-    def sealed(self) -> Encoder:
+    def with_digest(self) -> Encoder:
         """The same encoder, with read-only arrays and a digest of them in its recipe."""
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(self.arrays):
@@ -219,97 +195,83 @@ class Encoder:
         return f"Encoder({self.recipe['encoder']}: observations {shape} to {self.n_features} features)"
 
 
-def untrained(
+def initialize_encoder(
     kind: Any,
     observations: NDArray[Any],
     steps: NDArray[np.float64],
     noisy: bool,
     rng: np.random.Generator,
-    pairs: Pairs | None = None,
+    hidden: tuple[int, ...] = (256, 256),
+    channels: tuple[int, ...] = (32, 32, 32),
 ) -> Encoder:
-    """An encoder for observations like these ``(n, ...)``, with the first weights of its trained layers.
+    """An encoder for observations like these, with random weights of its trained layers.
 
     Parameters
     ----------
     kind
-        One of `ENCODERS`, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
+        ``"mlp"``, ``"random"``, ``"conv"``, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
     observations
-        A sample of distinct observations.
+        ``(n, ...)`` a sample of distinct observations.
     steps
         ``(D,)`` typical size of a change of each dimension in one transition; used for vectors only.
     noisy
         No observation occurs twice: components that could be noise are left out.
     rng
         Random generator of the weights.
-    pairs
-        Observations, actions and next observations, to keep only what actions influence; None: all is kept.
+    hidden, channels
+        Widths of the hidden layers, and channels of the convolutions of ``"conv"``.
     """
     shape = observations.shape[1:]
-    if pairs is not None and kind not in ("auto", "mlp", "random"):
-        raise ValueError(
-            "control=True needs encoder 'mlp' or 'random': others train on the whole observation"
-        )
     if isinstance(kind, torch.nn.Module):
-        return _own_module(kind, observations)
+        return _wrap_module(kind, observations)
     if kind == "auto":
-        kind = "mlp" if len(shape) == 1 and shape[0] <= MAX_FOURIER_DIMENSIONS else "random"
-    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ENCODERS), "shape": list(shape)}
+        kind = "mlp" if len(shape) == 1 and shape[0] <= 16 else "random"
+    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ("mlp", "random", "conv"))}
+    recipe["shape"] = list(shape)
     arrays: dict[str, Array] = {}
     if kind == "mlp":
-        flat = observations.reshape(len(observations), -1).astype(np.float64)
         if len(shape) != 1:
             raise ValueError(f"encoder 'mlp' needs vectors (N, D), got observations {shape}: use 'random'")
-        arrays = _fourier(flat, steps, rng, pairs)
+        arrays = _init_fourier(observations.astype(np.float64), steps, rng)
     elif len(shape) > 1:
-        recipe["image"], recipe["scale"] = _image_recipe(shape), _scale(observations)
+        recipe["image"], recipe["scale"] = _image_recipe(shape), _pixel_scale(observations)
     elif kind == "conv":
         raise ValueError(f"encoder 'conv' needs images, got observations {shape}: use 'mlp'")
-    if kind == "random" and pairs is not None:
-        arrays |= _mask(recipe, observations, noisy, pairs)
     if kind == "random":
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if "image" in recipe and not noisy:
-            channels = recipe["image"]["channels"]
-            arrays["kernel"] = _normal(rng, (RANDOM_CHANNELS, channels, 3, 3), channels * 9)
-        arrays |= _components(Encoder(recipe, arrays), observations, noisy)
-    if kind == "random" and pairs is not None:
-        x, y = (_all_inputs(Encoder(recipe, arrays), side) for side in (pairs[0], pairs[2]))
-        arrays["components"] = arrays["components"] @ np.float32(directions(x, pairs[1], y))
-    return _layered(recipe, arrays, observations, rng)
-
-
-def _layered(
-    recipe: dict[str, Any], arrays: dict[str, Array], observations: NDArray[Any], rng: np.random.Generator
-) -> Encoder:
-    """The encoder with this frozen part, and random first weights of its trained layers."""
-    inputs = Encoder(recipe, arrays).inputs(observations[:2])
+            n_channels = recipe["image"]["channels"]
+            arrays["kernel"] = _draw_weights(rng, (16, n_channels, 3, 3), n_channels * 9)
+        arrays |= _principal_components(Encoder(recipe, arrays), observations, noisy)
+    # The trained layers.
+    x = Encoder(recipe, arrays).inputs(observations[:2])
     weights: dict[str, Array] = {}
-    if recipe["encoder"] == "conv":
-        for i, channels in enumerate(CHANNELS):
-            if min(inputs.shape[2:]) < 3:
+    if kind == "conv":
+        hidden = hidden[-1:]
+        for i, n_channels in enumerate(channels):
+            if min(x.shape[2:]) < 3:
                 break
-            size = (channels, inputs.shape[1], 3, 3)
-            weights[f"conv{i}.weight"] = _normal(rng, size, inputs.shape[1] * 9)
-            weights[f"conv{i}.bias"] = np.zeros(channels, dtype=np.float32)
-            inputs = torch.nn.functional.conv2d(
-                inputs, torch.from_numpy(weights[f"conv{i}.weight"]), stride=2
+            kernel = _draw_weights(rng, (n_channels, x.shape[1], 3, 3), x.shape[1] * 9)
+            weights[f"conv{i}.weight"], weights[f"conv{i}.bias"] = (
+                kernel,
+                np.zeros(n_channels, dtype=np.float32),
             )
-    width = int(np.prod(inputs.shape[1:]))
-    hidden = HIDDEN if recipe["encoder"] != "conv" else HIDDEN[-1:]
+            x = torch.nn.functional.conv2d(x, torch.from_numpy(kernel), stride=2)
+    width = int(np.prod(x.shape[1:]))
     for i, units in enumerate(hidden):
-        weights[f"layer{i}.weight"] = _normal(rng, (width, units), width)
-        weights[f"layer{i}.bias"] = _normal(rng, (units,), 100)
+        weights[f"layer{i}.weight"] = _draw_weights(rng, (width, units), width)
+        weights[f"layer{i}.bias"] = _draw_weights(rng, (units,), 100)
         width = units
     return Encoder({**recipe, "hidden": list(hidden)}, {**arrays, **weights})
 
 
-def _own_module(module: Any, observations: NDArray[Any]) -> Encoder:
+def _wrap_module(module: Any, observations: NDArray[Any]) -> Encoder:
     """An encoder around the user's module, after checks of its output."""
     recipe = {"encoder": "module", "shape": list(observations.shape[1:]), "hidden": [0]}
     few = Encoder(recipe).inputs(observations[:8])
     with torch.no_grad():
-        first, second = (_checked_output(module(few), len(few)) for _ in range(2))
-        alone = _checked_output(module(few[:1]), 1)
+        first, second = (_check_output(module(few), len(few)) for _ in range(2))
+        alone = _check_output(module(few[:1]), 1)
     if not torch.isfinite(first).all():
         raise ValueError("the module returns values that are not finite: check its weights")
     if not torch.equal(first, second):
@@ -320,51 +282,31 @@ def _own_module(module: Any, observations: NDArray[Any]) -> Encoder:
     return Encoder(recipe, {}, module)
 
 
-def _checked_output(h: Any, n: int) -> Any:
+def _check_output(h: Any, n: int) -> Any:
     if getattr(h, "ndim", None) != 2 or len(h) != n:
         shape = tuple(getattr(h, "shape", ())) or type(h).__name__
         raise ValueError(f"the module must return ({n}, m) for {n} observations, got {shape}")
     return h.float()
 
 
-def _fourier(
-    x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator, pairs: Pairs | None = None
+def _init_fourier(
+    x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator, n_features: int = 256
 ) -> dict[str, Array]:
-    """Frequencies and phases of random Fourier features as wide as a few steps of each dimension."""
-    if pairs is not None:
-        # Numbers that the action does not influence have frequency 0.
-        size = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
-        before, after = (np.asarray(side, dtype=np.float64) / size for side in (pairs[0], pairs[2]))
-        kept = influenced(before, pairs[1], after - before)
-        found = _fourier(x[:, kept], steps[kept], rng)
-        frequency = np.zeros((len(size), FOURIER_FEATURES), dtype=np.float32)
-        frequency[kept] = found["frequency"]
-        return {"frequency": frequency, "phase": found["phase"]}
+    """Frequencies and phases of random Fourier features about two steps wide in each dimension."""
     extent = np.ptp(x, axis=0)
     extent = np.where(extent > 0, extent, 1.0)
-    width = np.clip(FOURIER_STEPS * steps, FOURIER_NARROWEST * extent, FOURIER_WIDEST * extent)
-    width = width * np.sqrt(max(1.0, len(width) / 2))
-    frequency = rng.standard_normal((len(width), FOURIER_FEATURES)) / width[:, None]
-    phase = rng.uniform(0, 2 * np.pi, FOURIER_FEATURES) - x.mean(axis=0) @ frequency
+    width = np.clip(2.0 * steps, extent / 24, extent / 2) * np.sqrt(max(1.0, x.shape[1] / 2))
+    frequency = rng.standard_normal((len(width), n_features)) / width[:, None]
+    phase = rng.uniform(0, 2 * np.pi, n_features) - x.mean(axis=0) @ frequency
     return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
 
 
-def _all_inputs(encoder: Encoder, observations: NDArray[Any]) -> Array:
-    parts = range(0, len(observations), BLOCK)
-    return np.concatenate([encoder.inputs(observations[i : i + BLOCK]).numpy() for i in parts])
-
-
-def _mask(recipe: dict[str, Any], observations: NDArray[Any], noisy: bool, pairs: Pairs) -> dict[str, Array]:
-    """1 for each pixel that actions influence, given the principal components of the whole image, else 0."""
-    plain = Encoder(recipe)
-    whole = Encoder(recipe, _components(plain, observations, noisy))
-    change = _all_inputs(plain, pairs[2]) - _all_inputs(plain, pairs[0])
-    return {"mask": influenced(_all_inputs(whole, pairs[0]), pairs[1], change).astype(np.float32)}
-
-
-def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> dict[str, Array]:
+def _principal_components(
+    encoder: Encoder, observations: NDArray[Any], noisy: bool, max_components: int = 512
+) -> dict[str, Array]:
     """Principal components of the inputs, where they are noisy those above the noise; each scaled to variance 1."""
-    x = _all_inputs(encoder, observations)
+    blocks = range(0, len(observations), BLOCK)
+    x = np.concatenate([encoder.inputs(observations[i : i + BLOCK]).numpy() for i in blocks])
     centre = x.mean(axis=0)
     # In units of its noise each pixel has the same: only then the rest after the signal looks like white noise.
     unit = _noise_sizes(x) if noisy else np.ones(x.shape[1], dtype=np.float32)
@@ -372,16 +314,16 @@ def _components(encoder: Encoder, observations: NDArray[Any], noisy: bool) -> di
     n, d = x.shape
     # The smaller of the two matrices has the same eigenvalues.
     G = (x @ x.T if n < d else x.T @ x).astype(np.float64) / n
-    size, axes = np.linalg.eigh(G)
-    size, axes = size[::-1], axes[:, ::-1]
-    signal = _above_noise(size, n, d) if noisy else len(size)
-    n_kept = int(np.clip((size[:signal] > FLAT_COMPONENT * size[0]).sum(), 1, MAX_COMPONENTS))
-    size, axes = size[:n_kept], axes[:, :n_kept]
+    variances, axes = np.linalg.eigh(G)
+    variances, axes = variances[::-1], axes[:, ::-1]
+    n_signal = _count_above_noise(variances, n, d) if noisy else len(variances)
+    n_components = int(np.clip((variances[:n_signal] > 1e-7 * variances[0]).sum(), 1, max_components))
+    variances, axes = variances[:n_components], axes[:, :n_components]
     if n < d:
-        axes = (x.T @ axes) / np.sqrt(n * size)
+        axes = (x.T @ axes) / np.sqrt(n * variances)
     # Equal components on every machine: the largest entry of each is positive.
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_kept)])
-    components = axes / np.sqrt(size) / unit[:, None]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_components)])
+    components = axes / np.sqrt(variances) / unit[:, None]
     return {"centre": centre.astype(np.float32), "components": components.astype(np.float32)}
 
 
@@ -390,26 +332,26 @@ def _noise_sizes(x: Array) -> Array:
 
     Where a column hardly varies but for rare values, it is that of a typical column.
     """
-    size = np.median(np.abs(x - np.median(x, axis=0)), axis=0) / MEDIAN_DEVIATION
-    known = size > LEAST_NOISE * size.max()
-    return np.where(known, size, np.median(size[known]) if known.any() else 1.0).astype(np.float32)
+    size = np.median(np.abs(x - np.median(x, axis=0)), axis=0) / 0.6745
+    varies = size > 0.01 * size.max()
+    return np.where(varies, size, np.median(size[varies]) if varies.any() else 1.0).astype(np.float32)
 
 
-def _above_noise(size: NDArray[np.float64], n: int, d: int) -> int:
+def _count_above_noise(variances: NDArray[np.float64], n: int, d: int, slack: float = 1.05) -> int:
     """Number of variances, in descending order, from n samples in d dimensions, above those of white noise.
 
     The fewest after which the rest could be white noise: none of the rest exceeds the upper end of the eigenvalues of
     noise with their mean (Marchenko and Pastur, 1967).
     """
-    size = size[: min(n, d)]
-    kept = np.arange(len(size))
-    rest = np.cumsum(size[::-1])[::-1] / (d - kept)
-    # Each component kept takes a dimension and a sample from the rest.
-    plain = size <= EDGE_SLACK * rest * (1 + np.sqrt((d - kept) / (n - kept))) ** 2
-    return int(plain.argmax()) if plain.any() else len(size)
+    variances = variances[: min(n, d)]
+    n_removed = np.arange(len(variances))
+    mean_of_rest = np.cumsum(variances[::-1])[::-1] / (d - n_removed)
+    # Each component takes a dimension and a sample from the rest.
+    is_noise = variances <= slack * mean_of_rest * (1 + np.sqrt((d - n_removed) / (n - n_removed))) ** 2
+    return int(is_noise.argmax()) if is_noise.any() else len(variances)
 
 
-def _image_recipe(shape: tuple[int, ...]) -> dict[str, Any]:
+def _image_recipe(shape: tuple[int, ...], max_side: int = 48) -> dict[str, Any]:
     """Where the channels of an image are, how many, and by which factor it is pooled."""
     if len(shape) == 2:
         channels, last, sides = 1, None, shape
@@ -424,10 +366,10 @@ def _image_recipe(shape: tuple[int, ...]) -> dict[str, Any]:
         )
     if min(sides) < 3:
         raise ValueError(f"images must have at least 3 x 3 pixels, got observations {shape}: flatten them")
-    return {"last": last, "channels": int(channels), "pool": -(-max(sides) // MAX_SIDE)}
+    return {"last": last, "channels": int(channels), "pool": -(-max(sides) // max_side)}
 
 
-def _image(x: Any, recipe: dict[str, Any]) -> Any:
+def _pool_image(x: Any, recipe: dict[str, Any]) -> Any:
     """Images as ``(N, channels, height, width)``, pooled."""
     if x.ndim == 5:
         # Stacked frames (N, frames, height, width, channels): all channels of all frames.
@@ -440,12 +382,12 @@ def _image(x: Any, recipe: dict[str, Any]) -> Any:
     return torch.nn.functional.avg_pool2d(x, pool, ceil_mode=True) if pool > 1 else x.contiguous()
 
 
-def _scale(observations: NDArray[Any]) -> float:
+def _pixel_scale(observations: NDArray[Any]) -> float:
     """Factor that brings pixels to about [0, 1]."""
     top = 255.0 if observations.dtype == np.uint8 else float(np.abs(observations).max())
     return 1.0 / (top or 1.0)
 
 
-def _normal(rng: np.random.Generator, shape: tuple[int, ...], inputs: int) -> Array:
+def _draw_weights(rng: np.random.Generator, shape: tuple[int, ...], n_inputs: int) -> Array:
     """Weights of a layer with this many inputs, of the size that keeps variances."""
-    return np.asarray(rng.standard_normal(shape) * np.sqrt(2.0 / inputs), dtype=np.float32)
+    return np.asarray(rng.standard_normal(shape) * np.sqrt(2.0 / n_inputs), dtype=np.float32)

@@ -13,17 +13,9 @@ from scipy.linalg import eigh
 from eigenoptions.deep.dataset import Part
 
 # Share of the largest variance below which a direction of the features is left out.
-FLAT = 1e-6
-# Most pairs of a Ritz step where observations do not repeat.
-MAX_PAIRS = 200_000
+MIN_RELATIVE_VARIANCE = 1e-6
 # Autocorrelation below which a longer lag implies no value: it would be lost in the noise of the sample.
 MIN_CORRELATION = 0.3
-# Relative difference between Ritz and implied value from which an eigenfunction counts as not resolved.
-MAX_DIFFERENCE = 0.1
-# Eigenvalue times lag below which a function counts as slow, and least share of transitions that begin a long pair.
-SLOW, LEAST_LONG_PAIRS = 0.5, 0.1
-# Functions beyond those asked for, among which slow ones may be looked for where observations are noisy.
-NOISY_CANDIDATES = 6
 # Pairs or observations that are processed at a time.
 BLOCK = 4096
 
@@ -72,7 +64,7 @@ class Certificate:
     @property
     def resolved(self) -> NDArray[np.bool_]:
         """``(K,)`` whether Ritz and implied value agree to a tenth."""
-        return np.abs(self.ritz - self.implied) <= MAX_DIFFERENCE * np.abs(self.implied)
+        return np.abs(self.ritz - self.implied) <= 0.1 * np.abs(self.implied)
 
     def __str__(self) -> str:
         rows = [
@@ -94,27 +86,21 @@ class Solution:
     rank: float
 
 
-def solve(
-    part: Part, features: Features, k: int, lag: int, added: Array | None = None, more: int = 0
-) -> Solution:
+def solve(part: Part, features: Features, k: int, lag: int, n_extra: int = 0) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
-    squares ``C - R`` of their differences, which is the matrix ``T'T / 2`` of the stream `Gram`, and their covariance C
-    as the metric, it solves ``(C - R) v = lambda C v``. Noise of covariance `added` ``(m, m)`` is added to C, so
-    that no function is found in what is smaller. Up to `more` functions beyond k are returned.
+    squares ``C - R`` of their differences, the paper's ``T'T / 2``, and their covariance C as the metric, it solves
+    ``(C - R) v = lambda C v``. Up to `n_extra` functions beyond k are returned.
     """
     mean, C, R = moments(part, features, lag)
-    mean, C, R = mean[1:], C[1:, 1:] + (0.0 if added is None else added), R[1:, 1:]
+    mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
     size, axes = np.linalg.eigh(C)
-    kept = size > FLAT * max(float(size[-1]), 0.0)
+    kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 0.0)
     n = int(kept.sum())
     if size[-1] <= 0 or n < k - 1:
-        raise ValueError(
-            f"features vary in {n if size[-1] > 0 else 0} directions only, too few for k = {k}: observations hardly "
-            "differ, or the encoder collapsed; lower k or train longer"
-        )
-    k = min(k + more, n + 1)
+        raise ValueError(f"k must be at most {n + 1}, the number of directions in which the features vary, got {k}")
+    k = min(k + n_extra, n + 1)
     S = axes[:, kept] / np.sqrt(size[kept])
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
@@ -129,7 +115,7 @@ def solve(
     return Solution(values, vectors, rank)
 
 
-def without_noise(found: Solution, part: Part, features: Features, lag: int, k: int) -> Solution:
+def remove_noise(solution: Solution, part: Part, features: Features, lag: int, k: int) -> Solution:
     """The k slowest functions in the span of a solution by the covariances at lag 1 and at `lag`.
 
     Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
@@ -138,23 +124,23 @@ def without_noise(found: Solution, part: Part, features: Features, lag: int, k: 
     have more than k functions: a slow one that is noisy is found among them.
     """
     lag = max(2, lag)
-    near, far = (moments(part, features, x, found.vectors[:, 1:])[2] for x in (1, lag))
+    near, far = (moments(part, features, x, solution.vectors[:, 1:])[2] for x in (1, lag))
     # Of functions without enough covariance in time the ratio is one of sampling errors.
-    lost = np.flatnonzero(near.diagonal()[k - 1 :] < MIN_CORRELATION)
-    n = k - 1 + int(lost[0]) if len(lost) else len(near)
+    weak = np.flatnonzero(near.diagonal()[k - 1 :] < MIN_CORRELATION)
+    n = k - 1 + int(weak[0]) if len(weak) else len(near)
     try:
-        ratio, turn = eigh(far[:n, :n], near[:n, :n])
+        ratio, rotation = eigh(far[:n, :n], near[:n, :n])
     except np.linalg.LinAlgError:
         # Some function has no positive covariance in time: noise only, or too few data.
-        return Solution(found.values[:k], found.vectors[:, :k], found.rank)
-    ratio, turn = ratio[::-1][: k - 1], turn[:, ::-1][:, : k - 1]
-    vectors = np.column_stack([found.vectors[:, 0], found.vectors[:, 1 : n + 1] @ turn])
+        return Solution(solution.values[:k], solution.vectors[:, :k], solution.rank)
+    ratio, rotation = ratio[::-1][: k - 1], rotation[:, ::-1][:, : k - 1]
+    vectors = np.column_stack([solution.vectors[:, 0], solution.vectors[:, 1 : n + 1] @ rotation])
     values = np.append(0.0, 1.0 - np.clip(ratio, 0.0, 1.0) ** (1 / (lag - 1)))
-    return Solution(values, vectors, found.rank)
+    return Solution(values, vectors, solution.rank)
 
 
 def moments(
-    part: Part, features: Features, lag: int, vectors: Array | None = None
+    part: Part, features: Features, lag: int, vectors: Array | None = None, max_pairs: int = 200_000
 ) -> tuple[Array, Array, Array]:
     """Mean, covariance and symmetric covariance in time at a lag of features, or of functions ``features @ vectors``.
 
@@ -173,8 +159,8 @@ def moments(
         R = f_share @ later
         return mean, f_share @ f, 0.5 * (R + R.T)
     before, after = part.pairs(lag)
-    step = -(-len(before) // MAX_PAIRS) or 1
-    before, after = before[::step], after[::step]
+    stride = -(-len(before) // max_pairs) or 1
+    before, after = before[::stride], after[::stride]
     total: list[Any] = [0.0, 0.0, 0.0]
     for low in range(0, len(before), BLOCK):
         f, g = (features(side[low : low + BLOCK]) for side in (before, after))
@@ -188,7 +174,7 @@ def moments(
     return mean, C - outer, 0.5 * (R + R.T) - outer
 
 
-def visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
+def find_visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     """The longest lag, at most `lag`, at which the fastest of k functions is still correlated with itself."""
     fastest = float(solve(part, features, k, 1).values[-1])
     while lag > 1 and max(1.0 - fastest, 0.0) ** lag < MIN_CORRELATION:
@@ -211,24 +197,24 @@ def _decay(part: Part, functions: Features, lag: int) -> tuple[Array, Array]:
     return near, 1.0 - np.clip(far / np.maximum(near, 1e-12), 0.0, 1.0) ** (1 / lag)
 
 
-def implied(part: Part, functions: Features, values: Array, lag: int) -> Array:
+def implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
     if not len(part.pairs(2 * lag)[0]):
         return values
-    near, found = _decay(part, functions, lag)
+    near, implied = _decay(part, functions, lag)
     # Without noise the Ritz value of a fast function is right, and nothing is left of it at twice the lag.
     fast = (near < MIN_CORRELATION) & part.data.repeating
-    return np.where(fast, values, found)
+    return np.where(fast, values, implied)
 
 
-def settled(part: Part, functions: Features, values: Array, lag: int) -> Array:
+def long_lag_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values of slow functions at the longest lags, where what they contain of faster ones has decayed.
 
     The lag doubles as long as a function is slow compared with it and enough pairs are so long.
     """
     lag = 2 * lag
-    while (slow := values[1:] * lag < SLOW).any():
-        if len(part.pairs(2 * lag)[0]) < LEAST_LONG_PAIRS * len(part.starts):
+    while (slow := values[1:] * lag < 0.5).any():
+        if len(part.pairs(2 * lag)[0]) < 0.1 * len(part.starts):
             break
         values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1][1:], values[1:]))
         lag *= 2
@@ -252,7 +238,7 @@ def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     mean = train.mean(axis=0)
     (f, g), (f_held, g_held) = (np.split(z - mean, 2) for z in (train, held))
     size, axes = np.linalg.eigh((f.T @ f + g.T @ g) / (2 * len(f)))
-    kept = size > FLAT * max(float(size[-1]), 1e-300)
+    kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 1e-300)
     S = axes[:, kept] / np.sqrt(size[kept])
     R = S.T @ (f.T @ g + g.T @ f) @ S / (2 * len(f))
     values, vectors = np.linalg.eigh(R)
@@ -275,36 +261,34 @@ def persistence(part: Part, features: Features, vectors: Array, lag: int) -> flo
     return float(np.trace(np.linalg.solve(near, far)))
 
 
-def least_decay(
+def choose_lag(
     train: Part, held: Part, features: Features, trained: Solution, k: int, lag: int
 ) -> tuple[int, int]:
-    """Lag of the Ritz step and number of further candidates whose k functions decay least on held-out pairs.
+    """Lag of the Ritz step and number of extra functions whose k slowest decay least on held-out pairs.
 
-    A shorter lag and fewer candidates have less sampling error, a longer lag and more candidates less noise.
-    `trained` is the solution at `lag` of the pairs of training, with all candidates.
+    A shorter lag and fewer functions have less sampling error, a longer lag and more functions less noise.
+    `trained` is the solution at `lag` of the pairs of training, with all extra functions.
     """
-    wide = {lag: trained}
+    solutions = {lag: trained}
     if lag > 2:
-        wide[2] = solve(train, features, k, 2, None, NOISY_CANDIDATES)
-    data, found = train.data, []
-    for near, solution in wide.items():
+        solutions[2] = solve(train, features, k, 2, len(trained.values) - k)
+    candidates = []
+    for near, solution in solutions.items():
         n = len(solution.values)
+        vectors = solution.vectors
+        functions = tabulate_features(
+            lambda numbers, vectors=vectors: features(numbers) @ vectors,  # type: ignore[misc]
+            len(train.data.observations),
+        )
+        for n_extra in {0, n - k}:
+            some = Solution(solution.values[: k + n_extra], np.eye(n)[:, : k + n_extra], solution.rank)
+            fitted = remove_noise(some, train, functions, lag, k)
+            candidates.append((persistence(held, functions, fitted.vectors[:, 1:], lag), near, n_extra))
+    return max(candidates)[1:]
 
-        def candidates(numbers: NDArray[np.int64], vectors: Array = solution.vectors) -> Array:
-            return features(numbers) @ vectors
 
-        functions = as_features(candidates, len(data.observations), stored=True)
-        for more in {0, n - k}:
-            some = Solution(solution.values[: k + more], np.eye(n)[:, : k + more], solution.rank)
-            fitted = without_noise(some, train, functions, lag, k)
-            found.append((persistence(held, functions, fitted.vectors[:, 1:], lag), near, more))
-    return max(found)[1:]
-
-
-def as_features(encode: Features, n: int, stored: bool) -> Features:
-    """Features by number of n observations; where they are stored, each is encoded once."""
-    if not stored:
-        return encode
+def tabulate_features(encode: Features, n: int) -> Features:
+    """Features by number of n observations, each computed once and stored."""
     first = encode(np.arange(min(n, BLOCK)))
     table = np.empty((n, first.shape[1]), dtype=np.float32)
     for low in range(0, n, BLOCK):

@@ -1,40 +1,27 @@
-"""`learn`: a feature map trained on transitions, and the spectrum of its span (beyond the paper's Section 5.2)."""
+"""`learn`: features trained on transitions, and the spectrum of their span (beyond the paper's Section 5.2)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_choice, check_float, check_int, make_generator
-from eigenoptions.deep import memory, recognition, ritz
+from eigenoptions._validation import check_float, check_int, make_generator
+from eigenoptions.deep import recognition, ritz
 from eigenoptions.deep.backend import one_thread, torch
-from eigenoptions.deep.control import MAX_TRANSITIONS, Pairs
-from eigenoptions.deep.dataset import REPEATING_BELOW, Dataset
-from eigenoptions.deep.encoder import COMPONENT_SAMPLE, NOISY_SAMPLE, Encoder, untrained
-from eigenoptions.deep.objectives import INDEPENDENT_BATCHES, OBJECTIVES, Adam, Training
+from eigenoptions.deep.dataset import Dataset, Index
+from eigenoptions.deep.encoder import Encoder, initialize_encoder
 from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 
-log = logging.getLogger("eigenoptions")
+logger = logging.getLogger("eigenoptions")
 
-# CPU seconds of training where neither seconds nor steps is given.
-DEFAULT_SECONDS = 15.0
-# Cost of a step on the reference core: seconds of overhead, and floating-point operations per second.
-STEP_OVERHEAD, REFERENCE_SPEED = 3e-3, 4e10
-# Number of checks of the held-out score during training, pairs of each, and checks without progress before it ends.
-CHECKS, CHECK_PAIRS, MAX_IDLE_CHECKS = 20, 4096, 6
-# Standard deviation of the noise that is added to inputs of variance 1, and that with `control`.
-INPUT_NOISE, CONTROL_NOISE = 0.6, 0.3
-# Most bytes of inputs that are stored instead of being computed in each step.
+# Inputs of the trained layers are computed once for all observations if they need at most this memory.
 MAX_STORED_BYTES = 1 << 30
-# Observations whose inputs are computed at a time.
-STORED_BLOCK = 512
 
 Progress = Callable[[int, int], object]
 
@@ -60,11 +47,17 @@ def learn(
     k: int = 16,
     encoder: Any = "auto",
     *,
-    seconds: float | None = None,
+    seconds: float = 15.0,
     steps: int | None = None,
+    batch: int = 1024,
+    rate: float = 3e-3,
+    discount: float = 0.9,
+    lag: int = 5,
+    outputs: int | None = None,
+    noise: float | None = None,
+    recognise: bool = True,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
-    **settings: Any,
 ) -> LearnedSpectrum:
     """Train features on transitions, and find the k slowest functions in their span.
 
@@ -76,25 +69,37 @@ def learn(
     Parameters
     ----------
     transitions
-        Transitions, an iterable of batches of them (a `Recording`, a `stream`), or a `Dataset`.
-    k
+        Transitions, an iterable of batches of them, or a `Dataset`.
+    k : int, default=16
         Number of eigenfunctions, the constant one included, as in `spectrum`.
-    encoder
+    encoder : str, torch.nn.Module or Encoder, default="auto"
         ``"mlp"`` for vectors, ``"random"`` or ``"conv"`` for images, ``"auto"``, or a `torch.nn.Module` from
-        observations ``(N, ...)`` to features ``(N, m)``; see `deep.encoder`. An `Encoder` is trained further.
-    seconds
-        CPU seconds of training on a core of the year 2024. They determine the number of steps, which depends neither
-        on the machine nor on its load: the same seed gives the same bytes. A slower core takes longer. None: 15, unless
-        `steps` is given.
-    steps
-        Exact number of training steps.
-    rng
-        Seed or random generator of weights, batches and held-out blocks.
-    progress
-        Called with the numbers of steps done and in all.
-    settings
-        Settings of `Training`: `objective`, `batch`, `rate`, `discount`, `lag`, `outputs`, `noise`, `control`,
-        `recognise`.
+        observations ``(N, ...)`` to features ``(N, m)``. An `Encoder` is trained further.
+    seconds : float, default=15
+        CPU seconds of training on a core of the year 2024. They determine the number of steps, which does not depend
+        on the machine: the same seed gives the same bytes.
+    steps : int, optional
+        Exact number of training steps, in place of `seconds`.
+    batch : int, default=1024
+        Pairs per step.
+    rate : float, default=3e-3
+        Largest step size of Adam; it falls linearly to zero.
+    discount : float, default=0.9
+        Of the geometric distances in time between the observations of a pair.
+    lag : int, default=5
+        Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
+    outputs : int, optional
+        Number of functions that are trained; by default `k` plus 6, at least 16.
+    noise : float, optional
+        Standard deviation of the noise that is added to the inputs, whose components have variance 1; by default 0.6
+        for encoder ``"random"`` if no observation occurs twice, else 0.
+    recognise : bool, default=True
+        Whether noisy observations that show the same state are numbered like those that repeat exactly, where they can
+        be told apart (`deep.recognition`; encoder ``"random"``).
+    rng : int or Generator, default=0
+        Seed of weights, batches and held-out blocks.
+    progress : callable, optional
+        Called with the number of steps done and in all.
 
     Returns
     -------
@@ -110,312 +115,281 @@ def learn(
     >>> rooms = maze("four-rooms")
     >>> steps = walk(rooms, 20000)
     >>> xy = rooms.coords.astype(float)
-    >>> seen = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
-    >>> found = learn(seen, 4, steps=50)
-    >>> found.vectors.shape, found.n_zero, bool(found.certificate.resolved.all())
+    >>> transitions = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
+    >>> spectrum = learn(transitions, 4, steps=50)
+    >>> spectrum.vectors.shape, spectrum.n_zero, bool(spectrum.certificate.resolved.all())
     ((257, 4), 1, True)
     """
-    for name in settings:
-        check_choice("setting", name, Training.__dataclass_fields__)
-    how = Training(**settings)
-    k = check_int("k", k, 2)
-    generator = make_generator(rng)
+    k, batch, lag = check_int("k", k, 2), check_int("batch", batch), check_int("lag", lag)
+    check_float("rate", rate, above=0), check_float("discount", discount, minimum=0, below=1)
+    check_float("seconds", seconds, above=0), check_float("noise", noise or 0.0, minimum=0)
     data = Dataset.of(transitions)
+    if len(data.observations) == 1 or not (data.before != data.after).any():
+        raise ValueError(
+            f"none of {len(data)} transitions changes the observation: there is nothing to learn"
+        )
     if data.repeating:
-        log.info(
+        logger.info(
             "%d distinct observations in %d transitions: they repeat exactly, so a table of them (number them, and "
             "call discover) is exact and faster than a network",
             len(data.observations),
             len(data),
         )
     with one_thread():
-        run = _Run(data, k, encoder, how, generator)
-        return run.train(_budget(run, seconds, steps), progress)
+        trainer = Trainer(data, k, encoder, lag, outputs, noise, recognise, make_generator(rng))
+        if steps is None:
+            steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
+        return trainer.train(check_int("steps", steps), batch, rate, discount, progress)
 
 
-def _budget(run: _Run, seconds: float | None, steps: int | None) -> int:
-    if steps is not None:
-        if seconds is not None:
-            raise ValueError("give seconds or steps, not both: seconds determine the steps")
-        return check_int("steps", steps)
-    seconds = check_float("seconds", DEFAULT_SECONDS if seconds is None else seconds, above=0)
-    return max(1, round(seconds / run.seconds_per_step))
-
-
-class _Run:
+class Trainer:
     """One training run: an encoder with its weights, the data and their parts."""
 
-    def __init__(self, data: Dataset, k: int, encoder: Any, how: Training, rng: np.random.Generator) -> None:
-        self.data, self.k, self.how, self.rng = data, k, how, rng
-        _check(data)
+    def __init__(
+        self,
+        data: Dataset,
+        k: int,
+        encoder: Any,
+        lag: int,
+        outputs: int | None,
+        noise: float | None,
+        recognise: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        self.data, self.k, self.rng = data, k, rng
         offset = int(rng.integers(4))
         self.train_part, self.held_part = data.split(False, offset), data.split(True, offset)
+        # Components of noisy observations need a larger sample.
         n = len(data.observations)
-        most = COMPONENT_SAMPLE if data.repeating else NOISY_SAMPLE
-        chosen = np.sort(rng.choice(n, min(n, most), replace=False))
-        sample = data.observations[chosen]
+        sample_rows = np.sort(rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False))
+        sample = data.observations[sample_rows]
         if isinstance(encoder, Encoder):
             self.encoder = encoder.with_last_layer(sample)
         else:
-            pairs = self._control_pairs() if how.control else None
-            self.encoder = untrained(encoder, sample, _steps(data), not data.repeating, rng, pairs)
+            self.encoder = initialize_encoder(encoder, sample, _typical_steps(data), not data.repeating, rng)
         self.weights = self.encoder.trainable()
         m = self.encoder.n_features - 1
         if len(data) < 2 * m:
-            raise ValueError(
-                f"{len(data)} transitions are too few for {m} features: collect at least {2 * m}"
-            )
-        memory.check_ritz(data, 1 + m)
-        outputs = how.outputs or max(16, k + 6)
-        head = rng.standard_normal((m, outputs)) / np.sqrt(m)
+            raise ValueError(f"at least {2 * m} transitions are needed for {m} features, got {len(data)}")
+        head = rng.standard_normal((m, outputs or max(16, k + 6))) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
-        noisy = self.encoder.recipe["encoder"] == "random" and (how.control or not data.repeating)
-        usual = CONTROL_NOISE if how.control else INPUT_NOISE
-        self.noise = how.noise if how.noise is not None else usual if noisy else 0.0
-        self.lag = self._longest_lag()
-        self.inputs = self._stored_inputs()
-        if noisy and how.recognise and not how.control and self.inputs is not None:
-            self._recognise(offset)
+        is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
+        self.noise = noise if noise is not None else 0.6 if is_noisy else 0.0
+        # A shorter lag of the Ritz step where few trajectories are long enough.
+        self.lag = lag
+        while self.lag > 1 and 3 * min(
+            len(part.pairs(2 * self.lag)[0]) for part in (self.train_part, self.held_part)
+        ) <= len(self.held_part.starts):
+            self.lag -= 1
+        self.inputs = self._compute_inputs()
+        if is_noisy and recognise and self.inputs is not None:
+            self._recognise_states(offset)
+        sides = [part.pairs(self.lag) for part in (self.train_part, self.held_part)]
+        strides = [-(-len(before) // 4096) or 1 for before, _ in sides]
+        self.check_pairs = [
+            np.concatenate([x[::s] for x in side]) for side, s in zip(sides, strides, strict=True)
+        ]
 
-    def _recognise(self, offset: int) -> None:
+    def _recognise_states(self, offset: int) -> None:
         """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
         data, x = self.data, self.inputs.numpy()
         # Along the components noise has about one size, but inputs are scaled to variance 1.
         scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
-        of = recognition.classes(x / scale, *data.all.pairs(1), self.rng)
-        if of is None or not self.k <= of.max() + 1 < REPEATING_BELOW * len(data):
+        labels = recognition.find_classes(x / scale, *data.all.pairs(1), self.rng)
+        if labels is None or not self.k <= labels.max() + 1 < data.repeating_below * len(data):
             return
-        first = np.unique(of, return_index=True)[1]
-        log.info("%d observations are %d that repeat up to noise", len(x), len(first))
-        self.inputs = torch.from_numpy(recognition.means(x, of)[0])
-        before, after = of[data.before], of[data.after]
+        first = np.unique(labels, return_index=True)[1]
+        logger.info("%d noisy observations show %d states", len(x), len(first))
+        self.inputs = torch.from_numpy(recognition.class_means(x, labels)[0])
+        before, after = labels[data.before], labels[data.after]
         self.data = replace(data, observations=data.observations[first], before=before, after=after)
         self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
 
-    def _control_pairs(self) -> Pairs:
-        """Observations, actions and next observations of transitions, in the order of time."""
-        data, starts = self.data, self.train_part.starts
-        at = data._runs[0][starts[:: -(-len(starts) // MAX_TRANSITIONS)]]
-        return data.observations[data.before[at]], data.action[at], data.observations[data.after[at]]
-
-    def _noise_covariance(self, encoder: Encoder) -> NDArray[np.float64] | None:
-        """``(m, m)`` covariance that noise on the inputs adds to the features; None without `control`."""
-        if not (self.how.control and self.noise):
-            return None
-        obs = self.data.observations
-        x = encoder.inputs(obs[:: -(-len(obs) // COMPONENT_SAMPLE)])
-        noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
-        with torch.no_grad():
-            clean, noisy = (encoder.hidden(z, self.weights).double() for z in (x, x + self.noise * noise))
-        return np.asarray(((noisy - clean).T @ (noisy - clean) / len(x)).numpy())
-
-    def _longest_lag(self) -> int:
-        """The lag of the Ritz step: the one asked for, or less where few trajectories are so long."""
-        for lag in range(self.how.lag, 1, -1):
-            if min(len(part.pairs(2 * lag)[0]) for part in (self.train_part, self.held_part)) * 3 > len(
-                self.held_part.starts
-            ):
-                return lag
-        return 1
-
-    def _stored_inputs(self) -> Any:
-        """Inputs of the trained layers for all distinct observations, where they are not too large."""
-        if self.encoder.recipe["encoder"] == "module":
-            return None
+    def _compute_inputs(self, block: int = 512) -> Any:
+        """Inputs of the trained layers for all distinct observations, unless they are too large."""
         n = len(self.data.observations)
-        one = self.encoder.inputs(self.data.observations[:1])
-        needed = n * one.numel() * 4
-        if needed > MAX_STORED_BYTES:
+        first = self.encoder.inputs(self.data.observations[:1])
+        if self.encoder.recipe["encoder"] == "module" or n * first.numel() * 4 > MAX_STORED_BYTES:
             return None
-        memory.check("the inputs of training", needed, "use fewer transitions, or smaller observations")
-        stored = torch.empty((n, *one.shape[1:]))
-        for low in range(0, n, STORED_BLOCK):
-            part = slice(low, low + STORED_BLOCK)
-            stored[part] = self.encoder.inputs(self.data.observations[part])
-        return stored
+        inputs = torch.empty((n, *first.shape[1:]))
+        for low in range(0, n, block):
+            inputs[low : low + block] = self.encoder.inputs(self.data.observations[low : low + block])
+        return inputs
 
-    def _inputs(self, numbers: NDArray[np.int64]) -> Any:
-        """Inputs of the trained layers for observations by number."""
-        if self.inputs is None:
-            return self.encoder.inputs(self.data.observations[numbers])
-        return self.inputs[numbers]
-
-    @property
-    def seconds_per_step(self) -> float:
-        """Estimated cost of a training step on the reference core."""
-        rows = 2 * self.how.batch * (2 if self.how.objective in INDEPENDENT_BATCHES else 1)
-        if self.data.repeating:
-            rows = min(rows, len(self.data.observations))
-        operations = sum(w.numel() for name, w in self.weights.items() if not name.startswith("conv"))
+    def estimate_step_seconds(self, batch: int) -> float:
+        """Cost of a training step on a core of 4e10 operations per second, with an overhead of 3 ms."""
+        rows = min(2 * batch, len(self.data.observations)) if self.data.repeating else 2 * batch
+        n_convolutions = sum(name.startswith("conv") for name in self.weights) // 2
+        operations = float(sum(w.numel() for name, w in self.weights.items() if not name.startswith("conv")))
         shape = self.encoder.inputs(self.data.observations[:1]).shape[2:]
-        side = float(np.prod(shape)) if len(shape) == 2 else 1.0
-        for i in range(sum(name.startswith("conv") for name in self.weights) // 2):
-            side /= 4
-            operations += self.weights[f"conv{i}.weight"].numel() * side * 2
+        n_pixels = float(np.prod(shape)) if len(shape) == 2 else 1.0
+        for i in range(n_convolutions):
+            n_pixels /= 4
+            operations += self.weights[f"conv{i}.weight"].numel() * n_pixels * 2
         frozen = 0.0 if self.inputs is not None else 4e5
-        return float(STEP_OVERHEAD + rows * (6.0 * operations + frozen) / REFERENCE_SPEED)
+        return 3e-3 + rows * (6.0 * operations + frozen) / 4e10
 
-    def _outputs(self, numbers: NDArray[np.int64]) -> Any:
+    def _outputs(self, numbers: Index, noise: float) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
         if len(self.data.observations) <= len(numbers):
-            which, back = np.arange(len(self.data.observations)), numbers
+            distinct, inverse = np.arange(len(self.data.observations)), numbers
         else:
-            which, back = np.unique(numbers, return_inverse=True)
-            if len(which) > 0.7 * len(numbers):
-                which, back = numbers, np.arange(len(numbers))
-        x = self._inputs(which)
-        if self.noise:
+            distinct, inverse = np.unique(numbers, return_inverse=True)
+            if len(distinct) > 0.7 * len(numbers):
+                distinct, inverse = numbers, np.arange(len(numbers))
+        stored = self.inputs is not None
+        x = self.inputs[distinct] if stored else self.encoder.inputs(self.data.observations[distinct])
+        if noise:
             seed = int(self.rng.integers(2**62))
-            x = x + self.noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
-        return (self.encoder.hidden(x, self.weights) @ self.head).index_select(0, torch.from_numpy(back))
+            x = x + noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
+        return (self.encoder.hidden(x, self.weights) @ self.head).index_select(0, torch.from_numpy(inverse))
 
-    def train(self, n_steps: int, progress: Progress | None) -> LearnedSpectrum:
+    def train(
+        self, n_steps: int, batch: int, rate: float, discount: float, progress: Progress | None
+    ) -> LearnedSpectrum:
         """Train, and return the spectrum of the weights with the best held-out score."""
-        optimiser = Adam([*self.weights.values(), self.head])
-        every = max(1, n_steps // CHECKS)
-        state: dict[str, Any] = {}
-        best, history, idle = (-np.inf, self._copy()), [], 0
+        optimizer = Adam([*self.weights.values(), self.head])
+        check_every = max(1, n_steps // 20)
+        best_score, best_weights, history, n_idle = -np.inf, self._copy_weights(), [], 0
         try:
             for step in range(n_steps):
-                self._step(optimiser, self.how.rate * (1.0 - step / n_steps), state)
-                last = step + 1 == n_steps
-                if (step + 1) % every == 0 or last:
-                    scores = self._check_scores()
+                pairs = np.concatenate(self.train_part.draw(batch, discount, self.rng))
+                loss = -vamp2_score(*self._outputs(pairs, self.noise).split(batch))
+                loss.backward()
+                optimizer.step(rate * (1.0 - step / n_steps))
+                if (step + 1) % check_every == 0 or step + 1 == n_steps:
+                    with torch.no_grad():
+                        sides = [self._outputs(x, 0.0).double().numpy() for x in self.check_pairs]
+                    scores = ritz.split_scores(sides[0], sides[1], self.k - 1)
                     history.append((step + 1, *scores))
-                    idle = 0 if scores[1] > best[0] else idle + 1
-                    if scores[1] > best[0]:
-                        best = scores[1], self._copy()
-                    if idle >= MAX_IDLE_CHECKS and not self.data.repeating:
+                    n_idle += 1
+                    if scores[1] > best_score:
+                        best_score, best_weights, n_idle = scores[1], self._copy_weights(), 0
+                    # Noisy observations are memorised in the end: stop when the held-out score no longer rises.
+                    if n_idle >= 6 and not self.data.repeating:
                         break
                 if progress is not None:
                     progress(step + 1, n_steps)
         except KeyboardInterrupt:
-            log.warning("training was interrupted: the best weights so far are used")
-        return self._spectrum(best[1], np.array(history).reshape(-1, 3))
+            logger.warning("training was interrupted: the best weights so far are used")
+        return self._solve_ritz(best_weights, np.array(history).reshape(-1, 3))
 
-    def _step(self, optimiser: Adam, rate: float, state: dict[str, Any]) -> None:
-        objective = self.how.objective
-        parts = [*self.train_part.draw(self.how.batch, self.how.discount, self.rng)]
-        if objective in INDEPENDENT_BATCHES:
-            parts += [self.train_part.draw(self.how.batch, 0.0, self.rng)[0] for _ in range(2)]
-        outputs = self._outputs(np.concatenate(parts)).split(self.how.batch)
-        loss = OBJECTIVES[objective](*outputs, state=state)
-        loss.backward()
-        optimiser.step(rate)
+    def _copy_weights(self) -> dict[str, Any]:
+        return {name: w.detach().clone() for name, w in self.weights.items()}
 
-    def _copy(self) -> dict[str, Any]:
-        return {name: w.detach().clone() for name, w in [*self.weights.items(), ("head", self.head)]}
-
-    def _check_scores(self) -> tuple[float, float]:
-        """VAMP-2 scores of the outputs' best functions on pairs of training and on pairs held out."""
-        noise, self.noise = self.noise, 0.0
-        with torch.no_grad():
-            sides = [self._outputs(numbers).double().numpy() for numbers in self._checked]
-        self.noise = noise
-        return ritz.split_scores(sides[0], sides[1], self.k - 1)
-
-    @cached_property
-    def _checked(self) -> list[NDArray[np.int64]]:
-        """Numbers of the observations of the pairs by which checks score training, and those held out."""
-        sides = [part.pairs(self.lag) for part in (self.train_part, self.held_part)]
-        steps = [-(-len(before) // CHECK_PAIRS) or 1 for before, _ in sides]
-        return [np.concatenate([x[::step] for x in side]) for side, step in zip(sides, steps, strict=True)]
-
-    def _spectrum(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
+    def _solve_ritz(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
+        """The spectrum of the features with these weights, and its certificate."""
         with torch.no_grad():
             for name, w in self.weights.items():
                 w.copy_(weights[name])
         encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
-        data, repeating = self.data, self.data.repeating
-        size = len(data.observations) * encoder.n_features * 4
-        stored = size <= min(MAX_STORED_BYTES, memory.available_bytes() // 2)
-        features = ritz.as_features(lambda x: self._features(encoder, x), len(data.observations), stored)
-        lag = ritz.visible_lag(data.all, features, self.k, self.lag) if repeating else self.lag
-        added = self._noise_covariance(encoder)
-        noisy = lag > 1 and (added is not None or not repeating)
-        # What the agent does not control would be among further candidates.
-        choose = noisy and not self.how.control
-        parts = self.train_part, self.held_part
-        trained = ritz.solve(parts[0], features, self.k, lag, added, ritz.NOISY_CANDIDATES if choose else 0)
-        near, more = ritz.least_decay(*parts, features, trained, self.k, lag) if choose else (lag, 0)
-        found = ritz.solve(data.all, features, self.k, near, added, more)
-        if noisy:
-            found = ritz.without_noise(found, data.all, features, lag, self.k)
-        functions = ritz.as_features(lambda x: features(x) @ found.vectors, len(data.observations), stored)
-        implied = ritz.implied(data.all, functions, found.values, lag)
-        # Where pairs are exact, there is nothing that a longer lag would remove.
-        settled = implied if repeating else ritz.settled(data.all, functions, implied, lag)
+        data, k, repeating = self.data, self.k, self.data.repeating
+        n = len(data.observations)
+        stored = n * encoder.n_features * 4 <= MAX_STORED_BYTES
+
+        def encode(numbers: Index) -> NDArray[np.float64]:
+            if self.inputs is None:
+                return encoder(data.observations[numbers])
+            with torch.no_grad():
+                h = encoder.hidden(self.inputs[numbers], self.weights)
+            return np.column_stack([np.ones(len(numbers)), h.numpy()])
+
+        features = ritz.tabulate_features(encode, n) if stored else encode
+        lag = ritz.find_visible_lag(data.all, features, k, self.lag) if repeating else self.lag
+        is_noisy = lag > 1 and not repeating
+        trained = ritz.solve(self.train_part, features, k, lag, n_extra=6 if is_noisy else 0)
+        ritz_lag, n_extra = lag, 0
+        if is_noisy:
+            ritz_lag, n_extra = ritz.choose_lag(self.train_part, self.held_part, features, trained, k, lag)
+        solution = ritz.solve(data.all, features, k, ritz_lag, n_extra)
+        if is_noisy:
+            solution = ritz.remove_noise(solution, data.all, features, lag, k)
+
+        def evaluate(numbers: Index) -> NDArray[np.float64]:
+            return features(numbers) @ solution.vectors
+
+        functions = ritz.tabulate_features(evaluate, n) if stored else evaluate
+        implied = ritz.implied_values(data.all, functions, solution.values, lag)
         certificate = ritz.Certificate(
-            score=ritz.score(self.held_part, features, trained.vectors[:, 1 : self.k], lag),
-            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1 : self.k], lag),
-            effective_rank=found.rank,
-            ritz=found.values,
+            score=ritz.score(self.held_part, features, trained.vectors[:, 1:k], lag),
+            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:k], lag),
+            effective_rank=solution.rank,
+            ritz=solution.values,
             implied=implied,
             lag=lag,
             repeating=repeating,
         )
-        few = features(np.arange(min(len(data.observations), ritz.MAX_PAIRS // 8)))
-        return _result(found, certificate, settled, encoder, few, history)
-
-    def _features(self, encoder: Encoder, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """``(N, 1 + m)`` features of observations by number, from stored inputs where there are some."""
-        if self.inputs is None:
-            return encoder(self.data.observations[numbers])
-        with torch.no_grad():
-            h = encoder.hidden(self.inputs[numbers], self.weights)
-        return np.column_stack([np.ones(len(numbers)), h.numpy()])
-
-
-def _result(
-    found: ritz.Solution,
-    certificate: ritz.Certificate,
-    settled: NDArray[np.float64],
-    encoder: Encoder,
-    features: NDArray[np.float64],
-    history: NDArray[np.float64],
-) -> LearnedSpectrum:
-    """The spectrum in canonical signs; values of slow or unresolved functions are those implied by longer lags.
-
-    What is left in a function of faster ones has decayed at the longer lag, so that the value implied there is the
-    better one, unless the function itself has decayed as well.
-    """
-    good = certificate.resolved
-    slow = certificate.ritz * certificate.lag < ritz.SLOW
-    values = np.where(good & ~slow, certificate.ritz, settled)
-    order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
-    certificate = replace(certificate, ritz=certificate.ritz[order], implied=certificate.implied[order])
-    vectors = found.vectors[:, order]
-    f = features @ vectors
-    peak = np.abs(f).argmax(axis=0)
-    vectors = vectors * np.where(f[peak, np.arange(f.shape[1])] < 0, -1.0, 1.0)
-    if not good.all():
-        names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
-        log.warning(
-            "not resolved: %s; their values are implied by longer lags. Train longer, or use more data", names
+        # What a slow or unresolved function contains of faster ones has decayed at longer lags, so the value implied
+        # there is the better one. Where pairs are exact, there is nothing that a longer lag would remove.
+        long_lag = implied if repeating else ritz.long_lag_values(data.all, functions, implied, lag)
+        use_ritz = certificate.resolved & (solution.values * lag >= 0.5)
+        values = np.where(use_ritz, solution.values, long_lag)
+        order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
+        certificate = replace(certificate, ritz=solution.values[order], implied=implied[order])
+        if not certificate.resolved.all():
+            names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
+            logger.warning("not resolved: %s; train longer, or use more data", names)
+        # The largest value of each function is positive.
+        vectors = solution.vectors[:, order]
+        f = features(np.arange(min(n, 25_000))) @ vectors
+        vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
+        return LearnedSpectrum(
+            values[order],
+            vectors,
+            "learned",
+            features=encoder,
+            n_zero=1,
+            certificate=certificate,
+            history=history,
         )
-    return LearnedSpectrum(
-        values[order], vectors, "learned", encoder, 1, None, None, certificate=certificate, history=history
-    )
 
 
-def _steps(data: Dataset) -> NDArray[np.float64]:
+def vamp2_score(before: Any, after: Any) -> Any:
+    """Sum of squared autocorrelations of the best functions in the span of outputs ``(N, q)`` (Mardt et al., 2018).
+
+    With the centred outputs z, z', ``C = (zz + z'z') / 2`` and ``R = sym(z z')``, it is ``||C^-1/2 R C^-1/2||^2``: the
+    reversible form of the VAMP-2 score (Wu and Noe; Chen, Sidky and Ferguson, 2019), independent of the basis.
+    """
+    x, y = before.double(), after.double()
+    mean = 0.5 * (x.mean(dim=0) + y.mean(dim=0))
+    x, y = x - mean, y - mean
+    cross = x.T @ y / len(x)
+    C, R = (x.T @ x + y.T @ y) / (2 * len(x)), 0.5 * (cross + cross.T)
+    # A small share of the mean variance keeps the first steps regular.
+    ridge = 1e-6 * torch.trace(C).detach() / len(C) + 1e-12
+    L = torch.linalg.cholesky(C + ridge * torch.eye(len(C), dtype=C.dtype))
+    M = torch.linalg.solve_triangular(L, R, upper=False)
+    M = torch.linalg.solve_triangular(L, M.T, upper=False)
+    return (M * M).sum()
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015). The first use of torch's own loads its compiler, for seconds."""
+
+    def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
+        self.parameters, self.decay, self.time = parameters, decay, 0
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
+
+    def step(self, rate: float) -> None:
+        """Move every tensor by its gradient, and clear it."""
+        self.time += 1
+        first, second = self.decay
+        scale = rate * (1 - second**self.time) ** 0.5 / (1 - first**self.time)
+        with torch.no_grad():
+            for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
+                if p.grad is None:
+                    continue
+                mean.mul_(first).add_(p.grad, alpha=1 - first)
+                square.mul_(second).addcmul_(p.grad, p.grad, value=1 - second)
+                p.addcdiv_(mean, square.sqrt().add_(1e-8), value=-scale)
+                p.grad = None
+
+
+def _typical_steps(data: Dataset) -> NDArray[np.float64]:
     """Typical change of each dimension of vectors in one transition, where it changes at all."""
     if data.observations.ndim != 2:
         return np.ones(1)
-    some = np.arange(0, len(data), max(1, len(data) // 20_000))
-    change = np.abs(
-        data.observations[data.after[some]].astype(np.float64) - data.observations[data.before[some]]
-    )
+    rows = np.arange(0, len(data), max(1, len(data) // 20_000))
+    after = data.observations[data.after[rows]].astype(np.float64)
+    change = np.abs(after - data.observations[data.before[rows]])
     return np.array([np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in change.T])
-
-
-def _check(data: Dataset) -> None:
-    """Check that there is something to learn, and memory for it."""
-    n = len(data.observations)
-    if n == 1:
-        raise ValueError(
-            f"all {len(data)} transitions show one observation: nothing can be learned from constant images"
-        )
-    if not (data.before != data.after).any():
-        raise ValueError("no transition changes the observation: the walk stays in one state each time")
-    memory.check_training(data)
