@@ -8,7 +8,6 @@ encoder    frozen                                                      trained
 =========  ==========================================================  ===================================
 "mlp"      random Fourier features of a vector                         two hidden layers
 "random"   random convolution of an image, principal components        two hidden layers
-"conv"     scaling, pooling of large images                            three convolutions, a hidden layer
 =========  ==========================================================  ===================================
 
 Its features are a constant 1 and the last hidden layer.
@@ -119,8 +118,6 @@ class Encoder:
             return torch.cos(x @ t["frequency"] + t["phase"]) * 2**0.5
         if "image" in self.recipe:
             x = _pool_image(x, self.recipe["image"]) * float(self.recipe["scale"])
-        if kind == "conv":
-            return x
         if "kernel" in t:
             x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
         x = x.reshape(len(x), -1)
@@ -136,9 +133,6 @@ class Encoder:
             if self.module is None:
                 raise ValueError("the encoder's own module is not in the file: pass features= when loading")
             return [_check_output(self.module(x), len(x))]
-        for i in range(sum(name.startswith("conv") for name in tensors) // 2):
-            x = torch.nn.functional.conv2d(x, tensors[f"conv{i}.weight"], tensors[f"conv{i}.bias"], stride=2)
-            x = torch.relu(x)
         layers = [x.reshape(len(x), -1)]
         for i in range(len(self.recipe["hidden"])):
             layers.append(torch.relu(layers[-1] @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"]))
@@ -148,9 +142,9 @@ class Encoder:
         """The same encoder, after whose features its inputs and first hidden layers follow.
 
         The last layer is trained to hold slow functions. What changes in each step, as the direction in which an agent
-        looks, is lost there, but decides which action is best. Encoders "conv" and "module" have no such layers.
+        looks, is lost there, but decides which action is best. A module has no such layers.
         """
-        if self.recipe["encoder"] not in ("mlp", "random"):
+        if self.recipe["encoder"] == "module":
             return self
         return Encoder({**self.recipe, "layers": "all"}, self.arrays)
 
@@ -176,7 +170,7 @@ class Encoder:
         """The weights that are trained: copies of those of the layers, or those of the user's module."""
         if self.module is not None:
             return dict(self.module.named_parameters())
-        trained = {n: a for n, a in self.arrays.items() if n.startswith(("layer", "conv"))}
+        trained = {n: a for n, a in self.arrays.items() if n.startswith("layer")}
         return {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
 
     def with_digest(self) -> Encoder:
@@ -202,14 +196,13 @@ def initialize_encoder(
     noisy: bool,
     rng: np.random.Generator,
     hidden: tuple[int, ...] = (256, 256),
-    channels: tuple[int, ...] = (32, 32, 32),
 ) -> Encoder:
     """An encoder for observations like these, with random weights of its trained layers.
 
     Parameters
     ----------
     kind
-        ``"mlp"``, ``"random"``, ``"conv"``, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
+        ``"mlp"``, ``"random"``, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
     observations
         ``(n, ...)`` a sample of distinct observations.
     steps
@@ -218,15 +211,15 @@ def initialize_encoder(
         No observation occurs twice: components that could be noise are left out.
     rng
         Random generator of the weights.
-    hidden, channels
-        Widths of the hidden layers, and channels of the convolutions of ``"conv"``.
+    hidden
+        Widths of the hidden layers.
     """
     shape = observations.shape[1:]
     if isinstance(kind, torch.nn.Module):
         return _wrap_module(kind, observations)
     if kind == "auto":
         kind = "mlp" if len(shape) == 1 and shape[0] <= 16 else "random"
-    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ("mlp", "random", "conv"))}
+    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ("mlp", "random"))}
     recipe["shape"] = list(shape)
     arrays: dict[str, Array] = {}
     if kind == "mlp":
@@ -235,8 +228,6 @@ def initialize_encoder(
         arrays = _init_fourier(observations.astype(np.float64), steps, rng)
     elif len(shape) > 1:
         recipe["image"], recipe["scale"] = _image_recipe(shape), _pixel_scale(observations)
-    elif kind == "conv":
-        raise ValueError(f"encoder 'conv' needs images, got observations {shape}: use 'mlp'")
     if kind == "random":
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if "image" in recipe and not noisy:
@@ -246,17 +237,6 @@ def initialize_encoder(
     # The trained layers.
     x = Encoder(recipe, arrays).inputs(observations[:2])
     weights: dict[str, Array] = {}
-    if kind == "conv":
-        hidden = hidden[-1:]
-        for i, n_channels in enumerate(channels):
-            if min(x.shape[2:]) < 3:
-                break
-            kernel = _draw_weights(rng, (n_channels, x.shape[1], 3, 3), x.shape[1] * 9)
-            weights[f"conv{i}.weight"], weights[f"conv{i}.bias"] = (
-                kernel,
-                np.zeros(n_channels, dtype=np.float32),
-            )
-            x = torch.nn.functional.conv2d(x, torch.from_numpy(kernel), stride=2)
     width = int(np.prod(x.shape[1:]))
     for i, units in enumerate(hidden):
         weights[f"layer{i}.weight"] = _draw_weights(rng, (width, units), width)

@@ -86,12 +86,12 @@ class Solution:
     rank: float
 
 
-def solve(part: Part, features: Features, k: int, lag: int, n_extra: int = 0) -> Solution:
+def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
     squares ``C - R`` of their differences, the paper's ``T'T / 2``, and their covariance C as the metric, it solves
-    ``(C - R) v = lambda C v``. Up to `n_extra` functions beyond k are returned.
+    ``(C - R) v = lambda C v``.
     """
     mean, C, R = moments(part, features, lag)
     mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
@@ -99,8 +99,9 @@ def solve(part: Part, features: Features, k: int, lag: int, n_extra: int = 0) ->
     kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 0.0)
     n = int(kept.sum())
     if size[-1] <= 0 or n < k - 1:
-        raise ValueError(f"k must be at most {n + 1}, the number of directions in which the features vary, got {k}")
-    k = min(k + n_extra, n + 1)
+        raise ValueError(
+            f"k must be at most {n + 1}, the number of directions in which the features vary, got {k}"
+        )
     S = axes[:, kept] / np.sqrt(size[kept])
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
@@ -115,27 +116,21 @@ def solve(part: Part, features: Features, k: int, lag: int, n_extra: int = 0) ->
     return Solution(values, vectors, rank)
 
 
-def remove_noise(solution: Solution, part: Part, features: Features, lag: int, k: int) -> Solution:
-    """The k slowest functions in the span of a solution by the covariances at lag 1 and at `lag`.
+def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -> Solution:
+    """The functions in the span of a solution that are slowest by the covariances at lag 1 and at `lag`.
 
     Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
     functions with less noise for slower ones and finds values that are too large. It adds nothing to covariances in
-    time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it. The solution may
-    have more than k functions: a slow one that is noisy is found among them.
+    time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it.
     """
-    lag = max(2, lag)
     near, far = (moments(part, features, x, solution.vectors[:, 1:])[2] for x in (1, lag))
-    # Of functions without enough covariance in time the ratio is one of sampling errors.
-    weak = np.flatnonzero(near.diagonal()[k - 1 :] < MIN_CORRELATION)
-    n = k - 1 + int(weak[0]) if len(weak) else len(near)
     try:
-        ratio, rotation = eigh(far[:n, :n], near[:n, :n])
+        ratio, rotation = eigh(far, near)
     except np.linalg.LinAlgError:
         # Some function has no positive covariance in time: noise only, or too few data.
-        return Solution(solution.values[:k], solution.vectors[:, :k], solution.rank)
-    ratio, rotation = ratio[::-1][: k - 1], rotation[:, ::-1][:, : k - 1]
-    vectors = np.column_stack([solution.vectors[:, 0], solution.vectors[:, 1 : n + 1] @ rotation])
-    values = np.append(0.0, 1.0 - np.clip(ratio, 0.0, 1.0) ** (1 / (lag - 1)))
+        return solution
+    vectors = np.column_stack([solution.vectors[:, 0], solution.vectors[:, 1:] @ rotation[:, ::-1]])
+    values = np.append(0.0, 1.0 - np.clip(ratio[::-1], 0.0, 1.0) ** (1 / (lag - 1)))
     return Solution(values, vectors, solution.rank)
 
 
@@ -248,43 +243,6 @@ def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     L = np.linalg.inv(np.linalg.cholesky(C))
     M = L @ (f.T @ g + g.T @ f) @ L.T / (2 * len(f))
     return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
-
-
-def persistence(part: Part, features: Features, vectors: Array, lag: int) -> float:
-    """Sum of the shares of functions that are left from lag 1 to a longer one, on which noise has no influence."""
-    near, far = (moments(part, features, x, vectors)[2] for x in (1, max(2, lag)))
-    try:
-        np.linalg.cholesky(near)
-    except np.linalg.LinAlgError:
-        # Some combination is noise only.
-        return 0.0
-    return float(np.trace(np.linalg.solve(near, far)))
-
-
-def choose_lag(
-    train: Part, held: Part, features: Features, trained: Solution, k: int, lag: int
-) -> tuple[int, int]:
-    """Lag of the Ritz step and number of extra functions whose k slowest decay least on held-out pairs.
-
-    A shorter lag and fewer functions have less sampling error, a longer lag and more functions less noise.
-    `trained` is the solution at `lag` of the pairs of training, with all extra functions.
-    """
-    solutions = {lag: trained}
-    if lag > 2:
-        solutions[2] = solve(train, features, k, 2, len(trained.values) - k)
-    candidates = []
-    for near, solution in solutions.items():
-        n = len(solution.values)
-        vectors = solution.vectors
-        functions = tabulate_features(
-            lambda numbers, vectors=vectors: features(numbers) @ vectors,  # type: ignore[misc]
-            len(train.data.observations),
-        )
-        for n_extra in {0, n - k}:
-            some = Solution(solution.values[: k + n_extra], np.eye(n)[:, : k + n_extra], solution.rank)
-            fitted = remove_noise(some, train, functions, lag, k)
-            candidates.append((persistence(held, functions, fitted.vectors[:, 1:], lag), near, n_extra))
-    return max(candidates)[1:]
 
 
 def tabulate_features(encode: Features, n: int) -> Features:

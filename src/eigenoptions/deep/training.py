@@ -73,7 +73,7 @@ def learn(
     k : int, default=16
         Number of eigenfunctions, the constant one included, as in `spectrum`.
     encoder : str, torch.nn.Module or Encoder, default="auto"
-        ``"mlp"`` for vectors, ``"random"`` or ``"conv"`` for images, ``"auto"``, or a `torch.nn.Module` from
+        ``"mlp"`` for vectors, ``"random"`` for images and long vectors, ``"auto"``, or a `torch.nn.Module` from
         observations ``(N, ...)`` to features ``(N, m)``. An `Encoder` is trained further.
     seconds : float, default=15
         CPU seconds of training on a core of the year 2024. They determine the number of steps, which does not depend
@@ -219,15 +219,9 @@ class Trainer:
     def estimate_step_seconds(self, batch: int) -> float:
         """Cost of a training step on a core of 4e10 operations per second, with an overhead of 3 ms."""
         rows = min(2 * batch, len(self.data.observations)) if self.data.repeating else 2 * batch
-        n_convolutions = sum(name.startswith("conv") for name in self.weights) // 2
-        operations = float(sum(w.numel() for name, w in self.weights.items() if not name.startswith("conv")))
-        shape = self.encoder.inputs(self.data.observations[:1]).shape[2:]
-        n_pixels = float(np.prod(shape)) if len(shape) == 2 else 1.0
-        for i in range(n_convolutions):
-            n_pixels /= 4
-            operations += self.weights[f"conv{i}.weight"].numel() * n_pixels * 2
+        n_weights = sum(w.numel() for w in self.weights.values())
         frozen = 0.0 if self.inputs is not None else 4e5
-        return 3e-3 + rows * (6.0 * operations + frozen) / 4e10
+        return float(3e-3 + rows * (6.0 * n_weights + frozen) / 4e10)
 
     def _outputs(self, numbers: Index, noise: float) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
@@ -296,14 +290,10 @@ class Trainer:
 
         features = ritz.tabulate_features(encode, n) if stored else encode
         lag = ritz.find_visible_lag(data.all, features, k, self.lag) if repeating else self.lag
-        is_noisy = lag > 1 and not repeating
-        trained = ritz.solve(self.train_part, features, k, lag, n_extra=6 if is_noisy else 0)
-        ritz_lag, n_extra = lag, 0
-        if is_noisy:
-            ritz_lag, n_extra = ritz.choose_lag(self.train_part, self.held_part, features, trained, k, lag)
-        solution = ritz.solve(data.all, features, k, ritz_lag, n_extra)
-        if is_noisy:
-            solution = ritz.remove_noise(solution, data.all, features, lag, k)
+        trained = ritz.solve(self.train_part, features, k, lag)
+        solution = ritz.solve(data.all, features, k, lag)
+        if lag > 1 and not repeating:
+            solution = ritz.remove_noise(solution, data.all, features, lag)
 
         def evaluate(numbers: Index) -> NDArray[np.float64]:
             return features(numbers) @ solution.vectors
@@ -311,8 +301,8 @@ class Trainer:
         functions = ritz.tabulate_features(evaluate, n) if stored else evaluate
         implied = ritz.implied_values(data.all, functions, solution.values, lag)
         certificate = ritz.Certificate(
-            score=ritz.score(self.held_part, features, trained.vectors[:, 1:k], lag),
-            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:k], lag),
+            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], lag),
+            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], lag),
             effective_rank=solution.rank,
             ritz=solution.values,
             implied=implied,

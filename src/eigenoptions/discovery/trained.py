@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int
-from eigenoptions.deep import heads, learn
+from eigenoptions.deep import learn
 from eigenoptions.deep.dataset import Collector
-from eigenoptions.discovery.experience import POLICIES, Linear
+from eigenoptions.discovery.experience import Linear
 from eigenoptions.features import Map, rows_of
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose, eigenpurposes
@@ -47,8 +47,6 @@ class TrainedExperience(Linear):
         provenance.
     """
 
-    # The network, too, can be trained on the policies.
-    policies = (*POLICIES, "gradient")
     gamma = 0.9
 
     def __init__(self, n_actions: int, **settings: Any) -> None:
@@ -89,10 +87,6 @@ class TrainedExperience(Linear):
     def learned(self, policy: str, purposes: list[Purpose], **how: Any) -> LinearOptionSet:
         """Options learned by `fit`, or by gradient (`deep.heads`), which has no further setting."""
         data = self.gram.data()
-        if policy == "gradient":
-            if fitting := how.keys() - {"n_actions", "gamma", "provenance"}:
-                raise ValueError(f"policy='gradient' has no setting {', '.join(sorted(fitting))}: remove it")
-            return heads(data, purposes, self.features, **how)
         fitted = fit_numbered(*data.sample(MAX_FIT_TRANSITIONS), purposes, self.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
         return fitted.guarded(patience=PATIENCE)
