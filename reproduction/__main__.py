@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from reproduction.figures import find_experiments
-from reproduction.lab import Experiment, MissingJobsError, Lab, open_lab
+from reproduction.lab import Experiment, Lab, MissingJobsError, open_lab
 from reproduction.report import Outcome, paper_settings, print_claims, write_report
 
 
@@ -60,12 +61,15 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 if __name__ == "__main__":
     try:
         if sys.argv[1:2] in (["atari"], ["arena"]):
-            # The packages' own `main(arguments)`, as soon as they have one.
-            import tyro
+            package = import_module(f"reproduction.{sys.argv[1]}")
+            if hasattr(package, "main"):
+                package.main(sys.argv[2:])
+            else:  # until both packages have moved
+                import tyro
 
-            from reproduction import commands
+                from reproduction import commands
 
-            tyro.cli(getattr(commands, sys.argv[1].title()), args=sys.argv[2:])()
+                tyro.cli(getattr(commands, sys.argv[1].title()), args=sys.argv[2:])()
         else:
             main(sys.argv[1:])
     except KeyboardInterrupt:

@@ -17,6 +17,9 @@ An experiment is one file with its runs, its figure and its claims side by side:
                             run=run, figure=figure, claims=claims, quick={"runs": 4})
 
 Everything slow goes through `Lab.pmap`, which computes each job once: an interrupted run computes only what is missing.
+The games are `reproduction.atari.EXPERIMENTS`; their `run` reads stored results unless ``lab.atari``. The commands
+``python -m reproduction atari ...`` and ``... arena ...`` call ``main(arguments)`` of these packages, which parses the
+arguments, runs ``with open_lab(folder, quick=quick) as lab`` and writes a page with `report.write_page`.
 """
 
 from __future__ import annotations

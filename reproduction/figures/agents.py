@@ -139,7 +139,7 @@ def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     curves = lab.pmap(diffuse, [{"maze": agent["maze"], "options": agent["options"]} for agent in agents])
     return pd.concat(
         [
-            pd.DataFrame({**_columns(agent), "options": range(len(curve)), "diffusion_time": curve})
+            pd.DataFrame({**_columns(agent), "n_options": range(len(curve)), "diffusion_time": curve})
             for agent, curve in zip(agents, curves, strict=True)
         ]
         or [pd.DataFrame()],

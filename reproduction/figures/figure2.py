@@ -1,0 +1,139 @@
+"""Figure 2: the second PVF of the 4-room domain and its option (Section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from reproduction.drawing import draw_policy, draw_surface
+from reproduction.figures.first_options import (
+    distance,
+    find_corners,
+    find_options,
+    find_policy,
+    find_rooms,
+    find_stops,
+    maze_of,
+    name_cells,
+)
+from reproduction.lab import Claim, Data, Experiment, Lab
+
+
+def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 4, gamma: float = 0.9) -> Data:
+    """Options of the first eigenvectors."""
+    return find_options(maze, eigenvectors, gamma)
+
+
+def figure(data: Data) -> Any:
+    """The PVF with the sign that is high at the top right, as in the paper, and its option."""
+    sign = find_sign(data)
+    label = "e2+" if sign > 0 else "e2-"
+    picture = Figure(figsize=(4.4, 2.2), layout="constrained")
+    draw_surface(
+        picture.add_subplot(1, 2, 1, projection="3d"),
+        maze_of(data),
+        sign * find_vectors(data)[:, 1],
+        "Second PVF",
+    )
+    draw_policy(
+        picture.add_subplot(1, 2, 2), maze_of(data), find_policy(data, label).action, f"Its option ({label})"
+    )
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Where the options of the second PVF end."""
+    vectors, room = find_vectors(data), data["rooms"].room.to_numpy()
+    alone, together = classify_rooms(vectors[:, 1:2], room), classify_rooms(vectors[:, 1:], room)
+    yield Claim(
+        "pvf-rooms",
+        "3",
+        "We should be able to automatically distinguish between the different rooms in the environment. This "
+        "is exactly what PVFs do.",
+        tests=[alone == 1, together == 1],
+        measured=f"nearest room by the value of e2 alone: right for {alone:.0%} of the states; by e2 to "
+        f"e{vectors.shape[1]}: {together:.0%}",
+        evidence="A state belongs to the room whose mean value is nearest, doorways left out. Two tests: all "
+        "states are right by the second PVF, which the figure shows, and by the first three together.",
+    )
+    up, down = ("e2+", "e2-") if find_sign(data) > 0 else ("e2-", "e2+")
+    high, low = find_stops(data, up), find_stops(data, down)
+    rooms, corner = find_rooms(data), find_corners(data)[1]
+    opposite = len(high) == len(low) == 1 and share_no_doorway(rooms, rooms[high[0]], rooms[low[0]])
+    yield Claim(
+        "opposite-room",
+        "3",
+        "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest point, "
+        "corresponding to the opposite room.",
+        tests=[opposite],
+        measured=f"{up} stops at {name_cells(high)} and {down} at {name_cells(low)}, in rooms "
+        f"{'that share no doorway' if opposite else 'next to each other'}",
+        evidence="Rooms are what is left in one piece when the doorways are closed; opposite rooms share none.",
+    )
+    centre = np.mean([cell for cell in rooms if rooms[cell] == rooms[corner]], axis=0)
+    off = max(np.abs(np.asarray(cell) - centre).sum() for cell in high)
+    yield Claim(
+        "peak-centre",
+        "3",
+        "The highest point of the plot corresponds to the centre of the room.",
+        tests=[off <= 1, off <= 3],
+        measured=f"{up} stops at {name_cells(high)}, {off:g} steps from the centre of its room",
+        evidence=f"The centre is the mean of the room's cells, ({centre[0]:g}, {centre[1]:g}). Two tests: at "
+        "most one step from it, at most three. The caption of Figure 2 says corner instead.",
+    )
+    away = max(distance(cell, corner) for cell in high)
+    combinatorial = [cell for option in (up, down) for cell in find_stops(data, option, "combinatorial")]
+    yield Claim(
+        "peak-corner",
+        "Figure 2",
+        "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
+        tests=[away == 0, len(high) == 1 and rooms[high[0]] == rooms[corner] and away <= 2],
+        measured=f"{up} stops at {name_cells(high)}, {away} steps from the corner {corner}",
+        evidence="The normalized Laplacian weighs states by the root of their degree, so its peak lies away "
+        "from the walls. With the combinatorial Laplacian the option ends at "
+        f"{min(combinatorial, key=lambda cell: distance(cell, corner))}. The paper's text speaks of the centre "
+        "of the room, its caption of the corner.",
+    )
+
+
+def find_vectors(data: Data) -> Any:
+    """``(S, k)`` eigenvectors."""
+    return data["eigenvectors"].pivot(index="state", columns="eigenvector", values="value").to_numpy()
+
+
+def find_sign(data: Data) -> float:
+    """Sign with which the second PVF is highest at the top right."""
+    e, toward = find_vectors(data)[:, 1], (data["rooms"].column - data["rooms"].row).to_numpy()
+    return float(np.sign(toward[np.argmax(e)] - toward[np.argmin(e)]))
+
+
+def classify_rooms(vectors: Any, room: Any) -> float:
+    """Share of the states whose room has the nearest mean."""
+    inside = room >= 0
+    means = np.stack([vectors[room == i].mean(axis=0) for i in range(room.max() + 1)])
+    distances = np.linalg.norm(vectors[inside][:, None] - means, axis=2)
+    return float((distances.argmin(axis=1) == room[inside]).mean())
+
+
+def share_no_doorway(rooms: dict[Any, int], a: int, b: int) -> bool:
+    """Whether two are different rooms without a common doorway."""
+    doors = [cell for cell, room in rooms.items() if room < 0]
+    beside = [{room for cell, room in rooms.items() if distance(cell, door) == 1} for door in doors]
+    return a != b and -1 not in (a, b) and not any({a, b} <= pair for pair in beside)
+
+
+EXPERIMENT = Experiment(
+    "figure2",
+    "Figure 2: second PVF and its option",
+    section="3",
+    shows="The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its "
+    "option climbs from everywhere to the top right.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    order=20,
+    caption="Red: the option stops.",
+)

@@ -1,0 +1,213 @@
+"""Appendix A: Lemmas 3.1 and 3.2, the bound in the proof of Theorem 3.1, and the theorem in other finite MDPs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import eigenoptions as eo
+from eigenoptions import MDP, Purpose
+from reproduction.drawing import draw_curves, make_graphs
+from reproduction.lab import Claim, Data, Experiment, Lab
+
+# What rounding may add to a bound that is reached exactly.
+ROUNDING = 1e-9
+# Features per state of the linear case.
+FEATURES = 5
+
+
+def run(
+    lab: Lab,
+    *,
+    matrices: int = 100,
+    mdps: int = 8,
+    states: int = 24,
+    gammas: Sequence[float] = (0.0, 0.5, 0.9, 0.99),
+    seed: int = 2017,
+) -> Data:
+    """Norms of random matrices, and options of random MDPs from eigenvectors and from linear features."""
+    job = {"matrices": matrices, "mdps": mdps, "states": states, "gammas": tuple(gammas), "seed": seed}
+    ((norms, rows),) = lab.pmap(sample, [job])
+    # Norm 1, which Lemma 3.1 includes: I + I has the inverse I / 2.
+    edge = pd.DataFrame({"norm": [1.0], "inverse": [0.5], "bound": [np.inf]})
+    return {"norms": norms, "edge": edge, "mdps": rows}
+
+
+def sample(
+    *, matrices: int, mdps: int, states: int, gammas: Sequence[float], seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both sides of the lemmas for random matrices, and those of the theorem for random MDPs."""
+    rng = np.random.default_rng(seed)
+    norms = [measure_norms(rng, states, a) for a in np.linspace(0.0, 0.999, matrices)]
+    rows = [
+        {"mdp": number, "kind": kind, "gamma": gamma, "purposes": name, **measure_bound(mdp, purposes, gamma)}
+        for kind, reach in (("deterministic", 1), ("stochastic", 4))
+        for number in range(mdps)
+        for mdp in [make_mdp(rng, states, reach)]
+        for name, purposes in make_purposes(rng, mdp).items()
+        for gamma in gammas
+    ]
+    return pd.DataFrame(norms), pd.DataFrame(rows)
+
+
+def measure_norms(rng: np.random.Generator, n: int, a: float) -> dict[str, float]:
+    """Both sides of the two lemmas, for a random matrix of this norm and a random stochastic one."""
+    A = rng.normal(size=(n, n))
+    A *= a / np.abs(A).sum(axis=1).max()
+    T = rng.dirichlet(np.full(n, 0.2), size=n)
+    return {
+        "norm": a,
+        "lemma_3_1": np.linalg.norm(np.linalg.inv(np.eye(n) + A), np.inf),
+        "lemma_3_2": np.linalg.norm(np.linalg.inv(np.eye(n) - a * T) @ T, np.inf),
+        "bound": 1 / (1 - a),
+    }
+
+
+def make_mdp(rng: np.random.Generator, n: int, reach: int) -> MDP:
+    """Three actions per state, each to `reach` random states; a ring of moves keeps the graph in one piece."""
+    table = np.zeros((n, 3, n))
+    for s in range(n):
+        for a in range(3):
+            table[s, a, rng.choice(n, size=reach, replace=False)] = rng.dirichlet(np.ones(reach))
+        table[s, 0] = 0.5 * (reach > 1) * table[s, 0]
+        table[s, 0, (s + 1) % n] += 1 - table[s, 0].sum()
+    return MDP(table)
+
+
+def make_purposes(rng: np.random.Generator, mdp: MDP) -> dict[str, list[Purpose]]:
+    """Eigenpurposes of the graph, and random directions in a space of few features."""
+    tabular = eo.eigenpurposes(eo.spectrum(eo.graph(mdp)), skip_zero=False)
+    w = rng.normal(size=(mdp.n_states, FEATURES)) @ rng.normal(size=(FEATURES, 2 * FEATURES))
+    return {"tabular": tabular, "linear": [Purpose(e, f"w{i}") for i, e in enumerate(w.T)]}
+
+
+def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, float]:
+    """Fewest terminating states, and the largest ratio of |v + w| to |w| for the best policy without TERMINATE."""
+    options = eo.solve(mdp, purposes, gamma)
+    P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
+    ratio = 0.0
+    for purpose in purposes:
+        w = purpose.direction - purpose.direction.min()
+        if w.max() > ROUNDING:
+            ratio = max(ratio, np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max())
+    return {"options": len(options), "fewest_stops": options.termination.sum(axis=1).min(), "ratio": ratio}
+
+
+def solve_eigenbehavior(P: Any, w: Any, gamma: float) -> Any:
+    """Values of the best policy that never terminates, by policy iteration."""
+    r = P @ w - w[:, None]
+    states = np.arange(len(w))
+    policy = r.argmax(axis=1)
+    for _ in range(len(w) + 1):
+        v = np.linalg.solve(np.eye(len(w)) - gamma * P[states, policy], r[states, policy])
+        q = r + gamma * P @ v
+        better = q.max(axis=1) > q[states, policy] + ROUNDING
+        if not better.any():
+            break
+        policy = np.where(better, q.argmax(axis=1), policy)
+    return v
+
+
+def figure(data: Data) -> Any:
+    """Both norms against their bound, and the ratio of the proof by discount."""
+    norms = data["norms"]
+    picture, (left, right) = make_graphs(2)
+    draw_curves(
+        left,
+        norms.norm,
+        {"Lemma 3.2, its norm": norms.lemma_3_2, "Lemma 3.1, its norm": norms.lemma_3_1},
+        thin={"bound 1 / (1 - norm)": [norms.bound]},
+        title="Both lemmas",
+        xlabel="norm of A, or discount",
+        ylabel="norm of the inverse",
+        yscale="log",
+    )
+    worst = data["mdps"].groupby(["kind", "purposes", "gamma"]).ratio.max().unstack()
+    draw_curves(
+        right,
+        range(worst.shape[1]),
+        {f"{kind}, {purposes}": row for (kind, purposes), row in worst.iterrows()},
+        ticks=[f"{gamma:g}" for gamma in worst.columns],
+        title="Bound in the proof of Theorem 3.1",
+        xlabel="discount",
+        ylabel="largest |v + w| / |w|",
+        ylim=(0.0, 1.1),
+    )
+    right.axhline(1.0, color="#555555", linewidth=0.9, linestyle="--", label="bound")
+    left.legend()
+    right.legend()
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Whether every option terminates in any finite MDP, and whether the bounds are kept."""
+    norms, mdps = data["norms"], data["mdps"]
+    tried = f"{mdps.mdp.nunique()} random deterministic and as many stochastic MDPs, all discounts"
+    tabular, linear = (mdps[mdps.purposes == name] for name in ("tabular", "linear"))
+    yield Claim(
+        "theorem-3.1-any-mdp",
+        "Theorem 3.1",
+        "Theorem 3.1: in an MDP with finite state space, the set of terminating states of an eigenoption is "
+        "nonempty (stochastic and one-way MDPs).",
+        tests=[tabular.fewest_stops.min() >= 1],
+        measured=f"{tabular.options.sum():,} eigenoptions, each with at least {tabular.fewest_stops.min()} "
+        "terminating state",
+        evidence=f"Both signs of all eigenvectors of {tried}; moves cannot always be undone.",
+    )
+    yield Claim(
+        "theorem-3.1-linear",
+        "3",
+        "This result is applicable in both the tabular and linear function approximation case.",
+        tests=[linear.fewest_stops.min() >= 1],
+        measured=f"{linear.options.sum():,} options of directions in a space of {FEATURES} features, each "
+        f"with at least {linear.fewest_stops.min()} terminating state",
+        evidence=f"Random features and directions, {tried}. It needs a solver that knows the values of states: "
+        "on Atari games, where options look one step ahead, it does not apply.",
+    )
+    share = (norms.lemma_3_1 / norms.bound).max()
+    yield Claim(
+        "lemma-3.1",
+        "Appendix A",
+        "Lemma 3.1: if I + A is non-singular and the norm of A is at most 1, the norm of its inverse is at "
+        "most 1 / (1 - the norm of A).",
+        tests=[share <= 1 + ROUNDING, np.isfinite(data["edge"].bound).all()],
+        measured=f"largest norm relative to its bound: {share:.3f} ({len(norms)} matrices of norm below 1)",
+        evidence="Two tests: the bound is kept for norms below 1, and it says something at norm 1, which the "
+        "lemma includes: there it divides by zero, while the inverse exists (A = I has an inverse of norm "
+        "1/2). The proof needs norms below 1 only.",
+    )
+    share = (norms.lemma_3_2 / norms.bound).max()
+    yield Claim(
+        "lemma-3.2",
+        "Appendix A",
+        "Lemma 3.2: the infinity norm of the inverse of I - gamma T, times T, is at most 1 / (1 - gamma).",
+        tests=[share <= 1 + ROUNDING],
+        measured=f"largest norm relative to its bound: {share:.3f} ({len(norms)} stochastic matrices)",
+        evidence="It is always equal to the bound: the rows of a stochastic matrix sum to 1.",
+    )
+    yield Claim(
+        "proof-bound",
+        "Theorem 3.1",
+        "The norm of v + w is at most the norm of w (proof of Theorem 3.1).",
+        tests=[mdps.ratio.max() <= 1 + ROUNDING],
+        measured=f"largest ratio {mdps.ratio.max():.3f}",
+        evidence="Values v of the best policy that never terminates, potentials w shifted to be at least 0, in "
+        f"{tried}.",
+    )
+
+
+EXPERIMENT = Experiment(
+    "lemmas",
+    "Appendix A: lemmas, and any finite MDP",
+    section="Appendix A",
+    shows="Proofs of Theorem 3.1 and of its lemmas; the figure is ours: random matrices and random MDPs "
+    "against the bounds.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    quick={"matrices": 20, "mdps": 2, "states": 8, "gammas": [0.5, 0.9]},
+    order=35,
+)

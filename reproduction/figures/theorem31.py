@@ -1,0 +1,215 @@
+"""Theorem 3.1: every eigenoption terminates somewhere; and how long each one runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import eigenoptions as eo
+from reproduction.drawing import make_graphs
+from reproduction.figures.agents import MAZES
+from reproduction.figures.first_options import describe_options
+from reproduction.lab import DENSE, FEW, OFTEN, Claim, Data, Experiment, Lab
+
+# Differences of eigenvector entries below this are rounding errors.
+ROUNDING = 1e-9
+
+
+def run(
+    lab: Lab,
+    *,
+    mazes: Sequence[str] = MAZES,
+    operators: Sequence[str] = ("normalized", "combinatorial", "random-walk"),
+    gammas: Sequence[float] = (0.0, 0.5, 0.9, 0.99),
+    eigenvectors: int | None = None,
+) -> Data:
+    """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
+    pairs = [(name, operator) for name in mazes for operator in operators]
+    jobs = [
+        {"maze": name, "operator": o, "gammas": tuple(gammas), "eigenvectors": eigenvectors}
+        for name, o in pairs
+    ]
+    results = lab.pmap(find_options, jobs)
+    return {
+        "options": pd.concat([options for options, _ in results]),
+        "facts": pd.concat([facts for _, facts in results]),
+    }
+
+
+def find_options(
+    *, maze: str, operator: str, gammas: Sequence[float], eigenvectors: int | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Options of a maze under a Laplacian, and facts about them for each discount.
+
+    Facts are how dense the rewards are, how many terminating states are local maxima (no move leads to a higher value),
+    how many options terminate at the largest value, and the fewest options that may start in a state.
+    """
+    mdp = eo.maze(maze)
+    sp = eo.spectrum(eo.graph(mdp), k=eigenvectors, operator=operator)
+    successors = np.asarray(mdp.successors)
+    moved = successors != np.arange(mdp.n_states)[:, None]
+    signed = np.stack([sign * e for e in sp.vectors.T for sign in (1.0, -1.0)])
+    rise = signed[:, successors] - signed[:, :, None]
+    varied = np.ptp(signed, axis=1) > ROUNDING
+    dense = (np.abs(rise) > ROUNDING)[:, moved].mean(axis=1)
+    local_maximum = (rise <= ROUNDING).all(axis=2)
+    highest = signed >= signed.max(axis=1, keepdims=True) - ROUNDING
+    tables, facts = [], []
+    for gamma in gammas:
+        options = eo.solve(mdp, eo.eigenpurposes(sp, skip_zero=False), gamma)
+        stops, key = options.termination, {"domain": maze, "operator": operator, "gamma": gamma}
+        tables.append(describe_options(options).assign(**key))
+        facts.append(
+            {
+                **key,
+                "dense": np.median(dense[varied]),
+                "stops": stops[varied].sum(),
+                "stops_at_maxima": (stops & local_maximum)[varied].sum(),
+                "options": varied.sum(),
+                "stop_at_the_highest": (stops & highest)[varied].any(axis=1).sum(),
+                "fewest_in_a_state": (~stops).sum(axis=0).min(),
+                "fewest_of_few": (~stops[:FEW]).sum(axis=0).min(),
+            }
+        )
+    return pd.concat(tables), pd.DataFrame(facts)
+
+
+def figure(data: Data) -> Any:
+    """Mean length of the options of each eigenvector, the mean of both signs."""
+    domains = select(data["options"]).groupby("domain", sort=False)
+    picture, axes = make_graphs(len(domains))
+    for ax, (domain, options) in zip(axes, domains, strict=True):
+        lengths = options.mean_length.to_numpy().reshape(-1, 2).mean(axis=1)
+        ax.plot(np.arange(len(lengths)) + 1, lengths, "o", markersize=2.5, markeredgewidth=0, alpha=0.7)
+        ax.set(title=domain, xlabel="eigenvector", ylabel="mean length (steps)")
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Theorem 3.1, rewards, and options of different lengths."""
+    options, facts = data["options"], data["facts"]
+    fewest = options.n_stops.min()
+    endless = int((~np.isfinite(options.mean_length)).sum())
+    gammas = sorted(options.gamma.unique())
+    yield Claim(
+        "theorem-3.1",
+        "Theorem 3.1",
+        "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
+        "nonempty.",
+        tests=[fewest >= 1, endless == 0],
+        measured=f"{len(options)} options, each with at least {fewest} terminating state{'s' * (fewest != 1)}; "
+        + (f"{endless} can run forever" if endless else "none can run forever"),
+        evidence=f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
+        f"{', '.join(options.operator.unique())}, domains {', '.join(options.domain.unique())}. An option can "
+        "run forever if from some state it may miss all of its terminating states. Other finite MDPs are under "
+        "Appendix A.",
+    )
+    total = facts[["stops", "stops_at_maxima", "options", "stop_at_the_highest"]].sum()
+    yield Claim(
+        "stops-at-maxima",
+        "3",
+        "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local "
+        "maximum when the discount is below 1.",
+        tests=[total.stops_at_maxima == total.stops, total.stop_at_the_highest == total.options],
+        measured=f"{total.stops_at_maxima:,} of {total.stops:,} terminating states are local maxima; "
+        f"{total.stop_at_the_highest:,} of {total.options:,} options stop at the largest value",
+        evidence="All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour "
+        "of larger value, and the state of the largest value is one of them.",
+    )
+    shown = select(facts)
+    yield Claim(
+        "dense-reward",
+        "3",
+        "This reward function tends to be dense.",
+        tests=list(shown.dense >= DENSE),
+        measured="rewards that are not zero, median option: "
+        + ", ".join(f"{row.domain} {row.dense:.0%}" for row in shown.itertuples()),
+        evidence=f"Share of the moves that change the state (normalized Laplacian); at least {DENSE:.0%} in "
+        "each domain.",
+    )
+    length = options.groupby(["domain", "gamma"], sort=False).mean_length.mean().unstack()
+    low, high = gammas[0], gammas[-1]
+    yield Claim(
+        "discount-timescale",
+        "3",
+        "The discount rate impacts the timescale the option encodes.",
+        tests=list(length[high] > 1.1 * length[low]),
+        measured="; ".join(
+            f"{domain}: {row[low]:.1f} steps with {low:g}, {row[high]:.1f} with {high:g}"
+            for domain, row in length.iterrows()
+        ),
+        evidence="Mean length of all options; it must grow by more than a tenth from the smallest to the "
+        "largest discount, in each domain.",
+    )
+    yield Claim(
+        "multiple-options",
+        "1",
+        "Because our options are defined across the whole state space, multiple options are available in every "
+        "state.",
+        tests=[*(shown.fewest_in_a_state > 1), *(shown.fewest_of_few > 1)],
+        measured="fewest options in any state: "
+        + ", ".join(
+            f"{row.domain} {row.fewest_in_a_state} ({row.fewest_of_few} of the first {FEW})"
+            for row in shown.itertuples()
+        ),
+        evidence=f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
+    )
+    domains = dict(list(select(options).groupby("domain", sort=False)))
+    lengths = {
+        name: (of.mean_length[of.mean_length > 0].min(), of.mean_length.max()) for name, of in domains.items()
+    }
+    yield Claim(
+        "frequencies",
+        "4.2",
+        "Eigenoptions operate at different frequencies, with the length of a trajectory until termination "
+        "varying.",
+        tests=[longest >= 2 * shortest for shortest, longest in lengths.values()],
+        measured="; ".join(
+            f"{name}: from {low:.2f} to {high:.2f} steps" for name, (low, high) in lengths.items()
+        ),
+        evidence="Mean length of each option over the states where it may start (normalized Laplacian, "
+        "discount 0.9). It counts as varying when the longest is at least twice the shortest.",
+    )
+    # Of e2 to e4, which Figures 3 to 5 show, and of all options.
+    shares = {name: (of.start_share[2:8].min(), of.start_share.median()) for name, of in domains.items()}
+    yield Claim(
+        "whole-state-space",
+        "4.2",
+        "Eigenoptions are often defined in the whole state space, allowing sequencing.",
+        tests=[median >= OFTEN for _, median in shares.values()],
+        measured="; ".join(
+            f"{name}: e2 to e4 may start in at least {first:.0%} of the states, the median of all options in "
+            f"{median:.0%}"
+            for name, (first, median) in shares.items()
+        ),
+        evidence=f"The median option must be able to start in at least {OFTEN:.0%} of the states, in each "
+        "domain (normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze "
+        "is already below.",
+    )
+
+
+def select(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the paper's Laplacian and discount, which the figure shows."""
+    return table[(table.operator == "normalized") & (table.gamma == 0.9)]
+
+
+EXPERIMENT = Experiment(
+    "theorem31",
+    "Theorem 3.1: every option stops",
+    section="3",
+    shows="The paper proves that an eigenoption always has a state to stop in, and says that options of "
+    "different eigenvectors run for different times; the figure is not in the paper.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    quick={
+        "mazes": ["i-maze", "four-rooms"],
+        "operators": ["normalized"],
+        "gammas": [0.0, 0.9],
+        "eigenvectors": 8,
+    },
+    order=30,
+)
