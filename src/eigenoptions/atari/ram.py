@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice, check_int
-from eigenoptions.features import Bits, register
+from eigenoptions.features import Bits, FeatureMap
 
 # Size of an Atari 2600's memory.
 BYTES = 128
 CODES = ("bits", "bytes", "onehot", "thermometer")
 
 
-@register
 @dataclass(frozen=True)
-class Ram:
+class Ram(FeatureMap):
     """Features of bytes ``(N, 128)``: ``Ram()`` is the paper's 1,024 bits.
 
     Attributes

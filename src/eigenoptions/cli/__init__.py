@@ -71,7 +71,7 @@ def main(args: Sequence[str] | None = None) -> int:
 def _run(name: str, args: list[str]) -> None:
     """Read the arguments of a command and call it."""
     if name not in COMMANDS:
-        raise ValueError(f"no command {name!r}{suggest_name(name, COMMANDS)} There are {', '.join(COMMANDS)}")
+        raise ValueError(f"no command {name!r}{suggest_name(name, COMMANDS) or "."} There are {', '.join(COMMANDS)}")
     from tyro import cli
 
     module, _ = COMMANDS[name]

@@ -162,7 +162,7 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
     >>> reachable(one_way, [1]).tolist(), reachable(one_way, [1], backward=True).tolist()
     ([False, True, True], [True, True, False])
     """
-    table = csr_array(transition)
+    table = check_csr("transition", transition if issparse(transition) else csr_array(transition))
     nodes, _ = _search_breadth_first(table, states, backward)
     mask = np.zeros(table.shape[1] + 1, dtype=np.bool_)
     mask[nodes] = True
