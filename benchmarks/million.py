@@ -76,9 +76,9 @@ def discover(kind: str) -> None:
         record.agree(f"{kind}, saved and loaded options", float(not same), 0.0)
         del again
         where = record.OUT if record.OUT.is_dir() else Path(folder)
-        plots.save(plots.pvfs(sp, mdp.coords), where / f"million-{kind.split()[0]}-pvfs.png")
+        plots.save_figure(plots.plot_eigenvectors(mdp, sp), where / f"million-{kind.split()[0]}-pvfs.png")
         steps.done("picture of 8 eigenvectors")
-        plots.save(plots.options(options), where / f"million-{kind.split()[0]}-options.png")
+        plots.save_figure(plots.plot_options(options), where / f"million-{kind.split()[0]}-options.png")
         steps.done(f"picture of {len(options)} options")
     record.fact(f"{kind}, all steps", steps.total, "s")
     record.aim(f"peak memory, {kind}, {mdp.n_states:,} states", record.peak(), most=MOST, unit="GB")

@@ -16,12 +16,13 @@ from dataclasses import replace
 from itertools import product
 from math import ceil, inf
 
+import matplotlib.pyplot as plt
 import numpy as np
 import record
-from reproduction.arena.domains import build
 
 import eigenoptions as eo
 from eigenoptions.mdp.maps import rooms_map
+from reproduction.arena.domains import build
 
 TILING = "rooms of 6x6"
 OTHERS = ("four-rooms", "perfect-15x15", "one-way", "slippery", "frozen-lake", "taxi")
@@ -180,8 +181,11 @@ def draw() -> None:
         shares = [np.searchsorted(when, steps, side="right") / mdp.n_states for when in whens]
         # A run ends with the share.
         lines[way] = np.where(np.median(shares, axis=0) < SHARE, np.median(shares, axis=0), np.nan)
-    labels = {"xlabel": "primitive steps", "ylabel": "share of states seen"}
-    eo.plots.save(eo.plots.curves(steps, lines, width=5.0, **labels), "online.svg")
+    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    eo.plots.draw_curves(ax, steps, lines)
+    ax.set(xlabel="primitive steps", ylabel="share of states seen")
+    ax.legend()
+    eo.plots.save_figure(figure, "online.svg")
 
 
 def main() -> int:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 import eigenoptions as eo
-from eigenoptions.plots import PAGE, clip, figure, policy_panel, save, value_panel
+from eigenoptions.plots import save_clip, save_figure
+from reproduction.panels import PAGE, figure, policy_panel, value_panel
 
 HERE = Path(__file__).resolve().parent
 EXAMPLE = HERE.parent / "examples" / "pixels.py"
@@ -42,7 +43,7 @@ def main() -> None:
     heights, policies = skills.potential(frames), skills.actions(frames)
     panels = [value_panel(cells, heights[i], skills.labels[i]) for i in range(0, 8, 2)]
     panels += [policy_panel(cells, policies[i], skills.labels[i]) for i in range(0, 8, 2)]
-    save(figure(panels, columns=4, width=PAGE), HERE / "images" / "deep-pixels.png")
+    save_figure(figure(panels, columns=4, width=PAGE), HERE / "images" / "deep-pixels.png")
     maze, state, shots = eo.maze("four-rooms"), eo.maze("four-rooms").start, []
     for i in (0, 2, 1, 3):
         height = heights[i] - heights[i].mean()
@@ -54,7 +55,7 @@ def main() -> None:
                 break
             state = int(maze.successors[state, action])
         shots += [shots[-1]] * PAUSE
-    clip(HERE / "images" / "deep-clip.gif", np.stack(shots).repeat(SCALE, 1).repeat(SCALE, 2), every=8)
+    save_clip(np.stack(shots).repeat(SCALE, 1).repeat(SCALE, 2), HERE / "images" / "deep-clip.gif", fps=7.5)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ import eigenoptions as eo
 from eigenoptions.features import RBF, Fourier
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.walks import walk
-from eigenoptions.plots import figure, save, value_panel
+from eigenoptions.plots import save_figure
 from eigenoptions.spectra.gram import Gram
+from reproduction.panels import figure, value_panel
 
 HERE = Path(__file__).parent
 MAZES = {"four rooms": "four-rooms", "GridRoom-16": HERE.parent / "benchmarks" / "grids" / "GridRoom-16.txt"}
@@ -114,7 +115,7 @@ def draw() -> None:
             f = functions[:, i] - functions[:, i].mean()
             f = f * np.sign(f @ pvfs[:, i])
             panels.append(value_panel(mdp.coords, f, f"{way} {i + 2}"))
-    save(figure(panels, columns=4), HERE / "images" / "sfa.svg")
+    save_figure(figure(panels, columns=4), HERE / "images" / "sfa.svg")
 
 
 def main(seconds: float) -> None:

@@ -10,6 +10,7 @@ Learned options travel farther and climb higher.
 from __future__ import annotations
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -38,8 +39,12 @@ def main() -> None:
         print(f"{option.label:>6}  {steps[0]:14.1f} {mean[0]:25.2f} {steps[1]:20.1f} {mean[1]:5.2f}")
         for kind, some, high in zip(points, ways, rise, strict=True):
             points[kind] += [(len(path) - 1, y) for path, y in zip(some, high, strict=True)]
-    panel = eo.plots.point_panel(points, xlabel="steps", ylabel="rise of the potential")
-    eo.plots.save(eo.plots.figure([panel]), "acrobot.svg")
+    figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
+    for kind, pairs in points.items():
+        ax.scatter(*np.transpose(pairs), s=6, label=kind)
+    ax.set(xlabel="steps", ylabel="rise of the potential")
+    ax.legend()
+    eo.plots.save_figure(figure, "acrobot.svg")
 
 
 if __name__ == "__main__":

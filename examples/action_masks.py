@@ -6,6 +6,7 @@ preferred.
 """
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -32,6 +33,9 @@ for _ in range(4000):
 
 best = q.argmax(axis=1)
 print(f"goal reached {goals} times; an option is the best choice in {np.sum(best >= 4)} of 104 states")
-value = eo.plots.value_panel(rooms.coords, q.max(axis=1), "value", signed=False)
-choice = eo.plots.policy_panel(rooms.coords, best, "best choice (4 to 11: options)")
-eo.plots.save(eo.plots.figure([value, choice], width=eo.plots.PAGE), "action-masks.svg")
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.5, 3.4), layout="constrained")
+eo.plots.draw_values(left, rooms, q.max(axis=1), signed=False)
+eo.plots.draw_policy(right, rooms.coords, best)
+left.set_title("value")
+right.set_title("best choice (4 to 11: options)")
+eo.plots.save_figure(figure, "action-masks.svg")

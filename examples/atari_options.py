@@ -14,6 +14,7 @@ from pathlib import Path
 # Registers the environments.
 import ale_py
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -42,5 +43,7 @@ for _ in range(20):
     name = options.labels[info["option"]] if info["option"] >= 0 else f"action {action}"
     heights.append(int(obs[14]))
     print(f"{name:9} {info['duration']:3} frames, chicken at height {heights[-1]}")
-figure = eo.plots.curves(range(21), {"": heights}, xlabel="decision", ylabel="height of the chicken")
-eo.plots.save(figure, "atari-options.svg")
+figure, ax = plt.subplots(figsize=(3.5, 2.4), layout="constrained")
+ax.plot(heights)
+ax.set(xlabel="decision", ylabel="height of the chicken")
+eo.plots.save_figure(figure, "atari-options.svg")

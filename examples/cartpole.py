@@ -10,6 +10,7 @@ or drive the cart to one side; none of them was asked to balance it.
 from __future__ import annotations
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -22,15 +23,18 @@ def main() -> None:
     print(options, f"cart velocity scaled from {low[1]:.2f} to {high[1]:.2f}", sep="\n")
 
     print("\noption  steps  rise of its potential")
-    panels = []
-    for option, paths in zip(options, run_options("CartPole-v1", options, max_steps=200), strict=True):
-        places = {"path": np.concatenate(paths)[:, [0, 2]], "end": [path[-1][[0, 2]] for path in paths]}
-        panels.append(eo.plots.point_panel(places, option.label, xlabel="position", ylabel="angle"))
+    figure, axes = plt.subplots(2, 3, figsize=(8, 4), sharex=True, sharey=True, layout="constrained")
+    runs = run_options("CartPole-v1", options, max_steps=200)
+    for ax, option, paths in zip(axes.flat, options, runs, strict=True):
+        ax.scatter(*np.concatenate(paths)[:, [0, 2]].T, s=3, label="path")
+        ax.scatter(*np.transpose([path[-1][[0, 2]] for path in paths]), s=10, label="end")
+        ax.set(title=option.label, xlabel="position", ylabel="angle")
         steps = np.mean([len(path) - 1 for path in paths])
         rise = np.mean([option.reward(path[0], path[-1]) for path in paths])
         print(f"{option.label:>6}  {steps:5.1f}  {rise:21.2f}")
 
-    eo.plots.save(eo.plots.figure(panels[:4], columns=2, width=eo.plots.PAGE), "cartpole.svg")
+    axes[0, 0].legend()
+    eo.plots.save_figure(figure, "cartpole.svg")
 
     env = eo.OptionsWrapper(gym.make("CartPole-v1"), options, gamma=0.95, max_duration=200)
     _, info = env.reset(seed=0)

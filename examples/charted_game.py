@@ -6,6 +6,8 @@ In the picture: where four options take the player from the first start, as a he
 somewhere else.
 """
 
+import matplotlib.pyplot as plt
+
 import eigenoptions as eo
 from eigenoptions import atari
 
@@ -21,10 +23,14 @@ options = eo.discover(chart.mdp, n_options=4)
 emulator = atari.Emulator(GAME)
 starts[0].reach(emulator)
 begin = emulator.save()
-screen, panels = emulator.screen(), []
+screen = emulator.screen()
+figure, axes = plt.subplots(1, len(options), figsize=(8, 3), layout="constrained")
 x, y = atari.known(GAME).position
 played = atari.follow(emulator, begin, chart, options, frames=160, watch=(x, y))
-for option, places, length in zip(options, played.watched, played.length, strict=True):
+for ax, option, places, length in zip(axes, options, played.watched, played.length, strict=True):
     print(f"{option.label}: from {starts[0].position} to {tuple(places[length - 1].tolist())}")
-    panels.append(eo.plots.screen_panel(screen, places[:length], option.label))
-eo.plots.save(eo.plots.figure(panels, columns=4), "charted-game.png")
+    ax.imshow(screen)
+    ax.plot(*places[:length].T, "r.", markersize=1)
+    ax.set_title(option.label)
+    ax.set_axis_off()
+eo.plots.save_figure(figure, "charted-game.png")

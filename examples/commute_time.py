@@ -5,6 +5,7 @@ clusters, and doors lie between them. On the right the steps from the start, in 
 back; a wall between two cells counts, their distance on the map does not.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -19,7 +20,10 @@ print(f"there and back: to the next cell {np.sort(steps)[1]:.0f} steps, to the f
 row, column = rooms.coords.T
 places = {"upper left": (row < 7) & (column < 6), "upper right": (row < 7) & (column > 6)}
 places |= {"lower left": (row >= 7) & (column < 6), "lower right": (row >= 7) & (column > 6)}
-groups = {name: rows[where, 1:3] for name, where in places.items()}
-points = eo.plots.point_panel(groups, xlabel="first coordinate", ylabel="second")
-heat = eo.plots.value_panel(rooms.coords, steps, "steps there and back", signed=False, label="")
-eo.plots.save(eo.plots.figure([points, heat], width=eo.plots.PAGE, ratios=[3, 2]), "commute-time.svg")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+for name, inside in places.items():
+    left.scatter(*rows[inside, 1:3].T, s=8, label=name)
+left.set(xlabel="first coordinate", ylabel="second coordinate")
+left.legend()
+eo.plots.draw_values(right, rooms, steps, signed=False, colorbar="steps there and back")
+eo.plots.save_figure(figure, "commute-time.svg")

@@ -17,7 +17,4 @@ for method in METHODS:
     curves[method] = eo.diffusion_curve(rooms, options, option_chance=CHANCE)
     steps = "  ".join(f"{curves[method][n]:6.0f}" for n in (0, 2, 4, 6, 8))
     print(f"{method:15} with 0, 2, 4, 6, 8 options: {steps}")
-figure = eo.plots.curves(
-    range(MOST + 1), curves, xlabel="options", ylabel="diffusion time", log=True, width=eo.plots.PAGE
-)
-eo.plots.save(figure, "compare-methods.svg")
+eo.plots.save_figure(eo.plots.plot_diffusion(curves, width=6.5, height=3.5), "compare-methods.svg")

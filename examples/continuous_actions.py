@@ -33,6 +33,6 @@ options = eo.discover(car, n_options=8, steps=5000, features="fourier").guarded(
 print(options)
 env = eo.OptionsWrapper(car(), options, option_chance=0.2)
 low, high = options.features.low, options.features.high
-figure = eo.plots.landscapes(options[:4], low, high, names=("position", "velocity"))
-eo.plots.save(figure, "continuous-actions.svg")
+figure = eo.plots.plot_landscapes(options[:4], low, high, names=("position", "velocity"))
+eo.plots.save_figure(figure, "continuous-actions.svg")
 print(f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options")

@@ -7,6 +7,7 @@ doors, because options are solved with the true moves: follow the arrows around 
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -23,9 +24,11 @@ for place, action in (((3, 6), 1), ((7, 9), 2), ((10, 6), 3), ((6, 2), 0)):
 table = csr_array((np.ones(moves.size), moves.ravel(), np.arange(moves.size + 1)))
 one_way = replace(rooms, transition=table, name="one-way", goal=None)
 
-panels = []
-for method in ("eigen", "neo"):
+figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
+for row, method in zip(axes, ("eigen", "neo"), strict=True):
     options = eo.discover(one_way, 4, method)
     print(f"{method}: mean lengths {', '.join(f'{o.label} {o.mean_length:.1f}' for o in options)}")
-    panels += [eo.plots.policy_panel(rooms.coords, o.policy, f"{method} {o.label}") for o in options]
-eo.plots.save(eo.plots.figure(panels, columns=4), "directed-graph.svg")
+    for ax, option in zip(row, options, strict=True):
+        eo.plots.draw_policy(ax, rooms.coords, option.policy)
+        ax.set_title(f"{method} {option.label}")
+eo.plots.save_figure(figure, "directed-graph.svg")

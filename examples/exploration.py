@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -26,15 +27,18 @@ def seen(mdp: eo.MDP, at: np.ndarray, round_steps: int, chance: float | None, se
 
 
 def main(runs: int) -> None:
-    panels = []
-    for name, text, every in (("four rooms", "four-rooms", 40), ("nine rooms", rooms_map(3, 3, size=5), 80)):
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    mazes = (("four rooms", "four-rooms", 40), ("nine rooms", rooms_map(3, 3, size=5), 80))
+    for ax, (name, text, every) in zip(axes, mazes, strict=True):
         mdp, at = eo.MDP(eo.maze(text).transition, start=0), every * np.arange(1, 101)
         curves = {}
         for way, chance in CHANCES.items():
             curves[way] = np.array([seen(mdp, at, 10 * every, chance, seed) for seed in range(runs)])
             print(f"{name}: {way:26} {curves[way][:, 49].mean():6.1f} states after {at[49]} steps")
-        panels.append(eo.plots.curve_panel(at, curves, name, ylabel="states seen", legend=False))
-    eo.plots.save(eo.plots.figure(panels, width=eo.plots.PAGE, legend=True), "exploration.svg")
+        eo.plots.draw_curves(ax, at, curves)
+        ax.set(title=name, xlabel="steps", ylabel="states seen")
+    axes[0].legend()
+    eo.plots.save_figure(figure, "exploration.svg")
 
 
 if __name__ == "__main__":

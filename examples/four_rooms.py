@@ -21,7 +21,7 @@ def main() -> None:
     for option, stops in zip(options, options.stops, strict=True):
         print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {len(stops):8d}  {option.mean_length:11.2f}")
 
-    eo.plots.save(options.plot(columns=4), "four-rooms.svg")
+    eo.plots.save_figure(eo.plots.plot_options(options), "four-rooms.svg")
     options.save("four-rooms.safetensors")
     print()
     for option in eo.load_options("four-rooms.safetensors", rooms, only=[0, 1]):

@@ -4,6 +4,8 @@ In the picture: above, eigenoptions of four rooms; below, options of the second 
 from anywhere to a few corners, those corners are near everything, and the second level leads to what is still far.
 """
 
+import matplotlib.pyplot as plt
+
 import eigenoptions as eo
 from eigenoptions.discovery.hierarchy import second_level, spanned
 
@@ -16,9 +18,11 @@ print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
 for name, options in (("first", first), ("second", second), ("both", first + second)):
     time = eo.diffusion_time(rooms, options, option_chance=0.05)
     print(f"diffusion time, {name} level{'s' if name == 'both' else ''}: {time:.0f} steps")
-panels = [
-    eo.plots.policy_panel(rooms.coords, o.policy, f"level {level}: {o.label}")
-    for level, options in ((1, first), (2, second))
-    for o in options
+shown = [
+    (f"level {level}: {o.label}", o.policy) for level, options in ((1, first), (2, second)) for o in options
 ]
-eo.plots.save(eo.plots.figure(panels, columns=4), "hierarchy.svg")
+figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
+for ax, (title, policy) in zip(axes.flat, shown, strict=True):
+    eo.plots.draw_policy(ax, rooms, policy)
+    ax.set_title(title)
+eo.plots.save_figure(figure, "hierarchy.svg")

@@ -16,4 +16,4 @@ for i, option in enumerate(options):
     env.reset(seed=0)
     *_, info = wrapped.step(wrapped.n_primitive + i)
     print(f"{option.label} takes {info['duration']} steps; its mean length is {option.mean_length:.1f}")
-eo.plots.save(eo.plots.options(options[:1], width=eo.plots.PAGE), "minigrid-rooms.svg")
+eo.plots.save_figure(eo.plots.plot_options(options[:1], width=6.5), "minigrid-rooms.svg")

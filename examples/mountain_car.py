@@ -7,7 +7,6 @@ that the options take. Some swing up one slope, some gather speed in the valley;
 from __future__ import annotations
 
 import eigenoptions as eo
-from eigenoptions import plots
 from eigenoptions.envs import run_options
 
 
@@ -28,9 +27,8 @@ def main() -> None:
         print(f"{option.label:>6}  {length:11.1f}  {ends}")
 
     low, high = options.features.low, options.features.high
-    plots.save(
-        plots.landscapes(options, low, high, paths, names=("position", "velocity")), "mountain-car.svg"
-    )
+    figure = eo.plots.plot_landscapes(options, low, high, paths, names=("position", "velocity"))
+    eo.plots.save_figure(figure, "mountain-car.svg")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ the walk is slower than without options (the left end of the curves).
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -22,8 +23,11 @@ def main() -> None:
         row = (best.diffusion_time, best.uniform, best.without)
         print(f"{n:7d}  {best.chance:11.3f}  {row[0]:14.1f}  {row[1]:14.1f}  {row[2]:4.0f}")
         lines[f"{n} options"] = [eo.diffusion_time(rooms, options[:n], option_chance=c) for c in chances]
-    labels = {"xlabel": "chance of an option", "ylabel": "diffusion time"}
-    eo.plots.save(eo.plots.curves(chances, lines, log=True, **labels), "option-chance.svg")
+    figure, ax = plt.subplots(figsize=(4.5, 3), layout="constrained")
+    eo.plots.draw_curves(ax, chances, lines)
+    ax.set(xlabel="chance of an option", ylabel="diffusion time", yscale="log")
+    ax.legend()
+    eo.plots.save_figure(figure, "option-chance.svg")
 
 
 if __name__ == "__main__":

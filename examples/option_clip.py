@@ -23,4 +23,4 @@ for label in ("e2+", "e2-", "e3+", "e3-"):
     # A pause.
     frames += [frames[-1]] * 4
     print(f"{label}: {steps} steps to {tuple(rooms.coords[state].tolist())}")
-eo.plots.clip("option-clip.gif", np.array(frames)[:, ::2, ::2], every=12)
+eo.plots.save_clip(np.array(frames)[:, ::2, ::2], "option-clip.gif")

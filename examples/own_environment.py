@@ -36,4 +36,4 @@ class KeyAndDoor(gym.Env):
 mdp = replace(eo.from_env(KeyAndDoor()), coords=[(r, c + 6 * k) for r, c, k in CELLS], name="key and door")
 options = eo.discover(mdp, n_options=4)
 print(mdp, options[:2], sep="\n\n")
-eo.plots.save(eo.plots.options(options, columns=2, width=eo.plots.PAGE), "own-environment.svg")
+eo.plots.save_figure(eo.plots.plot_options(options, columns=2, width=6.5), "own-environment.svg")

@@ -6,6 +6,7 @@ fast to the left and fast to the right, or still and swinging.
 """
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 from gymnasium.wrappers import DiscretizeAction
 
@@ -22,10 +23,14 @@ def waves(obs):
 env = DiscretizeAction(gym.make("Pendulum-v1"), bins=3)
 options = eo.discover(env, n_options=4, steps=6000, features=waves)
 print(options)
-panels = []
-for option, paths in zip(options, eo.run_options(env, options, runs=8, max_steps=60), strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(6.5, 4.5), layout="constrained")
+runs = eo.run_options(env, options, runs=8, max_steps=60)
+for ax, option, paths in zip(axes.flat, options, runs, strict=True):
     phase = [np.stack([np.arctan2(way[:, 1], way[:, 0]), way[:, 2]], axis=1) for way in paths]
     groups = {"path": np.concatenate(phase), "end": np.stack([way[-1] for way in phase])}
     print(f"{option.label}: mean speed at the end {groups['end'][:, 1].mean():5.1f}")
-    panels.append(eo.plots.point_panel(groups, option.label, xlabel="angle", ylabel="speed"))
-eo.plots.save(eo.plots.figure(panels, columns=2, width=eo.plots.PAGE), "own-features.svg")
+    for name, points in groups.items():
+        ax.scatter(*np.transpose(points), s=6, label=name)
+    ax.set(title=option.label, xlabel="angle", ylabel="speed")
+    ax.legend()
+eo.plots.save_figure(figure, "own-features.svg")

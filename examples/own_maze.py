@@ -4,6 +4,8 @@ In the picture: the first row shows the eigenvectors e2 to e5, smoothest first. 
 the next ones its parts. Below are the options that climb them; red cells are where an option stops.
 """
 
+import matplotlib.pyplot as plt
+
 import eigenoptions as eo
 
 # One character per cell: # wall, . free, S start, G goal. A path to a text file works as well.
@@ -26,7 +28,9 @@ spectrum = eo.spectrum(eo.graph(maze), k=5)
 options = eo.discover(maze, n_options=8)
 print(maze, options[:1], sep="\n\n")
 
-names = [f"e{i}" for i in range(2, 6)]
-heat = [eo.plots.value_panel(maze.coords, spectrum.vectors[:, i], name) for i, name in enumerate(names, 1)]
-arrows = [eo.plots.policy_panel(maze.coords, option.policy, option.label) for option in options[::2]]
-eo.plots.save(eo.plots.figure([*heat, *arrows], columns=4), "own-maze.svg")
+figure, axes = plt.subplots(2, 4, figsize=(9, 3.6), layout="constrained")
+for i, ax in enumerate(axes[0], 1):
+    eo.plots.draw_values(ax, maze, spectrum.vectors[:, i])
+    ax.set_title(f"e{i + 1}")
+eo.plots.draw_options(axes[1], options[::2])
+eo.plots.save_figure(figure, "own-maze.svg")

@@ -36,4 +36,4 @@ print(
     f"diffusion time: {eo.diffusion_time(rooms, options, option_chance=0.05):.0f} steps with these options,"
 )
 print(f"{eo.diffusion_time(rooms, eo.discover(rooms, 4), option_chance=0.05):.0f} with 4 eigenoptions")
-eo.plots.save(eo.plots.options(options), "own-method.svg")
+eo.plots.save_figure(eo.plots.plot_options(options), "own-method.svg")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -29,8 +30,11 @@ def main(engine: str) -> None:
     curves = {f"{n} options": np.concatenate(found[4 * i : 4 * i + 4]) for i, n in enumerate(numbers)}
     for name, runs in curves.items():
         print(f"{name:>10}: mean return {runs.mean():.2f} over {len(runs)} runs")
-    figure = eo.plots.curves(range(1, 101), curves, xlabel="episode", ylabel="return", width=eo.plots.PAGE)
-    eo.plots.save(figure, "parallel-runs.svg")
+    figure, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
+    eo.plots.draw_curves(ax, range(1, 101), curves)
+    ax.set(xlabel="episode", ylabel="return")
+    ax.legend()
+    eo.plots.save_figure(figure, "parallel-runs.svg")
 
 
 if __name__ == "__main__":

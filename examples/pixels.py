@@ -9,6 +9,7 @@ the options that climb them.
 from collections import defaultdict
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
@@ -40,6 +41,9 @@ for chance in (0.0, 0.1):
     print(f"2,000 steps, an option in {chance:.0%} of random decisions: goal reached {goals} times")
 
 names, heights, policies = skills.labels, skills.potential(frames), skills.actions(frames)
-panels = [eo.plots.value_panel(cells, heights[i], names[i]) for i in range(0, 8, 2)]
-panels += [eo.plots.policy_panel(cells, policies[i], names[i]) for i in range(0, 8, 2)]
-eo.plots.save(eo.plots.figure(panels, columns=4), "pixels.svg")
+figure, axes = plt.subplots(2, 4, figsize=(8, 4.5), layout="constrained")
+for column, i in enumerate(range(0, 8, 2)):
+    eo.plots.draw_values(axes[0, column], cells, heights[i])
+    eo.plots.draw_policy(axes[1, column], cells, policies[i])
+    axes[0, column].set_title(names[i])
+eo.plots.save_figure(figure, "pixels.svg")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch import nn
@@ -147,8 +148,10 @@ def main() -> None:
         over, steps = terminated or truncated, steps + info["duration"]
     print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     best = [act(s, np.append(np.ones(4, bool), options.initiation[:, s])) for s in range(104)]
-    panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
-    eo.plots.save(eo.plots.figure([panel]), "pytorch-dqn.svg")
+    figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+    eo.plots.draw_policy(ax, rooms.coords, best)
+    ax.set_title("greedy choice")
+    eo.plots.save_figure(figure, "pytorch-dqn.svg")
 
 
 if __name__ == "__main__":

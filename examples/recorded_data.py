@@ -4,6 +4,7 @@ In the picture: e2+ from 500, 2,000 and 20,000 recorded steps, and from the exac
 of the map have not been seen, and an option knows nothing of them (red); with enough the two are the same.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from gymnasium.spaces import Discrete
 
@@ -16,14 +17,16 @@ table = eo.MDP(rooms.transition, start=rooms.start)
 log = walk(table, 20_000, rng=1)
 exact = eo.discover(table, n_options=2, operator="combinatorial")
 
-panels = []
-for n in (500, 2_000, 20_000):
+figure, axes = plt.subplots(1, 4, figsize=(8, 2.3), layout="constrained")
+for ax, n in zip(axes, (500, 2_000, 20_000), strict=False):
     # Arrays under the names of D4RL or CleanRL, replay buffers, Minari data sets and lists of steps are read.
     data = {"observations": log.obs[:n], "actions": log.action[:n], "next_observations": log.next_obs[:n]}
     found = eo.discover(data, n_options=2, space=Discrete(104), n_actions=4)
     seen = len(np.unique([log.obs[:n], log.next_obs[:n]]))
     equal = max(np.mean(found.policy[sign] == exact.policy[0]) for sign in (0, 1))
     print(f"{n:6d} steps: {seen:3d} of 104 states seen, {equal:.0%} of the actions as in the exact option")
-    panels.append(eo.plots.policy_panel(rooms.coords, found.policy[0], f"{n:,} steps"))
-panels.append(eo.plots.policy_panel(rooms.coords, exact.policy[0], "exact"))
-eo.plots.save(eo.plots.figure(panels, columns=4), "recorded-data.svg")
+    eo.plots.draw_policy(ax, rooms, found.policy[0])
+    ax.set_title(f"{n:,} steps")
+eo.plots.draw_policy(axes[3], rooms, exact.policy[0])
+axes[3].set_title("exact")
+eo.plots.save_figure(figure, "recorded-data.svg")

@@ -7,6 +7,7 @@ edge was seen.
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import subspace_angles
 
@@ -34,8 +35,11 @@ def main() -> None:
     for n, degrees, share in zip(SIZES, angle.mean(axis=0), equal.mean(axis=0), strict=True):
         print(f"{n:6d} transitions: largest angle {degrees:6.2f} degrees, equal actions {share:.1%}")
     lines = {"largest principal angle, degrees": angle, "share of equal actions": equal}
-    panels = [eo.plots.curve_panel(SIZES, {"": y}, xlabel="steps", ylabel=name) for name, y in lines.items()]
-    eo.plots.save(eo.plots.figure(panels, width=eo.plots.PAGE), "sampled-options.svg")
+    figure, axes = plt.subplots(1, 2, figsize=(6.5, 2.6), layout="constrained")
+    for ax, (name, y) in zip(axes, lines.items(), strict=True):
+        eo.plots.draw_curves(ax, SIZES, {name: y})
+        ax.set(xlabel="steps", ylabel=name)
+    eo.plots.save_figure(figure, "sampled-options.svg")
 
 
 main()

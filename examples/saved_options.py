@@ -20,4 +20,4 @@ try:
     eo.load_options("saved-options.safetensors", eo.maze("open-room"))
 except ValueError as error:
     print(f"ValueError: {error}")
-eo.plots.save(some.plot(columns=4), "saved-options.svg")
+eo.plots.save_figure(eo.plots.plot_options(some), "saved-options.svg")

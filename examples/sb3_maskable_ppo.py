@@ -6,6 +6,7 @@ In the picture: the greedy choice in every state. Arrows are actions, digits opt
 """
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
@@ -35,8 +36,10 @@ def main() -> None:
     print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     masks = np.vstack([np.ones((4, 104)), options.initiation]).T
     best, _ = agent.predict(np.arange(104), action_masks=masks, deterministic=True)
-    panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
-    eo.plots.save(eo.plots.figure([panel]), "sb3-maskable-ppo.svg")
+    figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+    eo.plots.draw_policy(ax, rooms.coords, best)
+    ax.set_title("greedy choice")
+    eo.plots.save_figure(figure, "sb3-maskable-ppo.svg")
 
 
 if __name__ == "__main__":

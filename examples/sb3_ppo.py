@@ -8,6 +8,7 @@ In the picture: the greedy choice in every state. Arrows are actions, digits opt
 from __future__ import annotations
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from stable_baselines3 import PPO
@@ -35,8 +36,10 @@ def main() -> None:
         over, steps = terminated or truncated, steps + info["duration"]
     print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")
     best, _ = agent.predict(np.arange(104), deterministic=True)
-    panel = eo.plots.policy_panel(rooms.coords, best, "greedy choice")
-    eo.plots.save(eo.plots.figure([panel]), "sb3-ppo.svg")
+    figure, ax = plt.subplots(figsize=(3.5, 3.5), layout="constrained")
+    eo.plots.draw_policy(ax, rooms.coords, best)
+    ax.set_title("greedy choice")
+    eo.plots.save_figure(figure, "sb3-ppo.svg")
 
 
 if __name__ == "__main__":

@@ -23,4 +23,4 @@ print("\noption  may start in  stops in  mean length")
 for option, stops in zip(options, options.stops, strict=True):
     print(f"{option.label:>6}  {np.sum(option.initiation):12d}  {len(stops):8d}  {option.mean_length:11.1f}")
 longest = int(np.argmax(options.mean_length))
-eo.plots.save(eo.plots.options(options[longest : longest + 1], width=eo.plots.PAGE), "taxi.svg")
+eo.plots.save_figure(eo.plots.plot_options(options[longest : longest + 1], width=6.5), "taxi.svg")

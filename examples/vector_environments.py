@@ -5,13 +5,14 @@ with actions only and with options in one decision of twenty. Options spread the
 """
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 
 import eigenoptions as eo
 
 rooms = eo.maze("four-rooms")
-panels = []
-for name, n in (("actions only", 0), ("8 options", 8)):
+figure, axes = plt.subplots(1, 2, figsize=(6.5, 3.4), layout="constrained")
+for ax, name, n in zip(axes, ("actions only", "8 options"), (0, 8), strict=True):
     envs = gym.make_vec("eigenoptions/FourRooms-v0", num_envs=256)
     envs = eo.OptionsVectorWrapper(envs, eo.discover(rooms, n), option_chance=0.05) if n else envs
     states, _ = envs.reset(seed=0)
@@ -26,5 +27,6 @@ for name, n in (("actions only", 0), ("8 options", 8)):
     print(
         f"{name:12}: {decisions:6d} decisions, entropy of the visits {entropy:.2f} of {np.log2(104):.2f} bits"
     )
-    panels.append(eo.plots.value_panel(rooms.coords, np.sqrt(share), name, signed=False, limits=(0, 0.3)))
-eo.plots.save(eo.plots.figure(panels, columns=2, width=eo.plots.PAGE), "vector-environments.svg")
+    eo.plots.draw_values(ax, rooms, np.sqrt(share), signed=False, limits=(0, 0.3))
+    ax.set_title(name)
+eo.plots.save_figure(figure, "vector-environments.svg")

@@ -13,7 +13,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from eigenoptions import __version__, plots
+from eigenoptions import __version__
+from reproduction import panels as plots
 from reproduction.claims import declarations
 from reproduction.experiment import (
     FAILS,

@@ -142,7 +142,7 @@ def curve_row(
     each: Mapping[str, Mapping[str, Any]], ylabel: str, *, legend: bool = True, **same: Any
 ) -> list[Any]:
     """Panels of curves by title, side by side: the first has the label of the vertical axis, and the legend if any."""
-    from eigenoptions.plots import curve_panel
+    from reproduction.panels import curve_panel
 
     rows = [
         {"title": title, "ylabel": "" if i else ylabel, "legend": legend and not i, **same, **panel}

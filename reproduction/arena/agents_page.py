@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions._validation import check_choice
+from reproduction import panels as plots
 from reproduction.arena import Contest, Report
 from reproduction.arena.agents import (
     EXPLORATIONS,

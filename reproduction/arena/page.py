@@ -7,8 +7,8 @@ from html import escape
 from math import inf, isfinite
 from typing import Any
 
-from eigenoptions import plots
 from eigenoptions.discovery.methods import method as declared
+from reproduction import panels as plots
 from reproduction.arena.domains import DOMAINS, build
 from reproduction.arena.jobs import NONE
 from reproduction.arena.pictures import curves, option_map

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import plots
 from eigenoptions.mdp import MDP
+from reproduction import panels as plots
 from reproduction.arena.jobs import NONE, ends
 from reproduction.experiment import Results
 from reproduction.tables import distinct, where
@@ -120,4 +120,4 @@ def _legend(results: Results) -> plots.Panel:
         ax.axis("off")
         ax.legend(loc="center", ncols=2 if len(_names(results)) > 6 else 1, frameon=False)
 
-    return plots.Panel(draw, "", 0.72, "graph")
+    return plots.Panel(draw, "", 0.72)

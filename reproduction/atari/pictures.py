@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import plots
 from eigenoptions.atari.emulator import Bytes, Emulator, whereabouts
 from eigenoptions.atari.games import known
 from eigenoptions.atari.starts import Start
+from eigenoptions.plots import save_clip, save_figure
+from reproduction import panels as plots
 from reproduction.atari.jobs import BIN
 from reproduction.atari.measures import KINDS
+from reproduction.atari.screens import screen_panel, time_panel
 from reproduction.atari.statistics import chosen
 from reproduction.atari.study import rolled
 from reproduction.experiment import Results
@@ -125,8 +127,8 @@ def draw_highlights(
     for start in starts:
         emulator.replay(start.actions)
         screens.append(emulator.screen())
-    panels = [plots.screen_panel(screen, title=f"start {i}") for i, screen in enumerate(screens)]
-    plots.save(plots.figure(panels, columns=3), folder / "starts.png")
+    panels = [screen_panel(screen, title=f"start {i}") for i, screen in enumerate(screens)]
+    save_figure(plots.figure(panels, columns=3), folder / "starts.png")
     figures = {"starts.png": "Start states, reached by stored actions (Appendix E)."}
     lengths = (results["trace_actions"] >= 0).sum(axis=1).tolist()
     actions = [row[:n] for row, n in zip(results["trace_actions"], lengths, strict=True)]
@@ -138,30 +140,30 @@ def draw_highlights(
         report(f"{game}: playing {row['label']}")
         emulator.replay(starts[row["start"]].actions)
         film, places = _film(emulator, taken, at)
-        panels.append(plots.screen_panel(screens[row["start"]], places, row["label"]))
+        panels.append(screen_panel(screens[row["start"]], places, row["label"]))
         if row["kind"] == "singular" and row["variant"] == results["variants"][0]:
             mine.append(panels[-1])
             ends.append(places[len(places) // 2 :])
         samples = {row["label"]: heights[row["label"]]} if placed else {}
         if walk is not None and row["kind"] != "walk":
             samples["random walk"] = walk
-        heat = plots.screen_panel(screens[row["start"]], places)
+        heat = screen_panel(screens[row["start"]], places)
         cards.append(_card(row, folder, heat, film, samples, game))
-    plots.save(plots.figure(panels, columns=4), folder / "where.png")
+    save_figure(plots.figure(panels, columns=4), folder / "where.png")
     figures["where.png"] = "Where the player spends its time under the highlighted options."
     if ends:
         some = {row["label"]: heights[row["label"]] for row in rows if row["kind"] == "singular" and placed}
         some = dict(list(some.items())[: MAX_LINES - 1]) | ({} if walk is None else {"rand": walk})
-        shown = [plots.screen_panel(screens[0], np.concatenate(ends), "where options end")]
+        shown = [screen_panel(screens[0], np.concatenate(ends), "where options end")]
         shown += [_height_panel(some, game)] if game in HEIGHTS else mine[:BESIDE]
-        plots.save(plots.figure(shown, width=plots.COLUMN * len(shown) * 0.75), folder / LEAD)
+        save_figure(plots.figure(shown, width=plots.COLUMN * len(shown) * 0.75), folder / LEAD)
         words = "heights under them and a random walk" if game in HEIGHTS else "all frames of some of them"
         figures[LEAD] = f"Where highlighted options end, drawn on the game's screen; beside it {words}."
     if placed:
         samples = dict(list(heights.items())[: MAX_LINES - 1])
         if walk is not None:
             samples["rand"] = walk
-        plots.save(_histogram(samples, game, plots.COLUMN), folder / "heights.png")
+        save_figure(_histogram(samples, game, plots.COLUMN), folder / "heights.png")
         caption = "How high the player is under highlighted options, and under a random walk (rand)."
         figures["heights.png"] = caption
     return {"name": game, "options": cards, "figures": figures}
@@ -179,10 +181,10 @@ def _card(
     plain = row["label"].lower().replace("+", " plus").replace("-", " minus")
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     files = {what: f"{name}-{what}.{kind}" for what, kind in FILE_TYPES.items()}
-    plots.save(plots.figure([heat], width=CARD_WIDTH), folder / files["heatmap"])
-    plots.clip(folder / files["clip"], film, every=CLIP_STRIDE)
+    save_figure(plots.figure([heat], width=CARD_WIDTH), folder / files["heatmap"])
+    save_clip(film, folder / files["clip"], fps=60 / CLIP_STRIDE)
     if samples:
-        plots.save(_histogram(samples, game, CARD_WIDTH * 1.3), folder / files["histogram"])
+        save_figure(_histogram(samples, game, CARD_WIDTH * 1.3), folder / files["histogram"])
     else:
         del files["histogram"]
     return {
@@ -242,4 +244,4 @@ def _height_panel(samples: Mapping[str, Bytes], game: str) -> plots.Panel:
     most = max(float(v.max(initial=0)) for v in samples.values())
     bins = np.arange(0, most + 2 * BIN, BIN).tolist()
     byte = known(game).position[-1]
-    return plots.time_panel(samples, bins=bins, label=f"height (byte {byte})")
+    return time_panel(samples, bins=bins, label=f"height (byte {byte})")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from eigenoptions import plots
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
 from eigenoptions.evaluation import diffusion_time
@@ -15,6 +14,7 @@ from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import lengths
 from reproduction import Claim, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge
 from reproduction.limits import NEAR
 from reproduction.tables import distinct, where

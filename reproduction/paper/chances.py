@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.evaluation import best_option_chance, diffusion_time
 from eigenoptions.mdp import maze
 from reproduction import Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, note
 from reproduction.paper.jobs import MAZES, Job, eigenoptions
 from reproduction.tables import Row, curve_row, distinct, series

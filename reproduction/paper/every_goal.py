@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from eigenoptions import plots
 from eigenoptions.mdp import maze
 from reproduction import Claim, Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import CONFIDENCE, Difference, difference
 from reproduction.paper.jobs import agent, eigen, learn_all

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.mdp import maze
 from reproduction import Claim, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge
 from reproduction.paper.jobs import MAZES
 from reproduction.tables import where

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.mdp import MDP, maze
 from reproduction import Claim, Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import FIRST, GREATLY
 from reproduction.paper.jobs import (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from reproduction import Claim, Note, Pmap, Results, Settings, enough, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import FEW, ROBUST, Difference, difference
 from reproduction.paper.jobs import LEARNING, TURNED, agent, counts_for, eigen, learn_all

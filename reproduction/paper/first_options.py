@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.mdp import graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 from reproduction import Claim, Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.paper.jobs import TURNED, eigenoptions
 from reproduction.tables import Row, where

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions import plots
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import laplacian, spectrum
 from reproduction import Claim, Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.paper.jobs import MAZES
 from reproduction.tables import Row, column, curve_row, distinct, grid, series, where

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions import plots
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 from reproduction import Claim, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge
 from reproduction.tables import Row, column, distinct, groups, series
 

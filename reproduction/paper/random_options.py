@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
-from eigenoptions import plots
 from eigenoptions.discovery import discover
 from eigenoptions.mdp import graph, maze
 from reproduction import Claim, Note, Pmap, Results, Settings, enough, limits, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import difference
 from reproduction.paper.jobs import LEARNING, PRIMITIVE, agent, diffuse_all, eigen, learn_all

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import plots
 from eigenoptions.mdp import maze
 from reproduction import Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, note
 from reproduction.paper.jobs import (
     LEARNING,

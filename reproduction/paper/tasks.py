@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.mdp import graph, maze
 from reproduction import Claim, Note, Pmap, Results, Settings, enough, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import ALMOST_ALL, NEAR, Difference, difference
 from reproduction.paper.jobs import (

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions import plots
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import spectrum
 from reproduction import Claim, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge
 from reproduction.limits import DENSE, FEW, OFTEN
 from reproduction.paper.first_options import option_rows

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import spearmanr
 
-from eigenoptions import plots
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.evaluation import diffusion_time
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import OptionSet
 from reproduction import Claim, Note, Pmap, Results, Settings, sizes
+from reproduction import panels as plots
 from reproduction.claims import experiment, judge, note
 from reproduction.limits import INSIDE, STRONG, UNLIKELY, difference
 from reproduction.paper.jobs import BOTTLENECK, MAZES, Job, agent, counts_for, eigen, skills

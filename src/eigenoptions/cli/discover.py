@@ -141,9 +141,9 @@ class Discover(Discounted):
 
         results: dict[str, Any] = {"options.safetensors": options}
         if options.coords is not None:
-            results["options.svg"] = plots.options(options[:MAX_PANELS])
+            results["options.svg"] = plots.plot_options(options[:MAX_PANELS])
         if eigenvectors is not None:
-            results["pvfs.svg"] = plots.pvfs(eigenvectors, options.coords)
+            results["pvfs.svg"] = plots.plot_eigenvectors(plots.axes.get_mdp(options), eigenvectors)
         return save_results(folder, results)
 
     def _run_and_show(self, options: LinearOptionSet, record: dict[str, Any], status: Bar) -> None:
@@ -250,7 +250,7 @@ def _landscapes(name: str, options: LinearOptionSet, paths: list[Any]) -> dict[s
     if low.shape != (2,) or not np.isfinite([low, high]).all():
         return {}
     names = ("position", "velocity") if "MountainCar" in name else ("observation 1", "observation 2")
-    return {"options.svg": plots.landscapes(options, low, high, paths, names=names)}
+    return {"options.svg": plots.plot_landscapes(options, low, high, paths, names=names)}
 
 
 def _size(mdp: MDP) -> dict[str, int]:

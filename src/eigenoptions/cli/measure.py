@@ -133,17 +133,11 @@ class Diffusion(Discounted, Measured):
 
     def _save(self, folder: Path, mdp: MDP, options: OptionSet, rows: list[dict[str, Any]]) -> list[Path]:
         from eigenoptions import plots
-        from eigenoptions.evaluation import hitting_times
 
         y = [row["diffusion_time"] for row in rows]
-        axes: dict[str, Any] = {"xlabel": "options", "ylabel": "diffusion time", "log": max(y) > 10 * min(y)}
-        levels = {"primitive actions": y[0]}
         lines = {f"{self.method} options": y}
-        figure = plots.curves(range(len(y)), lines, levels=levels, **axes)
-        steps = hitting_times(mdp, options, option_chance=self.option_chance)
-        label = f"mean steps to reach, {len(options)} options"
-        reach = plots.heat(steps.sum(axis=0) / (mdp.n_states - 1), mdp.coords, label)
-        return save_results(folder, {"diffusion.csv": rows, "diffusion.svg": figure, "reach.svg": reach})
+        figure = plots.plot_diffusion(lines)
+        return save_results(folder, {"diffusion.csv": rows, "diffusion.svg": figure})
 
 
 @dataclass(frozen=True)
@@ -244,7 +238,7 @@ class Learn(Printed, Measured):
                 {"options": n, "episode": i + 1, "return": float(m), "low": float(a), "high": float(b)}
                 for i, (m, a, b) in enumerate(zip(mean, low, high, strict=True))
             ]
-        figure = plots.learning({_agent(n): record for n, record in records.items()})
+        figure = plots.plot_learning({_agent(n): record for n, record in records.items()})
         return save_results(folder, {"learning.csv": rows, "learning.svg": figure})
 
     def _show(

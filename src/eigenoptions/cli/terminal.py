@@ -250,5 +250,5 @@ def save_results(folder: Path, results: Mapping[str, Any]) -> list[Path]:
         elif path.suffix == ".csv":
             write_bytes(path, to_csv(result).encode())
         else:
-            plots.save(result, path)
+            plots.save_figure(result, path)
     return paths

@@ -1,33 +1,23 @@
-"""Panels and clips of Atari games: where the player spends its time, drawn over the screen (Figures 8 to 10)."""
+"""Panels of Atari games: where the player spends its time, drawn over the screen (Figures 8 to 10)."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from eigenoptions._validation import check_int, check_type
-from eigenoptions.files import write_bytes
-from eigenoptions.plots.lines import named_style
-from eigenoptions.plots.panels import Panel
+from eigenoptions._validation import check_type
+from reproduction.panels import KIND_COLORS, Panel, line_style
 
 HEAT = matplotlib.colormaps["inferno"]
 # How far a screen under a heat map is faded, 1 being white.
 FADING = 0.65
 # The player is about as large as twice this.
 BLUR_PIXELS = 3.0
-FRAMES_PER_SECOND = 60.0
-# Browsers show a picture that is to last less for 100 ms instead.
-MIN_PICTURE_MS = 20
-# Most frames per picture: a GIF counts its duration in 16 bits of 10 ms.
-MAX_EVERY = 30_000
 
 
 def screen_panel(screen: NDArray[np.uint8], places: ArrayLike | None = None, title: str = "") -> Panel:
@@ -68,8 +58,8 @@ def time_panel(
 ) -> Panel:
     """Share of the time that a number (the chicken's height) had each value, one line per sample (Figure 8, right).
 
-    >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).kind
-    'graph'
+    >>> time_panel({"rand": [1, 2, 2]}, bins=[0, 2, 4]).aspect
+    1.0
     """
     check_type("samples", samples, Mapping, "give the values by name")
     edges = np.asarray(bins, dtype=float)
@@ -80,52 +70,12 @@ def time_panel(
 
     def draw(ax: Axes) -> None:
         for i, (name, share) in enumerate(shares.items()):
-            style = named_style(i, name, list(shares))
+            style = line_style(i) | {"color": KIND_COLORS.get(name, line_style(i)["color"])}
             ax.stairs(share, edges, orientation="horizontal", label=name, linewidth=1.1, **style)
         ax.set(xlabel="share of the time", ylabel=label, xlim=(0, 1))
         ax.legend()
 
-    return Panel(draw, title, 1.0, "graph")
-
-
-def clip(path: str | Path, screens: NDArray[np.uint8], *, every: int = 1) -> None:
-    """Write screens ``(N, H, W, 3)``, one in `every` frames of the emulator, as a GIF at the game's speed.
-
-    The games have few colours, so a palette of all of them loses nothing and the file stays small.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     clip(pathlib.Path(folder) / "a.gif", np.zeros((2, 4, 4, 3), dtype=np.uint8))
-    ...     (pathlib.Path(folder) / "a.gif").read_bytes()[:6]
-    b'GIF89a'
-    """
-    screens = _checked("screens", screens, 4)
-    check_int("every", every, maximum=MAX_EVERY)
-    if not len(screens):
-        raise ValueError("a clip needs at least one screen")
-    colors, flat = np.unique(
-        screens.reshape(-1, 3).astype(np.uint32) @ np.array([65536, 256, 1], dtype=np.uint32),
-        return_inverse=True,
-    )
-    if len(colors) > 256:
-        raise ValueError(f"a clip can have 256 colours, these screens have {len(colors)}")
-    palette = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1).astype(np.uint8).tobytes()
-    pictures = []
-    for indices in flat.reshape(screens.shape[:3]).astype(np.uint8):
-        picture = Image.fromarray(indices)
-        picture.putpalette(palette)
-        pictures.append(picture)
-    buffer = io.BytesIO()
-    pictures[0].save(
-        buffer,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=max(MIN_PICTURE_MS, round(1000 * every / FRAMES_PER_SECOND)),
-        loop=0,
-        optimize=False,
-    )
-    write_bytes(path, buffer.getvalue())
+    return Panel(draw, title, 1.0)
 
 
 def _checked(name: str, screens: ArrayLike, dimensions: int) -> NDArray[np.uint8]:
