@@ -7,6 +7,7 @@ option moves toward orange; several lead up one of the two slopes.
 from __future__ import annotations
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 from gymnasium.wrappers import DiscretizeAction
 
 import eigenoptions as eo
@@ -33,6 +34,10 @@ options = eo.discover(car, n_options=8, steps=5000, features="fourier").guarded(
 print(options)
 env = eo.OptionsWrapper(car(), options, option_chance=0.2)
 low, high = options.features.low, options.features.high
-figure = eo.plots.plot_landscapes(options[:4], low, high, names=("position", "velocity"))
+figure, axes = plt.subplots(1, 4, figsize=(9, 2.4), sharey=True, layout="constrained")
+for i, ax in enumerate(axes):
+    eo.plots.draw_landscape(ax, options[i : i + 1].potential, low, high)
+    ax.set(title=options.labels[i], xlabel="position")
+axes[0].set_ylabel("velocity")
 eo.plots.save_figure(figure, "continuous-actions.svg")
 print(f"farthest position: {highest(car()):.2f} by random actions, {highest(env):.2f} with options")

@@ -6,6 +6,8 @@ that the options take. Some swing up one slope, some gather speed in the valley;
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
+
 import eigenoptions as eo
 from eigenoptions.envs import run_options
 
@@ -27,7 +29,10 @@ def main() -> None:
         print(f"{option.label:>6}  {length:11.1f}  {ends}")
 
     low, high = options.features.low, options.features.high
-    figure = eo.plots.plot_landscapes(options, low, high, paths, names=("position", "velocity"))
+    figure, axes = plt.subplots(2, 4, figsize=(9, 4.5), sharex=True, sharey=True, layout="constrained")
+    for i, ax in enumerate(axes.flat):
+        eo.plots.draw_landscape(ax, options[i : i + 1].potential, low, high, paths[i])
+        ax.set(title=options.labels[i], xlabel="position", ylabel="velocity")
     eo.plots.save_figure(figure, "mountain-car.svg")
 
 

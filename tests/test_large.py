@@ -21,7 +21,6 @@ from eigenoptions.discovery.samples import gather
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
 from eigenoptions.mdp import maps
 from eigenoptions.options.walks import walk
-from eigenoptions.plots.panels import PIXELS, policy_panel
 from eigenoptions.spectra import laplacian
 from eigenoptions.spectra.gram import Gram
 
@@ -70,7 +69,7 @@ def test_a_large_maze_goes_all_the_way(tmp_path: Path) -> None:
     assert np.isfinite(options.mean_length).all()
     options.save(tmp_path / "skills.safetensors")
     assert bytes_of(eo.load_options(tmp_path / "skills.safetensors", mdp)) == bytes_of(options)
-    plots.save(plots.options(options[:4]), tmp_path / "options.png")
+    plots.save_figure(plots.plot_options(options[:4]), tmp_path / "options.png")
     picture = imread(tmp_path / "options.png")
     red, green = picture[..., 0], picture[..., 1]
     assert ((red > 0.7) & (green < 0.4)).mean() > 0.05
@@ -255,23 +254,6 @@ def test_what_cannot_be_gathered_is_told(tmp_path: Path) -> None:
 
 
 # Pictures and the command line
-
-
-def test_a_single_stop_and_many_are_both_seen_in_a_large_maze() -> None:
-    mdp = eo.maze(maps.open_map(220, 220))
-    assert mdp.coords is not None
-    row = np.zeros(mdp.n_states, dtype=int)
-    for stops, full in ((np.array([220 * 219 + 1]), 1), (np.arange(mdp.n_states // 2), None)):
-        row[:] = 0
-        row[stops] = -1
-        ax = plots.figure([policy_panel(mdp.coords, row)]).axes[0]
-        alpha = np.asarray(ax.images[-1].get_array())[..., 3]
-        assert max(alpha.shape) <= PIXELS // 4
-        assert alpha.max() == 1.0
-        assert (alpha[: len(alpha) // 2 - 1] == 1.0).all() == (full is None)
-        if full is not None:
-            assert (alpha > 0).sum() == full
-            assert alpha[-1, 0] == 1.0  # where the stop is: last row, second column
 
 
 def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

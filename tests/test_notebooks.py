@@ -38,7 +38,7 @@ def test_stored_outputs_are_true(path: Path, caplog: pytest.LogCaptureFixture) -
 
 def test_a_page_shows_text_pictures_and_tables(tmp_path: Path) -> None:
     code = {"cell_type": "code", "metadata": {}, "execution_count": 1}
-    source = "import eigenoptions as eo\nprint(1 + 1)\neo.plots.domains([eo.maze('S.G')])"
+    source = "import eigenoptions as eo\nprint(1 + 1)\neo.plots.plot_options(eo.discover('S.G', 1))"
     notebook = {"cells": [{"cell_type": "markdown", "source": ["# Title"]}, {**code, "source": [source]}]}
     notebook["cells"].append({**code, "source": ["eo.maze('S.G')"]})
     notebook["cells"].append({**code, "source": ["_ = 3"]})

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eigenoptions import plots
+from reproduction import panels as plots
 from eigenoptions.cli import main
 from reproduction import Claim, all_experiments
 from reproduction.experiment import VERDICTS, verdict
@@ -69,7 +69,7 @@ def run(settings, pmap):
     return {"numbers": [{"n": n} for n in range(settings["n"])]}
 
 def figure(results):
-    from eigenoptions import plots
+    from reproduction import panels as plots
     return plots.figure([plots.maze_panel([[0, 0]])])
 
 EXPERIMENT = Experiment(

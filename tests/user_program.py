@@ -28,7 +28,7 @@ def skills(folder: Path) -> float:
     assert_type(record, eo.LearningRecord)
     assert_type(record.mean(), NDArray[np.float64])
     options.save(folder / "skills.safetensors")
-    eo.plots.save(options.plot(), folder / "options.svg")
+    eo.plots.save_figure(eo.plots.plot_options(options), folder / "options.svg")
     return eo.diffusion_time(rooms)
 
 

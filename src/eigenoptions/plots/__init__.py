@@ -15,7 +15,6 @@ from eigenoptions.plots.clip import save_clip as save_clip
 from eigenoptions.plots.figures import plot as plot
 from eigenoptions.plots.figures import plot_diffusion as plot_diffusion
 from eigenoptions.plots.figures import plot_eigenvectors as plot_eigenvectors
-from eigenoptions.plots.figures import plot_landscapes as plot_landscapes
 from eigenoptions.plots.figures import plot_learning as plot_learning
 from eigenoptions.plots.figures import plot_options as plot_options
 from eigenoptions.plots.figures import save_figure as save_figure
@@ -30,7 +29,6 @@ __all__ = [
     "draw_values",
     "plot_diffusion",
     "plot_eigenvectors",
-    "plot_landscapes",
     "plot_learning",
     "plot_options",
     "save_clip",

@@ -16,6 +16,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions._text import find_moves
 from eigenoptions.mdp import MDP, MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
@@ -359,10 +360,7 @@ def compute_moves(mdp: MDP | ArrayLike, actions: NDArray[np.int64]) -> NDArray[n
     if not isinstance(mdp, MDP):
         # An action beyond the four leads to no neighbour.
         return np.array([*MOVES, (2, 2), (0, 0)])[np.where(actions < 0, 5, np.minimum(actions, 4))]
-    cells = _check_cells(mdp)
-    states = np.arange(len(cells))
-    moves: NDArray[np.int64] = cells[np.where(actions < 0, states, mdp.likely[states, actions])] - cells
-    return moves
+    return find_moves(_check_cells(mdp), actions, mdp.most_likely_successors)
 
 
 def get_mdp(options: Any) -> MDP:

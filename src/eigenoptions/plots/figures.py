@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -12,18 +11,17 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from eigenoptions._text import draw_arrows, explain_glyphs
 from eigenoptions._validation import check_choice, check_type
 from eigenoptions.files import write_bytes
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.plots.axes import (
     compute_moves,
     draw_curves,
-    draw_landscape,
     draw_options,
     draw_surface,
     draw_values,
@@ -84,7 +82,9 @@ def plot_options(options: OptionSet, *, columns: int | None = None, width: float
     with matplotlib.rc_context(STYLE):
         figure, axes = make_maps(get_mdp(options), len(options), columns, width)
         draw_options(axes, options)
-        if note := _explain_symbols(options):
+        mdp = get_mdp(options)
+        glyphs = {g for policy in options.policy for g in draw_arrows(policy, compute_moves(mdp, policy))}
+        if note := explain_glyphs(glyphs, mdp.legend):
             figure.supxlabel(fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7)
     return figure
 
@@ -215,54 +215,6 @@ def plot_learning(
     return figure
 
 
-def plot_landscapes(
-    options: LinearOptionSet,
-    low: ArrayLike,
-    high: ArrayLike,
-    paths: Sequence[Sequence[ArrayLike]] | None = None,
-    *,
-    names: tuple[str, str] = ("observation 1", "observation 2"),
-    columns: int = 4,
-) -> Figure:
-    """Draw the eigenvector that each option climbs over two-dimensional observations, and its paths (Section 5.2).
-
-    Parameters
-    ----------
-    options
-        Options in a feature space of observations with two numbers (MountainCar: position and velocity).
-    low, high
-        ``(2,)`` corners of the box of observations.
-    paths
-        Paths of each option, as `envs.run_options` returns them.
-    names
-        Axis labels.
-    columns
-        Most maps beside each other.
-
-    Examples
-    --------
-    >>> from eigenoptions.features import Raw
-    >>> slope = LinearOptionSet([[1.0, 0.0]], Raw(), 2, weights=np.zeros((1, 2, 2)), labels=("e2+",))
-    >>> plot_landscapes(slope, [0, 0], [1, 1]).axes[0].get_title()
-    'e2+'
-    """
-    check_type("options", options, LinearOptionSet, "discover them from samples")
-    columns = min(columns, len(options))
-    rows = -(-len(options) // columns)
-    with matplotlib.rc_context(STYLE):
-        figure = NotebookFigure(figsize=(1.8 * columns + 0.3, 1.7 * rows + 0.3), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        for i, ax in enumerate(axes.flat[: len(options)]):
-            climbed = partial(_compute_potential, options, i)
-            draw_landscape(ax, climbed, low, high, () if paths is None else paths[i])
-            ax.set_title(make_caption(options.labels[i], float(options.eigenvalues[i])))
-        for ax in axes.flat[len(options) :]:
-            ax.set_axis_off()
-        figure.supxlabel(names[0], size=8)
-        figure.supylabel(names[1], size=8)
-    return figure
-
-
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
     """Write a figure as .svg, .pdf or .png; on failure the path is left as it was.
 
@@ -304,27 +256,6 @@ def make_maps(
     height = rows * (width / columns * min(high / wide, 2.0) + 0.22)
     figure = NotebookFigure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": projection})
-
-
-def _compute_potential(options: LinearOptionSet, i: int, obs: NDArray[np.float64]) -> NDArray[np.float64]:
-    potential: NDArray[np.float64] = options.potential(obs)[i]
-    return potential
-
-
-def _explain_symbols(options: OptionSet) -> str:
-    """What rings, digits and several maps mean, where they occur."""
-    mdp = get_mdp(options)
-    stays, jumps = False, False
-    for policy in options.policy:
-        distance = np.abs(compute_moves(mdp, policy)).max(axis=1)
-        stays |= bool(((distance == 0) & (policy >= 0)).any())
-        jumps |= bool((distance > 1).any())
-    parts = [
-        "○ the action most likely changes nothing" if stays else "",
-        "a digit is the number of an action that leads to no neighbouring cell (+: above 9)" if jumps else "",
-        mdp.legend,
-    ]
-    return "; ".join(filter(None, parts))
 
 
 def _to_bytes(figure: Figure, suffix: str, dpi: int) -> bytes:
