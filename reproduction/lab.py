@@ -42,7 +42,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import eigenoptions
-from eigenoptions.parallel import run_jobs
+from eigenoptions.parallel import run_jobs, using
 
 Data = dict[str, pd.DataFrame]
 # What a page shows: a paragraph, a table with its caption, or a Matplotlib figure.
@@ -273,7 +273,8 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
         lab.describe = lambda text: bar.update(task, description=text, completed=0, total=None)
-        yield lab
+        with using("processes"):
+            yield lab
 
 
 def _compute_and_store(task: tuple[Path, Callable[..., Any], dict[str, Any]]) -> None:

@@ -1,0 +1,175 @@
+"""Appendix C: the four options that lead to the doorways of the 4-room domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse.csgraph import shortest_path
+
+import eigenoptions as eo
+from eigenoptions import MDP, OptionSet
+from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
+from reproduction.drawing import draw_policy, make_maps
+from reproduction.lab import NEAR, Claim, Data, Experiment, Lab
+
+
+def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
+    """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
+    mdp = eo.maze(maze)
+    options = eo.discover(mdp, method="bottleneck")
+    room, doors = rooms(mdp)
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
+    cells = pd.DataFrame(np.asarray(mdp.coords), columns=["row", "column"]).assign(room=room + 1)
+    starts = []
+    for i, option in enumerate(options):
+        inside = np.flatnonzero(option.initiation)
+        steps = [len(follow(options, i, s)) for s in inside]
+        starts.append(
+            cells.loc[inside].assign(option=option.label, steps=steps, closest_doorway=distances[inside])
+        )
+    # Share of the pairs of other states whose shortest path leads through each state.
+    share = betweenness_of(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
+    planning = [
+        {"choices": name, **count_sweeps(mdp, some), "diffusion_time": eo.diffusion_time(mdp, some)}
+        for name, some in (("primitive actions", None), ("bottleneck options", options))
+    ]
+    return {
+        "starts": pd.concat(starts),
+        "policies": pd.concat([cells.assign(option=o.label, action=o.policy) for o in options]),
+        "betweenness": cells.assign(betweenness=share, steps_to_doorway=distances),
+        "planning": pd.DataFrame(planning),
+    }
+
+
+def follow(options: OptionSet, i: int, state: int) -> list[int]:
+    """States that an option visits from a state until it terminates."""
+    path, policy, successors = [], options.policy[i], np.asarray(options.successors)
+    while policy[state] >= 0:
+        state = int(successors[state, policy[state]])
+        path.append(state)
+    return path
+
+
+def count_sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
+    """Sweeps of value iteration until a state has a plan (a value above 0), and until its value is exact: means.
+
+    Over all states and goals; the reward is 1 on reaching the goal, the discount 0.9. An option that touches the
+    goal on its way ends there.
+    """
+    S, gamma = mdp.n_states, 0.9
+    distances = shortest_path(eo.graph(mdp), unweighted=True)
+    best = np.where(distances > 0, gamma ** np.maximum(distances - 1, 0), 0.0)
+    paths = [(s, [int(t)]) for s in range(S) for t in np.asarray(mdp.successors)[s]]
+    for i, option in enumerate(options or ()):
+        paths += [(int(s), follow(options, i, s)) for s in np.flatnonzero(option.initiation)]
+    # reward[m, g]: discounted reward of path m if the goal is g; discount[m, g]: of what follows, 0 at the goal.
+    reward, discount = np.zeros((len(paths), S)), np.zeros((len(paths), S))
+    for m, (_, path) in enumerate(paths):
+        discount[m] = gamma ** len(path)
+        for j, t in reversed(list(enumerate(path))):
+            reward[m, t], discount[m, t] = gamma**j, 0.0
+    starts, ends = np.array([s for s, _ in paths]), np.array([path[-1] for _, path in paths])
+    v, planned, exact = np.zeros((S, S)), np.zeros((S, S)), np.zeros((S, S))
+    for _ in range(int(distances.max())):
+        planned += (v == 0) & (distances > 0)
+        exact += (v < best - 1e-12) & (distances > 0)
+        new = np.zeros((S, S))
+        np.maximum.at(new, starts, reward + discount * v[ends])
+        np.fill_diagonal(new, 0.0)
+        v = new
+    pairs = S * (S - 1)
+    return {"sweeps_to_a_plan": planned.sum() / pairs, "sweeps_to_exact": exact.sum() / pairs}
+
+
+def figure(data: Data) -> Any:
+    """Arrows in the room of each option; red is where it may not start."""
+    policies = data["policies"].groupby("option", sort=False)
+    picture, axes = make_maps(len(policies))
+    for ax, (label, policy) in zip(axes, policies, strict=True):
+        draw_policy(ax, eo.maze("four-rooms"), policy.action, label)
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Whether rooms and doorways are found as Appendix C draws them, and what their options are worth."""
+    starts, busy = (
+        data["starts"],
+        data["betweenness"].sort_values("betweenness", ascending=False, kind="stable"),
+    )
+    sizes = busy[busy.room > 0].groupby("room").size()
+    by_option = starts.groupby("option", sort=False).room
+    whole = [rooms.nunique() == 1 and len(rooms) == sizes[rooms.iloc[0]] for _, rooms in by_option]
+    direct = int((starts.steps == starts.closest_doorway).sum())
+    yield Claim(
+        "closest-doorway",
+        "Appendix C",
+        "Each option is defined in a room and it moves the agent toward the closest doorway.",
+        tests=[len(whole) == 4 and all(whole), direct == len(starts)],
+        measured=f"{len(whole)} options for {len(sizes)} rooms; {direct} of {len(starts)} states take the "
+        "shortest path to the closest doorway",
+        evidence="Rooms and doorways are found automatically (states whose neighbours do not meet again "
+        "nearby); an option must be available in all of one room and nowhere else.",
+    )
+    doors = int((busy.steps_to_doorway == 0).sum())
+    first = busy.steps_to_doorway[:doors]
+    top = busy[: doors + 2]
+    yield Claim(
+        "doorways-most-visited",
+        "2.2",
+        "Bottleneck states are the states most frequently visited when considering the shortest distance "
+        "between any two states.",
+        tests=[first.max() == 0, first.max() <= NEAR],
+        measured=f"of the {doors} states with the highest betweenness, {(first == 0).sum()} are doorways and "
+        f"{((first > 0) & (first <= NEAR)).sum()} are next to one",
+        evidence="Betweenness of each state of the 4-room domain: the share of shortest paths between other "
+        "states that lead through it. Two tests: the busiest states are the doorways; they are at most one "
+        "step from one.",
+        table=pd.DataFrame(
+            {
+                "state": [f"({row}, {column})" for row, column in zip(top.row, top.column, strict=True)],
+                "share of shortest paths": top.betweenness.map("{:.3f}".format),
+                "steps to a doorway": top.steps_to_doorway,
+            }
+        ),
+    )
+    planning = data["planning"]
+    bare, options = planning.itertuples()
+    yield Claim(
+        "planning-not-exploration",
+        "1",
+        "Not all options capable of accelerating planning are useful for exploration.",
+        tests=[
+            options.sweeps_to_a_plan < bare.sweeps_to_a_plan,
+            options.diffusion_time > bare.diffusion_time,
+        ],
+        measured=f"bottleneck options: {options.sweeps_to_a_plan:.1f} sweeps of value iteration to a plan "
+        f"instead of {bare.sweeps_to_a_plan:.1f}, and a diffusion time of {options.diffusion_time:,.0f} "
+        f"instead of {bare.diffusion_time:,.0f}",
+        evidence="Two tests: they accelerate planning (sweeps until a state has a plan, mean over states and "
+        "goals of the 4-room domain), and they slow down a random walk.",
+        table=pd.DataFrame(
+            {
+                "choices": planning.choices,
+                "sweeps to a plan": planning.sweeps_to_a_plan.map("{:.2f}".format),
+                "sweeps to the exact value": planning.sweeps_to_exact.map("{:.2f}".format),
+                "diffusion time": planning.diffusion_time.map("{:,.1f}".format),
+            }
+        ),
+    )
+
+
+EXPERIMENT = Experiment(
+    "bottlenecks",
+    "Appendix C: options leading to doorways",
+    section="Appendix C",
+    shows="The four options used as a baseline, each defined in a single room and leading to the closest "
+    "doorway.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    order=90,
+    caption="Red: the option may not start.",
+)

@@ -1,0 +1,250 @@
+"""Section 4.2: what a random walk over actions and options does, beyond its diffusion time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse.csgraph import shortest_path
+from scipy.stats import spearmanr
+
+import eigenoptions as eo
+from eigenoptions import MDP
+from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.options.walks import walk
+from reproduction.drawing import draw_values, make_maps
+from reproduction.figures.agents import MAZES, counts_for, make_options
+from reproduction.lab import STRONG, UNLIKELY, Block, Claim, Data, Experiment, Lab
+from reproduction.statistics import compare_means
+
+# Number of eigenoptions that counts as few, and steps from a doorway from which on a cell is inside a room.
+FEW, INSIDE = 4, 3
+
+
+def run(
+    lab: Lab,
+    *,
+    mazes: Sequence[str] = MAZES,
+    options: Sequence[int] = (0, 2, 4, 8, 16, 32, 64),
+    walkers: int = 400,
+    steps: int = 6000,
+    short: int = 100,
+    seed: int = 2017,
+) -> Data:
+    """Random walks from random states, with each number of eigenoptions, and with bottleneck options in four rooms."""
+    agents: list[dict[str, Any]] = []
+    for name in mazes:
+        for n in counts_for(name, options):
+            kind = "eigenoptions" if n else "primitive actions"
+            agents.append({"maze": name, "options": {"n": n}, "kind": kind, "n_options": n})
+        if name == "four-rooms":
+            doors = {"method": "bottleneck"}
+            agents.append({"maze": name, "options": doors, "kind": "bottleneck options", "n_options": 4})
+    jobs = [
+        {
+            "maze": agent["maze"],
+            "options": agent["options"],
+            "walkers": walkers,
+            "steps": steps,
+            "short": short,
+        }
+        for agent in agents
+    ]
+    results = lab.pmap(measure_walks, [{**job, "seed": (seed, i)} for i, job in enumerate(jobs)])
+    tables: dict[str, list[pd.DataFrame]] = {"sets": [], "walks": [], "time": []}
+    for agent, result in zip(agents, results, strict=True):
+        for name, table in result.items():
+            columns = {"domain": agent["maze"], "kind": agent["kind"], "n_options": agent["n_options"]}
+            tables[name].append(table.assign(**columns, short=short))
+    return {name: pd.concat(parts) for name, parts in tables.items()}
+
+
+def measure_walks(
+    *, maze: str, options: Mapping[str, Any], walkers: int, steps: int, short: int, seed: Sequence[int]
+) -> dict[str, pd.DataFrame]:
+    """What walkers do: time per state, distances, steps until all states are seen, changes of room."""
+    mdp = eo.maze(maze)
+    found, rng = make_options(mdp, **options), np.random.default_rng(seed)
+    # Walks do not end at the goal.
+    endless = MDP(mdp.transition)
+    path = np.empty((walkers, steps + 1), dtype=np.int64)
+    path[:, 0] = rng.integers(mdp.n_states, size=walkers)
+    for states in path:
+        states[1:] = walk(endless, steps, found, begin=int(states[0]), rng=rng).next_obs
+    distances = shortest_path(eo.graph(mdp), unweighted=True)
+    seen = np.full((walkers, mdp.n_states), np.inf)
+    for step in range(steps, -1, -1):
+        seen[np.arange(walkers), path[:, step]] = step
+    time = np.bincount(path.ravel(), minlength=mdp.n_states) / path.size
+    entropy = -(time[time > 0] * np.log(time[time > 0])).sum()
+    room, doors = rooms(mdp)
+    changes = inside = np.nan
+    if len(doors):
+        visits = [room[states][room[states] >= 0] for states in path]
+        changes = sum((np.diff(visited) != 0).sum() for visited in visits)
+        inside = time[distances[:, doors].min(axis=1) >= INSIDE].sum()
+    row = {
+        "diffusion_time": eo.diffusion_time(mdp, found),
+        "effective_states": np.exp(entropy) / mdp.n_states,
+        "seen_in_1000": (seen <= 1000).mean(),
+        "room_changes_per_1000": 1000 * changes / (walkers * steps),
+        "time_inside": inside,
+    }
+    farthest = distances[path[:, :1], path[:, : short + 1]].max(axis=1)
+    return {
+        "sets": pd.DataFrame([row]),
+        "walks": pd.DataFrame(
+            {"walker": range(walkers), "farthest": farthest, "steps_to_all": seen.max(axis=1)}
+        ),
+        "time": pd.DataFrame({"state": range(mdp.n_states), "share": time}),
+    }
+
+
+def figure(data: Data) -> Any:
+    """Where walkers spend their time in four rooms."""
+    time = data["time"][data["time"].domain == "four-rooms"]
+    most = time.n_options.max()
+    shown = [
+        ("primitive actions", 0),
+        ("bottleneck options", 4),
+        ("eigenoptions", FEW),
+        ("eigenoptions", most),
+    ]
+    picture, axes = make_maps(len(shown))
+    for ax, (kind, n) in zip(axes, shown, strict=True):
+        share = time[(time.kind == kind) & (time.n_options == n)].share
+        values = np.log10(np.maximum(share * len(share), 1e-2))
+        label = "time, powers of 10 of the mean" if n == most else ""
+        draw_values(ax, eo.maze("four-rooms"), values, name_walk(kind, n), limits=(-2.0, 1.0), label=label)
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """What Section 4.2 says about random walks."""
+    sets, walks = (data[name][data[name].kind != "bottleneck options"] for name in ("sets", "walks"))
+    domains = {domain: table.set_index("n_options") for domain, table in sets.groupby("domain", sort=False)}
+    farther, rows = {}, []
+    for domain, table in walks.groupby("domain", sort=False):
+        most, farthest = table.n_options.max(), table.set_index("n_options").farthest
+        farther[domain] = compare_means(farthest[most], farthest[0], len(domains))
+        rows.append({"domain": domain, "options": most, "difference in steps": str(farther[domain])})
+    yield Claim(
+        "larger-distances",
+        "4.2",
+        "Agents performing a random walk, when equipped with options, are expected to cover larger distances "
+        "in the state space.",
+        tests=[difference.above(margin=1.0) for difference in farther.values()],
+        measured=f"farthest from the start in {walks.short.iloc[0]} steps, more than with primitive actions: "
+        + "; ".join(f"{domain} {difference.mean:+.1f} steps" for domain, difference in farther.items()),
+        evidence="Mean over random starts with the largest number of eigenoptions tried; one step is what "
+        "matters.",
+        table=pd.DataFrame(rows),
+    )
+    rank = {
+        name: spearmanr(table.diffusion_time, table.seen_in_1000).statistic for name, table in domains.items()
+    }
+    yield Claim(
+        "diffusion-implies-coverage",
+        "4.2",
+        "A small expected number of steps implies that it is more likely that the agent will reach all states "
+        "with a random walk.",
+        tests=[correlation <= -STRONG for correlation in rank.values()],
+        measured="rank correlation of diffusion time and the share of states seen in 1,000 steps: "
+        + ", ".join(f"{domain} {correlation:+.2f}" for domain, correlation in rank.items()),
+        evidence=f"Over numbers of options; at most -{STRONG:g} in each domain.",
+    )
+    shares = {domain: table.effective_states for domain, table in domains.items()}
+    table = pd.DataFrame(shares).T.map(lambda share: f"{share:.0%}" if share == share else "")
+    yield Claim(
+        "skewed-time",
+        "4.2",
+        "When exploring, a uniformly random policy over options and primitive actions skews where agents spend "
+        "their time.",
+        tests=[share[FEW] < share[0] for share in shares.values()],
+        measured=f"effective share of the states with {FEW} options: "
+        + ", ".join(f"{domain} {share[FEW]:.0%}" for domain, share in shares.items()),
+        evidence="The effective share is 100% if all states are visited equally often (the exponential of the "
+        "entropy over the number of states); with few options it must be below that of primitive actions.",
+        table=table.rename_axis("effective share of the states").reset_index(),
+    )
+    yield Claim(
+        "bias-with-few",
+        "4.2",
+        "This biasing is often observed when fewer options are available.",
+        tests=[share[FEW] < share.iloc[-1] for share in shares.values()],
+        measured="; ".join(
+            f"{domain}: {share[FEW]:.0%} with {FEW}, {share.iloc[-1]:.0%} with {share.index[-1]}"
+            for domain, share in shares.items()
+        ),
+        evidence="The effective share of the states must be lower with few options than with many.",
+    )
+    rooms_sets = data["sets"][data["sets"].domain == "four-rooms"].set_index("kind")
+    bare, doors = rooms_sets.loc["primitive actions"], rooms_sets.loc["bottleneck options"]
+    yield Claim(
+        "between-rooms",
+        "4.2",
+        "With options that lead to doorways it is very likely agents will be always moving between rooms, "
+        "never really exploring inside a room.",
+        tests=[
+            doors.room_changes_per_1000 > bare.room_changes_per_1000,
+            doors.time_inside < bare.time_inside,
+        ],
+        measured=f"{doors.room_changes_per_1000:.0f} changes of room per 1,000 steps instead of "
+        f"{bare.room_changes_per_1000:.0f}; {doors.time_inside:.0%} of the time inside rooms instead of "
+        f"{bare.time_inside:.0%}",
+        evidence=f"Two tests against primitive actions: more changes of room, and less time at least {INSIDE} "
+        "steps from every doorway.",
+    )
+    steps = data["walks"][data["walks"].domain == "four-rooms"].set_index("kind").steps_to_all
+    half = steps["primitive actions"].median()
+    done = (steps["bottleneck options"] <= half).mean()
+    yield Claim(
+        "whole-environment",
+        "4.2",
+        "It is very unlikely for an agent to explore the whole environment if it keeps going back and forth "
+        "between similar high-level goals.",
+        tests=[done <= UNLIKELY if np.isfinite(half) else None],
+        measured=f"in {half:,.0f} steps, in which half of the walks with primitive actions see every state, "
+        f"{done:.0%} do with bottleneck options"
+        if np.isfinite(half)
+        else "the walks are too short: fewer than half of those with primitive actions see every state",
+        evidence=f"Random walks in the 4-room domain; very unlikely is at most {UNLIKELY:.0%}.",
+    )
+
+
+def notes(data: Data) -> Iterator[Block]:
+    """The numbers behind the maps."""
+    sets = data["sets"][data["sets"].domain == "four-rooms"]
+    yield pd.DataFrame(
+        {
+            "4-room domain": [name_walk(kind, n) for kind, n in zip(sets.kind, sets.n_options, strict=True)],
+            "diffusion time": sets.diffusion_time.map("{:,.0f}".format),
+            "seen in 1,000 steps": sets.seen_in_1000.map("{:.0%}".format),
+            "effective share": sets.effective_states.map("{:.0%}".format),
+            "room changes per 1,000": sets.room_changes_per_1000.map("{:.0f}".format),
+            "time inside rooms": sets.time_inside.map("{:.0%}".format),
+        }
+    )
+
+
+def name_walk(kind: str, n: int) -> str:
+    """Name of a walk with this many options of a kind."""
+    return f"{n} {kind}" if n else kind
+
+
+EXPERIMENT = Experiment(
+    "walks",
+    "Section 4.2: random walks with options",
+    section="4.2",
+    shows="The text says how options change a random walk, without a figure. This one shows where walkers "
+    "spend their time.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    notes=notes,
+    quick={"mazes": ["i-maze", "four-rooms"], "options": [0, 2, 4, 16], "walkers": 30, "steps": 1500},
+    order=75,
+    caption="Bright: where a walk spends most of its time.",
+)
