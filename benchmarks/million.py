@@ -58,7 +58,7 @@ def discover(kind: str) -> None:
     steps.done(f"{mdp.n_states:,} states, read the map")
     W = eo.graph(mdp)
     graph = steps.done("graph")
-    sp = eo.spectrum(W, OPTIONS // 2 + 1, coords=mdp.coords)
+    sp = eo.spectrum(W, OPTIONS // 2 + 1)
     del W
     spectrum = steps.done(f"spectrum k={OPTIONS // 2 + 1}")
     options = eo.solve(mdp, eo.eigenpurposes(sp))

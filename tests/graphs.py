@@ -54,7 +54,7 @@ def linked(A, B, weight):
 
 
 def rooms(rows, cols, size):
-    """A symmetric tiling of rooms, the case in which Lanczos misses copies."""
+    """A symmetric tiling of rooms, where Lanczos iteration misses copies of repeated eigenvalues."""
     return eo.graph(eo.maze(rooms_map(rows, cols, size, centred=True)))
 
 
@@ -71,21 +71,3 @@ def random_graph(seed, most=12):
     W = 10 ** rng.uniform(-2, 2, (n, n)) * (rng.random((n, n)) < rng.uniform(0.1, 0.8))
     W = np.triu(W, 0 if rng.random() < 0.3 else 1)
     return csr_array((W + W.T) / 2)
-
-
-# Graphs with many equal eigenvalues, and how many eigenvectors are asked for.
-LARGE = {
-    "tiling 3x3 of 11": (rooms(3, 3, 11), 32),
-    "tiling 4x4 of 6": (rooms(4, 4, 6), 40),
-    "tiling 5x5 of 5": (rooms(5, 5, 5), 64),
-    "open room 30x30": (product(path(30), path(30)), 33),
-    "torus 24x24": (product(cycle(24), cycle(24)), 30),
-    "torus 16x40": (product(cycle(16), cycle(40)), 30),
-    "hypercube 9": (hypercube(9), 15),
-    "four copies": (together(*[rooms(2, 3, 5)] * 4), 40),
-    "copies and lone states": (together(csr_array((3, 3)), *[path(40)] * 9, csr_array((200, 200))), 240),
-    "star": (star(200), 3),
-    "random maze": (random_maze(3, 26, 26, 0.25), 40),
-    "long path": (path(800), 40),
-    "barbell": (linked(linked(complete(20), path(500), 1.0), complete(20), 1.0), 12),
-}

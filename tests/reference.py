@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -376,20 +375,6 @@ def dense_laplacian(W, operator):
     return L
 
 
-def residual(W, normalized, X, low, values):
-    """``A (X + low) - (X + low) values`` of a Laplacian, in decimal arithmetic of 50 digits."""
-    with localcontext() as context:
-        context.prec = 50
-        W = W.toarray()
-        n = len(W)
-        exact = np.vectorize(Decimal, otypes=[object])
-        degree = exact(W.sum(axis=1))
-        one = np.array([1 / d.sqrt() if d and normalized else Decimal(1) for d in degree], dtype=object)
-        A = one[:, None] * (np.diag(degree) + exact(np.zeros((n, n))) - exact(W)) * one
-        Y = exact(X) + exact(low)
-        return (A @ Y - Y * exact(values)).astype(float)
-
-
 def canonical(rows, tie=1e-7):
     """The canonical basis of the span of orthonormal rows, by the projector on what is left of it."""
     P = rows.T @ rows
@@ -400,22 +385,6 @@ def canonical(rows, tie=1e-7):
         found.append(P[peak] / np.sqrt(reach[peak]))
         P = P - np.outer(found[-1], found[-1])
     return np.array(found)
-
-
-def survey(W):
-    """Degrees, components, whether neighbours are at odd distances from the first state, and the asymmetry of W."""
-    W = W.toarray()
-    edge = W != 0
-    n = len(W)
-    distance = np.where(np.eye(n, dtype=bool), 0.0, np.where(edge | edge.T, 1.0, np.inf))
-    for k in range(n):
-        distance = np.minimum(distance, distance[:, [k]] + distance[[k]])
-    first = [int(np.flatnonzero(np.isfinite(row))[0]) for row in distance]
-    part = [sorted(set(first)).index(i) for i in first]
-    parity = np.array([distance[i, j] % 2 for j, i in enumerate(first)])
-    bipartite = all(parity[i] != parity[j] for i, j in np.argwhere(edge))
-    asymmetry = np.abs(W - W.T).max() if (edge == edge.T).all() else np.inf
-    return W.sum(axis=1), part, parity if bipartite else [], asymmetry
 
 
 # Options (Section 3) ----------------------------------------------------------------------------------------

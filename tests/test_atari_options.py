@@ -206,7 +206,7 @@ def test_starts_of_these_tests_are_true() -> None:
 
 def test_options_take_the_coding_of_their_spectrum_unless_another_is_given() -> None:
     coding = Ram("bytes", addresses=(14, 16))
-    spectrum = eo.Spectrum(np.ones(2), np.eye(2), "incidence", coding, n_zero=0)
+    spectrum = eo.Spectrum(np.ones(2), np.eye(2), "incidence", 0, coding)
     assert atari_options(spectrum, "Freeway").features == coding
     other = Ram("bytes", addresses=(1, 2))
     assert atari_options(spectrum, "Freeway", coding=other).features == other

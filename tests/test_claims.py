@@ -72,7 +72,7 @@ def test_a_tolerance_only_adds_ends():
     ours, theirs = skills(ROOMS, eigen()), skills(ROOMS, eigen(absolute=0.001))
     assert (theirs.termination >= ours.termination).all()
     assert 0 < (theirs.termination != ours.termination).sum() < 50
-    unit = eo.spectrum(eo.graph(ROOMS), coords=ROOMS.coords).vectors
+    unit = eo.spectrum(eo.graph(ROOMS)).vectors
     np.testing.assert_allclose(np.linalg.norm(unit, axis=0), 1)  # what the tolerance is meant for
 
 

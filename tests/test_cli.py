@@ -25,7 +25,7 @@ from eigenoptions.cli import COMMANDS, main, terminal
 from eigenoptions.discovery.methods import methods
 from eigenoptions.features import MAPS
 from eigenoptions.parallel import ENGINES
-from eigenoptions.spectra import operators
+from eigenoptions.spectra import OPERATORS
 
 COMMAND = [sys.executable, "-c", "import sys; from eigenoptions.cli import main; sys.exit(main())"]
 
@@ -95,7 +95,7 @@ def test_help_names_what_the_registries_hold(capsys, monkeypatch):
     for command in ("discover", "diffusion", "learn"):
         out = run(capsys, command, "--help")[1]
         assert f"one of {', '.join(methods())})" in out
-        assert f"one of {', '.join(operators())})" in out
+        assert f"one of {', '.join(OPERATORS)})" in out
     assert f"one of {', '.join(MAPS)})" in run(capsys, "discover", "--help")[1]
     for command in ("discover", "diffusion", "reproduce", "atari"):
         assert f"one of {', '.join(ENGINES)})" in run(capsys, command, "--help")[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,163 +10,15 @@ from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
-from eigenoptions._kernels.factors import factor
-from eigenoptions._kernels.factors import solve as factor_solve
 from eigenoptions._kernels.passages import betweenness, passages
-from eigenoptions._kernels.spectra import canonical, eliminated, inverse_root, lifted, residual, survey
 from eigenoptions.options import solver
 from tests import reference
-from tests.graphs import complete, cycle, path, product, random_graph, random_maze, star, together
+from tests.graphs import complete, cycle, path, product, random_maze, star, together
 
 
 def random_moves(rng):
     S, A = int(rng.integers(1, 200)), int(rng.choice([1, 2, 3, 4, 5, 9]))
     return rng.integers(S, size=(S, A)).astype(np.int32)
-
-
-# Graphs and eigenspaces -----------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.booleans())
-def test_a_survey_of_a_graph(seed, changed):
-    W = random_graph(seed) if seed % 2 else random_maze(seed % 1000, 4, 5)
-    if changed and W.nnz:
-        # One weight of two opposite ones grows, or is gone.
-        W.data[seed % W.nnz] *= 1.0 if seed % 3 else 2.0
-        W.data[(seed + 1) % W.nnz] *= 0.0 if seed % 5 else 1.0
-        W.eliminate_zeros()
-    degree, part, colour, n_parts, asymmetry, good = survey(W.indptr, W.indices, W.data)
-    assert good
-    known_degree, known_part, known_colour, known_asymmetry = reference.survey(W)
-    np.testing.assert_allclose(degree, known_degree, rtol=1e-14)
-    assert asymmetry == known_asymmetry
-    if np.isfinite(asymmetry):
-        assert part.tolist() == known_part
-        assert n_parts == len(set(known_part))
-        assert colour.tolist() == list(known_colour)
-
-
-@given(st.integers(0, 10**6), st.sampled_from([-1, 0, 10**6]), st.sampled_from([-1.0, 0.0, np.inf, np.nan]))
-def test_a_survey_notices_arrays_that_are_not_in_order(seed, place, weight):
-    """One number of them is changed: no kernel may read outside them."""
-    W = random_maze(seed % 1000, 4, 5)
-    for which, wrong in enumerate((place, place, weight)):
-        arrays = [W.indptr.copy(), W.indices.copy(), W.data.copy()]
-        arrays[which][seed % len(arrays[which])] = wrong
-        indptr, indices, weights = (a.tolist() for a in arrays)
-        fine = indptr[0] == 0 and indptr[-1] == len(indices) and indptr == sorted(indptr)
-        rows = [indices[i:j] for i, j in pairwise(indptr)] if fine else []
-        fine = fine and all(0 <= j < len(rows) for row in rows for j in row)
-        fine = fine and all(row == sorted(set(row)) for row in rows) and all(0 < w < np.inf for w in weights)
-        assert survey(*arrays)[-1] == fine
-    assert not survey(W.indptr, W.indices[:-1], W.data[:-1])[-1]
-    assert not survey(W.indptr, W.indices, W.data[:-1])[-1]
-
-
-@given(st.integers(0, 10**6))
-def test_a_sparse_factor_in_any_order(seed):
-    rng = np.random.default_rng(seed)
-    W = random_graph(seed) if seed % 2 else random_maze(seed % 1000, 4, 5)
-    n = W.shape[0]
-    A = csr_array(W * rng.standard_normal()) + csr_array(np.diag(rng.standard_normal(n)))
-    A, order, shift = (
-        csr_array((A + A.T) / 2),
-        rng.permutation(n).astype(np.int32),
-        float(rng.standard_normal()),
-    )
-    found = factor(A.indptr, A.indices, A.data, order, shift)
-    begin, row, entry, pivot = found
-    L = np.eye(n) + csr_array((entry, row, begin), shape=(n, n)).toarray().T
-    full = A.toarray() + shift * np.eye(n)
-    size = np.abs(L) @ np.abs(np.diag(pivot)) @ np.abs(L.T)
-    np.testing.assert_array_less(
-        np.abs(L @ np.diag(pivot) @ L.T - full[np.ix_(order, order)]), 1e-13 * size + 1e-300
-    )
-    # Sylvester's law, and solutions.
-    if size.max() < 1e3 and np.linalg.cond(full) < 1e6:
-        assert (pivot < 0).sum() == (np.linalg.eigvalsh(full) < 0).sum()
-        B = rng.standard_normal((3, n))
-        np.testing.assert_allclose(factor_solve(*found, order, B) @ full, B, atol=1e-6)
-
-
-@given(st.integers(0, 10**6))
-def test_elimination_of_one_colour_is_a_schur_complement(seed):
-    """Of random weights on a bipartite graph."""
-    rng = np.random.default_rng(seed)
-    W = random_maze(seed % 1000, 4, 5)
-    weights = np.triu(W.toarray() * 10 ** rng.uniform(-2, 2, W.shape))
-    W = csr_array(weights + weights.T)
-    degree, _, colour, *_ = survey(W.indptr, W.indices, W.data)
-    linked = np.flatnonzero(degree)
-    W, degree, colour = csr_array(W[linked][:, linked]), degree[linked], colour[linked]
-    keep, gone = np.flatnonzero(colour), np.flatnonzero(colour == 0)
-    L = reference.dense_laplacian(W, "normalized")
-    root = degree**-0.5
-    parts = eliminated(W.indptr, W.indices, W.data, root, keep)
-    M = csr_array(parts, shape=(len(keep), len(keep))).toarray()
-    inner = np.linalg.solve(L[np.ix_(gone, gone)], L[np.ix_(gone, keep)])
-    np.testing.assert_allclose(M, L[np.ix_(keep, keep)] - L[np.ix_(keep, gone)] @ inner, atol=1e-13)
-    np.testing.assert_array_equal(M, M.T)
-    # Eigenvectors of the whole come back from the rest.
-    values, vectors = np.linalg.eigh(L)
-    low = values < 0.8
-    rows = np.ascontiguousarray(vectors[keep][:, low].T)
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
-    found = lifted(W.indptr, W.indices, W.data, root, keep, gone, rows, values[low])
-    np.testing.assert_allclose(L @ found.T, found.T * values[low], atol=1e-13)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-13)
-
-
-@given(st.integers(0, 10**6))
-def test_the_canonical_basis_by_projectors(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 14))
-    edges = np.unique([0, *rng.integers(1, n, 3), n])
-    rows = np.ascontiguousarray(np.linalg.qr(rng.standard_normal((n, n)))[0])
-    known = np.concatenate([reference.canonical(rows[a:b]) for a, b in pairwise(edges)])
-    error = np.full(n, 1e-16)
-    accuracy = canonical(rows, edges, error)
-    np.testing.assert_allclose(rows, known, atol=1e-8)
-    assert ((accuracy >= error) & (accuracy < 1e-9)).all()
-
-
-# Residuals ----------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.booleans())
-def test_residuals_are_exact_where_doubles_lose_every_digit(seed, normalized):
-    W = random_maze(seed % 1000, 6, 6)
-    values, vectors = np.linalg.eigh(
-        reference.dense_laplacian(W, "normalized" if normalized else "combinatorial")
-    )
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    n = len(degree)
-    root = inverse_root(degree) if normalized else (np.ones(n), np.zeros(n))
-    low = 1e-17 * np.random.default_rng(seed).standard_normal((n, n))
-    # A null space of nothing, so that nothing is removed.
-    rest = np.arange(n), np.arange(0), np.zeros(n, dtype=np.int32), np.zeros(n)
-    graph = (W.indptr, W.indices, W.data, degree, *root, *rest)
-    found = residual(graph, vectors.T.copy(), low.T.copy(), values).T
-    exact = reference.residual(W, normalized, vectors, low, values)
-    np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-29)
-
-
-@given(st.integers(0, 10**6))
-def test_residuals_without_one_colour_are_those_of_the_whole(seed):
-    """Where the eliminated states solve their own equations, the residual of the others is that of the whole."""
-    W = random_maze(seed % 1000, 6, 6)
-    degree, _, colour, *_ = survey(W.indptr, W.indices, W.data)
-    linked = np.flatnonzero(degree)
-    W, degree, colour = csr_array(W[linked][:, linked]), degree[linked], colour[linked]
-    keep, gone = np.flatnonzero(colour), np.flatnonzero(colour == 0)
-    L = reference.dense_laplacian(W, "normalized")
-    M = L[np.ix_(keep, keep)] - L[np.ix_(keep, gone)] @ L[np.ix_(gone, keep)]
-    X = np.random.default_rng(seed).standard_normal((5, len(keep)))
-    values = np.linspace(0.0, 1.0, 5)
-    rest = keep, gone, np.zeros(len(keep), dtype=np.int32), np.zeros(len(keep))
-    graph = (W.indptr, W.indices, W.data, degree, *inverse_root(degree), *rest)
-    found = residual(graph, X, np.zeros_like(X), values)
-    np.testing.assert_allclose(found, X @ M - values[:, None] * X, atol=1e-13)
 
 
 # Planning ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.evaluation import best_option_chance, diffusion_curve, hitting_times
 from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
-from eigenoptions.spectra import operators
+from eigenoptions.spectra import OPERATORS
 from eigenoptions.studio import write_static
 from eigenoptions.studio.endpoints import drawn
 
@@ -86,7 +86,7 @@ def test_the_folder_is_small_and_complete(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", list(MAPS))
 def test_eigenvectors_and_policies_are_those_of_the_library(page: Page, name: str) -> None:
     mdp = eo.maze(MAPS[name] + "\n")
-    cases = [*((operator, 0.9) for operator in operators()), ("normalized", 0.5)]
+    cases = [*((operator, 0.9) for operator in OPERATORS), ("normalized", 0.5)]
     found = in_page(
         page,
         """return given[1].map(([operator, gamma]) => {

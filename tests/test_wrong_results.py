@@ -14,7 +14,6 @@ from gymnasium.spaces import Discrete
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions import spectra
 from eigenoptions.discovery.samples import from_transitions
 from eigenoptions.envs import Numbered, OptionsWrapper, from_env
 
@@ -307,63 +306,6 @@ def test_ends_by_some_moves_only_are_reported(caplog):
     mdp = from_env(Door())
     assert np.array_equal(mdp.successors, truth())
     assert "1 actions end the episode in a state where it goes on" in caplog.text
-
-
-# Spectra
-
-
-def wide(decades, seed):
-    """A random graph of weights of a wide range."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 30))
-    W = np.triu(10.0 ** rng.uniform(-decades, decades, (n, n)) * (rng.random((n, n)) < 0.5), 1)
-    return W + W.T
-
-
-@pytest.mark.parametrize("operator", ["normalized", "combinatorial", "random-walk", "successor"])
-@pytest.mark.parametrize("decades", [2, 9, 18, 30, 100])
-def test_eigenvectors_are_verified_or_refused(operator, decades):
-    """Version 0.1: residuals of 0.012 to 1 for "random-walk" and no error."""
-    attack = np.array([[0.0, 0.0, 1e14], [0.0, 0.0, 1e-14], [1e14, 1e-14, 0.0]])
-    refused = 0
-    graphs = [attack, *(wide(decades, seed) for seed in range(8))]
-    for W, k, solver in ((W, k, s) for W in graphs for k in (None, 2) for s in ("dense", "sparse")):
-        try:
-            found = eo.spectrum(csr_array(W), k, operator, solver=solver)
-        except ValueError as error:
-            refused += "the weights range too widely for eigenvectors of this operator" in str(error)
-            continue
-        np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=0), 1.0, atol=1e-12)
-        values = found.values
-        if operator == "successor":
-            values = 1.0 - (1.0 - 1.0 / values) / 0.99
-        L = eo.laplacian(csr_array(W), "random-walk" if operator == "successor" else operator).toarray()
-        assert np.abs(L @ found.vectors - found.vectors * values).max() <= 2e-8 * np.abs(L).max()
-        assert found.accuracy.max() <= 1.0
-    assert refused == 0 if decades <= 9 or operator in ("normalized", "combinatorial") else refused > 0
-
-
-def test_the_default_representation_is_verified_too():
-    rewards = -np.ones(3)
-    plain = eo.spectrum(csr_array(np.ones((3, 3)) - np.eye(3)), 2, "default", rewards=rewards)
-    assert plain.accuracy.max() < 1e-12
-    W = np.array([[0.0, 1e60, 0.0], [1e60, 0.0, 1e-60], [0.0, 1e-60, 0.0]])
-    with pytest.raises(ValueError, match="the weights range too widely"):
-        eo.spectrum(csr_array(W), operator="default", rewards=rewards)
-
-
-def test_a_wrong_eigenvector_does_not_pass(monkeypatch):
-    W = eo.graph(eo.maze("i-maze"))
-    basis = spectra.canonical_basis
-
-    def broken(values, vectors, *rest):
-        vectors, accuracy = basis(values, vectors, *rest)
-        return np.roll(vectors, 1, axis=0), accuracy
-
-    monkeypatch.setattr(spectra, "canonical_basis", broken)
-    for operator in ("normalized", "combinatorial", "random-walk", "successor"):
-        with pytest.raises(ValueError, match="a residual is"):
-            eo.spectrum(W, 5, operator)
 
 
 # Samples

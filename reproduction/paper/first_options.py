@@ -39,7 +39,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     assert mdp.coords is not None
     results: Results = {"options": [], "stops": [], "pvfs": []}
     for operator in settings["operators"]:
-        sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
+        sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator)
         options = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])
         if not results["options"]:
             results |= {"coords": options.coords, "policy": options.policy, "labels": list(options.labels)}

@@ -67,7 +67,7 @@ def _options(mdp: MDP, T: NDArray[np.float64], settings: Settings) -> OptionSet:
     """
     gram = T.T @ T
     weights = np.where(np.eye(len(gram)) > 0, 0.0, -gram / 2)
-    sp = spectrum(csr_array(weights), operator="combinatorial", coords=mdp.coords)
+    sp = spectrum(csr_array(weights), operator="combinatorial")
     return solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: settings["options"] + 2]
 
 
@@ -77,7 +77,7 @@ def _compared(mdp: MDP, options: OptionSet, settings: Settings) -> Row:
     _, sigma, Vt = np.linalg.svd(T, full_matrices=True)
     values = np.zeros(mdp.n_states)
     values[: len(sigma)] = sigma**2 / 2
-    sp = spectrum(W, operator="combinatorial", coords=mdp.coords)
+    sp = spectrum(W, operator="combinatorial")
     own = solve(mdp, eigenpurposes(sp, skip_zero=False), settings["gamma"])[: len(options)]
     return {
         "states": mdp.n_states,

@@ -115,7 +115,7 @@ def eigenoptions(
 ) -> OptionSet:
     """Options of the first eigenvectors; see the table above."""
     if turn:
-        sp = rebased(spectrum(graph(mdp), coords=mdp.coords), turn)
+        sp = rebased(spectrum(graph(mdp)), turn)
         return solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)[:n]
     purposes = first_purposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
     if absolute is not None:

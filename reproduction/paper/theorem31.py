@@ -39,7 +39,7 @@ def run(settings: Settings, pmap: Pmap) -> Results:
     for name in settings["mazes"]:
         mdp = maze(name)
         for operator in settings["operators"]:
-            sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator, coords=mdp.coords)
+            sp = spectrum(graph(mdp), k=settings["eigenvectors"], operator=operator)
             for gamma in settings["gammas"]:
                 options = solve(mdp, eigenpurposes(sp, skip_zero=False), gamma)
                 rows = option_rows(options, operator)

@@ -133,7 +133,7 @@ class Discover(Discounted):
         shown = [o for o in options.indices[: n_maps(options)] if o is not None]
         figure = min(max(numbers), min(numbers) + MAX_EIGENVECTORS - 1) if min(numbers) > 1 else max(numbers)
         k = max([figure] * (self.out is not None) + shown * (not self.as_json))
-        return spectrum(graph(mdp), k=k, operator=self.operator, coords=mdp.coords, progress=status.step)
+        return spectrum(graph(mdp), k=k, operator=self.operator, progress=status.step)
 
     def _save(self, folder: Path, options: OptionSet, eigenvectors: Spectrum | None) -> list[Path]:
         """Write the options file and figures; everything is computed before the first file is written."""

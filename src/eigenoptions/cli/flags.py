@@ -135,7 +135,7 @@ class Maze:
     maze: Annotated[Positional[str], arg(metavar="MAZE")]
     method: Annotated[str, named("discovery.methods.methods")] = "eigen"
     set: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE", help_behavior_hint=_settings_hint)] = ()
-    operator: Annotated[str, named("spectra.operators")] = "normalized"
+    operator: Annotated[str, named("spectra.OPERATORS")] = "normalized"
     skip_zero: bool = True
     rng: int = 0
     out: Folder = None

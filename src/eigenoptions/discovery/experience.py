@@ -91,7 +91,7 @@ class TableExperience:
 
     def spectrum(self, k: int | None = None) -> Spectrum:
         """Spectrum of the stream; see `Gram.spectrum`."""
-        return self.gram.spectrum(k, coords=self.coords)
+        return self.gram.spectrum(k)
 
     def options(
         self,

@@ -49,7 +49,7 @@ class Purpose:
     initiation
         ``(S,)`` mask of the states where its option may be followed; None for all.
     accuracy
-        Bound on the error of the entries of `direction`: 0 where they are exact, `Spectrum.accuracy` for eigenvectors.
+        Bound on the error of the entries of `direction`: 0 where they are exact.
     eigenvalue, index, sign
         Of an eigenvector: its eigenvalue, its number, counted from 1 as in the paper, and 1 or -1 for its negation.
         nan and None for other purposes.
@@ -419,12 +419,11 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
         kind = type(spectrum).__name__
         raise TypeError(f"eigenpurposes takes a Spectrum, got {kind}: call spectrum(graph(mdp))")
     values = spectrum.values.tolist()
-    errors = [0.0] * len(values) if spectrum.accuracy is None else spectrum.accuracy.tolist()
     first = 1 if spectrum.n_zero or spectrum.operator in OPERATORS else 2
-    found = list(zip(count(first), spectrum.vectors.T, values, errors, strict=False))
+    found = list(zip(count(first), spectrum.vectors.T, values, strict=False))
     return [
-        Purpose(sign * e, eigenvalue=value, accuracy=error, index=i, sign=sign)
-        for i, e, value, error in found[spectrum.n_zero if skip_zero else 0 :]
+        Purpose(sign * e, eigenvalue=value, accuracy=1e-14, index=i, sign=sign)
+        for i, e, value in found[spectrum.n_zero if skip_zero else 0 :]
         for sign in ((1, -1) if both_signs else (1,))
     ]
 

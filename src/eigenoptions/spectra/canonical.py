@@ -2,7 +2,7 @@
 
 In the space of one (possibly repeated) eigenvalue, the first vector is the one with the largest single entry that a
 unit vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
-the lowest number counts, and entries are equal when they differ by less than the space is known to.
+the lowest number counts.
 """
 
 from __future__ import annotations
@@ -12,80 +12,55 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-# Error of an eigenvector by LAPACK, in units of the operator's norm over the gap, where nothing better is known.
-LAPACK_ERROR = 1e-14
-
 Array = NDArray[np.float64]
-EPS = float(np.finfo(float).eps)
 
 
-def edges(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
+def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     """Where clusters of equal neighbours begin in ascending eigenvalues of an operator of this norm, and their end.
 
-    >>> edges(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0])).tolist()
+    >>> cluster_bounds(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0])).tolist()
     [0, 1, 3, 4]
     """
-    from eigenoptions._kernels import spectra as kernels
-
-    found: NDArray[np.intp] = kernels.edges(values, norm)
-    return found if len(values) else found[:1]
+    apart = np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm
+    return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(values)] if len(values) else []]).astype(np.intp)
 
 
-def clusters(values: Array, norm: float = 1.0) -> list[tuple[int, int]]:
-    """Ranges ``(low, high)`` of equal neighbours in ascending eigenvalues of an operator of this norm.
-
-    >>> clusters(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0]))
-    [(0, 1), (1, 3), (3, 4)]
-    """
-    return list(pairwise(edges(values, norm).tolist()))
-
-
-def gaps(values: Array, ends: NDArray[np.intp]) -> Array:
-    """Distance of each eigenvalue's cluster to the next cluster, infinite where there is none; `ends` as by `edges`.
-
-    >>> gaps(np.array([0.5, 1.0, 1.0, 3.0]), np.array([0, 1, 3, 4])).tolist()
-    [0.5, 0.5, 0.5, 2.0]
-    """
-    between = np.full(len(ends), np.inf)
-    between[1:-1] = values[ends[1:-1]] - values[ends[1:-1] - 1]
-    return np.repeat(np.minimum(between[:-1], between[1:]), ends[1:] - ends[:-1])
-
-
-def canonical_basis(
-    values: Array, vectors: Array, norm: float = 1.0, error: Array | None = None
-) -> tuple[Array, Array]:
-    """Replace orthonormal eigenvectors by the canonical basis of each eigenspace, in place.
+def canonical_basis(values: Array, vectors: Array, norm: float = 1.0, *, tie: float = 1e-8) -> Array:
+    """Canonical basis of each eigenspace.
 
     Parameters
     ----------
     values
-        ``(M,)`` ascending eigenvalues; may go on after the last vector.
+        ``(m,)`` ascending eigenvalues.
     vectors
-        ``(n, m)`` eigenvectors as columns, whole eigenspaces.
+        ``(n, m)`` orthonormal eigenvectors as columns, whole eigenspaces.
     norm
         Of the operator.
-    error
-        ``(m,)`` length of the error of each vector. None: what LAPACK leaves.
-
-    Returns
-    -------
-    vectors, accuracy
-        The basis, and ``(m,)`` bounds on the error of its entries.
+    tie
+        Relative difference up to which two entries are equal.
 
     Examples
     --------
-    >>> tilted = np.array([[0.6, -0.8], [0.8, 0.6]])
-    >>> canonical_basis(np.array([1.0, 1.0]), tilted)[0].round(12) + 0.0
+    >>> rotated = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> canonical_basis(np.array([1.0, 1.0]), rotated).round(12) + 0.0
     array([[1., 0.],
            [0., 1.]])
     """
-    from eigenoptions._kernels.spectra import canonical
-
-    m = vectors.shape[1]
-    if error is None:
-        error = np.minimum(LAPACK_ERROR * norm / gaps(values, edges(values, norm))[:m], 1.0)
-    rows = np.ascontiguousarray(vectors.T)
-    accuracy = canonical(rows, edges(values[:m], norm), error)
-    if not np.may_share_memory(rows, vectors):
-        vectors[:] = rows.T
-    return vectors, accuracy
+    basis = np.empty_like(vectors)
+    for low, high in pairwise(cluster_bounds(values, norm)):
+        space = vectors[:, low:high]
+        # One step towards the nearest orthonormal columns.
+        space = space @ (1.5 * np.eye(high - low) - 0.5 * space.T @ space)
+        # For each state, the squared largest entry that a unit vector of what is left can have there.
+        reach = (space**2).sum(axis=1)
+        rotation = np.zeros((high - low, high - low))
+        for t in range(high - low):
+            peak = int(np.argmax(reach >= (1.0 - 2.0 * tie) * reach.max()))
+            direction = space[peak]
+            # Gram-Schmidt, twice against rounding.
+            for _ in range(2 if t else 0):
+                direction = direction - rotation[:, :t] @ (direction @ rotation[:, :t])
+            rotation[:, t] = direction / np.linalg.norm(direction)
+            reach -= (space @ rotation[:, t]) ** 2
+        basis[:, low:high] = space @ rotation
+    return basis

@@ -174,7 +174,6 @@ class Gram:
         *,
         tol: float | None = None,
         metric: Array | None = None,
-        coords: NDArray[np.int_] | None = None,
     ) -> Spectrum:
         """Eigenvectors of T'T, those with the smallest values first: the directions of eigenpurposes.
 
@@ -191,8 +190,6 @@ class Gram:
             eigenvalues belong to functions that are flat on the data. (For one-hot states seen alike it is the same; in
             general this is slow feature analysis, which the paper names as a relative.) Directions in which features
             have less than 1e-4 of the largest variance are left out.
-        coords
-            Kept for pictures.
 
         Returns
         -------
@@ -221,12 +218,12 @@ class Gram:
         W = _weights(part) if issparse(part) else None
         if W is not None:
             found = spectrum(W, k, "combinatorial")
-            values, columns, n_zero, accuracy = found.values, found.vectors, found.n_zero, found.accuracy
+            values, columns, n_zero = found.values, found.vectors, found.n_zero
         else:
-            values, columns, n_zero, accuracy = _dense(part, n if k is None else int(k), tol)
+            values, columns, n_zero = _dense(part, n if k is None else int(k), tol)
         vectors = np.zeros((self.n_features, columns.shape[1]))
         vectors[active] = columns
-        return Spectrum(values, vectors, "incidence", self.features, n_zero, coords, accuracy)
+        return Spectrum(values, vectors, "incidence", n_zero, self.features)
 
     def _whitened(self, M: Array, k: int | None, tol: float | None) -> Spectrum:
         d = self.n_features
@@ -239,12 +236,10 @@ class Gram:
             raise ValueError(f"k must be in 1..{n}, the directions in which features differ, got {k!r}")
         V = axes[:, kept]
         S = V / np.sqrt(size[kept])
-        values, columns, n_zero, accuracy = _dense(
+        values, columns, n_zero = _dense(
             S.T @ (self.matrix @ S), n if k is None else int(k), tol, V
         )
-        # Directions have length 1 / sqrt(variance), so errors grow by the largest of these.
-        accuracy = accuracy * float(np.sqrt(n / size[kept][0]))
-        return Spectrum(values, S @ (V.T @ columns), "incidence", self.features, n_zero, None, accuracy)
+        return Spectrum(values, S @ (V.T @ columns), "incidence", n_zero, self.features)
 
     def merge(self, other: Gram) -> Gram:
         """Both streams as one, in a new Gram.
@@ -483,8 +478,8 @@ def _weights(G: csr_array) -> csr_array | None:
     return -0.5 * edges
 
 
-def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tuple[Array, Array, int, Array]:
-    """The k smallest eigenpairs of G / 2 in the canonical basis (on other `axes` if given), zeros, and accuracy."""
+def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tuple[Array, Array, int]:
+    """The k smallest eigenpairs of G / 2 in the canonical basis (on other `axes` if given), and zeros."""
     n = G.shape[0]
     if n > MAX_DENSE_STATES:
         raise ValueError(
@@ -495,5 +490,5 @@ def _dense(G: Any, k: int, tol: float | None, axes: Array | None = None) -> tupl
     most = float(values[-1])
     limit = (8 * n * np.finfo(float).eps if tol is None else tol) * most
     values = np.where(values > limit, values, 0.0)
-    basis, accuracy = canonical_basis(values, vectors if axes is None else axes @ vectors, most)
-    return values[:k], basis[:, :k], min(int((values == 0).sum()), k), accuracy[:k]
+    basis = canonical_basis(values, vectors if axes is None else axes @ vectors, most)
+    return values[:k], basis[:, :k], min(int((values == 0).sum()), k)

@@ -15,8 +15,7 @@ from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 
 from eigenoptions._validation import check_csr, check_float, check_int, check_real
 from eigenoptions.mdp import MDP
-from eigenoptions.spectra.canonical import canonical_basis, clusters
-from eigenoptions.spectra.solvers import tilted, verify
+from eigenoptions.spectra.canonical import canonical_basis
 
 # States up to which a representation is held as a dense array.
 MAX_DENSE_STATES = 4_000
@@ -151,32 +150,15 @@ def weights_of(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
     return weights
 
 
-def default_spectrum(
-    W: csr_array, degree: Array, k: int, rewards: ArrayLike, temperature: float
-) -> tuple[Array, Array, Array]:
-    """The k largest eigenvalues of the default representation of ``P = D^-1 W``, vectors and their accuracy."""
-    n = len(degree)
-    positive = np.where(degree > 0, degree, 1.0)
-    root = diags_array(positive**-0.5)
-    # An isolated state stays where it is.
-    stay = diags_array((degree <= 0).astype(np.float64))
-    A = csr_array(diags_array(weights_of(rewards, temperature, n)) - root @ W @ root - stay)
-    values, vectors, accuracy = leading(A, k)
-    scale = positive**-0.5
-    vectors, accuracy = tilted(vectors, accuracy, scale)
-    verify((A.data, A.indices, A.indptr), float(np.abs(A.diagonal()).max()), values, vectors, scale)
-    return 1.0 / values, vectors, accuracy
+def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
+    """The k smallest eigenvalues of a symmetric matrix and their vectors ``(n, k)`` in the canonical basis.
 
-
-def leading(A: csr_array, k: int) -> tuple[Array, Array, Array]:
-    """The k smallest eigenvalues of a symmetric positive definite matrix, in the canonical basis, with accuracy."""
-    n = _small_enough(A)
-    values, vectors = np.linalg.eigh(A.toarray() if hasattr(A, "toarray") else A)
-    norm = float(np.abs(values).max())
-    count = next(high for _, high in clusters(values, norm) if high >= k)
-    basis, accuracy = canonical_basis(values, vectors[:, :count], norm)
-    assert len(basis) == n
-    return values[:k], basis[:, :k], accuracy[:k]
+    >>> smallest_eigenvectors(np.diag([3.0, 1.0, 2.0]), 2)[0].tolist()
+    [1.0, 2.0]
+    """
+    _small_enough(A)
+    values, vectors = np.linalg.eigh(A.toarray() if issparse(A) else A)
+    return values[:k], canonical_basis(values, vectors, float(np.abs(values).max()))[:, :k]
 
 
 def _walk(P: Any) -> csr_array:

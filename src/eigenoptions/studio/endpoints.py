@@ -33,7 +33,8 @@ from eigenoptions.mdp.maps import GENERATORS, rooms_map
 from eigenoptions.options import OptionSet, eigenpurposes
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra import Spectrum, clusters, operators, spectrum
+from eigenoptions.spectra import OPERATORS, Spectrum, spectrum
+from eigenoptions.spectra.canonical import cluster_bounds
 from eigenoptions.spectra.gram import Gram
 from eigenoptions.studio.requests import (
     MAX_CELLS,
@@ -71,7 +72,7 @@ def describe() -> Answer:
     """What the page can offer: built-in mazes and the names in the library's registries."""
     return {
         "mazes": [{"name": name, "map": drawn(maze(name))} for name in mazes()],
-        "operators": operators(),
+        "operators": list(OPERATORS),
         "methods": _offered(),
         "kinds": list(GENERATORS),
         "limits": {
@@ -297,7 +298,7 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
     n, W = mdp.n_states, graph(mdp)
     _check(mdp, MAX_SAMPLED_STATES, "samples are shown", "and a walk sees only one")
     k = None if n <= FULL_SPECTRUM_STATES else min(n, SAMPLED_EIGENVECTORS + 40)
-    exact = spectrum(W, k, "combinatorial", coords=mdp.coords)
+    exact = spectrum(W, k, "combinatorial")
     shown = min(SAMPLED_EIGENVECTORS, len(exact.values) - 1)
     yield {
         "states": n,
@@ -367,7 +368,7 @@ def _spectrum(text: str, operator: str, shown: int) -> Spectrum:
         raise ValueError(
             "no free cell has a free neighbour, so there is nowhere to go: erase a wall between two cells"
         )
-    return spectrum(W, min(components + shown, mdp.n_states), operator, coords=mdp.coords)
+    return spectrum(W, min(components + shown, mdp.n_states), operator)
 
 
 @lru_cache(maxsize=16)
@@ -451,7 +452,8 @@ def _compared(gram: Gram, exact: Spectrum, shown: int) -> Answer:
     }
     if len(gram) and int((gram.matrix.diagonal() > 0).sum()) > shown:
         columns: NDArray[np.float64] = gram.spectrum(shown + 1).vectors[:, 1:].copy()
-        eigenspace = {j: (low, high) for low, high in clusters(exact.values) for j in range(low, high)}
+        bounds = cluster_bounds(exact.values).tolist()
+        eigenspace = {j: (low, high) for low, high in pairwise(bounds) for j in range(low, high)}
         for j in range(shown):
             low, high = eigenspace[j + 1]
             inside = exact.vectors[:, low:high].T @ columns[:, j]

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.discovery.methods import methods
 from eigenoptions.mdp.maps import GENERATORS
-from eigenoptions.spectra import operators
+from eigenoptions.spectra import OPERATORS
 
 MAX_BODY_BYTES = 256 * 1024
 # Longest JSON text of a value that is not a map.
@@ -120,7 +120,7 @@ def _refuse_constant(word: str) -> NoReturn:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "map": _map_text,
-    "operator": lambda name, value: check_choice(name, value, operators()),
+    "operator": lambda name, value: check_choice(name, value, OPERATORS),
     "gamma": lambda name, value: check_float(name, value, minimum=0, maximum=0.999),
     "shown": lambda name, value: check_int(name, value, 1, MAX_EIGENVECTORS),
     "n_options": lambda name, value: check_int(name, value, 1, MAX_OPTIONS),

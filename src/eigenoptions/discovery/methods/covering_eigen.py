@@ -25,7 +25,7 @@ from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import lengths, solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import leading, learned_default, learned_successor
+from eigenoptions.spectra.representations import learned_default, learned_successor, smallest_eigenvectors
 
 # Rounds after which a search for all states ends in any case.
 MAX_ROUNDS = 1_000
@@ -131,9 +131,9 @@ def rod_cycle(
             purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
         else:
             table = learned_successor(*moves, mdp.n_states, gamma=SR_GAMMA, **how)
-            values, vectors, accuracy = leading(-(table + table.T) / 2.0, 1)
+            values, vectors = smallest_eigenvectors(-(table + table.T) / 2.0, 1)
             e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
-            purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=float(accuracy[0]), index=1)
+            purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=1e-14, index=1)
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
         new = replace(solve(past.mdp(), purpose, gamma), state_space="")
         made = new if made is None else (made + new)[-keep if keep else 0 :]

@@ -28,7 +28,7 @@ def purposes(
     W = graph(mdp, weights)
     first = int(connected_components(W, directed=False)[0]) if skip_zero else 0
     k = n_eigenvectors(mdp, n_options, first, both_signs)
-    sp = spectrum(W, k=k, operator=operator, coords=mdp.coords, rng=rng, progress=progress)
+    sp = spectrum(W, k=k, operator=operator, rng=rng, progress=progress)
     return eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
 
 

@@ -16,7 +16,7 @@ from eigenoptions.discovery.goals import TIE, enough
 from eigenoptions.discovery.methods import Method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
-from eigenoptions.spectra.representations import leading, uniform_walk
+from eigenoptions.spectra.representations import smallest_eigenvectors, uniform_walk
 
 # Discount of the expected visits of a random walk from the start, where no visits are given.
 VISITS_GAMMA = 0.99
@@ -47,14 +47,12 @@ def purposes(
     counts = expected_visits(mdp) if visits is None else np.asarray(visits, dtype=np.float64)
     if counts.shape != (n,) or not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0):
         raise ValueError(f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}")
-    values, vectors, accuracy = _eigenpairs(W, beta * (counts / counts.max()) ** (1.0 / root))
+    values, vectors = _eigenpairs(W, beta * (counts / counts.max()) ** (1.0 / root))
     found = []
-    for i, (value, vector, error) in enumerate(
-        zip(values.tolist(), vectors.T, accuracy.tolist(), strict=True), 1
-    ):
+    for i, (value, vector) in enumerate(zip(values.tolist(), vectors.T, strict=True), 1):
         potential = np.abs(vector) / np.abs(vector).max()
         if np.ptp(potential) > TIE:
-            found.append(Purpose(potential, f"novel {i}", value, accuracy=error, index=i))
+            found.append(Purpose(potential, f"novel {i}", value, accuracy=DIRECTED_ERROR, index=i))
         if len(found) == n_options:
             break
     return enough(n_options, found, f"real eigenvectors of {n} states")
@@ -85,21 +83,20 @@ def _moves(mdp: MDP) -> csr_array:
     return W
 
 
-def _eigenpairs(W: csr_array, drain: Array) -> tuple[Array, Array, Array]:
-    """Real eigenpairs in the order of the smallest eigenvalues, with the accuracy of the vectors."""
+def _eigenpairs(W: csr_array, drain: Array) -> tuple[Array, Array]:
+    """Real eigenpairs in the order of the smallest eigenvalues."""
     n = W.shape[0]
     degree = np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1.0)
     if not (W - W.T).nnz:
         inverse_root = diags_array(degree**-0.5)
         A = diags_array(1.0 + drain) - inverse_root @ W @ inverse_root
-        values, vectors, accuracy = leading(csr_array(A), n)
-        vectors = vectors * (degree**-0.5)[:, None]
-        return values, vectors, accuracy / np.abs(vectors).max(axis=0)
+        values, vectors = smallest_eigenvectors(csr_array(A), n)
+        return values, vectors * (degree**-0.5)[:, None]
     A = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
     found, columns = np.linalg.eig(A)
     real = np.flatnonzero(np.abs(found.imag) <= DIRECTED_ERROR)
     order = real[np.argsort(found.real[real], kind="stable")]
-    return found.real[order], columns.real[:, order], np.full(len(order), DIRECTED_ERROR)
+    return found.real[order], columns.real[:, order]
 
 
 METHOD = Method(

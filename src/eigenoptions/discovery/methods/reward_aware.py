@@ -16,7 +16,7 @@ from eigenoptions.discovery.goals import connected, enough, highest
 from eigenoptions.discovery.methods import Method
 from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.options import Purpose
-from eigenoptions.spectra.representations import default_representation, leading, uniform_walk
+from eigenoptions.spectra.representations import default_representation, smallest_eigenvectors, uniform_walk
 
 # Error of a logarithm of an entry of Z.
 LOG_ERROR = 1e-12
@@ -40,7 +40,7 @@ def purposes(
     states = connected(mdp, graph(mdp), METHOD.name)
     Z = default_representation(uniform_walk(mdp), rewards_per_state(mdp, rewards), temperature)
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
-    _, vectors, _ = leading(-symmetric, len(states))
+    _, vectors = smallest_eigenvectors(-symmetric, len(states))
     # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
     first = symmetric @ (symmetric @ np.abs(vectors[:, 0]))
     _check_range(mdp, first, temperature)

@@ -18,7 +18,7 @@ from eigenoptions.discovery.methods import Method, n_eigenvectors
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import Spectrum, spectrum
-from eigenoptions.spectra.representations import leading, successor_representation, uniform_walk
+from eigenoptions.spectra.representations import smallest_eigenvectors, successor_representation, uniform_walk
 
 
 def purposes(
@@ -54,7 +54,7 @@ def _symmetric(P: csr_array, k: int, discount: float, rng: np.random.Generator) 
     W.eliminate_zeros()
     found = spectrum(W, k, "combinatorial", rng=rng)
     values = 1.0 / (1.0 - discount * (1.0 - found.values))
-    return Spectrum(values, found.vectors, "successor", n_zero=found.n_zero, accuracy=found.accuracy)
+    return Spectrum(values, found.vectors, "successor", found.n_zero)
 
 
 def _dense(mdp: MDP, P: csr_array, k: int, discount: float, representation: ArrayLike | None) -> Spectrum:
@@ -65,8 +65,8 @@ def _dense(mdp: MDP, P: csr_array, k: int, discount: float, representation: Arra
         raise ValueError(
             f"representation must hold finite numbers of shape ({n}, {n}), got shape {psi.shape}"
         )
-    values, vectors, accuracy = leading(-(psi + psi.T) / 2.0, k)
-    return Spectrum(-values, vectors, "successor", n_zero=0, accuracy=accuracy)
+    values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
+    return Spectrum(-values, vectors, "successor", n_zero=0)
 
 
 METHOD = Method(
