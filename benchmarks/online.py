@@ -19,10 +19,10 @@ from math import ceil, inf
 import matplotlib.pyplot as plt
 import numpy as np
 import record
+from reproduction.arena.domains import build
 
 import eigenoptions as eo
 from eigenoptions.mdp.maps import rooms_map
-from reproduction.arena.domains import build
 
 TILING = "rooms of 6x6"
 OTHERS = ("four-rooms", "perfect-15x15", "one-way", "slippery", "frozen-lake", "taxi")

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import record
+from reproduction.atari.measures import measure, own_agreement, points_of
+from reproduction.atari.study import reliable_share
 from rich.progress import track
 
 import eigenoptions as eo
@@ -26,8 +28,6 @@ from eigenoptions.atari.lockstep import lockstep
 from eigenoptions.atari.published_starts import published_starts
 from eigenoptions.atari.slow_features import slow_directions
 from eigenoptions.deep import learn
-from reproduction.atari.measures import measure, own_agreement, points_of
-from reproduction.atari.study import reliable_share
 
 GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
 # Frames that an action is held, decisions of an episode and of a roll-out, and functions, each in both signs.

@@ -68,7 +68,7 @@ DAMAGES = (
 ENTRIES = {
     "MDP": eo.MDP,
     "spectrum": eo.spectrum,
-    "sparse solver": lambda bad: eo.spectrum(bad, 1, solver="sparse"),
+    "sparse solver": lambda bad: eo.spectrum(bad, 1),
     "laplacian": eo.laplacian,
     "graph": lambda bad: eo.graph(eo.MDP(np.eye(4)), bad),
     "Gram": lambda bad: eo.Gram().add(bad, csr_array(np.eye(4))),

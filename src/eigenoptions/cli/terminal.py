@@ -234,9 +234,10 @@ def check_writable(folder: Path | None) -> None:
 
 def save_results(folder: Path, results: Mapping[str, Any]) -> list[Path]:
     """Write results by file name into a folder, which is created if need be: options, rows (.csv) and figures."""
+    from reproduction.tables import to_csv
+
     from eigenoptions import plots
     from eigenoptions.files import write_bytes
-    from reproduction.tables import to_csv
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -118,7 +118,9 @@ class Spectrum:
         """
         check_choice("scale", scale, ("commute", "diffusion"))
         if self.operator == "successor":
-            raise ValueError('an embedding needs eigenvalues of a Laplacian, got "successor": use "random-walk"')
+            raise ValueError(
+                'an embedding needs eigenvalues of a Laplacian, got "successor": use "random-walk"'
+            )
         if scale == "diffusion":
             return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
         factor = np.zeros(len(self.values))
@@ -240,7 +242,9 @@ def spectrum(
         vectors *= scale[:, None]
         vectors /= np.linalg.norm(vectors, axis=0)
         L = scale_entries(L, scale, 1.0 / scale)
-    largest = max(float(np.linalg.norm(L @ v - value * v)) for value, v in zip(values, vectors.T, strict=True))
+    largest = max(
+        float(np.linalg.norm(L @ v - value * v)) for value, v in zip(values, vectors.T, strict=True)
+    )
     if not largest <= 1e-8 * symmetric.norm:
         raise ValueError(
             f"the weights range too widely for eigenvectors of this operator (a residual is {largest:.1e}, the limit "
@@ -261,7 +265,9 @@ def _check_weights(W: Any) -> tuple[csr_array, Array]:
         )
     if W.shape[0] != W.shape[1] or W.shape[0] == 0:
         raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
-    W = csr_array(check_csr("the graph", W) if issparse(W) else check_real("weights", W), dtype=np.float64, copy=True)
+    W = csr_array(
+        check_csr("the graph", W) if issparse(W) else check_real("weights", W), dtype=np.float64, copy=True
+    )
     W.sum_duplicates()
     W.eliminate_zeros()
     if not (W.data.min(initial=0.0) >= 0.0 and W.data.max(initial=0.0) < 1e150):

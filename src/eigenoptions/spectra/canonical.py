@@ -22,7 +22,9 @@ def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     [0, 1, 3, 4]
     """
     apart = np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm
-    return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(values)] if len(values) else []]).astype(np.intp)
+    return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(values)] if len(values) else []]).astype(
+        np.intp
+    )
 
 
 def canonical_basis(values: Array, vectors: Array, norm: float = 1.0, *, tie: float = 1e-8) -> Array:

@@ -250,7 +250,8 @@ def compute_residual(operator: SymmetricLaplacian, X: Array, values: Array) -> A
 def leading_bits(x: Array) -> Array:
     """`x` rounded to 25 bits of its largest entry."""
     unit = 1.5 * 2.0 ** (np.ceil(np.log2(np.abs(x).max(initial=1e-300))) + 27)
-    return (x + unit) - unit
+    rounded: Array = (x + unit) - unit
+    return rounded
 
 
 def multiply_exactly(a: Array, b: Array) -> tuple[Array, Array]:

@@ -236,9 +236,7 @@ class Gram:
             raise ValueError(f"k must be in 1..{n}, the directions in which features differ, got {k!r}")
         V = axes[:, kept]
         S = V / np.sqrt(size[kept])
-        values, columns, n_zero = _dense(
-            S.T @ (self.matrix @ S), n if k is None else int(k), tol, V
-        )
+        values, columns, n_zero = _dense(S.T @ (self.matrix @ S), n if k is None else int(k), tol, V)
         return Spectrum(values, S @ (V.T @ columns), "incidence", n_zero, self.features)
 
     def merge(self, other: Gram) -> Gram:
