@@ -1,0 +1,41 @@
+"""Run the benchmarks and print one table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from collections.abc import Callable, Iterator
+
+from benchmarks import agents, core, deep, simple_options
+from benchmarks.timing import Row
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Row]]] = {
+    "first-call": core.time_first_call,
+    "discovery": core.compare_discovery,
+    "simpleoptions": simple_options.compare_discovery,
+    "diffusion": core.compare_diffusion,
+    "learning": core.compare_learning,
+    "wrapper": agents.time_wrapper,
+    "vector-wrapper": agents.time_vector_wrapper,
+    "million": core.time_a_million_states,
+    "deep": deep.compare_with_allo,
+}
+
+
+def main() -> None:
+    """Print rows as they are measured."""
+    parser = argparse.ArgumentParser(description="Ratios against what a user would write instead.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}")
+    names = parser.parse_args().names
+    if unknown := set(names) - BENCHMARKS.keys():
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, CPU seconds unless stated")
+    print(f"{'':58}{'ours':>16}{'theirs':>12}{'ratio':>10}")
+    for name in names or [name for name in BENCHMARKS if name != "deep"]:
+        for row in BENCHMARKS[name]():
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
