@@ -1,56 +1,52 @@
-"""One Atari game as the paper plays it: deterministic, minimal action set, frame skip 1 (Appendix E).
+"""One Atari game as the paper plays it: deterministic, minimal action set, one frame per action (Appendix E).
 
-An `Emulator` can be saved and restored bit by bit, so looking ahead leaves no trace. Games have the names that
-Gymnasium uses, such as ``Freeway`` or ``MontezumaRevenge``.
+An `Emulator` can be saved and restored exactly, so looking ahead leaves no trace. Games have the names that Gymnasium
+uses, such as ``Freeway`` or ``MontezumaRevenge``. This is the only module that imports ale-py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_int
+from eigenoptions._validation import check_int, suggest_name
 
-# Nothing is drawn from the emulator's own generator, since no action is sticky.
-EMULATOR_SEED = 0
 # ALE ends the process when one of these is loaded.
 TWO_PLAYER_GAMES = {"combat", "joust", "maze_craze", "warlords"}
 
 Bytes = NDArray[np.uint8]
-Progress = Callable[[int, int], object]
 
 
-class Held(NamedTuple):
-    """What happened while an action was held: the reward of each frame that was played, and the memory after it.
+class Step(NamedTuple):
+    """What happened while an action was repeated: the reward of each frame, and the memory ``(128,)`` after it.
 
-    It `ended` if the game was over, or a life was lost that was to end it; `lost` is the first frame in which a life
-    was lost, or -1.
+    `ended` tells whether the game is over, or the life that it was played for is lost; `life_lost` is the first frame
+    in which a life was lost, or -1.
     """
 
     rewards: list[float]
     rams: list[Bytes]
     ended: bool
-    lost: int
+    life_lost: int
 
 
 class Emulator:
-    """One game of the Arcade Learning Environment: no sticky actions, minimal action set, frame skip 1.
+    """One game of the Arcade Learning Environment: no sticky actions, minimal action set.
 
     Attributes
     ----------
-    game
-        Name of the game as in `games`; ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
-    actions, n_actions, noop, noop_added
-        Names of the minimal action set, in order; an action is its index here. NOOP is always the first: Backgammon
-        and VideoCheckers have none in their minimal set, and it is put before it.
-    acts
-        Frames emulated since loading, including looking ahead and replays.
+    game : str
+        Name of the game as in `games`. ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
+    actions : tuple of str
+        Names of the actions; an action is its index here. NOOP is the first: Backgammon and VideoCheckers do not have
+        it in their minimal set, and it is put before the others (`noop_added`).
+    n_frames : int
+        Frames emulated since loading, including those of looking ahead.
 
     Examples
     --------
@@ -58,35 +54,36 @@ class Emulator:
     >>> emulator.actions
     ('NOOP', 'UP', 'DOWN')
     >>> here = emulator.save()
-    >>> len(emulator.hold(1, frames=10).rewards), int(emulator.ram()[14])
+    >>> step = emulator.step(1, frame_skip=10)
+    >>> len(step.rewards), int(emulator.ram()[14])
     (10, 16)
     >>> emulator.restore(here)
-    >>> int(emulator.ram()[14]), emulator.acts
+    >>> int(emulator.ram()[14]), emulator.n_frames
     (6, 10)
     """
 
     def __init__(self, game: str) -> None:
-        ale_py = _ale_py()
+        ale_py = import_ale_py()
         self.game = game_name(game)
-        ale = ale_py.ALEInterface()
+        ale = self._ale = ale_py.ALEInterface()
         ale.setFloat("repeat_action_probability", 0.0)
         ale.setInt("frame_skip", 1)
-        ale.setInt("random_seed", EMULATOR_SEED)
+        # No random number is drawn without sticky actions; the seed only silences ALE.
+        ale.setInt("random_seed", 0)
         ale.loadROM(ale_py.roms.get_rom_path(_rom_ids()[self.game]))
-        self._ale = ale
         minimal, noop = tuple(ale.getMinimalActionSet()), ale_py.Action.NOOP
         self.noop_added = noop not in minimal
         self._codes = (noop, *minimal) if self.noop_added else minimal
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
-        self.n_actions, self.noop = len(self.actions), self.actions.index("NOOP")
-        self.acts = 0
+        self.n_actions = len(self.actions)
+        self.n_frames = 0
         # Whether the picture that ALE holds belongs to the present state.
-        self._picture_current = False
-        # ALE's reset_game is not idempotent: it leaves traces in the RAM.
+        self._picture_is_current = False
+        # ALE's reset_game leaves traces in the memory, so `reset` restores this state instead.
         self._first = ale.cloneState()
 
     def __repr__(self) -> str:
-        return f"Emulator({self.game!r}: {self.n_actions} actions, {self.acts} frames)"
+        return f"Emulator({self.game!r}: {self.n_actions} actions, {self.n_frames} frames)"
 
     @property
     def over(self) -> bool:
@@ -100,33 +97,29 @@ class Emulator:
 
     def act(self, action: int) -> float:
         """Emulate one frame with an action; returns the reward."""
-        if not 0 <= action < len(self._codes):
-            names = ", ".join(self.actions)
-            raise ValueError(f"action must be in 0..{len(self._codes) - 1} ({names}), got {action}")
-        self.acts += 1
-        self._picture_current = True
+        check_int("action", action, 0, self.n_actions - 1)
+        self.n_frames += 1
+        self._picture_is_current = True
         return float(self._ale.act(self._codes[action]))
 
-    def hold(self, action: int, frames: int, *, one_life: bool = False) -> Held:
-        """Emulate some frames with the same action, until the game is over or, with `one_life`, a life is lost."""
+    def step(self, action: int, frame_skip: int = 1, *, one_life: bool = False) -> Step:
+        """Repeat an action for `frame_skip` frames, or until the game is over or, with `one_life`, a life is lost."""
         rewards: list[float] = []
         rams: list[Bytes] = []
-        lives, lost, ended = self.lives, -1, False
-        for frame in range(frames):
+        lives, life_lost, ended = self.lives, -1, False
+        while len(rewards) < frame_skip and not ended:
             rewards.append(self.act(action))
             rams.append(self.ram())
-            if lost < 0 and self.lives < lives:
-                lost = frame
-            ended = self.over or (one_life and lost >= 0)
-            if ended:
-                break
-        return Held(rewards, rams, ended, lost)
+            if life_lost < 0 and self.lives < lives:
+                life_lost = len(rewards) - 1
+            ended = self.over or (one_life and life_lost >= 0)
+        return Step(rewards, rams, ended, life_lost)
 
-    def try_actions(self, state: Any, frames: int, *, one_life: bool = False) -> Iterator[Held]:
-        """Hold each action in turn from a saved state, as `hold` does; the emulator is where that action led."""
+    def try_actions(self, state: Any, frame_skip: int = 1, *, one_life: bool = False) -> Iterator[Step]:
+        """`step` with each action in turn from a saved state; the emulator is where that action led."""
         for action in range(self.n_actions):
             self.restore(state)
-            yield self.hold(action, frames, one_life=one_life)
+            yield self.step(action, frame_skip, one_life=one_life)
 
     def ram(self) -> Bytes:
         """``(128,)`` a copy of the memory."""
@@ -136,10 +129,10 @@ class Emulator:
     def screen(self) -> Bytes:
         """``(height, 160, 3)`` the picture in colours; most games are 210 lines high.
 
-        A saved state has no picture. Straight after `restore` or `begin` the result is therefore the picture of the
-        next frame, with no button pressed; the state stays as it is.
+        A saved state has no picture. Right after `restore` or `reset` this is the picture of the next frame with NOOP;
+        the state does not change.
         """
-        if not self._picture_current:
+        if not self._picture_is_current:
             here = self.save()
             self.act(0)
             self._ale.restoreState(here)
@@ -153,42 +146,24 @@ class Emulator:
     def restore(self, state: Any) -> None:
         """Go back to a saved state of this game."""
         self._ale.restoreState(state)
-        self._picture_current = False
+        self._picture_is_current = False
 
     def key(self, state: Any) -> bytes:
-        """A saved state as bytes: two states with the same bytes have the same future."""
+        """A saved state as bytes: states with the same bytes have the same future."""
         return bytes(state.serialize())
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Go back to the state just after loading."""
         self.restore(self._first)
 
     def replay(self, actions: Iterable[int]) -> float:
-        """Go back to the beginning and take these actions; returns the sum of rewards."""
-        self.begin()
+        """Go back to the beginning and take these actions, one per frame; returns the sum of rewards."""
+        self.reset()
         return sum(map(self.act, actions), 0.0)
 
 
-def whereabouts(emulator: Emulator, hold: int = 4) -> tuple[float, float] | None:
-    """Where the player is on the screen of any game: the pixel (x, y) in the middle of what actions change.
-
-    Every action is held for some frames from the present state. Pixels that differ between the outcomes are those the
-    player is responsible for (contingency awareness; Bellemare, Veness and Bowling, 2012). The result holds the
-    medians of their coordinates, or is None where no action changes anything. The emulator is left as it was.
-
-    >>> whereabouts(Emulator("Freeway"))
-    (47.0, 189.0)
-    """
-    hold = check_int("hold", hold)
-    here = emulator.save()
-    pictures = [emulator.screen() for _ in emulator.try_actions(here, hold)]
-    emulator.restore(here)
-    y, x = np.nonzero((np.stack(pictures[1:]) != pictures[0]).any(axis=(0, 3)))
-    return (float(np.median(x)), float(np.median(y))) if len(x) else None
-
-
 def games() -> tuple[str, ...]:
-    """Names of the games that come with ale-py and can be played alone, in alphabetical order.
+    """Names of the games of ale-py that one player can play, in alphabetical order.
 
     >>> "Freeway" in games() and "MsPacman" in games()
     True
@@ -202,34 +177,28 @@ def game_name(game: str) -> str:
     >>> game_name("ALE/MsPacman-v5"), game_name("ms_pacman"), game_name("montezuma_revenge")
     ('MsPacman', 'MsPacman', 'MontezumaRevenge')
     """
-    if not isinstance(game, str):
-        raise ValueError(f"game must be a name such as 'Freeway', got {type(game).__name__}")
     names = {name.lower(): name for name in _rom_ids()}
-    bare = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", game.strip().lower())
+    bare = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", str(game).strip().lower())
     plain = re.sub(r"[^a-z0-9]", "", bare)
-    if plain in names:
-        return names[plain]
-    near = " or ".join(names[name] for name in get_close_matches(plain, names, n=3, cutoff=0.5))
-    hint = f"did you mean {near}?" if near else "atari.emulator.games() lists them"
-    alone = " that can be played alone" if plain in {n.replace("_", "") for n in TWO_PLAYER_GAMES} else ""
-    raise ValueError(f"there is no game {game!r}{alone} among the {len(names)} of ale-py: {hint}")
+    if plain not in names:
+        raise ValueError(f"unknown game {game!r}{suggest_name(plain, names)}; atari.emulator.games() lists them")
+    return names[plain]
 
 
 @cache
 def _rom_ids() -> dict[str, str]:
     """From names of games to the ids of their ROMs."""
-    ids = sorted(set(_ale_py().roms.get_all_rom_ids()) - TWO_PLAYER_GAMES)
+    ids = sorted(set(import_ale_py().roms.get_all_rom_ids()) - TWO_PLAYER_GAMES)
     return {rom.title().replace("_", ""): rom for rom in ids}
 
 
 @cache
-def _ale_py() -> Any:
+def import_ale_py() -> Any:
+    """The package ale-py, which brings the games."""
     try:
         import ale_py
         import ale_py.roms
     except ImportError as error:
-        raise ImportError(
-            f"Atari games need ale-py ({error}): pip install 'eigenoptions[atari]' brings it, and the games"
-        ) from None
+        raise ImportError(f"Atari games need ale-py ({error}): pip install 'eigenoptions[atari]'") from None
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return ale_py

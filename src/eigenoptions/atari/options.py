@@ -1,178 +1,124 @@
-"""Directions in the memory of a game as options that look ahead in its emulator (paper, Section 5.2).
-
-The options are a `LinearOptionSet` as in any other feature space: they can be saved, loaded and, bound to a Gymnasium
-environment of the same game, used as actions through `OptionsWrapper`.
-"""
+"""Directions in the memory of a game as options that look ahead in its emulator (paper, Section 5.2)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from eigenoptions._validation import check_int
-from eigenoptions.atari.emulator import Emulator, Progress, game_name
-from eigenoptions.atari.protocol import ROWS, collect, complete, directions, rank
+from eigenoptions.atari.emulator import Emulator, game_name
 from eigenoptions.atari.ram import Ram
-from eigenoptions.atari.starts import Start, find_starts
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
-# The call that makes an environment to which options can be bound.
-MAKE = 'gymnasium.make("ALE/{}-v5", obs_type="ram", frameskip={}, repeat_action_probability=0.0)'
 
-
-def discover(
-    game: str,
-    starts: Sequence[Start] | None = None,
-    transitions: int = ROWS,
+def ram_options(
+    directions: Spectrum | LinearOptionSet | ArrayLike,
+    env: Any,
     *,
-    coding: Ram | None = None,
     both_signs: bool = True,
-    rng: int = 0,
-    progress: Progress | None = None,
+    smallest_first: bool = False,
+    frame_skip: int = 1,
 ) -> LinearOptionSet:
-    """Discover the eigenoptions of a game as in Appendix E: `find_starts`, `collect`, `directions`, `atari_options`.
+    """Options of a game from directions in its memory, followed by trying every action in the emulator (Section 5.2).
+
+    An option takes ``argmax_a e . (phi(s') - phi(s))``, gamma = 0, and terminates where no action is positive.
 
     Parameters
     ----------
-    game, starts, transitions
-        Name of the game, start states (None: six that `find_starts` finds), and number of new transitions to collect,
-        which are the rows of T.
-    coding, rng, progress
-        As in `collect`; `rng` is the seed of all random choices.
-    both_signs
+    directions : Spectrum, array (n, d) or LinearOptionSet
+        A spectrum of memory (``feature_spectrum(collect_ram(...), Ram(), whiten=False)``, or `slow_directions`); the
+        vectors e themselves, in the paper's bits; or options read from a file, to act in this environment.
+    env : Gymnasium environment or str
+        The environment in which they will act, whose state they save and restore. It must be played as the data were
+        sampled: memory as observation, the minimal action set, no sticky actions (a look-ahead cannot foresee them)
+        and this frame skip. Or the name of a game, for options to save.
+    both_signs : bool, default True
         Whether to include the negation of each direction.
+    smallest_first : bool, default False
+        False: the largest singular value first, as in the paper. Slow directions are better used from the other end.
+    frame_skip : int, default 1
+        Frames for which an action is repeated. Options from a file have their own.
+
+    Returns
+    -------
+    LinearOptionSet
+        Labels count as in the paper, ``#445+`` for direction 445 from 0; ``eigenvalues`` are those of ``T'T / 2``.
 
     Examples
     --------
-    >>> discover("Freeway", [Start("Freeway", (0,) * 60, (14,), (6,))], 300, both_signs=False)[:2].labels
-    ('#0+', '#1+')
-    """
-    first = find_starts(game, rng=rng) if starts is None else starts
-    gram = collect(game, first, transitions, rng=rng, coding=coding, progress=progress)
-    provenance = {"seed": rng, "rows": transitions}
-    return atari_options(directions(gram, transitions, rng), game, both_signs, provenance=provenance)
-
-
-def atari_options(
-    spectrum: Spectrum | ArrayLike,
-    game: str,
-    both_signs: bool = True,
-    null: bool = False,
-    *,
-    coding: Ram | None = None,
-    provenance: dict[str, Any] | None = None,
-) -> LinearOptionSet:
-    """Options of a game from singular directions, the largest singular value first, + before - (Section 5.2).
-
-    They look ahead by one frame, gamma = 0, and terminate where no action has a positive reward. `bind` them to an
-    environment before they act. Labels count as the paper does, ``#445+`` for direction 445 from 0; ``eigenvalues`` are
-    those of ``T'T / 2``.
-
-    Parameters
-    ----------
-    spectrum, coding
-        Spectrum from `directions`, or directions ``(n, d)`` themselves; and the feature map phi (None: that of the
-        spectrum, else the paper's bits).
-    game
-        Name of the game, which goes into the file; `bind` refuses an environment of another game.
-    both_signs, null
-        Whether to include the negation of each direction, and the null space, as the paper's 1,024 options do. On the
-        collected transitions its reward is zero, so these options terminate at once.
-    provenance
-        Further entries for the file.
-
-    Examples
-    --------
-    >>> from eigenoptions.atari import collect, directions, find_starts
-    >>> gram = collect("Freeway", find_starts("Freeway", n=2, bursts=10), n=500, longest=400)
-    >>> atari_options(directions(gram, sample=500), "Freeway")
-    LinearOptionSet(368 look-ahead options on 1024 features: #0+, #0-, #1+, #1-, #2+, #2-, ...)
-    """
-    name = game_name(game)
-    values: NDArray[np.float64]
-    if isinstance(spectrum, Spectrum):
-        rows = complete(spectrum).T if null else spectrum.vectors[:, spectrum.n_zero :].T[::-1]
-        values = np.zeros(len(rows))
-        values[: rank(spectrum)] = spectrum.values[spectrum.n_zero :][::-1]
-        phi: Any = coding or spectrum.features or Ram()
-    else:
-        rows = np.asarray(spectrum, dtype=np.float64)
-        values = np.full(len(rows), np.nan)
-        phi = coding or Ram()
-    if rows.ndim != 2 or not len(rows):
-        raise ValueError(f"directions must have shape (n, d) with n at least 1, got {rows.shape}")
-    d = rows.shape[1]
-    if isinstance(phi, Ram) and phi.width != d:
-        raise ValueError(f"directions have {d} entries, but the coding makes {phi.width} features")
-    signs = {"+": 1.0, "-": -1.0} if both_signs else {"+": 1.0}
-    # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
-    direction = (rows[:, None] * np.array([*signs.values()])[:, None]).reshape(-1, d) + 0.0
-    labels = tuple(f"#{i}{mark}" for i in range(len(rows)) for mark in signs)
-    kind = "singular" if isinstance(spectrum, Spectrum) else "given"
-    about = {"method": "atari", "game": name, "directions": kind, "gamma": 0.0, **(provenance or {})}
-    emulator, eigenvalues = Emulator(name), np.repeat(values, len(signs))
-    # Those of an environment: it has no action that the emulator added.
-    n_actions = emulator.n_actions - emulator.noop_added
-    return LinearOptionSet(
-        direction, phi, n_actions, labels=labels, eigenvalues=eigenvalues, provenance=about
-    )
-
-
-def bind(options: LinearOptionSet, env: Any) -> LinearOptionSet:
-    """Options from `atari_options` in a Gymnasium environment of their game, whose emulator they save and restore.
-
-    The environment must be played as the options were found: memory as observation, frame skip 1 (or the ``hold`` of
-    their provenance, the frames that an action was held), minimal action set and no sticky actions. With sticky
-    actions a look ahead would either foresee random numbers that the player cannot see, or differ from what happens,
-    so they are refused. Wrapped in `OptionsWrapper` the environment takes options as actions. After a look ahead
-    ``env.render()`` shows the last action tried, until the next step.
-
     >>> import ale_py, gymnasium  # the first registers the environments of the second
+    >>> env = gymnasium.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
     >>> up = np.zeros((1, 1024))
     >>> up[0, 8 * 4] = -1.0  # bit 0 of byte 4 is off while the joystick is pushed up
-    >>> options = atari_options(up, "Freeway", both_signs=False)
-    >>> env = gymnasium.make("ALE/Freeway-v5", obs_type="ram", frameskip=1, repeat_action_probability=0.0)
+    >>> options = ram_options(up, env)
     >>> obs, info = env.reset(seed=0)
-    >>> bind(options, env)[0].act(obs)
-    1
+    >>> options.labels, options[0].act(obs)
+    (('#0+', '#0-'), 1)
     """
-    game = options.provenance.get("game")
-    if game is None:
-        raise ValueError("these options have no game in their provenance: make them with atari_options")
-    base = getattr(env, "unwrapped", env)
-    hold = check_int("hold in the provenance of the options", options.provenance.get("hold", 1))
-    spec, make = getattr(env, "spec", None), MAKE.format(game, hold)
-    title = spec.id if spec is not None else type(base).__name__
-    if not (hasattr(base, "ale") and hasattr(base, "clone_state")):
-        raise ValueError(f"options of {game} need an Atari environment, {make}, got {title}")
-    wrong = "; ".join(_differences(base, game, hold))
-    if wrong:
-        raise ValueError(f"options of {game} do not fit {title}: {wrong}. Make it with {make}")
+    if isinstance(directions, LinearOptionSet):
+        options = directions
+        if "game" not in options.provenance:
+            raise ValueError("these options name no game: make them with ram_options")
+    else:
+        game = game_name(env if isinstance(env, str) else getattr(env.spec, "name", ""))
+        options = _make_options(directions, game, both_signs, smallest_first, check_int("frame_skip", frame_skip))
+    if isinstance(env, str):
+        return options
+    _check_env(env, options.provenance["game"], options.provenance["frame_skip"])
     return options.look_ahead(env, save=methodcaller("clone_state"), restore=_restore)
 
 
-def _differences(base: Any, game: str, hold: int) -> list[str]:
-    """How an environment differs from the game as the options know it; empty if in nothing."""
-    given = defaultdict(lambda: None, getattr(base, "_ezpickle_kwargs", {}))
-    other = game_name(given["game"] or getattr(base, "_game", ""))
-    sticky = base.ale.getFloat("repeat_action_probability")
-    differences = {
-        f"it is another game, {other}": other != game,
-        f"observations are {given['obs_type']}, not memory (ram)": given["obs_type"] != "ram",
-        f"frame skip is {given['frameskip']}, not {hold}": given["frameskip"] != hold,
-        f"actions are sticky ({sticky:g}), which a look ahead cannot foresee": sticky,
-        f"mode is {given['mode']}, not the game's own": given["mode"],
-        f"difficulty is {given['difficulty']}, not the game's own": given["difficulty"],
-        "actions are not the game's minimal set": given["full_action_space"] or given["continuous"],
-    }
-    return [text for text, differs in differences.items() if differs]
+def _make_options(
+    directions: Spectrum | ArrayLike, game: str, both_signs: bool, smallest_first: bool, frame_skip: int
+) -> LinearOptionSet:
+    """Options that are not bound to an environment."""
+    features: Any = Ram()
+    if isinstance(directions, Spectrum):
+        features = directions.features or features
+        vectors = directions.vectors[:, directions.n_zero :].T
+        values = directions.values[directions.n_zero :]
+        if not smallest_first:
+            vectors, values = vectors[::-1], values[::-1]
+    else:
+        vectors = np.atleast_2d(np.asarray(directions, dtype=np.float64))
+        values = np.full(len(vectors), np.nan)
+    if vectors.shape[1] != features.n_features:
+        raise ValueError(f"directions must have {features.n_features} entries, got {vectors.shape[1]}")
+    signs = {"+": 1.0, "-": -1.0} if both_signs else {"+": 1.0}
+    # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
+    signed = np.concatenate([[sign * e for sign in signs.values()] for e in vectors]) + 0.0
+    emulator = Emulator(game)
+    return LinearOptionSet(
+        signed,
+        features,
+        # The environment does not have the action that the emulator adds.
+        emulator.n_actions - emulator.noop_added,
+        labels=tuple(f"#{i}{sign}" for i in range(len(vectors)) for sign in signs),
+        eigenvalues=np.repeat(values, len(signs)),
+        provenance={"method": "ram", "game": game, "frame_skip": frame_skip, "gamma": 0.0},
+    )
 
 
-def _restore(base: Any, state: Any) -> None:
-    base.restore_state(state)
+def _check_env(env: Any, game: str, frame_skip: int) -> None:
+    """Raise ValueError unless an environment plays the game as the options know it."""
+    made_with = dict(getattr(env.spec, "kwargs", {}))
+    wanted = {"obs_type": "ram", "frameskip": frame_skip, "repeat_action_probability": 0.0}
+    usual = {"full_action_space": False, "mode": None, "difficulty": None, "continuous": False}
+    played = "game" in made_with and game_name(made_with["game"]) == game
+    wrong = [f"{name}={made_with.get(name)!r}" for name, value in wanted.items() if made_with.get(name) != value]
+    wrong += [f"{name}={made_with[name]!r}" for name, value in usual.items() if made_with.get(name, value) != value]
+    if not played or wrong:
+        title = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        how = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+        raise ValueError(
+            f"these options do not fit {title} ({', '.join(wrong) or 'another game'}): they need "
+            f'gymnasium.make("ALE/{game}-v5", {how})'
+        )
+
+
+def _restore(env: Any, state: Any) -> None:
+    env.restore_state(state)
