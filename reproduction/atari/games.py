@@ -1,17 +1,18 @@
 """What is known about games: where memory holds the player's position, where that is on the screen, named places.
 
-Section 5.2 of the paper mentions lanes, ladders, ropes, doors and corners; to judge whether options go there, these
-places need boundaries. The boundaries are ours, and were fixed before any option was looked at:
+Section 5.2 of the paper mentions lanes, ladders, ropes, doors and corners. To judge whether options go there, these
+places need boundaries. They are ours, and were fixed before any option was looked at:
 
-* Positions on the screen: a line fitted through `whereabouts` against the bytes (100 states per game), checked by eye.
+* Positions on the screen: a line fitted through `locate_player` against the bytes (100 states per game), checked by
+  eye.
 * Freeway: a lane is 16 lines of the screen, between two rows of dashes.
 * Montezuma's Revenge, first room: ladders, the rope and the doors are where an exploration of 50,000 frames saw the
-  player climb (x = 77, 133; by symmetry 21), hang (x = 109) and be held up (x = 24, 130); floors are the heights at
+  player climb (x = 77, 133; by symmetry 21), hang (x = 109) and be stopped (x = 24, 130); floors are the heights at
   which it stood (148, 192, 235), from edge to edge as drawn on the screen.
 * Ms. Pac-Man, first maze: a junction is a position from which moves in three or four directions were seen in 68,000
-  frames of random walks; the 36 found are symmetric. Corners are the ends of the outer corridors.
+  frames of random walks; the 36 junctions are symmetric. Corners are the ends of the outer corridors.
 
-Every game of ale-py can be used without an entry here. To add one, `register` a `Game`.
+Any other game of ale-py can be studied without an entry here.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions._validation import check_type
+from eigenoptions.atari import Emulator
 from eigenoptions.atari.emulator import game_name
 
-# For each byte of the position the smallest and the largest value.
+# For each byte of a position the smallest and the largest value.
 Box = tuple[tuple[int, int], ...]
-
-GAMES: dict[str, Game] = {}
 
 
 @dataclass(frozen=True)
@@ -38,19 +37,17 @@ class Game:
     Attributes
     ----------
     name, position, context
-        Name of the game as in `games`; addresses in RAM of the player's position (``()``: unknown), and of the bytes
-        that distinguish the states of a `chart` beside it: the room, the direction.
+        Name of the game; addresses in memory of the player's position (``()``: unknown); and of the bytes that
+        distinguish the states of a game graph beside it: the room, the direction.
     regions, axes
-        Named places, boxes of positions with the bounds of each byte included; and how positions become pixels
-        ``(x, y)``: for each the number of the byte (None: constant), scale and offset.
+        Named places, boxes of positions with their bounds included; and how positions become pixels ``(x, y)``: for
+        each the number of the byte (None: constant), scale and offset.
 
     Examples
     --------
-    >>> freeway = known("Freeway")
-    >>> freeway.position, freeway.to_screen((6,)).tolist()
-    ((14,), [47.0, 191.0])
-    >>> [name for name in freeway.regions if freeway.inside(name, (30,))]
-    ['lane 2']
+    >>> freeway = get_game("Freeway")
+    >>> freeway.to_screen((6,)).tolist(), freeway.find_region((30,))
+    ([47.0, 191.0], 'lane 2')
     """
 
     name: str
@@ -59,54 +56,46 @@ class Game:
     axes: tuple[tuple[int | None, float, float], ...] = ()
     context: tuple[int, ...] = ()
 
-    def to_screen(self, position: ArrayLike) -> NDArray[np.float64]:
+    def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
         """``(..., 2)`` pixels x and y (from the upper left corner) of positions ``(..., bytes)``."""
-        at = self._checked(position).astype(np.float64)
+        at = np.asarray(positions, dtype=np.float64)
         terms = [0.0 * at[..., 0] if byte is None else scale * at[..., byte] for byte, scale, _ in self.axes]
         return np.stack(terms, axis=-1) + [offset for _, _, offset in self.axes]
 
-    def inside(self, region: str, position: ArrayLike) -> NDArray[np.bool_]:
-        """``(...)`` whether positions ``(..., bytes)`` lie in a region."""
-        if region not in self.regions:
-            raise ValueError(
-                f"{self.name} has the regions {', '.join(self.regions) or 'none'}, got {region!r}"
-            )
-        at = self._checked(position)
-        low, high = np.array(self.regions[region]).T
-        within: NDArray[np.bool_] = ((at >= low) & (at <= high)).all(axis=-1)
-        return within
-
-    def _checked(self, position: ArrayLike) -> NDArray[np.int64]:
-        if not self.position:
-            raise ValueError(
-                f"the position in the memory of {self.name} is not known: use whereabouts(emulator)"
-            )
-        at = np.asarray(position, dtype=np.int64)
-        if at.shape[-1:] != (len(self.position),):
-            raise ValueError(f"positions must have shape (..., {len(self.position)}), got {at.shape}")
-        return at
+    def find_region(self, position: ArrayLike) -> str:
+        """The region that holds a position, or ``""``."""
+        at = np.asarray(position, dtype=float)
+        for name, box in self.regions.items():
+            if all(low <= x <= high for x, (low, high) in zip(at, box, strict=True)):
+                return name
+        return ""
 
 
-def register(game: Game) -> Game:
-    """Enter what is known about a game into `GAMES`, in place of an earlier entry.
-
-    >>> register(Game("Pong", position=(51,))).name, known("Pong").position
-    ('Pong', (51,))
-    >>> del GAMES["Pong"]
-    """
-    check_type("game", game, Game, 'describe it by Game("Pong", ...)')
-    GAMES[game.name] = game
-    return game
-
-
-def known(game: str) -> Game:
+def get_game(game: str) -> Game:
     """What is known about a game; about most, only its name.
 
-    >>> known("montezuma_revenge").position, known("Pong").position
+    >>> get_game("montezuma_revenge").position, get_game("Pong").position
     ((42, 43), ())
     """
     name = game_name(game)
     return GAMES.get(name, Game(name))
+
+
+def locate_player(emulator: Emulator, frame_skip: int = 4) -> tuple[float, float]:
+    """Where the player is on the screen of any game: the pixel (x, y) in the middle of what actions change.
+
+    Pixels that differ between the outcomes of the actions are those that the player is responsible for (contingency
+    awareness; Bellemare, Veness and Bowling, 2012). NaN where no action changes anything. The emulator is left as it
+    was.
+
+    >>> locate_player(Emulator("Freeway"))
+    (47.0, 189.0)
+    """
+    here = emulator.save()
+    screens = [emulator.screen() for _ in emulator.try_actions(here, frame_skip)]
+    emulator.restore(here)
+    y, x = np.nonzero((np.stack(screens[1:]) != screens[0]).any(axis=(0, 3)))
+    return (float(np.median(x)), float(np.median(y))) if len(x) else (np.nan, np.nan)
 
 
 def _around(x: int, y: int, reach: int) -> Box:
@@ -118,14 +107,12 @@ _LEFT = [
     *[(26, 26), (42, 26), (58, 26), (66, 26), (26, 50), (66, 50), (26, 74), (66, 74), (26, 98)],
     *[(58, 98), (66, 98), (74, 98), (26, 122), (42, 122), (74, 122), (74, 134), (42, 158), (74, 158)],
 ]
-_JUNCTIONS = sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])
-
 _ROAD: dict[str, Box] = {
     "bottom": ((0, 13),),
     **{f"lane {k}": ((16 * k - 2, 16 * k + 13),) for k in range(1, 11)},
     "top": ((174, 255),),
 }
-_FIRST_ROOM = {
+_FIRST_ROOM: dict[str, Box] = {
     "central ladder": ((73, 81), (193, 234)),
     "left ladder": ((17, 25), (149, 191)),
     "right ladder": ((129, 137), (149, 191)),
@@ -141,13 +128,17 @@ _FIRST_ROOM = {
     "right platform": ((121, 255), (192, 192)),
     "floor": ((0, 255), (0, 148)),
 }
-_FIRST_MAZE = {
+_FIRST_MAZE: dict[str, Box] = {
     "upper left corner": _around(18, 2, 8),
     "upper right corner": _around(158, 2, 8),
     "lower left corner": _around(18, 158, 8),
     "lower right corner": _around(158, 158, 8),
-    **{f"junction {x},{y}": _around(x, y, 3) for x, y in _JUNCTIONS},
+    **{f"junction {x},{y}": _around(x, y, 3) for x, y in sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])},
 }
-register(Game("Freeway", (14,), _ROAD, ((None, 0.0, 47.0), (0, -1.0, 197.0))))
-register(Game("MontezumaRevenge", (42, 43), _FIRST_ROOM, ((0, 1.0, 3.0), (1, -1.0, 318.0)), context=(3,)))
-register(Game("MsPacman", (10, 16), _FIRST_MAZE, ((0, 1.0, -8.0), (1, 1.0, 6.0)), context=(56,)))
+GAMES = {
+    "Freeway": Game("Freeway", (14,), _ROAD, ((None, 0.0, 47.0), (0, -1.0, 197.0))),
+    "MontezumaRevenge": Game(
+        "MontezumaRevenge", (42, 43), _FIRST_ROOM, ((0, 1.0, 3.0), (1, -1.0, 318.0)), context=(3,)
+    ),
+    "MsPacman": Game("MsPacman", (10, 16), _FIRST_MAZE, ((0, 1.0, -8.0), (1, 1.0, 6.0)), context=(56,)),
+}
