@@ -30,7 +30,7 @@ SECTIONS = {
     "Your agent": "action_masks pytorch_dqn sb3_dqn sb3_ppo sb3_maskable_ppo vector_environments",
     "Your data": "recorded_data sampled_options exploration",
     "Ideas to build on": "own_method hierarchy reward_aware commute_time parallel_runs",
-    "Atari games": "atari_options charted_game",
+    "Atari games": "atari_options",
 }
 REST = "More"
 

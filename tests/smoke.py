@@ -59,7 +59,7 @@ def test_engine(engine: str) -> None:
 
 def test_atari() -> None:
     pytest.importorskip("ale_py")
-    assert eo.atari.Emulator("Freeway").ram.shape == (128,)
+    assert eo.atari.Emulator("Freeway").ram().shape == (128,)
 
 
 def test_stable_baselines() -> None:

@@ -363,7 +363,7 @@ def test_a_method_declares_one_function():
 def test_parts_of_the_package_are_attributes():
     work = (
         "import sys, eigenoptions as eo; assert not {'numpy', 'scipy', 'gymnasium'} & set(sys.modules);"
-        "eo.plots.save_figure, eo.atari.find_starts, eo.features.Fourier, eo.parallel.run_jobs, eo.envs.collect;"
+        "eo.plots.save_figure, eo.atari.collect_ram, eo.features.Fourier, eo.parallel.run_jobs, eo.envs.collect;"
         "assert {'plots', 'discover', 'methods'} <= set(dir(eo)); assert not {'Any', 'annotations'} & set(dir(eo))"
     )
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True)

@@ -37,7 +37,6 @@ def test_example_is_short_and_describes_its_picture(example: Path) -> None:
 FEWER_STEPS = {
     "acrobot": {'"Acrobot-v1", 4_000': '"Acrobot-v1", 500'},
     "cartpole": {"steps=8_000": "steps=1_000"},
-    "charted_game": {"limit=100": "limit=40"},
     "exploration": {"else 4)": "else 1)"},
     "mountain_car": {"steps=2000, rounds=4": "steps=500, rounds=2"},
     "own_features": {"steps=6000": "steps=1000", "runs=8": "runs=2"},

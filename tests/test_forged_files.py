@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -203,16 +201,3 @@ def test_a_number_is_not_taken_for_an_open_file():
 def test_stored_results_are_never_taken_for_objects(line):
     with pytest.raises(ValueError, match="damaged"):
         decode(line.encode() + b"\nAAAAAAAA")
-
-
-@pytest.mark.parametrize("text", ["[]", "{}", '{"kind": []}', '{"starts": [5]}', "[" * 100_000])
-def test_hostile_files_of_start_states_are_refused(text, tmp_path):
-    starts = pytest.importorskip("eigenoptions.atari.starts")
-    path = tmp_path / "starts.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=r"starts\.json"):
-        starts.load_starts(path)
-    huge = {"actions": [[0, 10**12]], "watch": [], "position": []}
-    path.write_text(json.dumps({"kind": "start states", "format": 1, "game": "Pong", "starts": [huge]}))
-    with pytest.raises(ValueError, match="frames"):
-        starts.load_starts(path)

@@ -268,21 +268,6 @@ def test_only_regular_files_are_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "strange",
-    [{"index.json": '{"my": "own data"}'}, {"freeway/index.html": "mine"}, {"freeway": "mine"}],
-    ids=repr,
-)
-def test_results_of_a_game_overwrite_no_files_of_others(strange, tmp_path, capsys):
-    pytest.importorskip("ale_py")
-    for name, text in strange.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert main(["atari", "Freeway", "--quick", "--out", str(tmp_path)]) == 2
-    assert "--out" in capsys.readouterr().err
-    assert {name: (tmp_path / name).read_text() for name in strange} == strange
-
-
-@pytest.mark.parametrize(
     "host",
     [
         "127.0.0.1:8717@evil.com",
@@ -397,7 +382,6 @@ UNCLEAR = {
     "Numbered, seed": lambda env, mdp: eo.envs.Numbered(env, seed=-1),
     "gather, one array": lambda env, mdp: eo.gather(csc_array(np.eye(3))),
     "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),
-    "bits of a number": lambda env, mdp: eo.atari.bits(3),
     "options of nothing": lambda env, mdp: spanned(mdp, 3),
     "actions of a game": lambda env, mdp: eo.envs.OptionsSpace(2**70, 1),
 }

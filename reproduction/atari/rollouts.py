@@ -187,7 +187,9 @@ def roll_out_directions(
         q = np.empty((len(live), emulator.n_actions))
         for i, node in enumerate(nodes):
             group = np.flatnonzero(at == i)
-            phi = features(np.stack([node.ram, *(there.ram for _, there in node.edges.values())])).astype(float)
+            phi = features(np.stack([node.ram, *(there.ram for _, there in node.edges.values())])).astype(
+                float
+            )
             difference = phi[1:] - phi[0]
             changed = np.flatnonzero(difference.any(axis=0))
             q[group] = e[np.ix_(live[group], changed)] @ difference[:, changed].T

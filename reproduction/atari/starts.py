@@ -68,7 +68,9 @@ def find_published_starts(game: str) -> list[Start]:
     return [Start.reach(game, actions) for actions in published_starts(game)]
 
 
-def find_starts(game: str, n: int = 6, *, bursts: int = 400, rng: int | np.random.Generator = 0) -> list[Start]:
+def find_starts(
+    game: str, n: int = 6, *, bursts: int = 400, rng: int | np.random.Generator = 0
+) -> list[Start]:
     """Find n start states of any game, far apart, in each of which the player survives a second with NOOP.
 
     The first is where the player gets control; each other is the farthest from those before it. `bursts` are those of
@@ -89,7 +91,9 @@ def find_starts(game: str, n: int = 6, *, bursts: int = 400, rng: int | np.rando
         if len(found) == n:
             return found
         most = max(most, len(found))
-    raise ValueError(f"{most} of {n} start states were found in {emulator.game}: raise bursts ({bursts}), or lower n")
+    raise ValueError(
+        f"{most} of {n} start states were found in {emulator.game}: raise bursts ({bursts}), or lower n"
+    )
 
 
 def skip_intro(emulator: Emulator, max_frames: int = 3_600) -> int:
@@ -113,7 +117,9 @@ def skip_intro(emulator: Emulator, max_frames: int = 3_600) -> int:
         if emulator.step(0, FRAME_SKIP).ended:
             break
     if first is None:
-        raise ValueError(f"no action changes the screen of {emulator.game} in {max_frames} frames: it cannot be played")
+        raise ValueError(
+            f"no action changes the screen of {emulator.game} in {max_frames} frames: it cannot be played"
+        )
     emulator.restore(first[1])
     return first[0]
 

@@ -181,7 +181,9 @@ def game_name(game: str) -> str:
     bare = re.sub(r"^ale/|(noframeskip|deterministic)?-v\d+$", "", str(game).strip().lower())
     plain = re.sub(r"[^a-z0-9]", "", bare)
     if plain not in names:
-        raise ValueError(f"unknown game {game!r}{suggest_name(plain, names)}; atari.emulator.games() lists them")
+        raise ValueError(
+            f"unknown game {game!r}{suggest_name(plain, names)}; atari.emulator.games() lists them"
+        )
     return names[plain]
 
 

@@ -65,7 +65,9 @@ def ram_options(
             raise ValueError("these options name no game: make them with ram_options")
     else:
         game = game_name(env if isinstance(env, str) else getattr(env.spec, "name", ""))
-        options = _make_options(directions, game, both_signs, smallest_first, check_int("frame_skip", frame_skip))
+        options = _make_options(
+            directions, game, both_signs, smallest_first, check_int("frame_skip", frame_skip)
+        )
     if isinstance(env, str):
         return options
     _check_env(env, options.provenance["game"], options.provenance["frame_skip"])
@@ -109,8 +111,12 @@ def _check_env(env: Any, game: str, frame_skip: int) -> None:
     wanted = {"obs_type": "ram", "frameskip": frame_skip, "repeat_action_probability": 0.0}
     usual = {"full_action_space": False, "mode": None, "difficulty": None, "continuous": False}
     played = "game" in made_with and game_name(made_with["game"]) == game
-    wrong = [f"{name}={made_with.get(name)!r}" for name, value in wanted.items() if made_with.get(name) != value]
-    wrong += [f"{name}={made_with[name]!r}" for name, value in usual.items() if made_with.get(name, value) != value]
+    wrong = [
+        f"{name}={made_with.get(name)!r}" for name, value in wanted.items() if made_with.get(name) != value
+    ]
+    wrong += [
+        f"{name}={made_with[name]!r}" for name, value in usual.items() if made_with.get(name, value) != value
+    ]
     if not played or wrong:
         title = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
         how = ", ".join(f"{name}={value!r}" for name, value in wanted.items())

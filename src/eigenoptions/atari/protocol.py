@@ -20,12 +20,19 @@ from eigenoptions._validation import check_int, make_generator
 from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.mdp import Transitions
-from eigenoptions.parallel import pmap
+from eigenoptions.parallel import run_jobs
 
 # The start states of the paper's own experiments, from ale/humanStarts of github.com/mcmachado/options. A person
 # played them with each action repeated for 5 frames. A letter is an action, the number how many times it was taken.
 PUBLISHED_STARTS: dict[str, tuple[str, ...]] = {
-    "Freeway": ("N18", "N61 U4 N3 U1 N8", "N79 U5 N1 U7 N5", "N52 U22 N2", "N91 U12 N4 U15 N25", "N96 U39 N2"),
+    "Freeway": (
+        "N18",
+        "N61 U4 N3 U1 N8",
+        "N79 U5 N1 U7 N5",
+        "N52 U22 N2",
+        "N91 U12 N4 U15 N25",
+        "N96 U39 N2",
+    ),
     "MontezumaRevenge": (
         "N23",
         "N92 D5 N8 D1 N7 D4 N2 R10 r8 R4 r2 R4 D10 N2 L7 N10 L3 N4 L2 N6",
@@ -131,7 +138,7 @@ def collect_ram(
     for played in range(max_rounds):
         n_before = len(seen)
         jobs = [(name, tuple(start), max_episode_frames, seed, played, i) for i, start in enumerate(starts)]
-        for ram, actions, over in pmap(play_episode, jobs):
+        for ram, actions, over in run_jobs(play_episode, jobs):
             new = _select_new(phi(ram), seen)
             terminated = np.arange(len(actions)) == (len(actions) - 1 if over else -1)
             parts.append((ram[:-1][new], actions[new], ram[1:][new], terminated[new]))
@@ -148,8 +155,10 @@ def collect_ram(
     return Transitions(*(np.concatenate(column)[chosen] for column in zip(*parts, strict=True)))
 
 
-def play_episode(job: tuple[str, tuple[int, ...], int, int, int, int]) -> tuple[Bytes, NDArray[np.int64], bool]:
-    """Memory ``(T + 1, 128)`` frame by frame on the way to a start and in a random episode, actions, and whether the game is over."""
+def play_episode(
+    job: tuple[str, tuple[int, ...], int, int, int, int],
+) -> tuple[Bytes, NDArray[np.int64], bool]:
+    """Memory ``(T + 1, 128)`` and actions to a start and in a random episode, and whether the game is over."""
     game, start, max_frames, seed, *key = job
     emulator = Emulator(game)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(key)))

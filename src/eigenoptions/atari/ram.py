@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice, check_int
-from eigenoptions.features import register
+from eigenoptions.features import FeatureMap
 
 # Size of an Atari 2600's memory.
 N_BYTES = 128
 
 
-@register
 @dataclass(frozen=True)
-class Ram:
+class Ram(FeatureMap):
     """Features of memory ``(N, 128)``; ``Ram()`` is the paper's 1,024 bits.
 
     Attributes

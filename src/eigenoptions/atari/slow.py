@@ -59,7 +59,9 @@ def slow_directions(
     episodes, states = play_randomly(emulator, starts, frame_skip, n_decisions, np.random.default_rng(rng))
     addresses = lasting_bytes(emulator, states)
     if not addresses:
-        raise ValueError(f"no action has a lasting influence on the memory of {emulator.game}: use collect_ram")
+        raise ValueError(
+            f"no action has a lasting influence on the memory of {emulator.game}: use collect_ram"
+        )
     return slow_spectrum(episodes, Ram(addresses=addresses))
 
 
