@@ -229,7 +229,7 @@ def spectrum(
     vectors[:, :n_zero] = symmetric.null_space[:, :n_zero].toarray()
     if n_other:
         eigenvalues, eigenvectors = smallest_eigenpairs(symmetric, n_other, generator, progress)
-        eigenvectors = canonical_basis(eigenvalues, eigenvectors, symmetric.norm)
+        eigenvectors = canonical_basis(eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0)
         values[n_zero:] = np.maximum(eigenvalues[:n_other], 0.0)
         vectors[:, n_zero:] = eigenvectors[:, :n_other]
     if progress is not None:

@@ -27,7 +27,9 @@ def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     )
 
 
-def canonical_basis(values: Array, vectors: Array, norm: float = 1.0, *, tie: float = 1e-8) -> Array:
+def canonical_basis(
+    values: Array, vectors: Array, norm: float = 1.0, *, relative_error: float = 1e-14
+) -> Array:
     """Canonical basis of each eigenspace.
 
     Parameters
@@ -38,8 +40,9 @@ def canonical_basis(values: Array, vectors: Array, norm: float = 1.0, *, tie: fl
         ``(n, m)`` orthonormal eigenvectors as columns, whole eigenspaces.
     norm
         Of the operator.
-    tie
-        Relative difference up to which two entries are equal.
+    relative_error
+        Error of an eigenspace in units of the norm over the gap to the next eigenvalue. Entries that differ by less
+        than it are equal, so that the error does not decide between them.
 
     Examples
     --------
@@ -48,16 +51,18 @@ def canonical_basis(values: Array, vectors: Array, norm: float = 1.0, *, tie: fl
     array([[1., 0.],
            [0., 1.]])
     """
-    basis = np.empty_like(vectors)
-    for low, high in pairwise(cluster_bounds(values, norm)):
+    basis, gaps = np.empty_like(vectors), np.concatenate([[np.inf], np.diff(values), [np.inf]])
+    for low, high in pairwise(cluster_bounds(values, norm).tolist()):
         space = vectors[:, low:high]
         # One step towards the nearest orthonormal columns.
         space = space @ (1.5 * np.eye(high - low) - 0.5 * space.T @ space)
+        error = np.sqrt(high - low) * relative_error * norm / min(gaps[low], gaps[high])
         # For each state, the squared largest entry that a unit vector of what is left can have there.
         reach = (space**2).sum(axis=1)
         rotation = np.zeros((high - low, high - low))
         for t in range(high - low):
-            peak = int(np.argmax(reach >= (1.0 - 2.0 * tie) * reach.max()))
+            tie = np.clip(8.0 * error / np.sqrt(reach.max()), 2e-8, 1e-2)
+            peak = int(np.argmax(reach >= (1.0 - tie) * reach.max()))
             direction = space[peak]
             # Gram-Schmidt, twice against rounding.
             for _ in range(2 if t else 0):
