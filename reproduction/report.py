@@ -24,8 +24,8 @@ from rich.table import Table
 from rich.text import Text
 
 from eigenoptions import __version__
+from eigenoptions.plots.figures import STYLE
 from reproduction import lab
-from reproduction.drawing import STYLE
 from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment
 
 HERE = Path(__file__).parent

@@ -12,7 +12,8 @@ from scipy.sparse.csgraph import shortest_path
 import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
-from reproduction.drawing import draw_policy, make_maps
+from eigenoptions.plots import draw_policy
+from reproduction.drawing import make_maps
 from reproduction.lab import NEAR, Claim, Data, Experiment, Lab
 
 
@@ -89,7 +90,8 @@ def figure(data: Data) -> Any:
     policies = data["policies"].groupby("option", sort=False)
     picture, axes = make_maps(len(policies))
     for ax, (label, policy) in zip(axes, policies, strict=True):
-        draw_policy(ax, eo.maze("four-rooms"), policy.action, label)
+        draw_policy(ax, eo.maze("four-rooms"), policy.action)
+        ax.set_title(label)
     return picture
 
 
@@ -115,6 +117,7 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     doors = int((busy.steps_to_doorway == 0).sum())
     first = busy.steps_to_doorway[:doors]
+    at, beside = (first == 0).sum(), ((first > 0) & (first <= NEAR)).sum()
     top = busy[: doors + 2]
     yield Claim(
         "doorways-most-visited",
@@ -122,8 +125,9 @@ def claims(data: Data) -> Iterator[Claim]:
         "Bottleneck states are the states most frequently visited when considering the shortest distance "
         "between any two states.",
         tests=[first.max() == 0, first.max() <= NEAR],
-        measured=f"of the {doors} states with the highest betweenness, {(first == 0).sum()} are doorways and "
-        f"{((first > 0) & (first <= NEAR)).sum()} are next to one",
+        measured=f"of the {doors} states with the highest betweenness, {at} "
+        f"{'is a doorway' if at == 1 else 'are doorways'} and {beside} {'is' if beside == 1 else 'are'} next "
+        "to one",
         evidence="Betweenness of each state of the 4-room domain: the share of shortest paths between other "
         "states that lead through it. Two tests: the busiest states are the doorways; they are at most one "
         "step from one.",

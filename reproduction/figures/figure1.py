@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 import eigenoptions as eo
-from reproduction.drawing import draw_maze, make_maps
+from eigenoptions.plots import draw_maze
+from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES
 from reproduction.lab import Claim, Data, Experiment, Lab
 
@@ -43,12 +44,8 @@ def figure(data: Data) -> Any:
     """Walls grey, S the start and G the goal of Section 4.3."""
     picture, axes = make_maps(len(data["domains"]))
     for ax, domain in zip(axes, data["domains"].itertuples(), strict=True):
-        draw_maze(
-            ax,
-            eo.maze(domain.domain),
-            {domain.start: "S", domain.goal: "G"},
-            f"{domain.domain}, {domain.states} states",
-        )
+        draw_maze(ax, eo.maze(domain.domain))
+        ax.set_title(f"{domain.domain}, {domain.states} states")
     return picture
 
 

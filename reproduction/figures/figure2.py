@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from reproduction.drawing import draw_policy, draw_surface
+from eigenoptions.plots import draw_policy, draw_surface
 from reproduction.figures.first_options import (
     distance,
     find_corners,
@@ -32,15 +32,11 @@ def figure(data: Data) -> Any:
     sign = find_sign(data)
     label = "e2+" if sign > 0 else "e2-"
     picture = Figure(figsize=(4.4, 2.2), layout="constrained")
-    draw_surface(
-        picture.add_subplot(1, 2, 1, projection="3d"),
-        maze_of(data),
-        sign * find_vectors(data)[:, 1],
-        "Second PVF",
-    )
-    draw_policy(
-        picture.add_subplot(1, 2, 2), maze_of(data), find_policy(data, label).action, f"Its option ({label})"
-    )
+    surface, arrows = picture.add_subplot(1, 2, 1, projection="3d"), picture.add_subplot(1, 2, 2)
+    draw_surface(surface, maze_of(data), sign * find_vectors(data)[:, 1])
+    draw_policy(arrows, maze_of(data), find_policy(data, label).action)
+    surface.set_title("Second PVF")
+    arrows.set_title(f"Its option ({label})")
     return picture
 
 

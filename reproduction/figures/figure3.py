@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 import eigenoptions as eo
-from reproduction.drawing import draw_policy, make_maps
+from eigenoptions.plots import draw_policy
+from reproduction.drawing import make_maps
 from reproduction.figures.agents import ANGLES, make_eigenoptions
 from reproduction.figures.first_options import (
     distance,
@@ -54,7 +55,8 @@ def closer(data: Data) -> Any:
     policies = data["basis_policies"].groupby("basis", sort=False)
     picture, axes = make_maps(len(policies))
     for ax, (basis, policy) in zip(axes, policies, strict=True):
-        draw_policy(ax, maze_of(data), policy.action, f"e2+, {basis}")
+        draw_policy(ax, maze_of(data), policy.action)
+        ax.set_title(f"e2+, {basis}")
     return picture
 
 

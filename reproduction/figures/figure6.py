@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import eigenoptions as eo
-from reproduction.drawing import draw_curves, make_graphs
+from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, MAZES, diffuse_all, make_options
 from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Experiment, Lab
 
@@ -65,12 +65,12 @@ def figure(data: Data) -> Any:
     for ax, (domain, y) in zip(axes, curves.items(), strict=False):
         bases = [basis.diffusion_time[: len(y)] for _, basis in data["bases"].groupby("angle")]
         thin = {"other bases": np.array(bases)} if domain == "open-room" else None
-        draw_curves(
+        draw_lines(
             ax, range(len(y)), {"eigenoptions": y}, thin=thin, baseline=y[0], title=domain, yscale="log"
         )
     doors = find_curves(data, "bottleneck")["four-rooms"]
     ticks = [str(m) for m in range(len(doors))]
-    draw_curves(
+    draw_lines(
         axes[-1],
         range(len(doors)),
         {"bottleneck options": doors},

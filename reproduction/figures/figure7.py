@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reproduction.drawing import add_legend, draw_curves, make_graphs
+from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, COUNTS, EPISODES, counts_for, learn_all
 from reproduction.lab import FEW, MARGIN, ROBUST, Block, Claim, Data, Experiment, Lab, at_least
 from reproduction.statistics import compare_means, learning_curve, summarize_runs
@@ -52,7 +52,7 @@ def figure(data: Data) -> Any:
     for ax, (domain, curves) in zip(axes, domains, strict=True):
         shown = [0, 2, 4, FEW, 64, curves.n_options.max()]
         lines = {name_agent(n): curve for n, curve in curves.groupby("n_options") if n in shown}
-        draw_curves(
+        draw_lines(
             ax,
             curves.episode.unique(),
             {name: curve["mean"] for name, curve in lines.items()},
@@ -74,7 +74,7 @@ def closer(data: Data) -> Any:
         returns = runs.pivot(index="run", columns="n_options", values="mean_return")
         bases = data["bases"].pivot(index="angle", columns="n_options", values="mean_return")
         bases.insert(0, 0, returns[0].mean())
-        draw_curves(
+        draw_lines(
             ax,
             range(returns.shape[1]),
             {"eigenoptions": returns},

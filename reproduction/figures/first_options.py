@@ -15,7 +15,8 @@ import pandas as pd
 import eigenoptions as eo
 from eigenoptions import OptionSet
 from eigenoptions.discovery.methods.bottleneck import rooms
-from reproduction.drawing import draw_policy, make_maps
+from eigenoptions.plots import draw_policy
+from reproduction.drawing import make_maps
 from reproduction.lab import Data
 
 Cell = tuple[int, int]
@@ -59,8 +60,8 @@ def draw_options(data: Data) -> Any:
     labels = [f"e{i}+" for i in (1, 2, 3, 4)]
     picture, axes = make_maps(len(labels))
     for ax, label in zip(axes, labels, strict=True):
-        title = f"{label}  λ = {find_row(data, label).eigenvalue:.3g}"
-        draw_policy(ax, maze_of(data), find_policy(data, label).action, title)
+        draw_policy(ax, maze_of(data), find_policy(data, label).action)
+        ax.set_title(f"{label}  λ = {find_row(data, label).eigenvalue:.3g}")
     return picture
 
 

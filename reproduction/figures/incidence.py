@@ -13,7 +13,7 @@ import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
-from reproduction.drawing import draw_curves, make_graphs
+from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.lab import Block, Claim, Data, Experiment, Lab
 
@@ -121,9 +121,7 @@ def figure(data: Data) -> Any:
             for name, column in (("eigenoptions", "same_policy"), ("transitions seen", "transitions_seen"))
         }
         xlabel = "steps of a random walk"
-        draw_curves(
-            ax, range(len(steps)), lines, ticks=ticks, title=domain, xlabel=xlabel, ylim=(-0.02, 1.04)
-        )
+        draw_lines(ax, range(len(steps)), lines, ticks=ticks, title=domain, xlabel=xlabel, ylim=(-0.02, 1.04))
     axes[0].set_ylabel("share")
     axes[0].legend()
     return picture

@@ -10,7 +10,7 @@ import pandas as pd
 
 import eigenoptions as eo
 from eigenoptions import MDP, Purpose
-from reproduction.drawing import draw_curves, make_graphs
+from reproduction.drawing import draw_lines, make_graphs
 from reproduction.lab import Claim, Data, Experiment, Lab
 
 # What rounding may add to a bound that is reached exactly.
@@ -115,7 +115,7 @@ def figure(data: Data) -> Any:
     """Both norms against their bound, and the ratio of the proof by discount."""
     norms = data["norms"]
     picture, (left, right) = make_graphs(2)
-    draw_curves(
+    draw_lines(
         left,
         norms.norm,
         {"Lemma 3.2, its norm": norms.lemma_3_2, "Lemma 3.1, its norm": norms.lemma_3_1},
@@ -126,7 +126,7 @@ def figure(data: Data) -> Any:
         yscale="log",
     )
     worst = data["mdps"].groupby(["kind", "purposes", "gamma"]).ratio.max().unstack()
-    draw_curves(
+    draw_lines(
         right,
         range(worst.shape[1]),
         {f"{kind}, {purposes}": row for (kind, purposes), row in worst.iterrows()},

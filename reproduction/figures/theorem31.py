@@ -100,7 +100,7 @@ def claims(data: Data) -> Iterator[Claim]:
         "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
         "nonempty.",
         tests=[fewest >= 1, endless == 0],
-        measured=f"{len(options)} options, each with at least {fewest} terminating state{'s' * (fewest != 1)}; "
+        measured=f"{len(options)} options, each with at least {fewest} terminating state; "
         + (f"{endless} can run forever" if endless else "none can run forever"),
         evidence=f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
         f"{', '.join(options.operator.unique())}, domains {', '.join(options.domain.unique())}. An option can "

@@ -14,7 +14,8 @@ import eigenoptions as eo
 from eigenoptions import MDP
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.options.walks import walk
-from reproduction.drawing import draw_values, make_maps
+from eigenoptions.plots import draw_values
+from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES, counts_for, make_options
 from reproduction.lab import STRONG, UNLIKELY, Block, Claim, Data, Experiment, Lab
 from reproduction.statistics import compare_means
@@ -116,8 +117,9 @@ def figure(data: Data) -> Any:
     for ax, (kind, n) in zip(axes, shown, strict=True):
         share = time[(time.kind == kind) & (time.n_options == n)].share
         values = np.log10(np.maximum(share * len(share), 1e-2))
-        label = "time, powers of 10 of the mean" if n == most else ""
-        draw_values(ax, eo.maze("four-rooms"), values, name_walk(kind, n), limits=(-2.0, 1.0), label=label)
+        bar = "time, powers of 10 of the mean" if n == most else None
+        draw_values(ax, eo.maze("four-rooms"), values, signed=False, limits=(-2.0, 1.0), colorbar=bar)
+        ax.set_title(name_walk(kind, n))
     return picture
 
 
@@ -235,7 +237,7 @@ def name_walk(kind: str, n: int) -> str:
 
 
 EXPERIMENT = Experiment(
-    "walks",
+    "random_walks",
     "Section 4.2: random walks with options",
     section="4.2",
     shows="The text says how options change a random walk, without a figure. This one shows where walkers "

@@ -1,0 +1,185 @@
+"""Looking closer: learning to reach every state of the 4-room domain, not only the corner of Figure 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+import eigenoptions as eo
+from eigenoptions.plots import draw_values
+from reproduction.drawing import draw_lines, make_graphs
+from reproduction.figures.agents import make_options
+from reproduction.lab import Block, Claim, Data, Experiment, Lab
+from reproduction.statistics import CONFIDENCE, Difference, compare_means
+
+
+def run(
+    lab: Lab,
+    *,
+    maze: str = "four-rooms",
+    options: Sequence[int] = (0, 2, 4, 8, 16, 32, 64, 128, 208),
+    many: int = 64,
+    runs: int = 20,
+    sets: int = 24,
+    set_runs: int = 10,
+    episodes: int = 250,
+    max_steps: int = 100,
+    seed: int = 2019,
+) -> Data:
+    """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
+    settings = {"maze": maze, "episodes": episodes, "max_steps": max_steps}
+    own = [{"options": {"n": n}, "runs": runs, "seed": seed, "number": i} for i, n in enumerate(options)]
+    random = [
+        {
+            "options": {"method": "random", "n": many, "rng": i},
+            "runs": set_runs,
+            "seed": seed + 1,
+            "number": i,
+        }
+        for i in range(sets)
+    ]
+    tables = lab.pmap(learn_every_goal, [{**settings, **job} for job in own + random])
+    columns = [{"kind": "eigenoptions", "set": 0, "n_options": n} for n in options]
+    columns += [{"kind": "random", "set": i, "n_options": many} for i in range(sets)]
+    goals = [table.assign(**names) for table, names in zip(tables, columns, strict=True)]
+    return {"goals": pd.concat(goals).assign(maze=maze, many=many)}
+
+
+def learn_every_goal(
+    *, maze: str, options: Mapping[str, Any], runs: int, episodes: int, max_steps: int, seed: int, number: int
+) -> pd.DataFrame:
+    """Mean return and its standard error for every goal but the start; each goal has its own random numbers."""
+    mdp = eo.maze(maze)
+    found = make_options(mdp, **options)
+    goals = [s for s in range(mdp.n_states) if s != mdp.start]
+    rows = []
+    for i, goal in enumerate(goals):
+        rng = np.random.SeedSequence(seed, spawn_key=(number * len(goals) + i,))
+        record = eo.q_learning(
+            mdp, found, runs=runs, episodes=episodes, max_steps=max_steps, goal=goal, rng=rng
+        )
+        means = record.returns.mean(axis=1)
+        row, column = np.asarray(mdp.coords)[goal]
+        error = means.std(ddof=1) / np.sqrt(runs)
+        rows.append(
+            {"goal": goal, "row": row, "column": column, "mean_return": means.mean(), "standard_error": error}
+        )
+    return pd.DataFrame(rows)
+
+
+def figure(data: Data) -> Any:
+    """Average and worst goal by number of options, and maps of the goals for three numbers."""
+    returns, many, mdp = find_returns(data), data["goals"].many.iloc[0], eo.maze(data["goals"].maze.iloc[0])
+    shown = [n for n in (4, 8, many) if n in returns]
+    picture, axes = make_graphs(1 + len(shown), width_ratios=(1.7, *[1] * len(shown)))
+    draw_lines(
+        axes[0],
+        range(returns.shape[1]),
+        {
+            "mean of all goals": returns.mean(),
+            "worst tenth of goals": returns.quantile(0.1),
+            "worst goal": returns.min(),
+        },
+        ticks=returns.columns.astype(str),
+        xlabel="eigenoptions",
+        ylabel="mean return",
+        ylim=(-0.02, 1.02),
+    )
+    axes[0].legend()
+    for ax, n in zip(axes[1:], shown, strict=True):
+        values = returns[n].reindex(range(mdp.n_states))
+        bar = "mean return" if n == shown[-1] else None
+        draw_values(ax, mdp, values, signed=False, limits=(0.0, 1.0), colorbar=bar)
+        ax.set_title(f"each goal, {n} options")
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Whether one set of options serves many tasks."""
+    returns, n = find_returns(data), data["goals"].many.iloc[0]
+    ours, bare = returns[n], returns[0]
+    gap, better = compare_means(ours - bare, np.zeros(len(bare))), int((ours > bare).sum())
+    yield Claim(
+        "same-set-many-tasks",
+        "4.3",
+        "The same set of eigenoptions is able to speed-up learning in different tasks.",
+        tests=[gap.above(), better > len(ours) / 2],
+        measured=f"with {n} eigenoptions the mean return is higher than with primitive actions for {better} of "
+        f"{len(ours)} goals; on average {ours.mean():.3f} against {bare.mean():.3f}",
+        evidence=f"Every state but the start is the goal once. The average difference is {gap}; it must be "
+        "above zero, and most goals must gain.",
+    )
+
+
+def notes(data: Data) -> Iterator[Block]:
+    """Which number is best over all goals, and how random options compare."""
+    goals, n = data["goals"], data["goals"].many.iloc[0]
+    own = {m: table for m, table in goals[goals.kind == "eigenoptions"].groupby("n_options") if m}
+    corner = eo.maze(goals.maze.iloc[0]).goal
+    yield (
+        "Mean return by number of eigenoptions. The first options end in or beside corners, which suits the "
+        "goal of Figure 7; the maps show goals that they leave out.",
+        pd.DataFrame(
+            {
+                "options": m,
+                "mean of all goals": f"{table.mean_return.mean():.3f}",
+                f"{n} minus this": str(compare_sets(own[n], table, len(own) - 1)) if m != n else "",
+                "goal of Figure 7": f"{table[table.goal == corner].mean_return.item():.3f}",
+                "worst goal": f"{table.mean_return.min():.3f}",
+            }
+            for m, table in own.items()
+        ),
+    )
+    sets = [table for _, table in goals[goals.kind == "random"].groupby("set")]
+    means, ours = np.array([table.mean_return.mean() for table in sets]), own[n].mean_return
+    below = sum(compare_sets(own[n], table, len(sets)).better for table in sets)
+    worst = np.median([table.mean_return.min() for table in sets])
+    yield (
+        f"{len(sets)} sets of {n} random options reach {means.mean():.3f} on average over all goals "
+        f"({means.min():.3f} to {means.max():.3f}), {n} eigenoptions {ours.mean():.3f}: eigenoptions are "
+        f"better than {below} sets by the rule. For the worst goal it is {worst:.3f} in the median set and "
+        f"{ours.min():.3f} with eigenoptions; the lowest of many noisy means is biased downwards, the more so "
+        "with fewer runs per goal, and random sets have fewer."
+    )
+
+
+def compare_sets(a: pd.DataFrame, b: pd.DataFrame, n_intervals: int) -> Difference:
+    """Difference over all goals between two sets of options; the interval covers the noise of the runs."""
+    mean = a.mean_return.mean() - b.mean_return.mean()
+    variance = (a.standard_error**2).sum() + (b.standard_error**2).sum()
+    half = ndtri(1 - (1 - CONFIDENCE) / (2 * n_intervals)) * np.sqrt(variance) / len(a)
+    return Difference(mean, mean - half, mean + half)
+
+
+def find_returns(data: Data) -> pd.DataFrame:
+    """Mean return of each goal (rows) by number of eigenoptions (columns)."""
+    own = data["goals"][data["goals"].kind == "eigenoptions"]
+    return own.pivot(index="goal", columns="n_options", values="mean_return")
+
+
+EXPERIMENT = Experiment(
+    "every_goal",
+    "Looking closer: every goal",
+    section="4.3",
+    shows="One task per domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the "
+    "goal once, to see what the number of options and random options are worth when the goal may be anywhere.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    notes=notes,
+    quick={
+        "maze": "i-maze",
+        "options": [0, 4, 16],
+        "many": 16,
+        "runs": 3,
+        "sets": 3,
+        "set_runs": 2,
+        "episodes": 10,
+    },
+    order=135,
+    ours=True,
+)

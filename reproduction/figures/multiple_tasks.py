@@ -1,0 +1,224 @@
+"""Appendix D: the same eigenoptions in ten tasks of the 4-room domain, beside bottleneck options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse.csgraph import shortest_path
+
+import eigenoptions as eo
+from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.plots import draw_maze
+from reproduction.drawing import draw_lines, make_graphs
+from reproduction.figures.agents import learn_all, make_eigenoptions
+from reproduction.lab import ALMOST_ALL, MARGIN, NEAR, Block, Claim, Data, Experiment, Lab, at_least
+from reproduction.statistics import Difference, compare_means, learning_curve, summarize_runs
+
+# (row, column) of start and goal: corners, cells beside doorways, and one of each.
+PAIRS = (((11, 1), (1, 11)), ((1, 1), (11, 11)), ((3, 5), (10, 7)), ((11, 1), (6, 9)), ((1, 11), (7, 2)))
+EIGEN, DOORS, BARE = AGENTS = ("eigenoptions", "bottleneck options", "primitive actions")
+
+
+def run(
+    lab: Lab,
+    *,
+    pairs: Sequence[Any] = PAIRS,
+    options: int = 64,
+    runs: int = 100,
+    episodes: int = 250,
+    max_steps: int = 100,
+    seed: int = 2017,
+) -> Data:
+    """Returns of three agents in each task; task 2i + 1 swaps the start and goal of task 2i."""
+    mdp = eo.maze("four-rooms")
+    state = {tuple(cell): s for s, cell in enumerate(np.asarray(mdp.coords).tolist())}
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, rooms(mdp)[1]].min(axis=1)
+    ends = [(state[tuple(a)], state[tuple(b)]) for pair in pairs for a, b in (pair, pair[::-1])]
+    tasks = pd.DataFrame(ends, columns=["start", "goal"])
+    tasks.insert(0, "task", tasks.index + 1)
+    tasks["goal_to_doorway"] = distances[tasks.goal].astype(int)
+    kinds = {EIGEN: {"n": options}, DOORS: {"method": "bottleneck"}, BARE: {"method": "primitive"}}
+    agents = [
+        {"maze": "four-rooms", "options": kinds[name], "start": start, "goal": goal, "task": i, "agent": name}
+        for i, (start, goal) in enumerate(ends, start=1)
+        for name in AGENTS
+    ]
+    learned = learn_all(lab, agents, runs=runs, episodes=episodes, max_steps=max_steps, seed=seed)
+    stops = make_eigenoptions(mdp, options).termination.any(axis=0)
+    return {
+        "tasks": tasks,
+        "ends": pd.DataFrame({"states": [mdp.n_states], "ends_of_options": [stops.sum()]}),
+        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
+        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in learned]),
+    }
+
+
+def figure(data: Data) -> Any:
+    """Each task as a map with S and G beside its curves; the task on the right swaps that on the left."""
+    tasks, mdp = data["tasks"], eo.maze("four-rooms")
+    picture, axes = make_graphs(2 * len(tasks), width_ratios=(1, 1.9, 1, 1.9))
+    for ax, graph, task in zip(axes[::2], axes[1::2], tasks.itertuples(), strict=True):
+        draw_maze(ax, mdp, {task.start: "S", task.goal: "G"})
+        ax.set_title(f"task {task.task}")
+        curves = data["curves"][data["curves"].task == task.task]
+        lines = {agent: curves[curves.agent == agent] for agent in AGENTS}
+        draw_lines(
+            graph,
+            curves.episode.unique(),
+            {agent: line["mean"] for agent, line in lines.items()},
+            bands={agent: (line.low, line.high) for agent, line in lines.items()},
+            xlabel="episode" if task.task > len(tasks) - 2 else "",
+            ylabel="return",
+            ylim=(-0.02, 1.02),
+        )
+    axes[1].legend()
+    return picture
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Where eigenoptions help, and where bottleneck options do."""
+    tasks = data["tasks"].set_index("task").goal_to_doorway
+    doors, gains = compare_agents(data, DOORS, BARE), compare_agents(data, EIGEN, BARE)
+    hinders = [(-difference).above() for difference in doors]
+    yield Claim(
+        "bottlenecks-hinder-learning",
+        "1",
+        "Options traditionally used in the literature to speed up planning hinder the agents' performance if "
+        "used for random exploration during learning.",
+        tests=[at_least(hinders, len(doors)), at_least(hinders, len(doors) // 2 + 1)],
+        measured=f"bottleneck options learn better than primitive actions in {count(doors, 'better')} of "
+        f"{len(doors)} tasks and worse in {count(doors, 'worse')}",
+        evidence="Mean return with the four bottleneck options minus that with primitive actions. Two tests: "
+        "worse in every task, worse in most.",
+        lesson="Bottleneck options make a random walk slower, but they speed up learning in most tasks: the "
+        "values of the way through the doors are learned off-policy.",
+        table=pd.DataFrame({"task": doors.index, "bottleneck minus primitive": doors.map(str)}),
+    )
+    returns = {
+        task: runs.mean_return for task, runs in data["runs"][data["runs"].agent == EIGEN].groupby("task")
+    }
+    first = list(returns)[::2]
+    swaps = {task: compare_means(returns[task], returns[task + 1], len(first)) for task in first}
+    same = [difference.equal() for difference in swaps.values()]
+    yield Claim(
+        "swap-no-effect",
+        "Appendix D",
+        "Switching the positions of the starting and goal states have no effect in the performance of our "
+        "algorithm.",
+        tests=same,
+        measured=f"the largest difference is {max(abs(difference.mean) for difference in swaps.values()):.3f}; "
+        f"{same.count(True)} of {len(same)} pairs are equal within {MARGIN:g}",
+        evidence="Difference of the mean return with 64 eigenoptions; its interval must lie within "
+        f"±{MARGIN:g}. The paper shows its tasks as pictures only; these five pairs and their swaps are ours.",
+        table=pd.DataFrame(
+            {
+                "tasks": [f"{task} and {task + 1}" for task in swaps],
+                "mean returns": [f"{returns[t].mean():.3f} and {returns[t + 1].mean():.3f}" for t in swaps],
+                "difference": [str(difference) for difference in swaps.values()],
+            }
+        ),
+    )
+    better = [difference.above() for difference in gains]
+    yield Claim(
+        "outperform-primitive",
+        "Appendix D",
+        "In almost all settings, the agents augmented by eigenoptions outperform those equipped only with "
+        "primitive actions.",
+        tests=[at_least(better, ALMOST_ALL * len(gains)), at_least(better, len(gains) // 2 + 1)],
+        measured=f"better in {count(gains, 'better')} of {len(gains)} tasks, worse in {count(gains, 'worse')}",
+        evidence=f"Almost all: at least {ALMOST_ALL:.0%}; partly if more than half.",
+        table=pd.DataFrame({"task": gains.index, "eigenoptions minus primitive": gains.map(str)}),
+    )
+    (ends,) = data["ends"].itertuples()
+    left = ends.states - ends.ends_of_options
+    yield Claim(
+        "not-all-regions",
+        "Appendix D",
+        "64 eigenoptions may not encode all options required to go to a specific region of the state space.",
+        tests=[left > 0],
+        measured=f"{left} of {ends.states} states are the end of none of the 64 options",
+        evidence="Ends of the options of both signs of the first 32 eigenvectors.",
+    )
+    far = compare_agents(data, EIGEN, DOORS, tasks.index[tasks > NEAR])
+    near = compare_agents(data, EIGEN, DOORS, tasks.index[tasks <= NEAR])
+    far_table, near_table = (
+        pd.DataFrame(
+            {
+                "task": gaps.index,
+                "goal to doorway": [f"{tasks[task]} steps" for task in gaps.index],
+                "eigenoptions minus bottleneck": gaps.map(str),
+            }
+        )
+        for gaps in (far, near)
+    )
+    yield Claim(
+        "outperform-bottlenecks-far",
+        "Appendix D",
+        "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck "
+        "states in settings in which the goal state is far from the doorways.",
+        tests=[difference.above() for difference in far],
+        measured=f"better in {count(far, 'better')} of {len(far)} such tasks, worse in {count(far, 'worse')}",
+        evidence=f"Far: more than {NEAR} step from a doorway.",
+        table=far_table,
+    )
+    lead = [np.mean([difference.mean for difference in gaps]) for gaps in (far, near)]
+    yield Claim(
+        "bottlenecks-competitive-near",
+        "Appendix D",
+        "In scenarios where the goal state is closer to bottleneck states, the options leading to doorways are "
+        "more competitive.",
+        tests=[lead[1] < lead[0]],
+        measured=f"eigenoptions lead by {lead[0]:+.3f} on average where the goal is far from doorways and by "
+        f"{lead[1]:+.3f} where it is beside one",
+        evidence="Mean return with eigenoptions minus mean return with bottleneck options, averaged over "
+        "tasks.",
+        table=near_table,
+    )
+
+
+def notes(data: Data) -> Iterator[Block]:
+    """Why swaps matter a little."""
+    yield (
+        "Pairs differ where one end is beside a doorway: a goal in a corner is not passed on the way to "
+        "somewhere else, and one beside a doorway is. The differences are small compared with the gain over "
+        "primitive actions."
+    )
+
+
+def headline(data: Data) -> tuple[str, str]:
+    """Tasks in which eigenoptions help."""
+    gains = compare_agents(data, EIGEN, BARE)
+    words = "tasks are learned faster with the same 64 eigenoptions than with primitive actions"
+    return f"{count(gains, 'better')} of {len(gains)}", words
+
+
+def compare_agents(data: Data, agent: str, other: str, tasks: Sequence[int] | None = None) -> pd.Series:
+    """Difference of the mean returns of two agents in each task, or in some tasks that are judged together."""
+    tasks = data["tasks"].task if tasks is None else tasks
+    returns = data["runs"].set_index(["agent", "task"]).sort_index().mean_return
+    differences = [compare_means(returns[agent, task], returns[other, task], len(tasks)) for task in tasks]
+    return pd.Series(differences, index=tasks, dtype=object)
+
+
+def count(differences: Sequence[Difference], verdict: str) -> int:
+    """Number of differences that are "better" or "worse"."""
+    return sum(getattr(difference, verdict) for difference in differences)
+
+
+EXPERIMENT = Experiment(
+    "multiple_tasks",
+    "Appendix D: multiple tasks",
+    section="Appendix D",
+    shows="Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and "
+    "with primitive actions, for different start (S) and goal (G) states, near to and far from doorways.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    notes=notes,
+    headline=headline,
+    quick={"pairs": PAIRS[2:4], "runs": 4, "episodes": 20},
+    order=110,
+)

@@ -1,0 +1,375 @@
+"""Appendix D: options to random states against eigenoptions, in diffusion time and in learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
+from scipy.special import fdtri
+
+import eigenoptions as eo
+from reproduction.drawing import draw_lines, make_graphs
+from reproduction.figures.agents import diffuse_all, learn_all
+from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Block, Claim, Data, Experiment, Lab, at_least
+from reproduction.statistics import CONFIDENCE, compare_means, learning_curve, summarize_runs
+
+# Steps from the goal up to which the end of an option counts as near it, and fewest sets on one side that can decide.
+CLOSE, MIN_SETS = 2, 10
+SHUFFLED = "eigenoptions in another order"
+
+
+def run(
+    lab: Lab,
+    *,
+    maze: str = "four-rooms",
+    options: int = 64,
+    fewer: Sequence[int] = (4, 8, 16, 32),
+    sets: int = 24,
+    runs: int = 100,
+    many_sets: int = 400,
+    many_runs: int = 10,
+    episodes: int = 500,
+    max_steps: int = 100,
+    seed: int = 2017,
+) -> Data:
+    """Diffusion time of every order of random options, and learning with the first few of each order."""
+    orders = [("eigenoptions", 0, {})]
+    orders += [("random", i, {"method": "random", "rng": i}) for i in range(sets)]
+    orders += [(SHUFFLED, i, {"shuffle": i}) for i in range(sets)]
+    diffusing = [{"maze": maze, "options": how, "kind": kind, "set": i} for kind, i, how in orders]
+    counts = (*fewer, options)
+    agents = [("primitive", 0, 0, {"method": "primitive"})]
+    for n in counts:
+        agents.append(("eigenoptions", 0, n, {"n": n}))
+        agents += [("random", i, n, {"method": "random", "n": n, "rng": i}) for i in range(sets)]
+    learning = [
+        {"maze": maze, "options": how, "kind": kind, "set": i, "n_options": n} for kind, i, n, how in agents
+    ]
+    learned = learn_all(lab, learning, runs=runs, episodes=episodes, max_steps=max_steps, seed=seed)
+    curves = [(columns, returns) for columns, returns in learned if columns["n_options"] in (0, options)]
+    settings = {
+        "maze": maze,
+        "counts": counts,
+        "runs": many_runs,
+        "episodes": episodes,
+        "max_steps": max_steps,
+    }
+    many = lab.pmap(learn_random_set, [{**settings, "number": i, "seed": seed + 1} for i in range(many_sets)])
+    return {
+        "diffusion": diffuse_all(lab, diffusing),
+        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
+        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in curves]),
+        "many": pd.concat(many).assign(runs=many_runs),
+    }
+
+
+def learn_random_set(
+    *, maze: str, number: int, counts: Sequence[int], runs: int, episodes: int, max_steps: int, seed: int
+) -> pd.DataFrame:
+    """Mean return with the first few options of a random set, and the distance of the goal from their nearest end."""
+    mdp = eo.maze(maze)
+    options = eo.discover(mdp, max(counts), method="random", rng=number)
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[mdp.goal]
+    # The only state where a random option terminates is its goal.
+    ends = options.termination.argmax(axis=1)
+    rows = []
+    for i, n in enumerate(counts):
+        rng = np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,))
+        record = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, max_steps=max_steps, rng=rng)
+        nearest = int(distances[ends[:n]].min())
+        rows.append(
+            {"set": number, "n_options": n, "mean_return": record.returns.mean(), "steps_to_goal": nearest}
+        )
+    return pd.DataFrame(rows)
+
+
+def figure(data: Data) -> Any:
+    """Diffusion time and learning; thin lines are the sets of random options."""
+    picture, (left, right) = make_graphs(2)
+    draw_diffusion(left, data, "eigenoptions", "Diffusion time", "random", "random options")
+    kinds, n = dict(list(data["curves"].groupby("kind"))), count_options(data)
+    lines = {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]}
+    draw_lines(
+        right,
+        kinds["primitive"].episode,
+        {name: line["mean"] for name, line in lines.items()},
+        bands={name: (line.low, line.high) for name, line in lines.items()},
+        thin={"random options": kinds["random"].pivot(index="set", columns="episode", values="mean")},
+        title=f"Learning with {n} options",
+        xlabel="episode",
+        ylabel="return",
+        ylim=(-0.02, 1.02),
+    )
+    right.legend()
+    return picture
+
+
+def closer(data: Data) -> Any:
+    """Orders of eigenoptions, and learning with fewer options."""
+    picture, (left, right) = make_graphs(2)
+    draw_diffusion(
+        left, data, "in order of eigenvalue", "Eigenoptions in other orders", SHUFFLED, "in a random order"
+    )
+    means = data["runs"].groupby(["kind", "set", "n_options"]).mean_return.mean().unstack()
+    counts = [n for n in means if n]
+    draw_lines(
+        right,
+        range(len(counts)),
+        {"eigenoptions": means.loc["eigenoptions", 0][counts]},
+        thin={"random options": means.loc["random"][counts]},
+        baseline=means.loc["primitive", 0][0],
+        ticks=list(map(str, counts)),
+        title="Learning with fewer options",
+        xlabel="options",
+        ylabel="mean return of a run",
+        ylim=(-0.02, 1.02),
+    )
+    right.legend()
+    return picture
+
+
+def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words: str) -> None:
+    """Draw the curve of eigenoptions, and those of all sets of another kind."""
+    own, others = find_diffusion(data, "eigenoptions")[0], find_diffusion(data, kind)
+    most = others.shape[1]
+    scale = {"title": title, "xlabel": "options", "ylabel": "diffusion time", "yscale": "log"}
+    draw_lines(ax, range(most), {name: own[:most]}, thin={words: others}, baseline=own[0], **scale)
+    ax.legend()
+
+
+def claims(data: Data) -> Iterator[Claim]:
+    """Whether random goals are enough."""
+    yield from judge_diffusion(data)
+    yield from judge_learning(data)
+    yield from judge_fewer_options(data)
+
+
+def judge_diffusion(data: Data) -> Iterator[Claim]:
+    """Diffusion times of random options, and of eigenoptions in other orders."""
+    own, sets, n = (
+        find_diffusion(data, "eigenoptions")[0],
+        find_diffusion(data, "random"),
+        count_options(data),
+    )
+    bare, most = own[0], sets.shape[1] - 1
+    half = (sets[:, most // 2] >= bare).sum()
+    lasting = [np.flatnonzero(y >= bare).max() + 1 for y in sets]
+    yield Claim(
+        "random-fail-to-reduce",
+        "Appendix D",
+        "Most of the obtained sequences of random options fail to reduce the agent's diffusion time until "
+        "having enough options available to the point that the graph is almost fully connected.",
+        tests=[half > len(sets) / 2, np.median(lasting) >= NEARLY_ALL * most],
+        measured=f"with half of all options {half} of {len(sets)} sequences are still above primitive actions; "
+        f"the median sequence is below them for good from {np.median(lasting):g} options on ({min(lasting)} to "
+        f"{max(lasting)}) of {most}",
+        evidence="Two tests: most sequences fail with half of the options, and the median sequence needs at "
+        f"least {NEARLY_ALL:.0%} of them. Eigenoptions are below primitive actions for good from "
+        f"{np.flatnonzero(own >= bare).max() + 1} options on.",
+    )
+    peak = np.median(sets.max(axis=1)) / bare
+    yield Claim(
+        "orders-of-magnitude",
+        "Appendix D",
+        "They increase it by several orders of magnitude.",
+        tests=[peak >= SEVERAL, peak >= 10],
+        measured=f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the "
+        f"highest to {sets.max() / bare:,.0f} times",
+        evidence=f"Several orders: at least {SEVERAL:,.0f} times. Eigenoptions rise to {own.max() / bare:,.0f} "
+        f"times, with {own.argmax()} options.",
+    )
+    better = (own[n] < sets[:, n]).sum()
+    yield Claim(
+        "more-than-random-states",
+        "Appendix D",
+        "The results clearly show that eigenoptions do more than going to a randomly selected state.",
+        tests=[better == len(sets), better > len(sets) / 2],
+        measured=f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options "
+        f"{sets[:, n].min():,.0f} to {sets[:, n].max():,.0f}",
+        evidence=f"Eigenoptions are below {better} of {len(sets)} sets of random options of the same number; "
+        "all of them must be above, or most for a part.",
+    )
+    others = find_diffusion(data, SHUFFLED)
+    medians = {m: np.median(others[:, m]) for m in (n // 4, n)}
+    ratios = [median / own[m] for m, median in medians.items()]
+    yield Claim(
+        "order-matters",
+        "Appendix D",
+        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
+        "performance.",
+        tests=[ratio >= MAJOR or ratio <= 1 / MAJOR for ratio in ratios],
+        measured="; ".join(
+            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {median:,.0f} in the median of "
+            "random orders"
+            for m, median in medians.items()
+        ),
+        evidence=f"Diffusion time of {len(others)} random orders of all eigenoptions; major is a factor of "
+        f"{MAJOR:g} up or down.",
+    )
+
+
+def judge_learning(data: Data) -> Iterator[Claim]:
+    """Learning with as many random options as eigenoptions."""
+    runs, n = data["runs"], count_options(data)
+    returns = runs[runs.n_options == n].set_index("kind")
+    ours, random = returns.mean_return["eigenoptions"], returns.loc["random"]
+    sets = {number: table.mean_return for number, table in random.groupby("set")}
+    few, many = (
+        random.groupby("set").mean_return.mean(),
+        data["many"][data["many"].n_options == n].mean_return,
+    )
+    better = [compare_means(ours, x, len(sets)).above() for x in sets.values()]
+    small, average = compare_means(ours, few), compare_means(ours, many)
+    table = pd.DataFrame(
+        {
+            "sets": f"{len(means)} sets of {size} runs",
+            "eigenoptions minus mean": str(gap),
+            "mean": f"{means.mean():.3f}",
+            "median": f"{means.median():.3f}",
+            "lowest": f"{means.min():.3f}",
+            "above eigenoptions": f"{(means > ours.mean()).mean():.0%}",
+        }
+        for means, gap, size in ((few, small, len(ours)), (many, average, data["many"].runs.iloc[0]))
+    )
+    yield Claim(
+        "no-run-competitive",
+        "Appendix D",
+        "We can see that no individual run is competitive to eigenoptions.",
+        tests=[at_least(better, len(sets)), at_least(better, len(sets) // 2 + 1)],
+        measured=f"eigenoptions learn better than {better.count(True)} of {len(sets)} sets of {n} random "
+        f"options; {(many > ours.mean()).mean():.0%} of {len(many)} sets have a higher mean return",
+        evidence=f"Each thin line is one set of {n} random options, the mean of {len(ours)} runs. Eigenoptions "
+        "must be better than every set by the rule; partly if better than most.",
+        lesson="Most sets of 64 random options have one that ends on or beside the goal, and those learn as "
+        "fast as eigenoptions.",
+        table=table,
+    )
+    yield Claim(
+        "random-not-competitive",
+        "Appendix D",
+        "On average, random options are not competitive to eigenoptions.",
+        tests=[average.above()],
+        measured=f"eigenoptions minus the average over {len(many)} sets of {n} random options: {average}; over "
+        f"{len(sets)} sets, as many as in the paper: {small}",
+        evidence=f"Difference of the mean return; sets are the sample. {len(sets)} sets decide nothing. With "
+        f"{len(many)} the average of random options is lower because some sets have no option near the goal; "
+        "the median set is not.",
+        table=table,
+    )
+
+
+def judge_fewer_options(data: Data) -> Iterator[Claim]:
+    """Learning with fewer random options."""
+    n, runs = count_options(data), data["runs"][data["runs"].kind == "random"]
+    few = runs.groupby(["set", "n_options"]).mean_return.mean().unstack()
+    many = data["many"].pivot(index="set", columns="n_options", values="mean_return")
+    near = data["many"].pivot(index="set", columns="n_options", values="steps_to_goal") <= CLOSE
+    fewer = [m for m in many if m != n]
+    wider, wider_few = (means[fewer].var() / means[n].var() for means in (many, few))
+    bound = float(fdtri(len(many) - 1, len(many) - 1, 1 - (1 - CONFIDENCE) / len(fewer)))
+    table = pd.DataFrame([wider_few, wider]).map("{:.1f}".format)
+    table.columns = [f"{m} options" for m in fewer]
+    table.insert(0, "sets", [len(few), len(many)])
+    yield Claim(
+        "fewer-options-vary",
+        "Appendix D",
+        "When fewer options are used, the variance across individual runs is even larger.",
+        tests=[True if ratio > bound else False if ratio < 1 / bound else None for ratio in wider],
+        measured="; ".join(f"{m} options: {ratio:.1f} times" for m, ratio in wider.items())
+        + f" the variance with {n}",
+        evidence=f"Variance over {len(many)} sets of the mean return. It must be above {bound:.2f} times (an F "
+        f"test) for each number; below {1 / bound:.2f} it is smaller, and in between the sample does not "
+        "decide.",
+        table=table,
+    )
+    apart = {
+        m: compare_means(many[m][near[m]], many[m][~near[m]], len(fewer))
+        for m in fewer
+        if min(near[m].sum(), (~near[m]).sum()) >= min(MIN_SETS, len(near) // 3)
+    }
+    yield Claim(
+        "near-goal-matters",
+        "Appendix D",
+        "The variance depends on whether one of the random options terminates near the goal state.",
+        tests=[difference.above() for difference in apart.values()],
+        measured="; ".join(f"{m} options: {difference.mean:+.2f}" for m, difference in apart.items())
+        or "too few sets on one side",
+        evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the "
+        f"other sets; a number of options with fewer than {MIN_SETS} sets on one side is left out.",
+        table=pd.DataFrame(
+            {
+                "options": fewer,
+                "sets with an end near the goal": [near[m].sum() for m in fewer],
+                "others": [(~near[m]).sum() for m in fewer],
+                "difference": [str(apart.get(m, "too few sets")) for m in fewer],
+            }
+        ),
+    )
+    lost = runs.groupby("n_options").late_return.agg(lambda late: (late == 0).mean())
+    bare = (data["runs"][data["runs"].kind == "primitive"].late_return == 0).mean()
+    yield Claim(
+        "never-learns",
+        "Appendix D",
+        "In some runs the agent never even learns to reach the goal.",
+        tests=[lost.any()],
+        measured="runs that do not reach it: "
+        + "; ".join(f"{share:.0%} with {m} options" for m, share in lost.items()),
+        evidence="A run has not learned if none of its last tenth of evaluation episodes reaches the goal. "
+        f"With primitive actions that is {bare:.0%}.",
+    )
+
+
+def notes(data: Data) -> Iterator[Block]:
+    """What distinguishes good sets from bad ones."""
+    n, runs = count_options(data), data["runs"]
+    ours = runs[(runs.kind == "eigenoptions") & (runs.n_options == n)].mean_return.mean()
+    nearest = data["many"][data["many"].n_options == n].groupby("steps_to_goal").mean_return
+    yield (
+        f"Whether {n} random options compete in this task depends on one option: does any end on the goal, or "
+        f"next to it? Mean return with eigenoptions {ours:.3f}. So one task says little about random options; "
+        "the section on every goal asks again with every state as the goal.",
+        pd.DataFrame(
+            {
+                "nearest end of the set": f"{steps} steps from the goal" if steps else "on the goal",
+                "sets": len(means),
+                "mean return": f"{means.mean():.3f}",
+                "lowest": f"{means.min():.3f}",
+            }
+            for steps, means in nearest
+        ),
+    )
+
+
+def find_diffusion(data: Data, kind: str) -> NDArray[np.float64]:
+    """``(sets, options + 1)`` diffusion times."""
+    diffusion = data["diffusion"][data["diffusion"].kind == kind]
+    return diffusion.pivot(index="set", columns="n_options", values="diffusion_time").to_numpy()
+
+
+def count_options(data: Data) -> int:
+    """The number of options that the figure shows."""
+    return int(data["runs"].n_options.max())
+
+
+EXPERIMENT = Experiment(
+    "random_options",
+    "Appendix D: random options",
+    section="Appendix D",
+    shows="Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to "
+    "random states, 24 sets of them.",
+    run=run,
+    figure=figure,
+    claims=claims,
+    closer=closer,
+    notes=notes,
+    quick={
+        **{"maze": "i-maze", "options": 16, "fewer": [4, 8], "sets": 3, "runs": 4},
+        **{"many_sets": 6, "many_runs": 2, "episodes": 20},
+    },
+    order=100,
+)
