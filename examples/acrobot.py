@@ -15,7 +15,6 @@ import numpy as np
 
 import eigenoptions as eo
 from eigenoptions.envs import run_options
-from eigenoptions.options.reader import load_linear_options
 
 
 def main() -> None:
@@ -25,7 +24,7 @@ def main() -> None:
         batch, n_options=4, features="fourier", order=2, space=env.observation_space, n_actions=3
     )
     options.save("acrobot.safetensors")
-    learned = load_linear_options("acrobot.safetensors")
+    learned = eo.load_options("acrobot.safetensors")
     ahead = learned.look_ahead(env)
     print(learned, ahead, sep="\n")
 

@@ -12,6 +12,7 @@ import eigenoptions as eo
 from eigenoptions.envs.mazes import MazeEnv
 from reproduction.arena.exploration import BudgetSpent, CountBonus, Record, Repeats
 from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
+from tests.tables import make_options
 
 CORRIDOR = {"maze": "S..G", "limit": 30, "gamma": 0.9}
 HOW: dict[str, Any] = {"steps": 100, "checkpoints": [50, 100]}
@@ -81,7 +82,7 @@ def test_gradient_steps_are_counted_in_primitive_steps() -> None:
     from reproduction.arena.sb3_runs import dqn
     from reproduction.arena.training import make_task
 
-    options = eo.OptionSet(np.array([[1, 1, 1, -1]]), 4)
+    options = make_options(np.array([[1, 1, 1, -1]]), 4)
     for given in (None, options):
         record = Record(make_task({**CORRIDOR, "limit": 50}), budget=400, taken=100)
         env = record if given is None else eo.OptionsWrapper(record, given, option_chance=0.9)

@@ -11,7 +11,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.envs import run_options
-from eigenoptions.options.reader import load_linear_options
+from eigenoptions.options.storage import load_options
 
 
 def said(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_continuous_observations_are_sampled_drawn_and_saved(
     assert [row["label"] for row in answer["options"]] == ["e2+", "e2-"]
     assert all(len(row["ends"]) == 2 for row in answer["options"])
     assert (tmp_path / "out" / "options.svg").read_text().startswith("<?xml")
-    assert len(load_linear_options(tmp_path / "out" / "options.safetensors")) == 2
+    assert len(load_options(tmp_path / "out" / "options.safetensors")) == 2
     assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "1"]) == 0
     assert "LinearOptionSet(1 learned option" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "out" / "options.safetensors"), "--only", "2"]) == 2

@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import eigenoptions as eo
 from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
+from tests.tables import make_options
 
 PARTS = ("obs", "action", "next_obs", "terminated")
 
@@ -89,7 +90,7 @@ def test_floats_keep_their_type() -> None:
 
 def test_behaviour_with_options_is_the_papers(four_rooms: eo.MDP) -> None:
     """Each decision uniform over actions and available options, options run to their end."""
-    options = eo.OptionSet(np.array([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]]), 4)
+    options = make_options(np.array([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]]), 4)
     batch = collect(MazeEnv("......"), 20_000, policy=options, rng=1)
     at_left = batch.action[batch.obs == 0]
     # Into state 0 leads no running option but the second, which stops there: 5 choices, option 1 also goes right.
@@ -110,7 +111,7 @@ def test_behaviour_with_options_is_the_papers(four_rooms: eo.MDP) -> None:
 
 
 def test_options_without_a_table_behave_the_same() -> None:
-    options = eo.OptionSet(np.array([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]]), 4)
+    options = make_options(np.array([[1, 1, 1, 1, 1, -1], [-1, 3, 3, 3, 3, 3]]), 4)
     same(
         collect(MazeEnv("......"), 3000, policy=options, rng=4),
         collect(MazeEnv("......"), 3000, policy=list(options), rng=4),
@@ -118,7 +119,7 @@ def test_options_without_a_table_behave_the_same() -> None:
 
 
 def test_an_option_does_not_run_on_into_the_next_episode() -> None:
-    options = eo.OptionSet(np.array([[1, 1, 1, -1, 3, 3]]), 4)
+    options = make_options(np.array([[1, 1, 1, -1, 3, 3]]), 4)
     batch = collect(lambda: MazeEnv("S....G"), 5000, policy=options, n_envs=4, max_episode_steps=2, rng=2)
     assert set(batch.obs.tolist()) <= {0, 1}
 
@@ -327,10 +328,10 @@ def test_large_observations_make_small_chunks() -> None:
         (3, {}, "give an environment, its id, a function that makes it or an MDP, got int"),
         (
             "eigenoptions/IMaze-v0",
-            {"policy": eo.OptionSet(np.zeros((1, 104), int), 4)},
+            {"policy": make_options(np.zeros((1, 104), int), 4)},
             "they have 104 states",
         ),
-        ("Taxi-v4", {"policy": eo.OptionSet(np.zeros((1, 500), int), 4)}, "they choose among 4 actions"),
+        ("Taxi-v4", {"policy": make_options(np.zeros((1, 500), int), 4)}, "they choose among 4 actions"),
     ],
     ids=str,
 )
@@ -340,9 +341,9 @@ def test_bad_settings(env: Any, given: dict[str, Any], complaint: str) -> None:
 
 
 def test_options_of_other_dynamics(four_rooms: eo.MDP) -> None:
-    other = eo.OptionSet(np.zeros((1, 104), int), 4, state_space="0" * 32)
+    other = eo.OptionSet(eo.MDP.from_successors(np.zeros((104, 4), int)), np.zeros((1, 104), int))
     for env in ("eigenoptions/FourRooms-v0", lambda: MazeEnv("four-rooms"), four_rooms):
-        with pytest.raises(ValueError, match="same size, but other dynamics"):
+        with pytest.raises(ValueError, match="another state space"):
             collect(env, 10, policy=other)
 
 

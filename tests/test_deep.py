@@ -383,7 +383,7 @@ def test_options_turn_before_they_go(turning_room: Any) -> None:
     found = learn(seen, 3, steps=60)
     some, how = Dataset.of(seen).sample(20_000), {"n_actions": 3, "gamma": 0.9}
     options = fit_numbered(*some, eo.eigenpurposes(found), found.features, **how)
-    assert options.direction.shape[1] == options.features.n_features > found.features.n_features
+    assert options.directions.shape[1] == options.features.n_features > found.features.n_features
     f, actions = options.potential(images), options.actions(images)
     np.testing.assert_allclose(f[::2], (found.features(images) @ found.vectors[:, 1:]).T, atol=1e-9)
     for option in range(len(options)):

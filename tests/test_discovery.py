@@ -20,8 +20,8 @@ from eigenoptions.discovery.methods import methods
 from eigenoptions.discovery.methods.bottleneck import MAX_START_STATES, rooms
 from eigenoptions.mdp.maps import perfect_map, rooms_map
 from tests import reference
+from tests.tables import same
 from tests.test_mdp import refused
-from tests.test_options import same
 from tests.test_planning import slippery as astray
 
 # Eigenoptions -----------------------------------------------------------------------------------------------

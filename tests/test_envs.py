@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, MazeVectorEnv, Numbered, OptionsWrapper, StateLimitReached, from_env
+from tests.tables import make_options
 
 REGISTERED = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze"}
 
@@ -439,7 +440,7 @@ def test_what_cannot_be_read_says_why(env: Any, complaint: str) -> None:
 
 def test_options_of_a_wrapper_are_not_actions_of_the_table() -> None:
     with pytest.raises(ValueError, match=r"a wrapper of FrozenLake-v1 takes \d+ steps for one"):
-        from_env(OptionsWrapper(gym.make("FrozenLake-v1"), eo.OptionSet(np.zeros((1, 16), dtype=int), 4)))
+        from_env(OptionsWrapper(gym.make("FrozenLake-v1"), make_options(np.zeros((1, 16), dtype=int), 4)))
 
 
 def test_save_without_restore_and_a_limit_of_nothing() -> None:

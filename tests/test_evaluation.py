@@ -16,9 +16,9 @@ from eigenoptions.evaluation import (
     hitting_times,
 )
 from eigenoptions.evaluation.exact import Walk
-from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import endless, tables
 from tests import reference
+from tests.tables import make_options
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
@@ -66,7 +66,7 @@ def random_walk(seed, *, chance=0.0):
         mdp = slip(mdp, chance)
     policy = rng.integers(0, 4, size=(rng.integers(0, 6), mdp.n_states))
     policy[rng.random(policy.shape) < 0.3] = -1
-    return mdp, OptionSet(ending(mdp, policy.astype(np.int32)), 4)
+    return mdp, make_options(ending(mdp, policy.astype(np.int32)), 4)
 
 
 # Closed forms -----------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_complete_graph():
     anywhere = eo.MDP(np.broadcast_to(np.eye(n), (n, n, n)))
     assert diffusion_time(anywhere) == pytest.approx(n, rel=1e-12)
     # A one-step option to state 0 is one more arrow to it from the n - 1 other states.
-    options = OptionSet(np.where(np.arange(n) == 0, -1, 0)[None], n)
+    options = make_options(np.where(np.arange(n) == 0, -1, 0)[None], n)
     times = hitting_times(anywhere, options)
     np.testing.assert_allclose(times[1:, 0], (n + 1) / 2, rtol=1e-12)
 
@@ -139,7 +139,7 @@ def test_relabelling_the_states_permutes_everything(rng):
     old = rng.permutation(n)  # state i of the new MDP was old[i]
     P = mdp.transition.toarray().reshape(n, 4, n)
     other = eo.MDP(P[old][:, :, old])
-    policy = OptionSet(options.policy[:, old], 4)
+    policy = make_options(options.policy[:, old], 4)
     np.testing.assert_allclose(
         hitting_times(other, policy), hitting_times(mdp, options)[np.ix_(old, old)], rtol=1e-9
     )
@@ -147,7 +147,7 @@ def test_relabelling_the_states_permutes_everything(rng):
 
 
 def test_options_that_start_nowhere_change_nothing(i_maze):
-    nothing = OptionSet(np.full((3, 19), -1), 4)
+    nothing = make_options(np.full((3, 19), -1), 4)
     np.testing.assert_allclose(diffusion_curve(i_maze, nothing), PAPER["i-maze"], atol=5e-4)
     np.testing.assert_allclose(diffusion_curve(slip(i_maze), nothing), PAPER["i-maze"], atol=5e-4)
 
@@ -162,7 +162,7 @@ def test_one_step_options_are_actions(four_rooms):
     P = four_rooms.transition.toarray().reshape(104, 4, 104)
     doubled = np.concatenate([P, P[:, :1]], axis=1)
     doubled[inside < 0, 4] = P[inside < 0].mean(axis=1)
-    times = hitting_times(four_rooms, OptionSet(inside[None], 4))
+    times = hitting_times(four_rooms, make_options(inside[None], 4))
     np.testing.assert_allclose(times, reference.hitting_times(eo.MDP(doubled), []), rtol=1e-9)
 
 
@@ -347,7 +347,7 @@ def test_exact_fractions_on_long_thin_mazes(seed, chance, option_chance):
     mdp = slip(mdp, chance) if chance else mdp
     n = mdp.n_states
     policy = np.where(rng.random((3, n)) < 0.15, -1, rng.choice([1, 3, 3, 3], size=(3, n))).astype(np.int32)
-    options = OptionSet(ending(mdp, policy), 4)
+    options = make_options(ending(mdp, policy), 4)
     times = hitting_times(mdp, options, option_chance=option_chance)
     for goal in (0, n // 2, 15):
         slow = reference.exact_hitting_times(mdp, options.policy, goal, option_chance)
@@ -396,25 +396,25 @@ class TestBadInput:
 
     def test_states_that_cannot_be_reached(self, function):
         islands = eo.maze("...#..\n...#..")
-        options = OptionSet(np.full((1, 10), -1), 4)
+        options = make_options(np.full((1, 10), -1), 4)
         with pytest.raises(ValueError, match=r"4 states \(3, 4, 8, 9\) cannot be reached from state 0"):
             function(islands, options)
 
     def test_one_way(self, function):
         trap = eo.MDP(np.array([[[0, 1.0]], [[0, 1.0]]]))
         with pytest.raises(ValueError, match="infinite: state 1 cannot reach state 0"):
-            function(trap, OptionSet(np.full((1, 2), -1), 1))
+            function(trap, make_options(np.full((1, 2), -1), 1))
 
     def test_option_that_never_ends(self, function, corridor):
         back_and_forth = np.array([[1, 3, -1, 1, 1, 1, -1]])
         with pytest.raises(ValueError, match=r"option 'option 1' never ends from 2 states \(0, 1\)"):
-            function(corridor, OptionSet(back_and_forth, 4))
+            function(corridor, make_options(back_and_forth, 4))
         with pytest.raises(ValueError, match="'option 1' never ends from 7 states"):
-            function(slip(corridor), OptionSet(np.full((1, 7), 1), 4))
+            function(slip(corridor), make_options(np.full((1, 7), 1), 4))
 
     def test_single_state(self, function):
         with pytest.raises(ValueError, match="this MDP has 1 state"):
-            function(eo.maze("."), OptionSet(np.full((1, 1), -1), 4))
+            function(eo.maze("."), make_options(np.full((1, 1), -1), 4))
 
     def test_wrong_things(self, function, i_maze):
         with pytest.raises(TypeError, match="is that of an MDP, got ndarray"):

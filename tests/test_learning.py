@@ -16,8 +16,8 @@ from eigenoptions.learning import (
     q_learning,
     smdp_q_learning,
 )
-from eigenoptions.options import OptionSet
 from tests import reference
+from tests.tables import make_options
 
 LEARNERS = [q_learning, smdp_q_learning, intra_option_q_learning]
 TWO_ROOMS = "S..#...\n...#...\n.......\n...#..G"
@@ -42,7 +42,7 @@ def random_task(seed):
     P[np.arange(S), 0] = np.roll(np.eye(S), 1, axis=1)
     P /= P.sum(axis=2, keepdims=True)
     mdp = eo.MDP(P, start=0, goal=S - 1)
-    return mdp, OptionSet(rng.integers(-1, A, size=(n, S)), A)
+    return mdp, make_options(rng.integers(-1, A, size=(n, S)), A)
 
 
 def distance(mdp):
@@ -96,7 +96,7 @@ def test_values_are_the_exact_ones_even_when_episodes_cut_options(learner, max_s
     mdp = eo.maze("......SG")
     right = np.array([1, 1, 1, 1, 1, 1, 1, -1])
     left = np.array([-1, -1, -1, -1, -1, 3, 3, 3])
-    options = OptionSet(np.stack([right, left]), 4)
+    options = make_options(np.stack([right, left]), 4)
     record = learner(mdp, options, runs=1, episodes=20_000, max_steps=max_steps, alpha=0.2)
     exact = reference.choice_values(mdp, options.policy, 0.9)
     np.testing.assert_allclose(record.q[0, 5:7], exact[5:7], rtol=1e-9)
@@ -158,7 +158,7 @@ def test_no_options_and_an_empty_set_are_the_same():
     mdp = eo.maze("four-rooms")
     assert same(
         q_learning(mdp, runs=2, episodes=20),
-        q_learning(mdp, OptionSet(np.empty((0, 104), int), 4), runs=2, episodes=20),
+        q_learning(mdp, make_options(np.empty((0, 104), int), 4), runs=2, episodes=20),
     )
 
 
@@ -202,7 +202,7 @@ def test_intra_option_learning_knows_options_that_were_never_chosen():
 
 def test_an_option_that_never_ends_is_worth_nothing():
     mdp = eo.maze("S....G")
-    forever = OptionSet(np.array([[3] * 6]), 4)  # always left
+    forever = make_options(np.array([[3] * 6]), 4)  # always left
     for learner in (smdp_q_learning, intra_option_q_learning):
         record = learner(mdp, forever, runs=1, episodes=3000, alpha=1.0, epsilon=0.0)
         assert record.returns[0, -100:].all()
@@ -294,7 +294,7 @@ def test_more_than_127_actions():
     P[np.arange(S), :, np.arange(S)] = 1.0
     P[:, A - 1] = np.roll(np.eye(S), 1, axis=1)
     mdp = eo.MDP(P, start=0, goal=3)
-    options = OptionSet(np.array([[A - 1, A - 1, A - 1, -1]]), A)
+    options = make_options(np.array([[A - 1, A - 1, A - 1, -1]]), A)
     assert_like_twin(q_learning, mdp, options)
     assert_like_twin(intra_option_q_learning, mdp, options)
 
@@ -427,7 +427,7 @@ def test_bad_explore():
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_options_of_another_mdp(learner):
     options = eo.discover(eo.maze("open-room"), n_options=2)
-    with pytest.raises(ValueError, match="options of another state space: they have 100 states"):
+    with pytest.raises(ValueError, match="another state space"):
         learner(eo.maze("four-rooms"), options)
     mdp = eo.maze("....\n....")
     with pytest.raises(ValueError, match="same size, but other dynamics"):

@@ -27,8 +27,8 @@ from eigenoptions.spectra.representations import (
     uniform_walk,
 )
 from tests import reference
+from tests.tables import same
 from tests.test_mdp import refused
-from tests.test_options import same
 from tests.test_planning import slippery
 
 # Two rooms; the door at the top leads right only, the one at the bottom left only.
@@ -137,7 +137,7 @@ def test_successor_options_are_eigenvectors_of_the_representation(domain):
     psi = np.linalg.inv(np.eye(domain.n_states) - 0.95 * uniform_walk(domain).toarray())
     chosen = method("successor").purposes(domain, 6, np.random.default_rng(0), discount=0.95)
     for p in chosen:
-        assert_allclose(psi @ p.direction, p.eigenvalue * p.direction, atol=1e-8)
+        assert_allclose(psi @ p.potential, p.eigenvalue * p.potential, atol=1e-8)
     values = np.sort(np.linalg.eigvalsh(psi))[::-1]
     assert_allclose([p.eigenvalue for p in chosen[::2]], values[1:4])
     same_potentials = discover(domain, 6, operator="combinatorial")
@@ -149,7 +149,7 @@ def test_successor_options_of_dynamics_that_are_not_symmetric():
     psi = np.linalg.inv(np.eye(mdp.n_states) - 0.99 * uniform_walk(mdp).toarray())
     chosen = method("successor").purposes(mdp, 4, np.random.default_rng(0))
     for p in chosen:
-        assert_allclose((psi + psi.T) / 2 @ p.direction, p.eigenvalue * p.direction, atol=1e-8)
+        assert_allclose((psi + psi.T) / 2 @ p.potential, p.eigenvalue * p.potential, atol=1e-8)
     assert [p.label for p in chosen] == ["e1+", "e1-", "e2+", "e2-"]
 
 
@@ -246,9 +246,9 @@ def test_novel_directions_are_eigenvectors_of_the_drained_laplacian(make):
     chosen = method("neo").purposes(mdp, 5, np.random.default_rng(0), visits=visits)
     for p in chosen:
         near = vectors[:, np.abs(values - p.eigenvalue).argmin()].real
-        assert_allclose(p.direction, np.abs(near) / np.abs(near).max(), atol=1e-8)
+        assert_allclose(p.potential, np.abs(near) / np.abs(near).max(), atol=1e-8)
     assert chosen[0].eigenvalue <= values.real.min() + 1e-9
-    assert chosen[0].direction.argmax() in np.flatnonzero(visits == 0)
+    assert chosen[0].potential.argmax() in np.flatnonzero(visits == 0)
 
 
 def test_novelty_is_away_from_the_start(four_rooms):
@@ -303,8 +303,8 @@ def test_reward_aware_purposes_are_logarithms_of_the_series():
         Z, power = Z + power, step[:, None] * (P @ power)
     chosen = method("reward-aware").purposes(mdp, 5, np.random.default_rng(0), temperature=2.0)
     for p in chosen[1:]:
-        assert_allclose(p.direction, np.log(Z[:, p.goal]), atol=1e-9)
-    e = np.exp(chosen[0].direction)
+        assert_allclose(p.potential, np.log(Z[:, p.goal]), atol=1e-9)
+    e = np.exp(chosen[0].potential)
     assert_allclose(Z @ e / e, (Z @ e / e)[0])
 
 
@@ -313,7 +313,7 @@ def test_rewards_of_actions_are_averaged(four_rooms):
     a = discover(replace(four_rooms, reward=per_action), 4, "reward-aware")
     b = discover(four_rooms, 4, "reward-aware", rewards=per_action.reshape(104, 4).mean(axis=1))
     np.testing.assert_array_equal(a.policy, b.policy)
-    assert a.state_space == four_rooms.fingerprint
+    assert a.mdp.fingerprint == four_rooms.fingerprint
 
 
 def test_rewards_that_are_refused(four_rooms):

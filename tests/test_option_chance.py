@@ -13,7 +13,7 @@ from eigenoptions.evaluation import (
     diffusion_time,
     hitting_times,
 )
-from eigenoptions.options import OptionSet
+from tests.tables import make_options
 from tests.test_evaluation import toward
 
 
@@ -48,7 +48,7 @@ def test_best_chance_is_the_least_of_all(four_rooms):
 def test_best_chance_in_closed_form():
     # Two states, action 0 stays, action 1 and the option of one step change the state: 2 / (1 + c) steps.
     swap = np.stack([np.eye(2), np.eye(2)[::-1]], axis=1)
-    mdp, both = eo.MDP(swap), OptionSet(np.array([[1, -1], [-1, 1]]), 2)
+    mdp, both = eo.MDP(swap), make_options(np.array([[1, -1], [-1, 1]]), 2)
     assert diffusion_time(mdp, both, option_chance=0.6) == pytest.approx(2 / 1.6, rel=1e-12)
     best = best_option_chance(mdp, both)
     assert best.chance > 0.999
@@ -67,7 +67,7 @@ def test_a_single_option_is_to_be_taken_seldom():
 
 def test_chances_beyond_double_precision_are_the_worst():
     mdp = eo.maze("." * 260)
-    many = OptionSet(np.repeat(toward(mdp, 0).policy, 70, axis=0), 4)
+    many = make_options(np.repeat(toward(mdp, 0).policy, 70, axis=0), 4)
     best = best_option_chance(mdp, many)
     assert best.uniform == np.inf
     assert best.diffusion_time <= best.without

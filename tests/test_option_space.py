@@ -12,6 +12,7 @@ from gymnasium.spaces import Discrete
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, OptionsWrapper
+from tests.tables import make_options
 from tests.test_wrapper import MODES, wrapped
 
 
@@ -123,7 +124,7 @@ def test_masks_say_where_options_may_start(skills: eo.OptionSet, rng: np.random.
 
 
 def test_the_environments_own_mask_is_kept() -> None:
-    options = eo.OptionSet(np.zeros((2, 500), dtype=int), 6)
+    options = make_options(np.zeros((2, 500), dtype=int), 6)
     env = OptionsWrapper(gym.make("Taxi-v4"), options)
     _, info = env.reset(seed=0)
     own = gym.make("Taxi-v4")

@@ -124,7 +124,7 @@ def _records():
     mdp = eo.maze("i-maze")
     options = eo.discover(mdp, 4)
     found = eo.spectrum(eo.graph(mdp), 4)
-    rows = eo.LinearOptionSet([[1.0], [-1.0]], eo.features.Raw(), 2, weights=np.ones((2, 2, 1)))
+    rows = eo.LinearOptionSet([eo.Purpose([1.0]), eo.Purpose([-1.0])], eo.features.Raw(), 2, weights=np.ones((2, 2, 1)))
     assert mdp.successors is not None
     learned = eo.q_learning(mdp, options, runs=2, episodes=2)
     seen = eo.collect(mdp, 20, rng=0)
@@ -169,7 +169,7 @@ def test_records_do_not_change_with_the_arrays_they_were_made_from():
         array[:] = 10**6
     assert not any(part.any() for part in (seen.obs, seen.action, seen.next_obs, seen.terminated))
     assert options.policy.max() == option.policy.max() == -1
-    zeros = (options.value, option.value, mdp.coords, purpose.direction, found.values)
+    zeros = (options.value, option.value, mdp.coords, purpose.potential, found.values)
     assert not any(array.any() for array in zeros)
     assert mdp.transition.max() == found.vectors.max() == 1
     with pytest.raises(ValueError, match="WRITEABLE"):

@@ -42,7 +42,7 @@ def test_every_transition_once_gives_the_exact_options(domain: eo.MDP) -> None:
     assert np.array_equal(sampled.policy, exact.policy)
     np.testing.assert_array_equal(sampled.value, exact.value)
     assert sampled.provenance["operator"] == "incidence"
-    assert sampled.state_space == "", "what was seen may not be all, so the file does not insist"
+    assert sampled.provenance["dynamics"] == "estimated", "what was seen may not be all, so the file does not insist"
 
 
 def test_samples_come_close_and_arrive(four_rooms: eo.MDP) -> None:
@@ -140,7 +140,7 @@ def test_environments_are_sampled(four_rooms: eo.MDP) -> None:
     vector = gym.make_vec("CartPole-v1", num_envs=2)
     assert len(from_samples(vector, 2, steps=500)) == 2
     raw = from_samples("Acrobot-v1", 2, steps=500, features="raw")
-    assert raw.direction.shape == (2, 6)
+    assert raw.directions.shape == (2, 6)
 
 
 def test_whitened_functions_have_variance_one_and_vary_on_the_data() -> None:
@@ -296,4 +296,4 @@ def test_a_function_of_bare_numbers_or_of_words_can_be_the_features() -> None:
     words = Transitions(x.astype(str), action, after.astype(str), np.zeros(400, dtype=bool))
     found = [eo.discover(data, 2, features=waves, n_actions=2) for data in (plain, words)]
     assert isinstance(found[0], LinearOptionSet)
-    np.testing.assert_allclose(found[0].direction, found[1].direction, atol=1e-9)
+    np.testing.assert_allclose(found[0].directions, found[1].directions, atol=1e-9)

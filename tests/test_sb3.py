@@ -34,6 +34,7 @@ from eigenoptions.envs.sb3 import (
     prefer_actions,
 )
 from tests import reference
+from tests.tables import make_options
 
 SHORT, LONG, GAMMA = 6, 32, 0.9
 SKILL = 2  # the option's action, after the two primitive ones
@@ -60,7 +61,7 @@ def fork() -> eo.MDP:
 def detour() -> eo.OptionSet:
     policy = np.full((1, SHORT + LONG), eo.TERMINATE)
     policy[0, [0, *range(SHORT, SHORT + LONG - 2)]] = 1
-    return eo.OptionSet(policy, 2)
+    return make_options(policy, 2)
 
 
 def forked(mode: str = "call-and-return") -> OptionsWrapper:
@@ -252,7 +253,7 @@ def loop() -> tuple[eo.MDP, eo.OptionSet]:
     mdp = eo.maze("S....G")
     right = np.array([1, 1, 1, -1, -1, -1])
     left = np.array([-1, 3, 3, -1, -1, -1])
-    return mdp, eo.OptionSet(np.stack([right, left]), 4)
+    return mdp, make_options(np.stack([right, left]), 4)
 
 
 def table_agent(**given: Any) -> tuple[OptionsDQN, OptionsWrapper]:

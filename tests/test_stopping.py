@@ -10,7 +10,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, OptionsWrapper, run_options
 from eigenoptions.features import OneHot
-from eigenoptions.options import TERMINATE
+from eigenoptions.options import TERMINATE, Purpose
 from eigenoptions.options.linear import LinearOptionSet
 
 LENGTH = 7
@@ -21,7 +21,9 @@ def stubborn(**guards: object) -> LinearOptionSet:
     weights = np.zeros((1, 4, LENGTH))
     weights[0, 1] = 1.0
     potential = np.arange(LENGTH, dtype=float)[None]
-    return LinearOptionSet(potential, OneHot(LENGTH), 4, weights=weights).guarded(**guards)
+    return LinearOptionSet([Purpose(e) for e in potential], OneHot(LENGTH), 4, weights=weights).guarded(
+        **guards
+    )
 
 
 def corridor(options: LinearOptionSet, **given: object) -> OptionsWrapper:

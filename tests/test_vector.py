@@ -17,6 +17,7 @@ import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, MazeVectorEnv, OptionsVectorWrapper, OptionsWrapper
 from eigenoptions.features import Raw
 from eigenoptions.options.linear import LinearOptionSet
+from tests.tables import make_options
 
 B = 5
 NAMES = ("option", "duration", "discount", "primitive_return")
@@ -170,7 +171,7 @@ def test_mazes_in_one_call_go_the_general_way(
 ) -> None:
     """Everything that is returned, for any actions, also options that may not start; nothing is overwritten later."""
     mdp = {"start": CLIFF, "no start": CLIFF.replace("S", "."), "slippery": slippery(None)}[maze]
-    options = eo.OptionSet(skills.policy, 4)
+    options = make_options(skills.policy, 4)
     ours, general = (
         OptionsVectorWrapper(kind(mdp, 6, max_episode_steps=limit), options, 0.9, mode, max_duration=5)
         for kind in (MazeVectorEnv, General)
@@ -396,7 +397,7 @@ def test_objects_and_guards() -> None:
     ends = []
     for options in (
         [Right(3), Right(None)],
-        LinearOptionSet([[1.0]], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3),
+        LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3),
     ):
         vector = isinstance(options, list)
         state = None if vector else lambda s: np.minimum(np.asarray(s, dtype=float)[:, None], 4.0)
@@ -425,7 +426,7 @@ def test_observations_are_mapped_once_per_step() -> None:
         calls.append(obs)
         return np.asarray(obs, dtype=float)[:, None]
 
-    options = LinearOptionSet([[1.0]], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3)
+    options = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3)
     envs = OptionsVectorWrapper(MazeVectorEnv("S" + "." * 20, 2), options, state=state)
     envs.reset(seed=0)
     for action in (1, 4, 4, 0, 4):
@@ -459,7 +460,7 @@ def test_samples_of_a_batch(skills: eo.OptionSet) -> None:
 
 
 def test_the_environments_own_mask_is_kept() -> None:
-    options = eo.OptionSet(np.zeros((2, 500), dtype=int), 6)
+    options = make_options(np.zeros((2, 500), dtype=int), 6)
     envs = OptionsVectorWrapper(gym.make_vec("Taxi-v4", 3), options)
     own = gym.make_vec("Taxi-v4", 3)
     masks = envs.reset(seed=0)[1]["action_mask"], own.reset(seed=0)[1]["action_mask"]

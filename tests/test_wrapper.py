@@ -16,6 +16,7 @@ from gymnasium.wrappers import TransformObservation
 
 import eigenoptions as eo
 from eigenoptions.envs import MazeEnv, Numbered, OptionsWrapper, from_env
+from tests.tables import make_options
 
 MODES = ["call-and-return", "step"]
 
@@ -31,7 +32,7 @@ def wrapped(options: Any, limit: int | None = 300, **given: Any) -> OptionsWrapp
 
 def right(n: int) -> eo.OptionSet:
     """On a corridor of n states: walk right to the last."""
-    return eo.OptionSet(np.array([[1] * (n - 1) + [eo.TERMINATE]]), 4)
+    return make_options(np.array([[1] * (n - 1) + [eo.TERMINATE]]), 4)
 
 
 class Toll(gym.Wrapper[Any, Any, Any, Any]):
@@ -214,7 +215,7 @@ def test_an_environment_that_fails_in_an_option_is_left_as_it_was() -> None:
 
 
 def test_an_unavailable_option_is_one_random_step_that_the_seed_decides() -> None:
-    never = eo.OptionSet(np.full((2, 104), eo.TERMINATE), 4)
+    never = make_options(np.full((2, 104), eo.TERMINATE), 4)
 
     def walk(seed: int) -> list[int]:
         env = wrapped(never, limit=None)
@@ -234,7 +235,7 @@ def test_an_unavailable_option_is_one_random_step_that_the_seed_decides() -> Non
 
 def test_the_environments_random_numbers_are_its_own() -> None:
     """A slippery lake walked with and without the wrapper slips at the same places."""
-    options = eo.OptionSet(np.full((1, 16), eo.TERMINATE), 4)
+    options = make_options(np.full((1, 16), eo.TERMINATE), 4)
     env, bare = OptionsWrapper(gym.make("FrozenLake-v1"), options), gym.make("FrozenLake-v1")
     env.reset(seed=5)
     bare.reset(seed=5)
@@ -247,7 +248,7 @@ def test_the_environments_random_numbers_are_its_own() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_an_option_that_never_stops_is_cut(mode: str) -> None:
     env = OptionsWrapper(
-        MazeEnv("S.."), eo.OptionSet(np.ones((1, 3), dtype=int), 4), mode=mode, max_duration=50
+        MazeEnv("S.."), make_options(np.ones((1, 3), dtype=int), 4), mode=mode, max_duration=50
     )
     for _ in range(2):
         env.reset(seed=0)
@@ -370,7 +371,7 @@ def length(mdp: eo.MDP, row: np.ndarray, state: int) -> int:
 
 def test_options_over_options() -> None:
     inner = OptionsWrapper(gym.make("eigenoptions/Maze-v0", maze="S......"), right(7), gamma=0.5)
-    outer = OptionsWrapper(inner, eo.OptionSet(np.array([[4] * 6 + [eo.TERMINATE]]), 5), gamma=0.5)
+    outer = OptionsWrapper(inner, make_options(np.array([[4] * 6 + [eo.TERMINATE]]), 5), gamma=0.5)
     outer.reset(seed=0)
     obs, *_, info = outer.step(5)
     assert (obs, info["option"], info["duration"]) == (
@@ -382,7 +383,7 @@ def test_options_over_options() -> None:
 
 def test_many_actions_need_no_bytes() -> None:
     env = OptionsWrapper(
-        MazeEnv(eo.MDP(np.ones((2, 300, 2)) / 2, start=0)), eo.OptionSet(np.full((1, 2), 299), 300)
+        MazeEnv(eo.MDP(np.ones((2, 300, 2)) / 2, start=0)), make_options(np.full((1, 2), 299), 300)
     )
     env.reset(seed=0)
     assert env.action_space == Discrete(301)
@@ -479,7 +480,7 @@ def test_bad_options(skills: eo.OptionSet) -> None:
         OptionsWrapper(env, skills[:0])
     with pytest.raises(ValueError, match=r"every option needs a method act\(obs\)"):
         OptionsWrapper(env, [lambda obs: 0])
-    three = eo.OptionSet(np.zeros((1, 104), dtype=int), 3)
+    three = make_options(np.zeros((1, 104), dtype=int), 3)
     with pytest.raises(ValueError, match=r"observations are Box.*: pass state="):
         OptionsWrapper(gym.make("MountainCar-v0"), three)
 

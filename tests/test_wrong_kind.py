@@ -62,7 +62,7 @@ def test_a_file_is_read_by_its_kind(tmp_path: Path) -> None:
         eo.load_options(tmp_path / "car.safetensors", MDP)
     eo.discover(MDP, 2).save(tmp_path / "maze.safetensors")
     with pytest.raises(ValueError, match="holds 'options', not 'linear options'"):
-        eo.load_linear_options(tmp_path / "maze.safetensors")
+        eo.load_options(tmp_path / "maze.safetensors")
 
 
 def test_odd_numbers() -> None:

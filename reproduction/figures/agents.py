@@ -90,18 +90,13 @@ def make_eigenoptions(
         # Solve with reordered actions and rename them; index -1, TERMINATE, maps to itself.
         rows = (np.arange(mdp.n_states)[:, None] * mdp.n_actions + np.asarray(action_order)).ravel()
         options = eo.solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
-        options = replace_policy(options, np.append(np.asarray(action_order), -1)[options.policy])
+        options = replace(options, mdp=mdp, policy=np.append(np.asarray(action_order), -1)[options.policy])
     if tolerance:
-        length = np.array([[np.linalg.norm(purpose.direction)] for purpose in purposes])
-        options = replace_policy(options, np.where(options.value > tolerance * length, options.policy, -1))
+        length = np.array([[np.linalg.norm(purpose.potential)] for purpose in purposes])
+        options = replace(options, policy=np.where(options.value > tolerance * length, options.policy, -1))
     if shuffle is not None:
         options = options[np.random.default_rng(shuffle).permutation(len(options))]
     return options[:n]
-
-
-def replace_policy(options: OptionSet, policy: NDArray[Any]) -> OptionSet:
-    """The same options with another policy."""
-    return replace(options, policy=policy, state_space="", successors=None)
 
 
 def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:

@@ -90,7 +90,7 @@ def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, 
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
     ratio = 0.0
     for purpose in purposes:
-        w = purpose.direction - purpose.direction.min()
+        w = purpose.potential - purpose.potential.min()
         if w.max() > ROUNDING:
             ratio = max(ratio, np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max())
     return {"options": len(options), "fewest_stops": options.termination.sum(axis=1).min(), "ratio": ratio}

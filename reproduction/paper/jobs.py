@@ -120,8 +120,8 @@ def eigenoptions(
     purposes = first_purposes(mdp, n, np.random.default_rng(0), **{"skip_zero": False, **how})
     if absolute is not None:
         # The tolerance of `solve` is relative to the largest entry.
-        lengths = [float(np.linalg.norm(p.direction) / np.abs(p.direction).max()) for p in purposes]
-        one = [solve(mdp, p, gamma, tol=absolute * x) for p, x in zip(purposes, lengths, strict=True)]
+        lengths = [float(np.linalg.norm(p.potential) / np.abs(p.potential).max()) for p in purposes]
+        one = [solve(mdp, p, gamma, tolerance=absolute * x) for p, x in zip(purposes, lengths, strict=True)]
         return sum(one[1:], one[0])
     if ties is None:
         return solve(mdp, purposes, gamma)
@@ -129,7 +129,7 @@ def eigenoptions(
     turned = solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
     # Index -1, TERMINATE, maps to itself.
     back = np.append(np.asarray(ties), -1)
-    return replace(turned, policy=back[turned.policy], state_space="", successors=None)
+    return replace(turned, mdp=mdp, policy=back[turned.policy])
 
 
 def rebased(sp: Spectrum, degrees: float) -> Spectrum:

@@ -88,7 +88,7 @@ def _bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> Row:
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
     ratio = 0.0
     for purpose in purposes:
-        w = purpose.direction - purpose.direction.min()
+        w = purpose.potential - purpose.potential.min()
         if w.max() > ROUNDING:
             v = _values(P, w, gamma)
             ratio = max(ratio, float(np.abs(v + w).max() / w.max()))

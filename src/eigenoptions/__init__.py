@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from eigenoptions.options import eigenpurposes as eigenpurposes
     from eigenoptions.options.linear import LinearOption as LinearOption
     from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
-    from eigenoptions.options.reader import load_linear_options as load_linear_options
-    from eigenoptions.options.reader import load_options as load_options
     from eigenoptions.options.solver import solve as solve
+    from eigenoptions.options.storage import load_options as load_options
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
@@ -61,7 +60,7 @@ _NAMES = {
     "spectra": ("Spectrum", "laplacian", "spectrum"),
     "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"),
     "options.solver": ("solve",),
-    "options.reader": ("load_options", "load_linear_options"),
+    "options.storage": ("load_options",),
     "discovery": ("discover",),
     "discovery.methods": ("methods",),
     "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "run_options"),

@@ -190,7 +190,7 @@ class Show(Printed):
         """Run the command."""
         with bar("reading the file"):
             from eigenoptions.options import OptionSet
-            from eigenoptions.options.reader import load_options
+            from eigenoptions.options.storage import load_options
 
             options = load_options(self.file, only=self.only)
         if isinstance(options, OptionSet):

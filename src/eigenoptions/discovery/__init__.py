@@ -173,8 +173,8 @@ def _report_stops(mdp: MDP, purposes: list[Purpose], options: OptionSet) -> None
     part = connected_components(moves, connection="strong")[1]
     found = []
     for purpose, policy in zip(purposes, options.policy, strict=True):
-        stops = (policy < 0) & (part == part[purpose.direction.argmax()])
-        low = int((purpose.direction[stops] < -NEGATIVE * np.abs(purpose.direction).max()).sum())
+        stops = (policy < 0) & (part == part[purpose.potential.argmax()])
+        low = int((purpose.potential[stops] < -NEGATIVE * np.abs(purpose.potential).max()).sum())
         if 2 * low > (count := int(stops.sum())):
             found.append((purpose.label, low, count))
     if found:

@@ -20,7 +20,7 @@ from eigenoptions.features import Map, flattened, rows_of
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet, Purpose, eigenpurposes
 from eigenoptions.options.fitted import FitSettings, checked_actions, fit
-from eigenoptions.options.linear import LinearOptionSet, linear_options
+from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.solver import solve
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.gram import Gram
@@ -123,7 +123,7 @@ class TableExperience:
         about = {**origin, "transitions": self.n_transitions, **(provenance or {})}
         made = solve(self.mdp(), purposes, default if gamma is None else gamma, provenance=about)
         # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
-        return replace(made, state_space="")
+        return replace(made, provenance={**made.provenance, "dynamics": "estimated"})
 
     def _eigenpurposes(
         self, n_options: int | None, at_most: bool, both_signs: bool = True, skip_zero: bool = True
@@ -165,14 +165,14 @@ class TableExperience:
 
     def _lifted(self, purpose: Purpose, states: NDArray[np.intp]) -> Purpose:
         """A purpose on the given states as one on all states."""
-        direction = np.zeros(self.n_states)
-        direction[states] = purpose.direction
+        potential = np.zeros(self.n_states)
+        potential[states] = purpose.potential
         inside = np.zeros(self.n_states, dtype=np.bool_)
         inside[states] = True if purpose.initiation is None else purpose.initiation
-        changes: dict[str, Any] = {"direction": direction, "initiation": inside}
+        changes: dict[str, Any] = {"potential": potential, "initiation": inside}
         if purpose.goal is not None:
             changes["goal"] = int(states[purpose.goal])
-            if purpose.label == Purpose(purpose.direction, goal=purpose.goal).label:
+            if purpose.label == Purpose(None, goal=purpose.goal).label:
                 # The label is derived from the goal, so it is derived again.
                 changes["label"] = ""
         return replace(purpose, **changes)
@@ -206,7 +206,7 @@ class Linear:
         purposes = self.purposes(n_options, both_signs, skip_zero, at_most)
         about = {**ORIGIN, "transitions": self.n_transitions, **self.about, **(provenance or {})}
         if policy == "look-ahead":
-            return linear_options(purposes, self.features, self.n_actions, about)
+            return LinearOptionSet(tuple(purposes), self.features, self.n_actions, provenance=about)
         gamma = self.gamma if gamma is None else gamma
         how = {"n_actions": self.n_actions, "gamma": gamma, "provenance": about, **fitting}
         return self.learned(policy, purposes, **how)  # type: ignore[no-any-return]

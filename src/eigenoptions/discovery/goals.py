@@ -26,7 +26,7 @@ def goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
     ['goal 2', 'goal 0']
     """
     states = np.arange(mdp.n_states)
-    return [Purpose((states == goal).astype(np.float64), goal=int(goal)) for goal in goals]
+    return [Purpose((states == goal).astype(np.float64), goal=int(goal), exact=True) for goal in goals]
 
 
 def local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:

@@ -235,7 +235,7 @@ def from_samples(
             **settings,
         )
     if isinstance(made, OptionSet):
-        return replace(made, coords=about.coords)
+        return replace(made, mdp=replace(made.mdp, coords=about.coords))
     if "features" in stored:
         made = replace(made, features=stored["features"])
     return made.look_ahead(env) if made.weights is None and is_environment(env) else made

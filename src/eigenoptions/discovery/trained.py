@@ -108,7 +108,7 @@ def fit_numbered(
     if basis is None:
         more = features.with_all_layers()
         added = (0, more.n_features - features.n_features)
-        features, purposes = more, [replace(p, direction=np.pad(p.direction, added)) for p in purposes]
+        features, purposes = more, [replace(p, potential=np.pad(p.potential, added)) for p in purposes]
     tables = [None if phi is None else rows_of(phi, observations) for phi in (features, basis)]
     looked_up = [None if table is None else table.__getitem__ for table in tables]
     fitted = fit(batch, purposes, looked_up[0], basis=looked_up[1], **settings)  # type: ignore[arg-type]

@@ -27,7 +27,8 @@ class OptionBatch:
 
     Examples
     --------
-    >>> batch = OptionBatch(OptionSet(np.array([[1, 1, -1], [-1, 3, 3]]), 4), n_envs=2)
+    >>> from eigenoptions.mdp import maze
+    >>> batch = OptionBatch(OptionSet(maze("..."), np.array([[1, 1, -1], [-1, 3, 3]])), n_envs=2)
     >>> batch.offers(np.array([0, 2])).tolist()
     [[1, -1], [-1, 3]]
     """

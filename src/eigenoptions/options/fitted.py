@@ -19,10 +19,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._validation import check_float, check_int
-from eigenoptions.features import Map, rows_of
+from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import Purpose
-from eigenoptions.options.linear import LinearOptionSet, linear_options
+from eigenoptions.options.linear import LinearOptionSet
 
 # Quantile that stands for the largest value of a potential, so that a single outlier does not raise all values.
 TOP_QUANTILE = 0.999
@@ -114,7 +114,7 @@ def fit(
     how = FitSettings(**settings)
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     action, n_actions = checked_actions(transitions, n_actions)
-    made = linear_options(list(purposes), features, n_actions)
+    made = LinearOptionSet(tuple(purposes), features, n_actions)
     ended = np.asarray(transitions.terminated, dtype=np.bool_)
     # Where states are numbered, each of them and each distinct transition is computed once.
     (obs, here), (next_obs, there) = _places(transitions.obs), _places(transitions.next_obs)
@@ -126,8 +126,8 @@ def fit(
     group = np.arange(len(transitions)) % how.parts * n_actions + action
     kept, count = _distinct(transitions, group)
     group, here, there = group[kept], here[kept], there[kept]
-    psi = rows_of(basis or features, obs)
-    psi_next = rows_of(basis or features, next_obs, psi.shape[1])
+    psi = compute_features(basis or features, obs)
+    psi_next = compute_features(basis or features, next_obs, psi.shape[1])
     groups = [np.flatnonzero(group == g) for g in range(how.parts * n_actions)]
     _announce(groups, psi.shape[1])
     regress = [

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
+from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -18,25 +19,12 @@ from numpy.typing import NDArray
 
 from eigenoptions._text import printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
-from eigenoptions.features import Map, record, rows_of
-from eigenoptions.options import (
-    FILE_FORMAT,
-    ORIGIN,
-    TERMINATE,
-    Origin,
-    Purpose,
-    concatenated,
-    entries,
-    origins,
-    position,
-    selected,
-)
+from eigenoptions.features import Map, compute_features, features_to_dict
+from eigenoptions.options import TERMINATE, OptionSequence, Purpose, check_purposes, merge_provenance
 from eigenoptions.options.lookahead import Clones
-from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
+from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
 Array = NDArray[np.float64]
-# Most options that a notebook lists.
-MAX_ROWS = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,63 +33,83 @@ class LinearOption:
 
     Attributes
     ----------
-    alone
-        The set of this option only.
-    direction
-        ``(d,)`` the vector e.
-    label, eigenvalue, index, sign, goal
-        As in `Purpose`.
+    purpose : Purpose
+        The vector e; `label`, `eigenvalue`, `index`, `sign` and `goal` are those of the purpose.
 
     Examples
     --------
     >>> from eigenoptions.features import Raw
-    >>> right = LinearOptionSet([[1.0]], Raw(), 2, weights=[[[0.0], [-1.0]]], labels=("e2+",))["e2+"]
+    >>> right = LinearOptionSet([Purpose([1.0], "e2+")], Raw(), 2, weights=[[[0.0], [-1.0]]])["e2+"]
     >>> right
     LinearOption(e2+: learned, 1 feature)
     >>> right.act([-3.0]), right.act([3.0])
     (1, -1)
     """
 
-    alone: LinearOptionSet
-    direction: Array
-    label: str
-    eigenvalue: float
-    index: int | None
-    sign: int | None
-    goal: int | None
+    _set: LinearOptionSet
 
-    def act(self, obs: Any) -> int:
-        """The action at an observation, or TERMINATE."""
-        return int(self.alone.choices(obs)[0])
+    @property
+    def purpose(self) -> Purpose:
+        """The purpose, whose potential is the vector e."""
+        return self._set.purposes[0]
+
+    @property
+    def label(self) -> str:
+        """Name of the option."""
+        return self.purpose.label
+
+    @property
+    def eigenvalue(self) -> float:
+        """Eigenvalue of its eigenvector, or nan."""
+        return self.purpose.eigenvalue
+
+    @property
+    def index(self) -> int | None:
+        """Number of its eigenvector, or None."""
+        return self.purpose.index
+
+    @property
+    def sign(self) -> int | None:
+        """Sign of its eigenvector, or None."""
+        return self.purpose.sign
+
+    @property
+    def goal(self) -> int | None:
+        """The state that it leads to, or None."""
+        return self.purpose.goal
 
     @property
     def patience(self) -> int | None:
-        """Steps without a new highest potential after which it stops, as in the set."""
-        return self.alone.patience
+        """Steps without a new highest potential after which it terminates, as in the set."""
+        return self._set.patience
 
     @property
     def stop_chance(self) -> float:
-        """Probability to stop after each step, as in the set."""
-        return self.alone.stop_chance
+        """Probability to terminate after each step, as in the set."""
+        return self._set.stop_chance
+
+    def act(self, obs: Any) -> int:
+        """The action at an observation, or TERMINATE."""
+        return int(self._set.choices(obs)[0])
+
+    def may_start(self, obs: Any) -> bool:
+        """Whether the option may start there, which is where it does not terminate at once."""
+        return self.act(obs) != TERMINATE
 
     def potential(self, obs: Any) -> float:
         """The potential e . phi(s) at an observation."""
-        return float(self.alone.potential(batch_of_one(obs), 1)[0, 0])
-
-    def may_start(self, obs: Any) -> bool:
-        """Whether the option may start there, which is where it does not stop at once."""
-        return self.act(obs) != TERMINATE
+        return float(self._set.potential(batch_of_one(obs), 1)[0, 0])
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
         return self.potential(next_obs) - self.potential(obs)
 
     def __repr__(self) -> str:
-        return f"LinearOption({printable(self.label)}: {self.alone.kind}, {_features(self.alone)})"
+        return f"LinearOption({printable(self.label)}: {self._set.kind}, {self._set.describe_features()})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(Sequence[LinearOption]):
+class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
     Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; ``+`` concatenates,
@@ -109,97 +117,92 @@ class LinearOptionSet(Sequence[LinearOption]):
 
     Attributes
     ----------
-    direction
-        ``(n, d)`` the vectors e.
-    features
+    purposes : sequence of Purpose
+        One per option; their potentials are the vectors e ``(d,)``.
+    features : callable
         The map phi from a batch of observations to ``(N, d)``.
-    n_actions
+    n_actions : int
         Number of primitive actions A.
-    weights
-        ``(n, A, p)`` weights of learned action values, linear in `basis`; None for options that look ahead.
-    basis
+    weights : ndarray of shape (n, A, p), default=None
+        Weights of learned action values, linear in `basis`; None for options that look ahead.
+    basis : callable, default=None
         The map psi to ``(N, p)``; None: phi.
-    threshold
-        ``(n,)`` an option stops where no action value is larger.
-    labels, eigenvalues, indices, signs, goals
-        One entry per option, as in `OptionSet`.
-    provenance
+    threshold : ndarray of shape (n,), default=zeros
+        An option terminates where no action value is larger.
+    provenance : dict, default={}
         Method and settings, as they go into the file.
-    patience
-        An option that runs stops after this many steps without a potential above the highest so far; None: never.
-    stop_chance
-        Probability that a running option stops after each step.
-    model
+    model : Clones, default=None
         Copies of the environment for look-ahead; see `look_ahead`. It is not saved.
+    patience : int, default=None
+        A running option terminates after this many steps without a potential above the highest so far; None: never.
+    stop_chance : float, default=0.0
+        Probability that a running option terminates after each step.
 
     Examples
     --------
     >>> from eigenoptions.features import Raw
-    >>> options = LinearOptionSet([[1.0], [-1.0]], Raw(), 2, weights=[[[0.0], [-1.0]], [[1.0], [0.0]]])
+    >>> purposes = [Purpose([1.0], "right"), Purpose([-1.0], "left")]
+    >>> options = LinearOptionSet(purposes, Raw(), 2, weights=[[[0.0], [-1.0]], [[1.0], [0.0]]])
     >>> options
-    LinearOptionSet(2 learned options on 1 feature: option 1, option 2)
+    LinearOptionSet(2 learned options on 1 feature: right, left)
     >>> options.actions([[-3.0], [3.0]]).tolist()
     [[1, -1], [-1, 0]]
     """
 
-    direction: Array
+    purposes: tuple[Purpose, ...]
     features: Map
     n_actions: int
     weights: Array | None = None
     basis: Map | None = None
     threshold: Array = None  # type: ignore[assignment]
-    labels: tuple[str, ...] = ()
-    eigenvalues: Array = None  # type: ignore[assignment]
     provenance: dict[str, Any] = field(default_factory=dict)
     model: Clones | None = None
-    indices: Origin = ()
-    signs: Origin = ()
-    goals: Origin = ()
     patience: int | None = None
     stop_chance: float = 0.0
 
     def __post_init__(self) -> None:
+        purposes = check_purposes(self.purposes)
+        n, n_actions = len(purposes), check_int("n_actions", self.n_actions)
+        sizes = {None if p.potential is None else p.potential.shape for p in purposes}
+        if n == 0 or None in sizes or len(sizes) > 1 or len(sizes.pop()) != 1:
+            raise ValueError("purposes must be at least one, with potentials of one shape (d,)")
+        threshold = readonly(np.zeros(n) if self.threshold is None else self.threshold, np.float64)
+        if threshold.shape != (n,):
+            raise ValueError(f"threshold must have shape ({n},), got {threshold.shape}")
+        checked: dict[str, Any] = {"purposes": purposes, "n_actions": n_actions, "threshold": threshold}
+        if self.weights is not None:
+            weights = checked["weights"] = readonly(self.weights, np.float64)
+            if weights.ndim != 3 or weights.shape[:2] != (n, n_actions):
+                raise ValueError(f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}")
         if self.patience is not None:
             check_int("patience", self.patience)
         check_float("stop_chance", self.stop_chance, minimum=0, below=1)
-        direction = readonly(self.direction, np.float64)
-        if direction.ndim != 2 or not np.isfinite(direction).all():
-            raise ValueError(f"direction must be finite numbers of shape (n, d), got shape {direction.shape}")
-        n = len(direction)
-        checked: dict[str, Any] = {"direction": direction, **entries(self, n)}
-        checked["n_actions"] = check_int("n_actions", self.n_actions)
-        for name, default in (("threshold", 0.0), ("eigenvalues", np.nan)):
-            given = getattr(self, name)
-            checked[name] = readonly(np.full(n, default) if given is None else given, np.float64)
-            if (shape := checked[name].shape) != (n,):
-                raise ValueError(f"{name} must have one entry for each of {n} options, got shape {shape}")
-        if self.weights is not None:
-            weights = checked["weights"] = readonly(self.weights, np.float64)
-            if weights.ndim != 3 or weights.shape[:2] != (n, self.n_actions):
-                raise ValueError(f"weights must have shape ({n}, {self.n_actions}, p), got {weights.shape}")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if not np.isfinite(self.directions).all():
+            raise ValueError("the potentials of the purposes must be finite numbers")
+
+    @cached_property
+    def directions(self) -> Array:
+        """``(n, d)`` the vectors e."""
+        return readonly(np.stack([p.potential for p in self.purposes]))  # type: ignore[arg-type]
 
     @property
     def kind(self) -> str:
         """``"learned"`` or ``"look-ahead"``: where the policies come from."""
         return "look-ahead" if self.weights is None else "learned"
 
-    @property
-    def _arrays(self) -> tuple[str, ...]:
-        return ("direction", "threshold", "eigenvalues", *(["weights"] if self.weights is not None else []))
-
     def potential(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N)`` the potentials e . phi(s) of a batch; `count` is N for batches without a length (Dict)."""
-        phi = rows_of(self.features, obs, self.direction.shape[1], count)
-        return np.asarray(phi @ self.direction.T).T
+        phi = compute_features(self.features, obs, self.directions.shape[1], count)
+        return np.asarray(phi @ self.directions.T).T
 
     def values(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N, A)`` learned action values of a batch."""
         if self.weights is None:
             raise ValueError("options that look ahead have no values: learn them with fitted.fit")
         n, n_actions, p = self.weights.shape
-        psi = rows_of(self.basis or self.features, obs, p, count)
+        psi = compute_features(self.basis or self.features, obs, p, count)
         flat = np.asarray(psi @ self.weights.reshape(n * n_actions, p).T)
         return flat.reshape(len(flat), n, n_actions).transpose(1, 0, 2)
 
@@ -230,7 +233,7 @@ class LinearOptionSet(Sequence[LinearOption]):
         Examples
         --------
         >>> from eigenoptions.features import Raw
-        >>> LinearOptionSet([[1.0]], Raw(), 2, weights=[[[0.0], [-1.0]]]).guarded(patience=8)[0].patience
+        >>> LinearOptionSet([Purpose([1.0])], Raw(), 2, weights=[[[0.0], [-1.0]]]).guarded(patience=8)[0].patience
         8
         """
         return replace(self, patience=patience, stop_chance=stop_chance)
@@ -267,12 +270,8 @@ class LinearOptionSet(Sequence[LinearOption]):
         here = self.potential(batch_of_one(obs), 1)[:, 0]
         ahead = [[self.potential(batch_of_one(o), 1)[:, 0] for o in ends] for ends in self.model.outcomes()]
         gains = np.mean(ahead, axis=1) - here
-        equal = tolerance(np.abs(self.direction).max(axis=1), 0.0, COMPUTED_FLOOR)
-        first, acts = first_best(gains.T, equal)
+        first, acts = first_best(gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1))
         return np.where(acts, first, TERMINATE)
-
-    def __len__(self) -> int:
-        return len(self.direction)
 
     @overload
     def __getitem__(self, index: int | str) -> LinearOption: ...
@@ -280,77 +279,52 @@ class LinearOptionSet(Sequence[LinearOption]):
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> LinearOptionSet: ...
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
-        if isinstance(index, int | np.integer | str):
-            i = position(self.labels, index)
-            origin = (getattr(self, name)[i] for name in ORIGIN.values())
-            alone, eigenvalue = self[i : i + 1], float(self.eigenvalues[i])
-            return LinearOption(alone, self.direction[i], self.labels[i], eigenvalue, *origin)
-        return replace(self, **selected(self, index, self._arrays))
+        if isinstance(index, Integral | str):
+            i = self.find(index)
+            return LinearOption(self[i : i + 1])
+        chosen = self.select(index)
+        return replace(
+            self,
+            purposes=tuple(self.purposes[i] for i in chosen),
+            threshold=self.threshold[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+        )
 
     def __add__(self, other: LinearOptionSet) -> LinearOptionSet:
         """Both sets, one after the other; they must have the same feature space and kind of policy."""
         if not isinstance(other, LinearOptionSet):
             return NotImplemented
-        ways = [
-            (record(o.features), record(o.basis), o.n_actions, o.kind, o.model, o.patience, o.stop_chance)
-            for o in (self, other)
-        ]
-        if ways[0] != ways[1]:
+        names = ("n_actions", "kind", "model", "patience", "stop_chance")
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        for name in ("features", "basis"):
+            same &= features_to_dict(getattr(self, name)) == features_to_dict(getattr(other, name))
+        if not same:
             raise ValueError("options of different feature spaces or kinds of policies cannot be joined")
-        return replace(self, **concatenated(self, other, self._arrays))
+        return replace(
+            self,
+            purposes=self.purposes + other.purposes,
+            threshold=np.concatenate([self.threshold, other.threshold]),
+            weights=None if self.weights is None else np.concatenate([self.weights, other.weights]),  # type: ignore[list-item]
+            provenance=merge_provenance(self.provenance, other.provenance),
+        )
 
     def save(self, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
-        from eigenoptions import files
+        from eigenoptions.options.storage import save_options
 
-        header = {
-            "kind": "linear options",
-            "format": FILE_FORMAT,
-            "features": record(self.features),
-            "basis": record(self.basis),
-            "patience": self.patience,
-            "stop_chance": self.stop_chance,
-            "eigenvalues": [float(x) if np.isfinite(x) else None for x in self.eigenvalues],
-            **{name: getattr(self, name) for name in ("n_actions", "provenance", "labels", *ORIGIN.values())},
-        }
-        rows = {"direction": self.direction, "threshold": self.threshold}
-        maps = {"features": self.features, "basis": self.basis}
-        arrays = {f"{m}.{k}": a for m in maps for k, a in getattr(maps[m], "arrays", {}).items()}
-        files.write(path, header, rows if self.weights is None else {**rows, "weights": self.weights}, arrays)
+        save_options(self, path)
 
-    def _repr_html_(self) -> str:
-        from eigenoptions import _text as sketch
-
-        values = ["" if np.isnan(x) else f"{x:.5g}" for x in self.eigenvalues[:MAX_ROWS].tolist()]
-        rows = zip(self.labels, values, strict=False)
-        more = f"{len(self) - MAX_ROWS} more are not shown<br>" if len(self) > MAX_ROWS else ""
-        head = f"{self.kind}, {_features(self)}, {self.n_actions} actions"
-        return f"<div>{head}{sketch.table(('option', 'eigenvalue'), rows)}{more}<code>{escape(repr(self))}</code></div>"
+    def describe_features(self) -> str:
+        """Number of features in words."""
+        d = self.directions.shape[1]
+        return f"{d} feature{'s' * (d != 1)}"
 
     def __repr__(self) -> str:
         n = len(self)
         names = printable(", ".join(self.labels[:6])) + (", ..." if n > 6 else "")
-        return f"LinearOptionSet({n} {self.kind} option{'s' * (n != 1)} on {_features(self)}: {names})"
-
-
-def linear_options(
-    purposes: Sequence[Purpose], features: Map, n_actions: int, provenance: dict[str, Any] | None = None
-) -> LinearOptionSet:
-    """Purposes in a feature space as options that look ahead, to be bound to an environment.
-
-    >>> from eigenoptions.features import Raw
-    >>> linear_options([Purpose(np.array([0.0, 1.0]), "up")], Raw(), 3)
-    LinearOptionSet(1 look-ahead option on 2 features: up)
-    """
-    if not purposes:
-        raise ValueError("there are no purposes: give at least one")
-    directions = np.stack([p.direction for p in purposes])
-    return LinearOptionSet(directions, features, n_actions, provenance=provenance or {}, **origins(purposes))
-
-
-def _features(options: LinearOptionSet) -> str:
-    d = options.direction.shape[1]
-    return f"{d} feature{'s' * (d != 1)}"
+        return (
+            f"LinearOptionSet({n} {self.kind} option{'s' * (n != 1)} on {self.describe_features()}: {names})"
+        )
 
 
 def batch_of_one(obs: Any) -> Any:

@@ -68,8 +68,8 @@ def begun(option: Any, rng: np.random.Generator, taken_at: Any = None) -> Any:
 
     `taken_at` is the observation of its first step, if that was chosen already.
 
-    >>> from eigenoptions.options import Option
-    >>> option = Option(np.array([1, -1]), np.zeros(2))
+    >>> import eigenoptions as eo
+    >>> option = eo.discover(eo.maze("S.G"), 1)[0]
     >>> begun(option, np.random.default_rng(0)) is option
     True
     """

@@ -36,7 +36,9 @@ def purposes(
         if len(doors):
             indicator = np.isin(np.arange(mdp.n_states), doors).astype(np.float64)
             goal = int(doors[0]) if len(doors) == 1 else None
-            found.append(Purpose(indicator, f"room {len(found) + 1}", initiation=inside, goal=goal))
+            found.append(
+                Purpose(indicator, f"room {len(found) + 1}", initiation=inside, goal=goal, exact=True)
+            )
     if not found:
         raise ValueError(f"no doorway was found in {mdp!r}: this state space has no bottleneck")
     return enough(n_options, found, "rooms found")

@@ -43,7 +43,7 @@ def purposes(
             entry[after[crossing][(pairs == (a, b)).all(axis=1)]] = 1.0
             goals = np.flatnonzero(entry)
             goal = int(goals[0]) if len(goals) == 1 else None
-            found.append(Purpose(entry, f"{level}: {a} to {b}", initiation=label == a, goal=goal))
+            found.append(Purpose(entry, f"{level}: {a} to {b}", initiation=label == a, goal=goal, exact=True))
     if not found:
         raise ValueError(f"all states of {mdp!r} are one community: raise resolution above {resolution}")
     return enough(n_options, found, "pairs of communities", "a higher resolution has more")

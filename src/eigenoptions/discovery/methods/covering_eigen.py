@@ -23,7 +23,7 @@ from eigenoptions.discovery.methods import Method, Progress
 from eigenoptions.discovery.methods.reward_aware import LOG_ERROR, rewards_per_state
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.options.solver import lengths, solve
+from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import learned_default, learned_successor, smallest_eigenvectors
 
@@ -69,12 +69,7 @@ def options(
             progress(*((int(found.seen.sum()), int(within.sum())) if n_options is None else (i, n_options)))
         if done or i == MAX_ROUNDS:
             break
-    made = found.options
-    steps = [lengths(mdp, row) for row in made.policy]
-    mean = [x.sum() / max((row >= 0).sum(), 1) for x, row in zip(steps, made.policy, strict=True)]
-    return replace(
-        made, state_space=mdp.fingerprint, mean_length=np.array(mean), coords=mdp.coords, provenance={}
-    )
+    return replace(found.options, provenance={})
 
 
 def rod_cycle(
@@ -128,14 +123,13 @@ def rod_cycle(
         moves, how["begin"] = (batch.obs, batch.next_obs), table
         if rewards is not None:
             table = learned_default(*moves, rewards, **how)
-            purpose = Purpose(_cheap(table), f"round {i}", accuracy=LOG_ERROR, index=1)
+            purpose = Purpose(_cheap(table), f"round {i}", index=1)
         else:
             table = learned_successor(*moves, mdp.n_states, gamma=SR_GAMMA, **how)
             values, vectors = smallest_eigenvectors(-(table + table.T) / 2.0, 1)
             e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
-            purpose = Purpose(e, f"round {i}", -float(values[0]), accuracy=1e-14, index=1)
-        # The sampled dynamics may not be complete, so the fingerprint would refuse the environment itself.
-        new = replace(solve(past.mdp(), purpose, gamma), state_space="")
+            purpose = Purpose(e, f"round {i}", index=1, eigenvalue=-float(values[0]))
+        new = replace(solve(past.mdp(), purpose, gamma), mdp=mdp)
         made = new if made is None else (made + new)[-keep if keep else 0 :]
         yield Round(i * round_steps, past.seen.copy(), made, batch.next_obs)
 

@@ -52,7 +52,7 @@ def purposes(
     for i, (value, vector) in enumerate(zip(values.tolist(), vectors.T, strict=True), 1):
         potential = np.abs(vector) / np.abs(vector).max()
         if np.ptp(potential) > TIE:
-            found.append(Purpose(potential, f"novel {i}", value, accuracy=DIRECTED_ERROR, index=i))
+            found.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
         if len(found) == n_options:
             break
     return enough(n_options, found, f"real eigenvectors of {n} states")

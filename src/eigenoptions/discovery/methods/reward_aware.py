@@ -46,7 +46,7 @@ def purposes(
     _check_range(mdp, first, temperature)
     cheap = np.full(mdp.n_states, np.log(first).min())
     cheap[states] = np.log(first)
-    found = [Purpose(cheap, "cheap", accuracy=LOG_ERROR, index=1)] if np.ptp(cheap) > 1e-9 else []
+    found = [Purpose(cheap, "cheap", index=1)] if np.ptp(cheap) > 1e-9 else []
     goals: dict[int, None] = {}
     for vector in vectors.T[1:]:
         if n_options is not None and len(found) + len(goals) >= n_options:
@@ -62,7 +62,7 @@ def _toward(mdp: MDP, column: Array, goal: int, temperature: float) -> Purpose:
     _check_range(mdp, column[inside], temperature)
     potential = np.full(len(column), np.log(column[inside]).min())
     potential[inside] = np.log(column[inside])
-    return Purpose(potential, accuracy=LOG_ERROR, goal=goal, initiation=inside)
+    return Purpose(potential, goal=goal, initiation=inside)
 
 
 def _check_range(mdp: MDP, entries: Array, temperature: float) -> None:

@@ -30,7 +30,7 @@ def purposes(
         raise ValueError(f"n_options must be in 1..{n} for {n} connected states, got {n_options}")
     psi = successor_representation(uniform_walk(mdp), discount)
     chosen = states[landmarks(psi[np.ix_(states, states)], n if n_options is None else n_options)]
-    return [Purpose(psi[m], goal=m) for m in chosen.tolist()]
+    return [Purpose(psi[m], goal=m, exact=True) for m in chosen.tolist()]
 
 
 def landmarks(X: Array, k: int) -> list[int]:

@@ -1,0 +1,240 @@
+"""Options files: safetensors with JSON metadata, written to a temporary name and renamed. No pickle.
+
+The metadata of a file has one entry, ``"eigenoptions"``: a JSON object with the ``kind`` of the file, the version of
+its ``format``, what the kind needs beside its arrays, and a ``digest`` of all. See `save_options` for the two kinds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+from scipy.sparse import csr_array
+
+from eigenoptions.features import Map, features_from_dict, features_to_dict
+from eigenoptions.mdp import MDP
+from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options.linear import LinearOptionSet
+
+FORMAT = 1
+KEY = "eigenoptions"
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write a file completely or not at all: under a temporary name in the same folder, which is then renamed.
+
+    Symbolic links are followed. Raises OSError, naming the path, where it cannot be written; nothing is left behind.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
+    try:
+        if target.exists() and not target.is_file():
+            raise OSError(0, "it is not a regular file")
+        with open(temporary, "xb") as file:
+            file.write(data)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise type(error)(
+            f"cannot write {path}: {error.strerror}; choose a file in a folder that exists"
+        ) from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def write_arrays(path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write named arrays and a header of plain values as a file of some kind; `read_arrays` reads it."""
+    arrays = {
+        name: np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+        for name, array in arrays.items()
+    }
+    header = {**header, "kind": kind, "format": FORMAT}
+    text = json.dumps(header, sort_keys=True, allow_nan=False, default=_plain_number)
+    header = {**json.loads(text), "digest": _digest(text, arrays)}
+    write_atomically(path, save(arrays, {KEY: json.dumps(header, sort_keys=True)}))
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file that `write_arrays` wrote; ValueError where it is no such file or damaged."""
+    data = Path(path).read_bytes()
+    try:
+        arrays = load(data)
+        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        header = json.loads(metadata[KEY])
+        digest, version = header.pop("digest"), header["format"]
+        if version == FORMAT and digest != _digest(json.dumps(header, sort_keys=True), arrays):
+            raise ValueError("its content does not match its digest")
+    except Exception as error:
+        raise ValueError(f"{path} is not a file of eigenoptions, or damaged: {error!r}") from None
+    if version != FORMAT:
+        raise ValueError(f"{path} has format {version}, this version reads {FORMAT}: make the file again")
+    return header, arrays
+
+
+def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None:
+    """Write options as a file.
+
+    Of kind ``"options"``: ``policy`` and ``value`` (n, S), and the MDP with its ``transition`` table in csr format. Of
+    kind ``"linear options"``: ``directions`` (n, d), ``threshold`` (n,), ``weights`` (n, A, p) if they are learned, and
+    the arrays of the feature maps. The header has the purposes and the provenance.
+    """
+    header: dict[str, Any] = {
+        "purposes": [
+            {
+                "label": p.label,
+                "index": p.index,
+                "sign": p.sign,
+                "goal": p.goal,
+                "eigenvalue": None if math.isnan(p.eigenvalue) else p.eigenvalue,
+            }
+            for p in options.purposes
+        ],
+        "provenance": options.provenance,
+    }
+    if isinstance(options, OptionSet):
+        mdp = options.mdp
+        header["state_space"] = mdp.fingerprint
+        header["mdp"] = {name: getattr(mdp, name) for name in ("start", "goal", "name", "legend")}
+        arrays = {"policy": options.policy, "value": options.value}
+        arrays |= {
+            f"transition.{name}": getattr(mdp.transition, name) for name in ("data", "indices", "indptr")
+        }
+        arrays |= {f"mdp.{name}": a for name in ("coords", "reward") if (a := getattr(mdp, name)) is not None}
+        return write_arrays(path, "options", header, arrays)
+    header |= {name: getattr(options, name) for name in ("n_actions", "patience", "stop_chance")}
+    arrays = {name: getattr(options, name) for name in ("directions", "threshold")}
+    if options.weights is not None:
+        arrays["weights"] = options.weights
+    for name in ("features", "basis"):
+        features = getattr(options, name)
+        header[name] = features_to_dict(features)
+        arrays |= {f"{name}.{part}": array for part, array in getattr(features, "arrays", {}).items()}
+    return write_arrays(path, "linear options", header, arrays)
+
+
+def load_options(
+    path: str | Path,
+    mdp: MDP | None = None,
+    only: int | slice | Sequence[int] | None = None,
+    *,
+    features: Map | None = None,
+    basis: Map | None = None,
+) -> Any:
+    """Read options that `OptionSet.save` or `LinearOptionSet.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    mdp : MDP, default=None
+        The state space that its options must have been computed for; None: not checked.
+    only : int, slice, sequence of int or mask, default=None
+        Select these options; None: all.
+    features, basis : callable, default=None
+        The maps phi and psi of a `LinearOptionSet`, where they were functions, which a file cannot hold.
+
+    Returns
+    -------
+    OptionSet or LinearOptionSet
+        ``options.mdp`` is the whole MDP of the options. Their purposes have no potential in a table.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo, tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name) / "skills.safetensors"
+    >>> eo.discover(eo.maze("i-maze"), n_options=4).save(file)
+    >>> eo.load_options(file, only=2)
+    OptionSet(1 option on 19 states: e3+)
+    >>> folder.cleanup()
+    """
+    header, arrays = read_arrays(path)
+    if header["kind"] not in ("options", "linear options"):
+        raise ValueError(f"{path} holds {header['kind']}, not options")
+    linear = header["kind"] == "linear options"
+    if linear and mdp is not None:
+        raise ValueError(f"{path} holds options of a feature space, not of an MDP: leave out mdp")
+    try:
+        options: Any = (
+            _linear_options(header, arrays, features, basis) if linear else _options(header, arrays)
+        )
+    except Exception as error:
+        raise ValueError(f"the options of {path} cannot be read: {error}") from None
+    if mdp is not None:
+        options.check(mdp)
+    if only is None:
+        return options
+    return options[[only] if isinstance(only, int | np.integer) else only]
+
+
+def _options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
+    policy, (n_rows, n_states) = (
+        arrays["policy"],
+        (len(arrays["transition.indptr"]) - 1, arrays["policy"].shape[1]),
+    )
+    parts = tuple(arrays[f"transition.{name}"] for name in ("data", "indices", "indptr"))
+    about = {name: header["mdp"][name] for name in ("start", "goal", "name", "legend")}
+    about |= {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
+    mdp = MDP(csr_array(parts, shape=(n_rows, n_states)), **about)
+    if mdp.fingerprint != header["state_space"]:
+        raise ValueError("its state space does not match its fingerprint")
+    purposes = _purposes(header, [None] * len(policy))
+    return OptionSet(mdp, policy, arrays["value"], purposes, header["provenance"])
+
+
+def _linear_options(
+    header: dict[str, Any], arrays: Arrays, features: Map | None, basis: Map | None
+) -> LinearOptionSet:
+    maps = {}
+    for name, function in (("features", features), ("basis", basis)):
+        own = {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
+        maps[name] = features_from_dict({**header[name], "arrays": own} if own else header[name], function)
+    return LinearOptionSet(
+        _purposes(header, arrays["directions"]),
+        n_actions=header["n_actions"],
+        weights=arrays.get("weights"),
+        threshold=arrays["threshold"],
+        provenance=header["provenance"],
+        patience=header["patience"],
+        stop_chance=header["stop_chance"],
+        **maps,  # type: ignore[arg-type]
+    )
+
+
+def _purposes(header: dict[str, Any], potentials: Any) -> list[Purpose]:
+    """The purposes of a header with their potentials."""
+    return [
+        Purpose(
+            potential,
+            **{**fields, "eigenvalue": math.nan if fields["eigenvalue"] is None else fields["eigenvalue"]},
+        )
+        for potential, fields in zip(potentials, header["purposes"], strict=True)
+    ]
+
+
+def _digest(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(arrays[name].data)
+    return digest.hexdigest()
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"provenance must hold plain values that JSON can write, got {type(value).__name__}")
