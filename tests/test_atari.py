@@ -236,7 +236,7 @@ def test_ram_options_equal_trying_every_action(spectrum: eo.Spectrum) -> None:
     obs, _ = env.reset(seed=0)
     plain.reset(seed=0)
     options = ram_options(spectrum, env)[::16]
-    directions = np.stack([option.direction for option in options])
+    directions = np.stack([option.purpose.potential for option in options])
     for action in np.random.default_rng(0).integers(3, size=20).tolist():
         here, gains = env.unwrapped.clone_state(), []
         for tried in range(3):
@@ -245,7 +245,7 @@ def test_ram_options_equal_trying_every_action(spectrum: eo.Spectrum) -> None:
             bits = [np.unpackbits(ram, bitorder="little").astype(float) for ram in (after, obs)]
             gains.append(directions @ (bits[0] - bits[1]))
         for option, row in zip(options, np.array(gains).T, strict=True):
-            tie = 1e-9 * np.abs(option.direction).max()
+            tie = 1e-9 * np.abs(option.purpose.potential).max()
             best = next(a for a in range(3) if row[a] >= row.max() - tie)
             assert option.act(obs) == (best if row.max() > tie else TERMINATE)
         obs, *_ = env.step(action)

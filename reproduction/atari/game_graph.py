@@ -180,7 +180,7 @@ def plan(graph: GameGraph, directions: ArrayLike, features: Ram, gamma: float = 
     [[1, 1, 1, 1, 1, 1, 1, -1], [-1, 2, 2, 2, 2, 2, 2, 2]]
     """
     potentials = round_to_grid(directions, features) @ features(graph.ram).astype(np.float64).T
-    return solve(graph.mdp, [Purpose(f, f"d{i + 1}") for i, f in enumerate(potentials)], gamma)
+    return solve(graph.mdp, [Purpose(f, f"d{i + 1}", exact=True) for i, f in enumerate(potentials)], gamma)
 
 
 def follow(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.atari.emulator import Bytes, Step
-from eigenoptions.options.solver import COMPUTED_FLOOR, first_best, tolerance
+from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
 Array = NDArray[np.float64]
 
@@ -179,7 +179,7 @@ def roll_out_directions(
     [36, 6]
     """
     e = round_to_grid(directions, features)
-    near_tie = tolerance(np.abs(e).max(axis=1), 0.0, COMPUTED_FLOOR)
+    near_tie = COMPUTED_TOLERANCE * np.abs(e).max(axis=1)
     # By how much the state that the published program compares with is better than the present one.
     offset = np.zeros(len(e))
 

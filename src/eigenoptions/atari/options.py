@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Emulator, game_name
 from eigenoptions.atari.ram import Ram
+from eigenoptions.options import Purpose
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.spectra import Spectrum
 
@@ -91,16 +92,18 @@ def _make_options(
     if vectors.shape[1] != features.n_features:
         raise ValueError(f"directions must have {features.n_features} entries, got {vectors.shape[1]}")
     signs = {"+": 1.0, "-": -1.0} if both_signs else {"+": 1.0}
-    # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
-    signed = np.concatenate([[sign * e for sign in signs.values()] for e in vectors]) + 0.0
+    purposes = tuple(
+        # Adding zero turns -0.0 into 0.0, so that equal options are equal files.
+        Purpose(sign * e + 0.0, f"#{i}{mark}", eigenvalue=value)
+        for i, (e, value) in enumerate(zip(vectors, values.tolist(), strict=True))
+        for mark, sign in signs.items()
+    )
     emulator = Emulator(game)
     return LinearOptionSet(
-        signed,
+        purposes,
         features,
         # The environment does not have the action that the emulator adds.
         emulator.n_actions - emulator.noop_added,
-        labels=tuple(f"#{i}{sign}" for i in range(len(vectors)) for sign in signs),
-        eigenvalues=np.repeat(values, len(signs)),
         provenance={"method": "ram", "game": game, "frame_skip": frame_skip, "gamma": 0.0},
     )
 
