@@ -21,6 +21,7 @@ from eigenoptions.atari.emulator import game_name, games
 from eigenoptions.atari.slow import influence, lasting_bytes, play_randomly
 from eigenoptions.features import FeatureMap
 from eigenoptions.options import TERMINATE
+from eigenoptions.spectra.incidence import feature_spectrum
 
 STARTS = [(0,) * 30, (0,) * 20 + (1,) * 60]
 
@@ -37,9 +38,7 @@ def transitions() -> eo.Transitions:
 
 @pytest.fixture(scope="module")
 def spectrum(transitions: eo.Transitions) -> eo.Spectrum:
-    gram = eo.Gram(features=Ram())
-    gram.add(transitions.obs, transitions.next_obs)
-    return gram.spectrum()
+    return feature_spectrum(transitions, Ram(), whiten=False)
 
 
 # The emulator

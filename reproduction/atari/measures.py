@@ -92,7 +92,12 @@ def _measure_path(path: Array, frames: int, start: NDArray[Any]) -> dict[str, fl
     point, _ = _find_mode(path[frames // 2 :][late == modal])
     dwell, away = count / (frames - frames // 2), float(np.linalg.norm(point - start))
     settles = dwell >= SETTLED
-    row |= {"dwell": dwell, "settles": float(settles), "away": away, "arrives": float(settles and away >= FAR)}
+    row |= {
+        "dwell": dwell,
+        "settles": float(settles),
+        "away": away,
+        "arrives": float(settles and away >= FAR),
+    }
     return row | dict(zip(axes, point.tolist(), strict=True))
 
 

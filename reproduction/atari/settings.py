@@ -112,7 +112,9 @@ def make_study(game: str, size: str = "full") -> Study:
         return Study(game, (replace(best, kinds={**best.kinds, **baselines}),), one_life=one_life)
     if size == "small":
         kinds = {"singular": best.kinds["singular"], "random": {"bases": 5, "n": 4}}
-        small = replace(best, kinds=kinds, frames=160, graph_states=300 if best.graph_states else 0, n_starts=3)
+        small = replace(
+            best, kinds=kinds, frames=160, graph_states=300 if best.graph_states else 0, n_starts=3
+        )
         return Study(game, (small,), (11, 12, 13), 3, 60, 4_200, one_life=one_life)
     if size == "paper":
         kinds = {
@@ -199,7 +201,9 @@ def _other_variants(game: str) -> tuple[Variant, ...]:
     kinds = {"singular": {"n": 12, "end": "small"}, "random": {"bases": 10, "n": n}}
     return (
         *variants,
-        replace(best, name=f"frame skip 8, {SLOW}", kinds=kinds, frames=240, n_starts=n_starts, graph_states=0),
+        replace(
+            best, name=f"frame skip 8, {SLOW}", kinds=kinds, frames=240, n_starts=n_starts, graph_states=0
+        ),
         _planned(game, "small", "smallest singular values"),
         _planned(game, "large", "largest singular values"),
         best,

@@ -136,7 +136,9 @@ def compare_kinds(
     for collection, part in table.groupby("collection"):
         left, right = part[part.kind == one], part[part.kind == other]
         if left.empty or right.empty:
-            raise ValueError(f"collection {collection} has no roll-outs of {one!r} or of {other!r} to compare")
+            raise ValueError(
+                f"collection {collection} has no roll-outs of {one!r} or of {other!r} to compare"
+            )
         ones.append(_make_statistic(left, measure, starts, k))
         others.append([_make_statistic(basis, measure, starts, k) for _, basis in right.groupby("basis")])
         deltas += _compare_options(left, right, measure, starts)

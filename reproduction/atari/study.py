@@ -60,7 +60,12 @@ def run_study(lab: Lab, study: Study) -> Data:
             joined = pd.concat(parts, ignore_index=True)
             data[name] = joined.sort_values("variant", key=lambda v: v.map(order.index), kind="stable")
     data["starts"] = pd.DataFrame(
-        {"collection": seed, "start": i, "position": " ".join(map(str, start.position)), "actions": start.to_text()}
+        {
+            "collection": seed,
+            "start": i,
+            "position": " ".join(map(str, start.position)),
+            "actions": start.to_text(),
+        }
         for seed, starts in found.items()
         for i, start in enumerate(starts)
     )
@@ -107,10 +112,14 @@ def roll_out_kinds(
     tables = []
     for number in numbers:
         for part, log in _roll_out(game, variant, seed, starts, number, collection, options, one_life):
-            table = pd.concat([part.reset_index(drop=True), measure(log, starts[number].position, get_game(game))], axis=1)
+            table = pd.concat(
+                [part.reset_index(drop=True), measure(log, starts[number].position, get_game(game))], axis=1
+            )
             if variant.long:
                 heights = [
-                    np.bincount(log.watched[i, : log.length[i], -1], minlength=256).reshape(-1, BIN).sum(axis=1)
+                    np.bincount(log.watched[i, : log.length[i], -1], minlength=256)
+                    .reshape(-1, BIN)
+                    .sum(axis=1)
                     for i in range(len(part))
                 ]
                 names = [f"at {BIN * i}" for i in range(256 // BIN)]
@@ -143,7 +152,9 @@ def trace_options(
             length = log.length[row]
             positions = log.watched[row, :length]
             columns = {axis: positions[:, i] for i, axis in enumerate(AXES[: positions.shape[1]])}
-            traces[index] = pd.DataFrame({"frame": np.arange(length), "action": log.actions[row, :length], **columns})
+            traces[index] = pd.DataFrame(
+                {"frame": np.arange(length), "action": log.actions[row, :length], **columns}
+            )
     return [traces[index] for index in options.index]
 
 
@@ -167,7 +178,9 @@ def _roll_out(
         actions = [
             np.full(frames, option.direction)
             if option.kind == "constant"
-            else np.random.default_rng([seed, number, option.direction]).integers(emulator.n_actions, size=frames)
+            else np.random.default_rng([seed, number, option.direction]).integers(
+                emulator.n_actions, size=frames
+            )
             for option in blind.itertuples()
         ]
         yield blind, roll_out_actions(emulator, state, np.stack(actions), **rules)
@@ -183,7 +196,10 @@ def _roll_out(
             yield part, follow(emulator, state, graph, plan(graph, e, features), frames, **rules)
         else:
             rules["frame_skip"] = variant.frame_skip
-            yield part, roll_out_directions(emulator, state, e, features, frames, published=published, **rules)
+            yield (
+                part,
+                roll_out_directions(emulator, state, e, features, frames, published=published, **rules),
+            )
 
 
 def _list_options(kinds: Any, n_actions: int, collection: Collection) -> pd.DataFrame:
@@ -194,7 +210,12 @@ def _list_options(kinds: Any, n_actions: int, collection: Collection) -> pd.Data
             rows += product([kind], [0], range(n_actions if kind == "constant" else how["n"]), [1])
         else:
             numbers = collection.choose_numbers(kind, how["n"], how.get("end"))
-            rows += product([kind], range(how.get("bases", 1)), numbers, (1,) if kind in ("rows", "published") else (1, -1))
+            rows += product(
+                [kind],
+                range(how.get("bases", 1)),
+                numbers,
+                (1,) if kind in ("rows", "published") else (1, -1),
+            )
     return pd.DataFrame(rows, columns=OPTION)
 
 
@@ -332,7 +353,11 @@ def describe_collection(
 ) -> dict[str, Any]:
     """Number of features, of those that ever changed, and rank of T."""
     collection = load_collection(game, variant, seed, starts, transitions, max_episode_frames)
-    sizes = {"features": len(collection.changed), "active": int(collection.changed.sum()), "rank": collection.rank}
+    sizes = {
+        "features": len(collection.changed),
+        "active": int(collection.changed.sum()),
+        "rank": collection.rank,
+    }
     return {"variant": variant.name, "collection": seed, **sizes}
 
 
@@ -346,12 +371,18 @@ def summarize(rollouts: pd.DataFrame) -> Data:
     """Means by kind; effects of singular directions against other kinds; agreement of each kind; and all groups."""
     tables: dict[str, list[pd.DataFrame]] = {"means": [], "effects": [], "levels": [], "groups": []}
     for variant, table in rollouts.groupby("variant", sort=False):
-        numbers = table.drop(columns=["variant", "collection", "start", *OPTION, "region", *AXES], errors="ignore")
+        numbers = table.drop(
+            columns=["variant", "collection", "start", *OPTION, "region", *AXES], errors="ignore"
+        )
         means = numbers.groupby(table.kind, sort=False).mean()
         means.insert(0, "rollouts", table.groupby("kind", sort=False).size())
         parts = {"means": means.reset_index()}
         if "x" in table:
-            parts |= {"effects": _compare_all(table), "levels": _agreement_by_kind(table), "groups": summarize_groups(table)}
+            parts |= {
+                "effects": _compare_all(table),
+                "levels": _agreement_by_kind(table),
+                "groups": summarize_groups(table),
+            }
         for name, part in parts.items():
             part.insert(0, "variant", variant)
             tables[name].append(part)
@@ -401,7 +432,11 @@ def choose_highlights(
             table = first[(first.variant == variant) & (first.kind == "singular")]
             parts.append(_choose_apart(table, number, min_distance))
     others = data.get("long", rollouts)
-    others = others[(others.variant == variants[0]) & (others.collection == first.collection.iloc[0]) & (others.start == 0)]
+    others = others[
+        (others.variant == variants[0])
+        & (others.collection == first.collection.iloc[0])
+        & (others.start == 0)
+    ]
     for kind, reason in {
         "published": "best score of the published program",
         "constant": "best score of one action",
@@ -413,7 +448,9 @@ def choose_highlights(
             parts.append(table.loc[[best]].assign(reason=reason))
     chosen = pd.concat(parts, ignore_index=True)
     labels = {
-        "singular": lambda o: f"#{o.direction}{'+' if o.sign > 0 else '-'}{' best' if o.variant != variants[0] else ''}",
+        "singular": lambda o: (
+            f"#{o.direction}{'+' if o.sign > 0 else '-'}{' best' if o.variant != variants[0] else ''}"
+        ),
         "published": lambda o: f"row {o.direction}",
         "constant": lambda o: f"always {action_names[o.direction]}",
         "walk": lambda o: f"walk {o.direction}",
@@ -456,5 +493,7 @@ def trace_highlights(
         jobs.append({**_job(study), **job, "number": start, "options": options[OPTION]})
         labels.append(options.label)
     traces = lab.pmap(trace_options, jobs)
-    pairs = [pair for names, parts in zip(labels, traces, strict=True) for pair in zip(names, parts, strict=True)]
+    pairs = [
+        pair for names, parts in zip(labels, traces, strict=True) for pair in zip(names, parts, strict=True)
+    ]
     return pd.concat([part.assign(label=label) for label, part in pairs], ignore_index=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from eigenoptions.atari.emulator import Bytes, Emulator, game_name
 from eigenoptions.atari.ram import Ram
 from eigenoptions.mdp import Transitions
 from eigenoptions.parallel import run_jobs
+from eigenoptions.spectra.incidence import Incidence
 
 # The start states of the paper's own experiments, from ale/humanStarts of github.com/mcmachado/options. A person
 # played them with each action repeated for 5 frames. A letter is an action, the number how many times it was taken.
@@ -131,27 +131,26 @@ def collect_ram(
     (500, 128)
     """
     name, n, n_starts = game_name(game), check_int("n", n), check_int("the number of starts", len(starts))
-    phi = Ram() if features is None else features
+    T = Incidence(Ram() if features is None else features)
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else check_int("rng", rng, 0)
-    seen: set[bytes] = set()
     parts: list[tuple[Bytes, NDArray[Any], Bytes, NDArray[Any]]] = []
     for played in range(max_rounds):
-        n_before = len(seen)
+        n_before = len(T)
         jobs = [(name, tuple(start), max_episode_frames, seed, played, i) for i, start in enumerate(starts)]
         for ram, actions, over in run_jobs(play_episode, jobs):
-            new = _select_new(phi(ram), seen)
+            new = T.add(ram[:-1], ram[1:])
             terminated = np.arange(len(actions)) == (len(actions) - 1 if over else -1)
             parts.append((ram[:-1][new], actions[new], ram[1:][new], terminated[new]))
         if progress is not None:
-            progress(min(len(seen), n), n)
-        if len(seen) >= n or len(seen) == n_before:
+            progress(min(len(T), n), n)
+        if len(T) >= n or len(T) == n_before:
             break
-    if len(seen) < n:
+    if len(T) < n:
         raise ValueError(
-            f"{len(seen)} new transitions of {name} were seen in {played + 1} rounds of {n_starts} episodes, "
+            f"{len(T)} new transitions of {name} were seen in {played + 1} rounds of {n_starts} episodes, "
             f"n is {n}: lower n, or raise max_episode_frames or max_rounds"
         )
-    chosen = np.sort(make_generator(seed).choice(len(seen), n, replace=False))
+    chosen = np.sort(make_generator(seed).choice(len(T), n, replace=False))
     return Transitions(*(np.concatenate(column)[chosen] for column in zip(*parts, strict=True)))
 
 
@@ -170,17 +169,3 @@ def play_episode(
         emulator.act(action)
         ram.append(emulator.ram())
     return np.stack(ram), np.array(actions[: len(ram) - 1], dtype=np.int64), emulator.over
-
-
-def _select_new(phi: NDArray[Any], seen: set[bytes]) -> NDArray[np.intp]:
-    """Which steps of an episode ``(T + 1, d)`` have a difference that is not zero and not in `seen`; adds them."""
-    values = phi.astype(np.int8) if phi.dtype == np.bool_ else phi
-    # Adding zero turns -0.0 into 0.0.
-    differences = np.diff(values, axis=0) + values.dtype.type(0)
-    new = []
-    for t in np.flatnonzero(differences.any(axis=1)).tolist():
-        digest = blake2b(differences[t].tobytes(), digest_size=16).digest()
-        if digest not in seen:
-            seen.add(digest)
-            new.append(t)
-    return np.array(new, dtype=np.intp)

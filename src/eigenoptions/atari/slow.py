@@ -18,7 +18,7 @@ from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import N_BYTES, Ram
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.gram import Gram
+from eigenoptions.spectra.incidence import Incidence, incidence_spectrum
 
 
 def slow_directions(
@@ -132,8 +132,8 @@ def lasting_bytes(
 
 def slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     """Directions by their mean squared change per step, relative to their variance over the states of the episodes."""
-    gram = Gram(features=features, dedupe=False)
+    T = Incidence(features, unique=False)
     for ram in episodes:
-        gram.add(ram[:-1], ram[1:])
-    metric = np.cov(features(np.concatenate(episodes)).astype(float), rowvar=False)
-    return gram.spectrum(tol=1e-11, metric=metric)
+        T.add(ram[:-1], ram[1:])
+    covariance = np.cov(features(np.concatenate(episodes)).astype(float), rowvar=False)
+    return incidence_spectrum(T.rows, covariance=covariance, tolerance=1e-11, features=features)

@@ -49,8 +49,8 @@ class Incidence:
 
     >>> from eigenoptions.features import OneHot
     >>> T = Incidence(OneHot(3))
-    >>> T.add([0, 1, 2, 1, 1], [1, 2, 1, 0, 0])
-    4
+    >>> T.add([0, 1, 2, 1, 1], [1, 2, 1, 0, 0]).tolist()
+    [True, True, True, True, False]
     >>> (T.rows.T @ T.rows).toarray().tolist()
     [[2.0, -2.0, 0.0], [-2.0, 4.0, -2.0], [0.0, -2.0, 2.0]]
     """
@@ -77,14 +77,14 @@ class Incidence:
             self._blocks = [csr_array(vstack(self._blocks))]
         return self._blocks[0]
 
-    def add(self, obs: Any, next_obs: Any) -> int:
-        """Add a batch of transitions, and return how many rows were new."""
+    def add(self, obs: Any, next_obs: Any) -> NDArray[np.bool_]:
+        """Add a batch of transitions; returns ``(N,)`` which of them became rows."""
         features: Any = (lambda rows: rows) if self.features is None else self.features
         n_features = self._blocks[0].shape[1] if self._blocks else None
         before, after = (np.asarray(side) if not issparse(side) else side for side in (obs, next_obs))
         phi = compute_features(features, before, n_features)
         difference = _subtract(compute_features(features, after, phi.shape[1]), phi)
-        new = np.diff(difference.indptr) > 0
+        new: NDArray[np.bool_] = np.diff(difference.indptr) > 0
         if self.unique:
             columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
             for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
@@ -93,7 +93,7 @@ class Incidence:
                 self._seen.add(key)
         self._blocks.append(difference[new])
         self.n_transitions += len(new)
-        return int(new.sum())
+        return new
 
 
 def _subtract(phi_next: Any, phi: Any) -> csr_array:
