@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -43,6 +44,14 @@ def add_legend(figure: Figure, columns: int = 4) -> None:
     lines = {label: line for line, label in pairs if label}
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
     figure.set_figheight(figure.get_figheight() + 0.05 + 0.15 * -(-len(lines) // columns))
+
+
+def draw_learning(ax: Axes, curves: Mapping[str, pd.DataFrame], **settings: Any) -> None:
+    """Draw learning curves (see `statistics.learning_curve`) by name; `settings` are those of `draw_lines`."""
+    episodes = next(iter(curves.values())).episode
+    bands = {name: (curve.low, curve.high) for name, curve in curves.items()}
+    means = {name: curve["mean"] for name, curve in curves.items()}
+    draw_lines(ax, episodes, means, bands=bands, xlabel="episode", ylim=(-0.02, 1.02), **settings)
 
 
 def draw_lines(

@@ -1,6 +1,10 @@
 """Experiments, claims, thresholds and cached jobs: what every experiment is made of.
 
-An experiment is one file with its runs, its figure and its claims side by side::
+An experiment is a module of `figures` with its runs, its figure and its claims side by side. Its docstring is the title,
+and what the paper shows there::
+
+    SECTION, ORDER = "4.3", 80  # section of the paper, position in the report
+    QUICK = {"runs": 4}  # settings of a quick run
 
     def run(lab, *, runs=100, seed=2017):  # keyword defaults are the settings of the paper
         jobs = [dict(maze=name, n=n, runs=runs, seed=seed) for name in MAZES for n in COUNTS]
@@ -12,9 +16,6 @@ An experiment is one file with its runs, its figure and its claims side by side:
                     tests=[better > 12], measured=f"better in {better} of 24 scenarios", evidence="How it was judged.")
 
     def figure(data): ...  # a Matplotlib figure
-
-    EXPERIMENT = Experiment("figure7", "Figure 7: accumulating reward", section="4.3", order=80, shows="...",
-                            run=run, figure=figure, claims=claims, quick={"runs": 4})
 
 Everything slow goes through `Lab.pmap`, which computes each job once: an interrupted run computes only what is missing.
 The games are `reproduction.atari.EXPERIMENTS`; their `run` reads stored results unless ``lab.atari``. The commands

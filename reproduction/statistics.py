@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +109,17 @@ def summarize_runs(returns: NDArray[Any], learning_returns: NDArray[Any]) -> pd.
             "learning_return": learning_returns.mean(axis=1),
         }
     )
+
+
+def tabulate_learning(learned: Sequence[tuple[Mapping[str, Any], NDArray[Any]]]) -> dict[str, pd.DataFrame]:
+    """Data frames ``runs`` (see `summarize_runs`) and ``curves`` (see `learning_curve`) of agents.
+
+    An agent is its columns and ``(2, runs, episodes)`` evaluation and learning returns.
+    """
+    return {
+        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
+        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in learned]),
+    }
 
 
 def learning_curve(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:

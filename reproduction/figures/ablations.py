@@ -1,11 +1,13 @@
-"""Looking closer: Figures 6 and 7 with other choices where the paper leaves them open.
+"""Looking closer: choices that the paper leaves open.
+
+Here Figures 6 and 7 are computed with another Laplacian, without the eigenvector of eigenvalue zero, with one sign,
+with the tolerance of the authors' code, in other bases of repeated eigenvalues, and with ties between actions broken
+in other orders (thin lines).
 
 These are which Laplacian, whether the eigenvector of eigenvalue zero counts, one sign or both, which values count as
 zero (in the authors' code those below 0.001), which basis a repeated eigenvalue gets, and which of two equally good
 actions an option takes.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
@@ -23,7 +25,7 @@ from reproduction.figures.agents import (
     learn_all,
     make_eigenoptions,
 )
-from reproduction.lab import Block, Data, Experiment, Lab
+from reproduction.lab import Block, Data, Lab
 
 CHOICES: dict[str, dict[str, Any]] = {
     "as reported": {},
@@ -36,6 +38,10 @@ CHOICES: dict[str, dict[str, Any]] = {
     "repeated eigenvalues turned by 90 degrees": {"angle": 90},
 }
 
+SECTION, ORDER = "4.2 and 4.3", 150
+QUICK = {"episodes": {"i-maze": 20}, "options": [0, 2, 16], "runs": 4, "orders": 3, "first": 8}
+OURS = True
+
 
 def run(
     lab: Lab,
@@ -43,7 +49,6 @@ def run(
     episodes: Mapping[str, int] = EPISODES,
     options: Sequence[int] = COUNTS,
     runs: int = 100,
-    max_steps: int = 100,
     orders: int = 24,
     first: int = 64,
     seed: int = 2018,
@@ -68,7 +73,7 @@ def run(
         most *= 1 + agent["options"].get("both_signs", True)
         for n in sorted({min(n, most) for n in options}):
             learning.append({**agent, "options": {**agent["options"], "n": n}, "n_options": n})
-    learned = learn_all(lab, learning, runs=runs, episodes=episodes, max_steps=max_steps, seed=seed)
+    learned = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)
     return {
         "diffusion": diffuse_all(lab, agents),
         "ties": diffuse_all(lab, ties),
@@ -190,19 +195,3 @@ def tabulate(data: Data, name: str, domain: str) -> pd.DataFrame:
     index = "order" if name == "ties" else "choice"
     values = "mean_return" if name == "learning" else "diffusion_time"
     return table.pivot(index=index, columns="n_options", values=values).loc[table[index].unique()]
-
-
-EXPERIMENT = Experiment(
-    "ablations",
-    "Looking closer: choices that the paper leaves open",
-    section="4.2 and 4.3",
-    shows="Here Figures 6 and 7 are computed with another Laplacian, without the eigenvector of eigenvalue "
-    "zero, with one sign, with the tolerance of the authors' code, in other bases of repeated eigenvalues, and "
-    "with ties between actions broken in other orders (thin lines).",
-    run=run,
-    figure=figure,
-    notes=notes,
-    quick={"episodes": {"i-maze": 20}, "options": [0, 2, 16], "runs": 4, "orders": 3, "first": 8},
-    order=150,
-    ours=True,
-)

@@ -148,7 +148,6 @@ def learn(
     options: Mapping[str, Any],
     runs: int,
     episodes: int,
-    max_steps: int,
     seed: int,
     number: int,
     start: int | None = None,
@@ -161,7 +160,6 @@ def learn(
         make_options(mdp, **options),
         runs=runs,
         episodes=episodes,
-        max_steps=max_steps,
         rng=np.random.SeedSequence(seed, spawn_key=(number,)),
         start=start,
         goal=goal,
@@ -175,7 +173,6 @@ def learn_all(
     *,
     runs: int,
     episodes: int | Mapping[str, int],
-    max_steps: int,
     seed: int,
 ) -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
     """Columns of each agent with its result of `learn`; each agent has its own random numbers.
@@ -187,7 +184,6 @@ def learn_all(
             **{key: agent[key] for key in ("maze", "options", "start", "goal") if key in agent},
             "runs": runs,
             "episodes": episodes if isinstance(episodes, int) else episodes[agent["maze"]],
-            "max_steps": max_steps,
             "seed": seed,
             "number": number,
         }

@@ -1,6 +1,7 @@
-"""Appendix C: the four options that lead to the doorways of the 4-room domain."""
+"""Appendix C: options leading to doorways.
 
-from __future__ import annotations
+The four options used as a baseline, each defined in a single room and leading to the closest doorway.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,10 @@ from eigenoptions import MDP, OptionSet
 from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
 from eigenoptions.plots import draw_policy
 from reproduction.drawing import make_maps
-from reproduction.lab import NEAR, Claim, Data, Experiment, Lab
+from reproduction.lab import NEAR, Claim, Data, Lab
+
+SECTION, ORDER = "Appendix C", 90
+CAPTION = "Red: the option may not start."
 
 
 def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
@@ -163,17 +167,3 @@ def claims(data: Data) -> Iterator[Claim]:
             }
         ),
     )
-
-
-EXPERIMENT = Experiment(
-    "bottlenecks",
-    "Appendix C: options leading to doorways",
-    section="Appendix C",
-    shows="The four options used as a baseline, each defined in a single room and leading to the closest "
-    "doorway.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    order=90,
-    caption="Red: the option may not start.",
-)

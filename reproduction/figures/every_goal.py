@@ -1,6 +1,8 @@
-"""Looking closer: learning to reach every state of the 4-room domain, not only the corner of Figure 7."""
+"""Looking closer: every goal.
 
-from __future__ import annotations
+One task per domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the goal once, to see
+what the number of options and random options are worth when the goal may be anywhere.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,8 +15,20 @@ import eigenoptions as eo
 from eigenoptions.plots import draw_values
 from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import make_options
-from reproduction.lab import Block, Claim, Data, Experiment, Lab
+from reproduction.lab import Block, Claim, Data, Lab
 from reproduction.statistics import CONFIDENCE, Difference, compare_means
+
+SECTION, ORDER = "4.3", 135
+QUICK = {
+    "maze": "i-maze",
+    "options": [0, 4, 16],
+    "many": 16,
+    "runs": 3,
+    "sets": 3,
+    "set_runs": 2,
+    "episodes": 10,
+}
+OURS = True
 
 
 def run(
@@ -27,11 +41,10 @@ def run(
     sets: int = 24,
     set_runs: int = 10,
     episodes: int = 250,
-    max_steps: int = 100,
     seed: int = 2019,
 ) -> Data:
     """Mean return for each goal, from one start, by number of eigenoptions and with sets of random options."""
-    settings = {"maze": maze, "episodes": episodes, "max_steps": max_steps}
+    settings = {"maze": maze, "episodes": episodes}
     own = [{"options": {"n": n}, "runs": runs, "seed": seed, "number": i} for i, n in enumerate(options)]
     random = [
         {
@@ -50,7 +63,7 @@ def run(
 
 
 def learn_every_goal(
-    *, maze: str, options: Mapping[str, Any], runs: int, episodes: int, max_steps: int, seed: int, number: int
+    *, maze: str, options: Mapping[str, Any], runs: int, episodes: int, seed: int, number: int
 ) -> pd.DataFrame:
     """Mean return and its standard error for every goal but the start; each goal has its own random numbers."""
     mdp = eo.maze(maze)
@@ -59,9 +72,7 @@ def learn_every_goal(
     rows = []
     for i, goal in enumerate(goals):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(goals) + i,))
-        record = eo.q_learning(
-            mdp, found, runs=runs, episodes=episodes, max_steps=max_steps, goal=goal, rng=rng
-        )
+        record = eo.q_learning(mdp, found, runs=runs, episodes=episodes, goal=goal, rng=rng)
         means = record.returns.mean(axis=1)
         row, column = np.asarray(mdp.coords)[goal]
         error = means.std(ddof=1) / np.sqrt(runs)
@@ -159,27 +170,3 @@ def find_returns(data: Data) -> pd.DataFrame:
     """Mean return of each goal (rows) by number of eigenoptions (columns)."""
     own = data["goals"][data["goals"].kind == "eigenoptions"]
     return own.pivot(index="goal", columns="n_options", values="mean_return")
-
-
-EXPERIMENT = Experiment(
-    "every_goal",
-    "Looking closer: every goal",
-    section="4.3",
-    shows="One task per domain, from corner to corner (Figure 7). Here each state of the 4-room domain is the "
-    "goal once, to see what the number of options and random options are worth when the goal may be anywhere.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    notes=notes,
-    quick={
-        "maze": "i-maze",
-        "options": [0, 4, 16],
-        "many": 16,
-        "runs": 3,
-        "sets": 3,
-        "set_runs": 2,
-        "episodes": 10,
-    },
-    order=135,
-    ours=True,
-)

@@ -1,6 +1,7 @@
-"""Figure 1: the three domains."""
+"""Figure 1: the domains.
 
-from __future__ import annotations
+An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,9 @@ import eigenoptions as eo
 from eigenoptions.plots import draw_maze
 from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Claim, Data, Experiment, Lab
+from reproduction.lab import Claim, Data, Lab
+
+SECTION, ORDER = "4", 10
 
 
 def run(lab: Lab, *, mazes: Sequence[str] = MAZES) -> Data:
@@ -74,15 +77,3 @@ def claims(data: Data) -> Iterator[Claim]:
         ),
         evidence="Every action of every state whose target is a wall or off the map.",
     )
-
-
-EXPERIMENT = Experiment(
-    "figure1",
-    "Figure 1: the domains",
-    section="4",
-    shows="An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    order=10,
-)

@@ -1,6 +1,8 @@
-"""Figure 2: the second PVF of the 4-room domain and its option (Section 3)."""
+"""Figure 2: second PVF and its option.
 
-from __future__ import annotations
+The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its option climbs from
+everywhere to the top right.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +21,10 @@ from reproduction.figures.first_options import (
     maze_of,
     name_cells,
 )
-from reproduction.lab import Claim, Data, Experiment, Lab
+from reproduction.lab import Claim, Data, Lab
+
+SECTION, ORDER = "3", 20
+CAPTION = "Red: the option stops."
 
 
 def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 4, gamma: float = 0.9) -> Data:
@@ -119,17 +124,3 @@ def share_no_doorway(rooms: dict[Any, int], a: int, b: int) -> bool:
     doors = [cell for cell, room in rooms.items() if room < 0]
     beside = [{room for cell, room in rooms.items() if distance(cell, door) == 1} for door in doors]
     return a != b and -1 not in (a, b) and not any({a, b} <= pair for pair in beside)
-
-
-EXPERIMENT = Experiment(
-    "figure2",
-    "Figure 2: second PVF and its option",
-    section="3",
-    shows="The second PVF of the 4-room domain has a hill in one room and a valley in the opposite one; its "
-    "option climbs from everywhere to the top right.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    order=20,
-    caption="Red: the option stops.",
-)

@@ -1,6 +1,7 @@
-"""Figure 3: options of the open room, and other bases of its repeated eigenvalues (Section 4.1)."""
+"""Figure 3: options of the open room.
 
-from __future__ import annotations
+Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue zero.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +23,10 @@ from reproduction.figures.first_options import (
     maze_of,
     name_cells,
 )
-from reproduction.lab import Block, Claim, Data, Experiment, Lab
+from reproduction.lab import Block, Claim, Data, Lab
+
+SECTION, ORDER = "4.1", 40
+CAPTION = "Red: the option stops."
 
 
 def run(lab: Lab, *, maze: str = "open-room", eigenvectors: int = 4, gamma: float = 0.9) -> Data:
@@ -117,17 +121,4 @@ def claims(data: Data) -> Iterator[Claim]:
     )
 
 
-EXPERIMENT = Experiment(
-    "figure3",
-    "Figure 3: options of the open room",
-    section="4.1",
-    shows="Options of the four smallest eigenvectors in the 10 x 10 grid; the first of them has eigenvalue "
-    "zero.",
-    run=run,
-    figure=draw_options,
-    claims=claims,
-    order=40,
-    caption="Red: the option stops.",
-    closer=closer,
-    notes=notes,
-)
+figure = draw_options

@@ -1,11 +1,15 @@
-"""Figure 4: options of the I-Maze (Section 4.1)."""
+"""Figure 4: options of the I-Maze.
 
-from __future__ import annotations
+Options of the four smallest eigenvectors in the I-Maze; the first of them has eigenvalue zero.
+"""
 
 from collections.abc import Iterator
 
 from reproduction.figures.first_options import draw_options, find_options, find_row, find_stops, name_cells
-from reproduction.lab import Claim, Data, Experiment, Lab
+from reproduction.lab import Claim, Data, Lab
+
+SECTION, ORDER = "4.1", 50
+CAPTION = "Red: the option stops."
 
 
 def run(lab: Lab, *, maze: str = "i-maze", eigenvectors: int = 4, gamma: float = 0.9) -> Data:
@@ -36,14 +40,4 @@ def claims(data: Data) -> Iterator[Claim]:
     )
 
 
-EXPERIMENT = Experiment(
-    "figure4",
-    "Figure 4: options of the I-Maze",
-    section="4.1",
-    shows="Options of the four smallest eigenvectors in the I-Maze; the first of them has eigenvalue zero.",
-    run=run,
-    figure=draw_options,
-    claims=claims,
-    order=50,
-    caption="Red: the option stops.",
-)
+figure = draw_options

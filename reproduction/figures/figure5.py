@@ -1,6 +1,8 @@
-"""Figure 5: options of the 4-room domain, and which of them end at doorways (Section 4.1)."""
+"""Figure 5: options of the 4-room domain.
 
-from __future__ import annotations
+Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); they go to rooms,
+not to doorways.
+"""
 
 from collections.abc import Iterator
 
@@ -13,7 +15,11 @@ from reproduction.figures.first_options import (
     find_stops,
     name_cells,
 )
-from reproduction.lab import Claim, Data, Experiment, Lab
+from reproduction.lab import Claim, Data, Lab
+
+SECTION, ORDER = "4.1", 60
+QUICK = {"eigenvectors": 8}
+CAPTION = "Red: the option stops."
 
 
 def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 16, gamma: float = 0.9) -> Data:
@@ -82,16 +88,4 @@ def name_rooms(numbers: set[int]) -> str:
     return words + (" and a doorway" if -1 in numbers else "")
 
 
-EXPERIMENT = Experiment(
-    "figure5",
-    "Figure 5: options of the 4-room domain",
-    section="4.1",
-    shows="Options of the four smallest eigenvectors in the 4-room domain (the second is the PVF of Figure 2); "
-    "they go to rooms, not to doorways.",
-    run=run,
-    figure=draw_options,
-    claims=claims,
-    quick={"eigenvectors": 8},
-    order=60,
-    caption="Red: the option stops.",
-)
+figure = draw_options

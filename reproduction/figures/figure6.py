@@ -1,6 +1,8 @@
-"""Figure 6: diffusion time as options are added, in the three domains, and with bottleneck options only."""
+"""Figure 6: diffusion time.
 
-from __future__ import annotations
+Expected number of steps between any two states when following a random walk over actions and options, as eigenoptions
+are added in order of eigenvalue; and the same with options that look for doorways.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +14,10 @@ from numpy.typing import NDArray
 import eigenoptions as eo
 from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, MAZES, diffuse_all, make_options
-from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Experiment, Lab
+from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Lab
+
+SECTION, ORDER = "4.2", 70
+QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12, "many": 12}
 
 
 def run(lab: Lab, *, mazes: Sequence[str] = MAZES, n: int | None = None, many: int = 64) -> Data:
@@ -219,20 +224,3 @@ def lasting_gain(y: NDArray[np.float64]) -> int:
     4
     """
     return int(np.flatnonzero(y >= y[0])[-1]) + 1
-
-
-EXPERIMENT = Experiment(
-    "figure6",
-    "Figure 6: diffusion time",
-    section="4.2",
-    shows="Expected number of steps between any two states when following a random walk over actions and "
-    "options, as eigenoptions are added in order of eigenvalue; and the same with options that look for "
-    "doorways.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    notes=notes,
-    headline=headline,
-    quick={"mazes": ["i-maze", "four-rooms"], "n": 12, "many": 12},
-    order=70,
-)

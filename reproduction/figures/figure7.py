@@ -1,16 +1,21 @@
-"""Figure 7: learning to reach a goal as eigenoptions are added, in the three domains (Section 4.3)."""
+"""Figure 7: accumulating reward.
 
-from __future__ import annotations
+Return of a greedy agent after each episode of Q-learning over primitive actions, averaged over 100 runs, as
+eigenoptions (both signs) are added to the behaviour that explores.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from reproduction.drawing import add_legend, draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, COUNTS, EPISODES, counts_for, learn_all
-from reproduction.lab import FEW, MARGIN, ROBUST, Block, Claim, Data, Experiment, Lab, at_least
-from reproduction.statistics import compare_means, learning_curve, summarize_runs
+from reproduction.lab import FEW, MARGIN, ROBUST, Block, Claim, Data, Lab, at_least
+from reproduction.statistics import compare_means, tabulate_learning
+
+SECTION, ORDER = "4.3", 80
+QUICK = {"episodes": {"i-maze": 30, "four-rooms": 40}, "options": [0, 2, 16, 64], "runs": 4}
 
 
 def run(
@@ -19,11 +24,10 @@ def run(
     episodes: Mapping[str, int] = EPISODES,
     options: Sequence[int] = COUNTS,
     runs: int = 100,
-    max_steps: int = 100,
     seed: int = 2017,
 ) -> Data:
     """Returns with each number of options; the last is all of them, both signs."""
-    settings: dict[str, Any] = {"runs": runs, "episodes": episodes, "max_steps": max_steps}
+    settings: dict[str, Any] = {"runs": runs, "episodes": episodes}
     pairs = [(name, n) for name in episodes for n in counts_for(name, options)]
     agents = [{"maze": name, "options": {"n": n}, "domain": name, "n_options": n} for name, n in pairs]
     # The open room has repeated eigenvalues, whose basis is a matter of choice.
@@ -38,11 +42,8 @@ def run(
         {**columns, "mean_return": returns[0].mean()}
         for columns, returns in learn_all(lab, turned, seed=seed + 1, **settings)
     ]
-    return {
-        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
-        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in learned]),
-        "bases": pd.DataFrame(bases, columns=["angle", "n_options", "mean_return"]),
-    }
+    bases = pd.DataFrame(bases, columns=["angle", "n_options", "mean_return"])
+    return {**tabulate_learning(learned), "bases": bases}
 
 
 def figure(data: Data) -> Any:
@@ -51,15 +52,8 @@ def figure(data: Data) -> Any:
     picture, axes = make_graphs(len(domains), sharey=True)
     for ax, (domain, curves) in zip(axes, domains, strict=True):
         shown = [0, 2, 4, FEW, 64, curves.n_options.max()]
-        lines = {name_agent(n): curve for n, curve in curves.groupby("n_options") if n in shown}
-        draw_lines(
-            ax,
-            curves.episode.unique(),
-            {name: curve["mean"] for name, curve in lines.items()},
-            bands={name: (curve.low, curve.high) for name, curve in lines.items()},
-            title=domain,
-            xlabel="episode",
-            ylim=(-0.02, 1.02),
+        draw_learning(
+            ax, {name_agent(n): curve for n, curve in curves.groupby("n_options") if n in shown}, title=domain
         )
     axes[0].set_ylabel("return")
     add_legend(picture)
@@ -245,20 +239,3 @@ def tabulate(values: pd.Series, head: str) -> pd.DataFrame:
 def name_agent(n: int) -> str:
     """Name of an agent with this many options."""
     return f"{n} options" if n else "primitive actions"
-
-
-EXPERIMENT = Experiment(
-    "figure7",
-    "Figure 7: accumulating reward",
-    section="4.3",
-    shows="Return of a greedy agent after each episode of Q-learning over primitive actions, averaged over 100 "
-    "runs, as eigenoptions (both signs) are added to the behaviour that explores.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    closer=closer,
-    notes=notes,
-    headline=headline,
-    quick={"episodes": {"i-maze": 30, "four-rooms": 40}, "options": [0, 2, 16, 64], "runs": 4},
-    order=80,
-)

@@ -1,6 +1,8 @@
-"""Section 5.1: options from sampled transitions, by the singular vectors of the incidence matrix."""
+"""Section 5.1: options from samples.
 
-from __future__ import annotations
+The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it has no figure.
+This one shows how soon a random walk finds the options.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +17,10 @@ from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
 from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Block, Claim, Data, Experiment, Lab
+from reproduction.lab import Block, Claim, Data, Lab
+
+SECTION, ORDER = "5.1", 130
+QUICK = {"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4}
 
 
 def run(
@@ -210,18 +215,3 @@ def notes(data: Data) -> Iterator[Block]:
         "number of steps; the library's incremental discovery and its use are in the documentation.",
         shares.map("{:.0%}".format).rename_axis("share of exact policy entries").reset_index(),
     )
-
-
-EXPERIMENT = Experiment(
-    "incidence",
-    "Section 5.1: options from samples",
-    section="5.1",
-    shows="The paper proves that singular vectors of sampled transitions are eigenvectors of the Laplacian; it "
-    "has no figure. This one shows how soon a random walk finds the options.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    notes=notes,
-    quick={"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4},
-    order=130,
-)

@@ -1,6 +1,7 @@
-"""Appendix A: Lemmas 3.1 and 3.2, the bound in the proof of Theorem 3.1, and the theorem in other finite MDPs."""
+"""Appendix A: lemmas, and any finite MDP.
 
-from __future__ import annotations
+Proofs of Theorem 3.1 and of its lemmas; the figure is ours: random matrices and random MDPs against the bounds.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,8 +12,10 @@ import pandas as pd
 import eigenoptions as eo
 from eigenoptions import MDP, Purpose
 from reproduction.drawing import draw_lines, make_graphs
-from reproduction.lab import Claim, Data, Experiment, Lab
+from reproduction.lab import Claim, Data, Lab
 
+SECTION, ORDER = "Appendix A", 35
+QUICK = {"matrices": 20, "mdps": 2, "states": 8, "gammas": [0.5, 0.9]}
 # What rounding may add to a bound that is reached exactly.
 ROUNDING = 1e-9
 # Features per state of the linear case.
@@ -197,17 +200,3 @@ def claims(data: Data) -> Iterator[Claim]:
         evidence="Values v of the best policy that never terminates, potentials w shifted to be at least 0, in "
         f"{tried}.",
     )
-
-
-EXPERIMENT = Experiment(
-    "lemmas",
-    "Appendix A: lemmas, and any finite MDP",
-    section="Appendix A",
-    shows="Proofs of Theorem 3.1 and of its lemmas; the figure is ours: random matrices and random MDPs "
-    "against the bounds.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    quick={"matrices": 20, "mdps": 2, "states": 8, "gammas": [0.5, 0.9]},
-    order=35,
-)

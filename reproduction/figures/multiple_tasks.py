@@ -1,6 +1,8 @@
-"""Appendix D: the same eigenoptions in ten tasks of the 4-room domain, beside bottleneck options."""
+"""Appendix D: multiple tasks.
 
-from __future__ import annotations
+Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and with primitive
+actions, for different start (S) and goal (G) states, near to and far from doorways.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,13 +14,15 @@ from scipy.sparse.csgraph import shortest_path
 import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import rooms
 from eigenoptions.plots import draw_maze
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import draw_learning, make_graphs
 from reproduction.figures.agents import learn_all, make_eigenoptions
-from reproduction.lab import ALMOST_ALL, MARGIN, NEAR, Block, Claim, Data, Experiment, Lab, at_least
-from reproduction.statistics import Difference, compare_means, learning_curve, summarize_runs
+from reproduction.lab import ALMOST_ALL, MARGIN, NEAR, Block, Claim, Data, Lab, at_least
+from reproduction.statistics import Difference, compare_means, tabulate_learning
 
+SECTION, ORDER = "Appendix D", 110
 # (row, column) of start and goal: corners, cells beside doorways, and one of each.
 PAIRS = (((11, 1), (1, 11)), ((1, 1), (11, 11)), ((3, 5), (10, 7)), ((11, 1), (6, 9)), ((1, 11), (7, 2)))
+QUICK = {"pairs": PAIRS[2:4], "runs": 4, "episodes": 20}
 EIGEN, DOORS, BARE = AGENTS = ("eigenoptions", "bottleneck options", "primitive actions")
 
 
@@ -29,7 +33,6 @@ def run(
     options: int = 64,
     runs: int = 100,
     episodes: int = 250,
-    max_steps: int = 100,
     seed: int = 2017,
 ) -> Data:
     """Returns of three agents in each task; task 2i + 1 swaps the start and goal of task 2i."""
@@ -46,13 +49,12 @@ def run(
         for i, (start, goal) in enumerate(ends, start=1)
         for name in AGENTS
     ]
-    learned = learn_all(lab, agents, runs=runs, episodes=episodes, max_steps=max_steps, seed=seed)
+    learned = learn_all(lab, agents, runs=runs, episodes=episodes, seed=seed)
     stops = make_eigenoptions(mdp, options).termination.any(axis=0)
     return {
         "tasks": tasks,
         "ends": pd.DataFrame({"states": [mdp.n_states], "ends_of_options": [stops.sum()]}),
-        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
-        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in learned]),
+        **tabulate_learning(learned),
     }
 
 
@@ -64,16 +66,7 @@ def figure(data: Data) -> Any:
         draw_maze(ax, mdp, {task.start: "S", task.goal: "G"})
         ax.set_title(f"task {task.task}")
         curves = data["curves"][data["curves"].task == task.task]
-        lines = {agent: curves[curves.agent == agent] for agent in AGENTS}
-        draw_lines(
-            graph,
-            curves.episode.unique(),
-            {agent: line["mean"] for agent, line in lines.items()},
-            bands={agent: (line.low, line.high) for agent, line in lines.items()},
-            xlabel="episode" if task.task > len(tasks) - 2 else "",
-            ylabel="return",
-            ylim=(-0.02, 1.02),
-        )
+        draw_learning(graph, {agent: curves[curves.agent == agent] for agent in AGENTS}, ylabel="return")
     axes[1].legend()
     return picture
 
@@ -206,19 +199,3 @@ def compare_agents(data: Data, agent: str, other: str, tasks: Sequence[int] | No
 def count(differences: Sequence[Difference], verdict: str) -> int:
     """Number of differences that are "better" or "worse"."""
     return sum(getattr(difference, verdict) for difference in differences)
-
-
-EXPERIMENT = Experiment(
-    "multiple_tasks",
-    "Appendix D: multiple tasks",
-    section="Appendix D",
-    shows="Learning curves in the 4-room domain with 64 eigenoptions, with the four bottleneck options and "
-    "with primitive actions, for different start (S) and goal (G) states, near to and far from doorways.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    notes=notes,
-    headline=headline,
-    quick={"pairs": PAIRS[2:4], "runs": 4, "episodes": 20},
-    order=110,
-)

@@ -1,6 +1,8 @@
-"""Looking closer: diffusion time if an option is chosen with a given probability instead of uniformly."""
+"""Looking closer: probability of an option.
 
-from __future__ import annotations
+The paper's random walk chooses uniformly among actions and options. Here an option is chosen with a given
+probability, a primitive action otherwise.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +12,11 @@ import pandas as pd
 import eigenoptions as eo
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import MAZES, make_eigenoptions
-from reproduction.lab import Block, Data, Experiment, Lab
+from reproduction.lab import Block, Data, Lab
+
+SECTION, ORDER = "4.2", 140
+QUICK = {"mazes": ["i-maze"], "options": [2, 4], "probabilities": [0.05, 0.4]}
+OURS = True
 
 
 def run(
@@ -89,18 +95,3 @@ def notes(data: Data) -> Iterator[Block]:
             }
         ),
     )
-
-
-EXPERIMENT = Experiment(
-    "option_probability",
-    "Looking closer: probability of an option",
-    section="4.2",
-    shows="The paper's random walk chooses uniformly among actions and options. Here an option is chosen with "
-    "a given probability, a primitive action otherwise.",
-    run=run,
-    figure=figure,
-    notes=notes,
-    quick={"mazes": ["i-maze"], "options": [2, 4], "probabilities": [0.05, 0.4]},
-    order=140,
-    ours=True,
-)

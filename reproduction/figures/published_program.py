@@ -1,11 +1,12 @@
-"""Looking closer: Figure 7 by the learner and the labels of the program that was published with the paper.
+"""Looking closer: the published program.
+
+Section 4.3 follows options until termination. The program published with the paper does not; this is Figure 7 by its
+learner, with its labels.
 
 That program, in the version of its last commit, overwrites the number of a chosen option with that of the primitive
 action it stands for. On the next step it therefore repeats this action, wherever it leads, and then chooses again: an
 option lasts two steps. Its curves are labelled with twice the number of options. This is a port from that description.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,8 +18,12 @@ from numba import njit
 import eigenoptions as eo
 from reproduction.drawing import draw_lines, make_graphs
 from reproduction.figures.agents import EPISODES, learn_all, make_options
-from reproduction.lab import Block, Data, Experiment, Lab
+from reproduction.lab import Block, Data, Lab
 from reproduction.statistics import compare_means
+
+SECTION, ORDER = "4.3", 160
+QUICK = {"episodes": {"i-maze": 30}, "options": [0, 1, 4, 32], "runs": 4}
+OURS = True
 
 
 def run(
@@ -27,7 +32,6 @@ def run(
     episodes: Mapping[str, int] = EPISODES,
     options: Sequence[int] = (0, 1, 2, 4, 32, 64, 128),
     runs: int = 300,
-    max_steps: int = 100,
     seed: int = 2020,
 ) -> Data:
     """Mean returns by label, with options of two steps and with options followed to their end."""
@@ -36,7 +40,7 @@ def run(
         for name in episodes
         for n in options
     ]
-    settings: dict[str, Any] = {"runs": runs, "max_steps": max_steps, "seed": seed}
+    settings: dict[str, Any] = {"runs": runs, "seed": seed}
     jobs = [
         {"maze": agent["maze"], "options": agent["options"], "episodes": episodes[agent["maze"]], **settings}
         for agent in agents
@@ -51,9 +55,7 @@ def run(
     return {"runs": pd.concat(tables)}
 
 
-def learn_in_two_steps(
-    *, maze: str, options: Mapping[str, Any], runs: int, episodes: int, max_steps: int, seed: int
-) -> Any:
+def learn_in_two_steps(*, maze: str, options: Mapping[str, Any], runs: int, episodes: int, seed: int) -> Any:
     """``(runs,)`` mean returns of Q-learning with options that take their first action twice."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
@@ -61,38 +63,17 @@ def learn_in_two_steps(
     # available[s]: the options that may start in s, those that may not at the end.
     available = np.argsort(policy < 0, axis=0, kind="stable").T
     rng, successors = np.random.default_rng(seed), np.asarray(mdp.successors, dtype=np.int64)
-    return simulate(
-        successors,
-        policy,
-        available,
-        (policy >= 0).sum(axis=0),
-        mdp.start,
-        mdp.goal,
-        runs,
-        episodes,
-        max_steps,
-        rng,
-    )
+    counts, ends = (policy >= 0).sum(axis=0), (mdp.start, mdp.goal)
+    return simulate(successors, policy, available, counts, ends, runs, episodes, rng)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def simulate(
-    successors: Any,
-    policy: Any,
-    available: Any,
-    n_available: Any,
-    start: int,
-    goal: int,
-    runs: int,
-    episodes: int,
-    max_steps: int,
-    rng: Any,
-    alpha: float = 0.1,
-    gamma: float = 0.9,
-    epsilon: float = 0.01,
+    successors: Any, policy: Any, available: Any, counts: Any, ends: Any, runs: int, episodes: int, rng: Any
 ) -> Any:
     """Mean return of the greedy evaluations that follow each episode of Q-learning, for each run."""
-    n_states, n_actions = successors.shape
+    alpha, gamma, epsilon, max_steps = 0.1, 0.9, 0.01, 100
+    (n_states, n_actions), (start, goal) = successors.shape, ends
     means = np.zeros(runs)
     for run in range(runs):
         q = np.zeros((n_states, n_actions))
@@ -103,7 +84,7 @@ def simulate(
                 if repeated >= 0:
                     a, repeated = repeated, -1
                 elif learning:
-                    a = int(rng.random() * (n_actions + n_available[s]))
+                    a = int(rng.random() * (n_actions + counts[s]))
                     if a >= n_actions:
                         a = policy[available[s, a - n_actions], s]
                         repeated = a
@@ -186,18 +167,3 @@ def notes(data: Data) -> Iterator[Block]:
         "text says; in the 4-room domain label 8 is best. Diffusion times come from other code, which follows "
         "options to their end."
     )
-
-
-EXPERIMENT = Experiment(
-    "published_program",
-    "Looking closer: the published program",
-    section="4.3",
-    shows="Section 4.3 follows options until termination. The program published with the paper does not; this "
-    "is Figure 7 by its learner, with its labels.",
-    run=run,
-    figure=figure,
-    notes=notes,
-    quick={"episodes": {"i-maze": 30}, "options": [0, 1, 4, 32], "runs": 4},
-    order=160,
-    ours=True,
-)

@@ -1,6 +1,8 @@
-"""Appendix D: options to random states against eigenoptions, in diffusion time and in learning."""
+"""Appendix D: random options.
 
-from __future__ import annotations
+Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to random states, 24
+sets of them.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,11 +15,16 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import diffuse_all, learn_all
-from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Block, Claim, Data, Experiment, Lab, at_least
-from reproduction.statistics import CONFIDENCE, compare_means, learning_curve, summarize_runs
+from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Block, Claim, Data, Lab, at_least
+from reproduction.statistics import CONFIDENCE, compare_means, tabulate_learning
 
+SECTION, ORDER = "Appendix D", 100
+QUICK = {
+    **{"maze": "i-maze", "options": 16, "fewer": [4, 8], "sets": 3, "runs": 4},
+    **{"many_sets": 6, "many_runs": 2, "episodes": 20},
+}
 # Steps from the goal up to which the end of an option counts as near it, and fewest sets on one side that can decide.
 CLOSE, MIN_SETS = 2, 10
 SHUFFLED = "eigenoptions in another order"
@@ -34,7 +41,6 @@ def run(
     many_sets: int = 400,
     many_runs: int = 10,
     episodes: int = 500,
-    max_steps: int = 100,
     seed: int = 2017,
 ) -> Data:
     """Diffusion time of every order of random options, and learning with the first few of each order."""
@@ -50,26 +56,20 @@ def run(
     learning = [
         {"maze": maze, "options": how, "kind": kind, "set": i, "n_options": n} for kind, i, n, how in agents
     ]
-    learned = learn_all(lab, learning, runs=runs, episodes=episodes, max_steps=max_steps, seed=seed)
-    curves = [(columns, returns) for columns, returns in learned if columns["n_options"] in (0, options)]
-    settings = {
-        "maze": maze,
-        "counts": counts,
-        "runs": many_runs,
-        "episodes": episodes,
-        "max_steps": max_steps,
-    }
-    many = lab.pmap(learn_random_set, [{**settings, "number": i, "seed": seed + 1} for i in range(many_sets)])
+    learned = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)
+    tables = tabulate_learning(learned)
+    settings = {"maze": maze, "counts": counts, "runs": many_runs, "episodes": episodes, "seed": seed + 1}
+    many = lab.pmap(learn_random_set, [{**settings, "number": i} for i in range(many_sets)])
     return {
         "diffusion": diffuse_all(lab, diffusing),
-        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
-        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in curves]),
+        "runs": tables["runs"],
+        "curves": tables["curves"][tables["curves"].n_options.isin((0, options))],
         "many": pd.concat(many).assign(runs=many_runs),
     }
 
 
 def learn_random_set(
-    *, maze: str, number: int, counts: Sequence[int], runs: int, episodes: int, max_steps: int, seed: int
+    *, maze: str, number: int, counts: Sequence[int], runs: int, episodes: int, seed: int
 ) -> pd.DataFrame:
     """Mean return with the first few options of a random set, and the distance of the goal from their nearest end."""
     mdp = eo.maze(maze)
@@ -80,7 +80,7 @@ def learn_random_set(
     rows = []
     for i, n in enumerate(counts):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,))
-        record = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, max_steps=max_steps, rng=rng)
+        record = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, rng=rng)
         nearest = int(distances[ends[:n]].min())
         rows.append(
             {"set": number, "n_options": n, "mean_return": record.returns.mean(), "steps_to_goal": nearest}
@@ -93,17 +93,13 @@ def figure(data: Data) -> Any:
     picture, (left, right) = make_graphs(2)
     draw_diffusion(left, data, "eigenoptions", "Diffusion time", "random", "random options")
     kinds, n = dict(list(data["curves"].groupby("kind"))), count_options(data)
-    lines = {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]}
-    draw_lines(
+    random = kinds["random"].pivot(index="set", columns="episode", values="mean")
+    draw_learning(
         right,
-        kinds["primitive"].episode,
-        {name: line["mean"] for name, line in lines.items()},
-        bands={name: (line.low, line.high) for name, line in lines.items()},
-        thin={"random options": kinds["random"].pivot(index="set", columns="episode", values="mean")},
+        {"eigenoptions": kinds["eigenoptions"], "primitive actions": kinds["primitive"]},
+        thin={"random options": random},
         title=f"Learning with {n} options",
-        xlabel="episode",
         ylabel="return",
-        ylim=(-0.02, 1.02),
     )
     right.legend()
     return picture
@@ -354,22 +350,3 @@ def find_diffusion(data: Data, kind: str) -> NDArray[np.float64]:
 def count_options(data: Data) -> int:
     """The number of options that the figure shows."""
     return int(data["runs"].n_options.max())
-
-
-EXPERIMENT = Experiment(
-    "random_options",
-    "Appendix D: random options",
-    section="Appendix D",
-    shows="Diffusion time (logarithmic axis) and learning curves of eigenoptions and of options that lead to "
-    "random states, 24 sets of them.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    closer=closer,
-    notes=notes,
-    quick={
-        **{"maze": "i-maze", "options": 16, "fewer": [4, 8], "sets": 3, "runs": 4},
-        **{"many_sets": 6, "many_runs": 2, "episodes": 20},
-    },
-    order=100,
-)

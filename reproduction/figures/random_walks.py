@@ -1,6 +1,7 @@
-"""Section 4.2: what a random walk over actions and options does, beyond its diffusion time."""
+"""Section 4.2: random walks with options.
 
-from __future__ import annotations
+The text says how options change a random walk, without a figure. This one shows where walkers spend their time.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,9 +18,12 @@ from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES, counts_for, make_options
-from reproduction.lab import STRONG, UNLIKELY, Block, Claim, Data, Experiment, Lab
+from reproduction.lab import STRONG, UNLIKELY, Block, Claim, Data, Lab
 from reproduction.statistics import compare_means
 
+SECTION, ORDER = "4.2", 75
+QUICK = {"mazes": ["i-maze", "four-rooms"], "options": [0, 2, 4, 16], "walkers": 30, "steps": 1500}
+CAPTION = "Bright: where a walk spends most of its time."
 # Number of eigenoptions that counts as few, and steps from a doorway from which on a cell is inside a room.
 FEW, INSIDE = 4, 3
 
@@ -234,19 +238,3 @@ def notes(data: Data) -> Iterator[Block]:
 def name_walk(kind: str, n: int) -> str:
     """Name of a walk with this many options of a kind."""
     return f"{n} {kind}" if n else kind
-
-
-EXPERIMENT = Experiment(
-    "random_walks",
-    "Section 4.2: random walks with options",
-    section="4.2",
-    shows="The text says how options change a random walk, without a figure. This one shows where walkers "
-    "spend their time.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    notes=notes,
-    quick={"mazes": ["i-maze", "four-rooms"], "options": [0, 2, 4, 16], "walkers": 30, "steps": 1500},
-    order=75,
-    caption="Bright: where a walk spends most of its time.",
-)

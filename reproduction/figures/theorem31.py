@@ -1,6 +1,8 @@
-"""Theorem 3.1: every eigenoption terminates somewhere; and how long each one runs."""
+"""Theorem 3.1: every option stops.
 
-from __future__ import annotations
+The paper proves that an eigenoption always has a state to stop in, and says that options of different eigenvectors
+run for different times; the figure is not in the paper.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,8 +14,15 @@ import eigenoptions as eo
 from reproduction.drawing import make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.figures.first_options import describe_options
-from reproduction.lab import DENSE, FEW, OFTEN, Claim, Data, Experiment, Lab
+from reproduction.lab import DENSE, FEW, OFTEN, Claim, Data, Lab
 
+SECTION, ORDER = "3", 30
+QUICK = {
+    "mazes": ["i-maze", "four-rooms"],
+    "operators": ["normalized"],
+    "gammas": [0.0, 0.9],
+    "eigenvectors": 8,
+}
 # Differences of eigenvector entries below this are rounding errors.
 ROUNDING = 1e-9
 
@@ -194,22 +203,3 @@ def claims(data: Data) -> Iterator[Claim]:
 def select(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of the paper's Laplacian and discount, which the figure shows."""
     return table[(table.operator == "normalized") & (table.gamma == 0.9)]
-
-
-EXPERIMENT = Experiment(
-    "theorem31",
-    "Theorem 3.1: every option stops",
-    section="3",
-    shows="The paper proves that an eigenoption always has a state to stop in, and says that options of "
-    "different eigenvectors run for different times; the figure is not in the paper.",
-    run=run,
-    figure=figure,
-    claims=claims,
-    quick={
-        "mazes": ["i-maze", "four-rooms"],
-        "operators": ["normalized"],
-        "gammas": [0.0, 0.9],
-        "eigenvectors": 8,
-    },
-    order=30,
-)
