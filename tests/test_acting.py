@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import scipy.linalg
+from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions.discovery.online import cycle
@@ -22,7 +23,7 @@ from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.solver import solve
 from eigenoptions.options.storage import load_options
-from eigenoptions.spectra.gram import Gram
+from eigenoptions.spectra.incidence import incidence_spectrum
 
 CONTROL = ["MountainCar-v0", "CartPole-v1", "Acrobot-v1"]
 
@@ -352,9 +353,7 @@ def test_linear_eigenpurposes_of_bits_are_the_papers() -> None:
     """r = e . (phi(s') - phi(s)), for e an eigenvector of T'T, in the features themselves."""
     rng = np.random.default_rng(1)
     bits = np.logical_xor.accumulate(rng.random((300, 12)) < 0.1, axis=0)
-    gram = Gram()
-    gram.add(bits[:-1], bits[1:])
-    purposes = eigenpurposes(gram.spectrum())
+    purposes = eigenpurposes(incidence_spectrum(csr_array(np.diff(bits.astype(float), axis=0))))
     option = LinearOptionSet(purposes, lambda obs: np.asarray(obs), 2)[0]
     change = bits[5].astype(float) - bits[4]
     assert option.reward(bits[4], bits[5]) == pytest.approx(purposes[0].potential @ change)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions.features import Bits, Fourier, OneHot
+from eigenoptions.features import Bits, Fourier, OneHot, Raw
 from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence, incidence_spectrum
 from tests import reference
 
@@ -22,16 +22,9 @@ def every_transition(mdp):
     return make_batch(table.row // mdp.n_actions, table.col)
 
 
-def draw_features(rng, kind, n=200, d=70):
-    """Features before and after n transitions, with many repeats and some that change nothing."""
-    few = rng.random((5, d)) < 0.5 if kind == "bits" else rng.integers(-2, 3, (5, d)).astype(float)
-    before, after = few[rng.integers(5, size=n)], few[rng.integers(5, size=n)]
-    return (csr_array(before), csr_array(after)) if kind == "sparse" else (before, after)
-
-
 def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
     """Theorem 5.1, and the singular vectors of T by the SVD itself."""
-    T = incidence(every_transition(domain), OneHot(domain.n_states)).rows
+    T = incidence(every_transition(domain), OneHot(domain.n_states))
     L = eo.laplacian(eo.graph(domain), "combinatorial").toarray()
     assert_array_equal((T.T @ T).toarray(), 2 * L)
     sp, exact = incidence_spectrum(T), eo.spectrum(eo.graph(domain), operator="combinatorial")
@@ -45,27 +38,32 @@ def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
 @pytest.mark.parametrize("kind", ["bits", "numbers", "sparse"])
 @pytest.mark.parametrize("unique", [True, False])
 def test_incidence_in_batches_is_the_papers_matrix(kind, unique, rng):
-    before, after = draw_features(rng, kind)
+    """Rows of features with many repeats, some of which change nothing."""
+    few = rng.random((5, 70)) < 0.5 if kind == "bits" else rng.integers(-2, 3, (5, 70)).astype(float)
+    states = rng.integers(5, size=(2, 200))
+
+    def features(numbers):
+        return csr_array(few[numbers]) if kind == "sparse" else few[numbers]
+
+    batches = [make_batch(*states[:, low:high]) for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))]
     T = Incidence(unique=unique)
-    counts = [
-        T.add(before[low:high], after[low:high]) for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))
-    ]
-    dense = [side.toarray() if kind == "sparse" else side for side in (before, after)]
-    expected = reference.incidence(*dense, dedupe=unique)
-    expected = expected[expected.any(axis=1)]
-    assert_array_equal(np.unique(T.rows.toarray(), axis=0), np.unique(expected, axis=0))
-    assert_allclose((T.rows.T @ T.rows).toarray(), expected.T @ expected)
-    assert sum(counts) == len(T) == len(expected)
-    assert T.n_transitions == 200
+    n_new = sum(T.add(features(batch.obs), features(batch.next_obs)).sum() for batch in batches)
+    assert n_new == len(T)
     if unique:
-        assert T.add(before, after) == 0
+        assert abs(incidence(batches, features) - T.rows).nnz == 0
+    T = T.rows.toarray()
+    expected = reference.incidence(few[states[0]], few[states[1]], dedupe=unique)
+    expected = expected[expected.any(axis=1)]
+    assert len(T) == len(expected)
+    assert_array_equal(np.unique(T, axis=0), np.unique(expected, axis=0))
+    assert_allclose(T.T @ T, expected.T @ expected)
 
 
-def test_incidence_rows_keep_the_order_of_arrival():
-    T = Incidence()
-    T.add(np.zeros((3, 2)), np.array([[2.0, 0.0], [0.0, 1.0], [2.0, 0.0]]))
-    T.add(np.array([[-0.0, 1.0]]), np.array([[0.0, 3.0]]))
-    assert_array_equal(T.rows.toarray(), [[2.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+def test_incidence_rows_keep_the_order_of_transitions():
+    x = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [4.0, 1.0], [4.0, -0.0]])
+    assert_array_equal(
+        incidence(make_batch(x[:-1], x[1:]), Raw()).toarray(), [[2.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    )
 
 
 def test_incidence_of_streamed_batches_is_that_of_one(rng):
@@ -73,16 +71,15 @@ def test_incidence_of_streamed_batches_is_that_of_one(rng):
     whole = make_batch(ram[:-1], ram[1:])
     parts = (make_batch(ram[low : low + 100], ram[low + 1 : low + 101]) for low in range(0, 600, 100))
     one, many = incidence(whole, Bits()), incidence(parts, Bits())
-    assert abs(one.rows - many.rows).nnz == 0
-    assert_array_equal(one.rows.toarray(), np.diff(Bits()(ram).astype(float), axis=0))
+    assert abs(one - many).nnz == 0
+    assert_array_equal(one.toarray(), np.diff(Bits()(ram).astype(float), axis=0))
 
 
 def test_incidence_spectrum_of_dependent_features_counts_zeros(rng):
     phi = rng.standard_normal((500, 4)) @ rng.standard_normal((4, 9))
     phi = np.column_stack([phi, np.ones(500)])
-    T = Incidence()
-    T.add(phi[:-1], phi[1:])
-    sp = incidence_spectrum(T.rows)
+    T = csr_array(np.diff(phi, axis=0))
+    sp = incidence_spectrum(T)
     assert (len(sp.values), sp.n_zero) == (9, 5)
     D = np.diff(phi, axis=0)
     assert_allclose(D @ sp.vectors[:, :5], 0, atol=1e-9)
@@ -90,8 +87,8 @@ def test_incidence_spectrum_of_dependent_features_counts_zeros(rng):
         (D @ sp.vectors[:, 5:]).T @ (D @ sp.vectors[:, 5:]) / 2, np.diag(sp.values[5:]), atol=1e-8
     )
     assert (sp.vectors[9] == 0).all()
-    assert_array_equal(incidence_spectrum(T.rows, 7).vectors, sp.vectors[:, :7])
-    assert incidence_spectrum(T.rows, tolerance=0.9).n_zero == 8
+    assert_array_equal(incidence_spectrum(T, 7).vectors, sp.vectors[:, :7])
+    assert incidence_spectrum(T, tolerance=0.9).n_zero == 8
 
 
 def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
@@ -112,9 +109,8 @@ def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
 
 def test_feature_spectrum_leaves_flat_directions_out(rng):
     phi = rng.standard_normal((300, 4)) * [1.0, 1.0, 1e-3, 0.0]
-    T = Incidence()
-    T.add(phi[:-1], phi[1:])
-    assert incidence_spectrum(T.rows, covariance=np.cov(phi.T)).vectors.shape == (4, 2)
+    T = csr_array(np.diff(phi, axis=0))
+    assert incidence_spectrum(T, covariance=np.cov(phi.T)).vectors.shape == (4, 2)
 
 
 def test_feature_spectrum_of_one_hot_states_is_that_of_the_table(four_rooms):
@@ -127,13 +123,11 @@ def test_feature_spectrum_of_one_hot_states_is_that_of_the_table(four_rooms):
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: Incidence().rows, "empty"),
-        (lambda: Incidence().add(np.array([[np.nan]]), np.array([[0.0]])), "finite"),
-        (lambda: Incidence().add(np.eye(2), np.eye(3)), "features"),
-        (lambda: Incidence(Fourier((0.0,), (1.0,))).add(["a"], ["b"]), "observations"),
+        (lambda: incidence([], Raw()), "batch"),
+        (lambda: incidence(make_batch(np.eye(2), np.eye(2) * np.nan), Raw()), "finite"),
+        (lambda: incidence(make_batch(np.eye(2), np.eye(2)), np.ravel), "features"),
         (lambda: incidence_spectrum(csr_array((3, 2))), "changed"),
         (lambda: incidence_spectrum(csr_array(np.eye(2)), 3), "1..2"),
-        (lambda: incidence_spectrum(csr_array(np.eye(2)), covariance=np.eye(3)), "covariance"),
         (lambda: incidence_spectrum(csr_array(np.eye(2)), covariance=np.zeros((2, 2))), "k must"),
     ],
 )

@@ -131,14 +131,15 @@ def collect_ram(
     (500, 128)
     """
     name, n, n_starts = game_name(game), check_int("n", n), check_int("the number of starts", len(starts))
-    T = Incidence(Ram() if features is None else features)
+    T, features = Incidence(), Ram() if features is None else features
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else check_int("rng", rng, 0)
     parts: list[tuple[Bytes, NDArray[Any], Bytes, NDArray[Any]]] = []
     for played in range(max_rounds):
         n_before = len(T)
         jobs = [(name, tuple(start), max_episode_frames, seed, played, i) for i, start in enumerate(starts)]
         for ram, actions, over in run_jobs(play_episode, jobs):
-            new = T.add(ram[:-1], ram[1:])
+            phi = features(ram)
+            new = T.add(phi[:-1], phi[1:])
             terminated = np.arange(len(actions)) == (len(actions) - 1 if over else -1)
             parts.append((ram[:-1][new], actions[new], ram[1:][new], terminated[new]))
         if progress is not None:

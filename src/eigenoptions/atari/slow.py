@@ -132,8 +132,8 @@ def lasting_bytes(
 
 def slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     """Directions by their mean squared change per step, relative to their variance over the states of the episodes."""
-    T = Incidence(features, unique=False)
-    for ram in episodes:
-        T.add(ram[:-1], ram[1:])
-    covariance = np.cov(features(np.concatenate(episodes)).astype(float), rowvar=False)
+    T, bits = Incidence(unique=False), [features(ram) for ram in episodes]
+    for phi in bits:
+        T.add(phi[:-1], phi[1:])
+    covariance = np.cov(np.concatenate(bits).astype(float), rowvar=False)
     return incidence_spectrum(T.rows, covariance=covariance, tolerance=1e-11, features=features)

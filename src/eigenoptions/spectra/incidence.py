@@ -1,13 +1,12 @@
 """The incidence matrix of sampled transitions and its singular vectors (paper, Section 5.1).
 
-Every new transition is a row ``phi(s') - phi(s)`` of T. "We define two vectors t and t' to be identical if and only if
-t - t' = 0": each row counts once. With one-hot features and every transition of a graph sampled, ``T'T = 2L``
-(Theorem 5.1): the right singular vectors of T are the eigenvectors of the combinatorial Laplacian.
+Every new transition is a row ``phi(s') - phi(s)`` of T. With one-hot features and every transition of a graph sampled,
+``T'T = 2L`` (Theorem 5.1): the right singular vectors of T are the eigenvectors of the combinatorial Laplacian.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -25,117 +24,100 @@ from eigenoptions.spectra.canonical import canonical_basis
 MIN_RELATIVE_VARIANCE = 1e-4
 
 Array = NDArray[np.float64]
+Batches = Transitions | Iterable[Transitions]
 
 
 class Incidence:
-    """A growing incidence matrix: the different differences of features, one batch of transitions at a time.
+    """Rows of an incidence matrix, from one batch of transitions after the other.
+
+    "We define two vectors t and t' to be identical if and only if t - t' = 0" (Section 5.2): each difference of
+    features is one row. Transitions that change no feature have no row.
 
     Parameters
     ----------
-    features
-        The map phi: `add` takes observations. None: `add` takes features.
     unique
-        Each difference counts once, as in the paper; False: every transition counts. Transitions that change no
-        feature never count.
-
-    Attributes
-    ----------
-    n_transitions
-        Number of transitions that were added.
+        False: one row per transition, also where differences are equal.
 
     Examples
     --------
-    Every transition of a path of three states, in both directions: twice the Laplacian.
-
-    >>> from eigenoptions.features import OneHot
-    >>> T = Incidence(OneHot(3))
-    >>> T.add([0, 1, 2, 1, 1], [1, 2, 1, 0, 0]).tolist()
-    [True, True, True, True, False]
-    >>> (T.rows.T @ T.rows).toarray().tolist()
-    [[2.0, -2.0, 0.0], [-2.0, 4.0, -2.0], [0.0, -2.0, 2.0]]
+    >>> T = Incidence()
+    >>> T.add(np.array([[0, 0], [1, 0], [2, 2]]), np.array([[1, 0], [2, 0], [2, 2]])).tolist()
+    [True, False, False]
+    >>> T.rows.toarray().tolist()
+    [[1.0, 0.0]]
     """
 
-    def __init__(self, features: Map | None = None, *, unique: bool = True) -> None:
-        self.features, self.unique, self.n_transitions = features, unique, 0
+    def __init__(self, *, unique: bool = True) -> None:
+        self.unique = unique
         self._blocks: list[csr_array] = []
-        # Columns and entries of each row that was seen.
         self._seen: set[bytes] = set()
 
     def __len__(self) -> int:
         """Number of rows."""
         return sum(block.shape[0] for block in self._blocks)
 
-    def __repr__(self) -> str:
-        return f"Incidence({len(self)} rows of {self.n_transitions} transitions)"
-
     @property
     def rows(self) -> csr_array:
-        """``(len, d)`` the incidence matrix T, in the order in which its rows were seen."""
+        """``(len, d)`` the incidence matrix T, in the order of the transitions."""
         if not self._blocks:
-            raise ValueError("the incidence matrix is empty: add transitions first")
-        if len(self._blocks) > 1:
-            self._blocks = [csr_array(vstack(self._blocks))]
-        return self._blocks[0]
+            raise ValueError("there are no transitions: add at least one batch")
+        return csr_array(vstack(self._blocks))
 
-    def add(self, obs: Any, next_obs: Any) -> NDArray[np.bool_]:
-        """Add a batch of transitions; returns ``(N,)`` which of them became rows."""
-        features: Any = (lambda rows: rows) if self.features is None else self.features
-        n_features = self._blocks[0].shape[1] if self._blocks else None
-        before, after = (np.asarray(side) if not issparse(side) else side for side in (obs, next_obs))
-        phi = compute_features(features, before, n_features)
-        difference = _subtract(compute_features(features, after, phi.shape[1]), phi)
+    def add(self, phi: Any, phi_next: Any) -> NDArray[np.bool_]:
+        """Add features ``(N, d)`` before and after each transition, dense or sparse; return which of them are new."""
+        if not issparse(phi):
+            kind = np.int8 if phi.dtype == phi_next.dtype == np.bool_ else np.float64
+            phi, phi_next = phi.astype(kind), phi_next.astype(kind)
+        difference = csr_array(phi_next - phi, dtype=np.float64)
+        difference.sum_duplicates()
+        difference.eliminate_zeros()
         new: NDArray[np.bool_] = np.diff(difference.indptr) > 0
         if self.unique:
+            # A row is known by its columns (4 bytes each) and entries (8 bytes each).
             columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
             for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
                 key = columns[4 * low : 4 * high] + entries[8 * low : 8 * high]
                 new[i] &= key not in self._seen
                 self._seen.add(key)
         self._blocks.append(difference[new])
-        self.n_transitions += len(new)
         return new
 
 
-def _subtract(phi_next: Any, phi: Any) -> csr_array:
-    """``(N, d)`` differences as csr with sorted columns and without zeros."""
-    if not issparse(phi):
-        phi_next, phi = (
-            side.astype(np.int8 if side.dtype == np.bool_ else np.float64) for side in (phi_next, phi)
-        )
-    difference = csr_array(phi_next - phi, dtype=np.float64)
-    difference.sum_duplicates()
-    difference.eliminate_zeros()
-    return difference
+def incidence(transitions: Batches, features: Map) -> csr_array:
+    """The incidence matrix T ``(N, d)`` of transitions in a feature space (Section 5.1).
 
-
-def incidence(transitions: Transitions | Iterable[Transitions], features: Map | None = None) -> Incidence:
-    """The incidence matrix of transitions, or of batches of them, of which one is in memory at a time (Section 5.1).
+    Parameters
+    ----------
+    transitions
+        A batch, or an iterable of batches, of which one is in memory at a time.
+    features
+        The map phi from a batch of observations to ``(N, d)``.
 
     Examples
     --------
-    >>> from eigenoptions.features import Raw
-    >>> x = np.array([[0.0], [1.0], [2.0], [0.5]])
-    >>> batch = Transitions(x[:-1], np.zeros(3, dtype=int), x[1:], np.zeros(3, dtype=bool))
-    >>> incidence(batch, Raw()).rows.toarray().tolist()
-    [[1.0], [-1.5]]
+    Every transition of a path of three states, in both directions: twice the Laplacian.
+
+    >>> from eigenoptions.features import OneHot
+    >>> states, next_states = np.array([0, 1, 2, 1, 1]), np.array([1, 2, 1, 0, 0])
+    >>> T = incidence(Transitions(states, np.zeros(5, int), next_states, np.zeros(5, bool)), OneHot(3))
+    >>> (T.T @ T).toarray().tolist()
+    [[2.0, -2.0, 0.0], [-2.0, 4.0, -2.0], [0.0, -2.0, 2.0]]
     """
-    T = Incidence(features)
-    for batch in [transitions] if isinstance(transitions, Transitions) else transitions:
-        T.add(batch.obs, batch.next_obs)
-    return T
+    T = Incidence()
+    for phi, phi_next in _compute_features(transitions, features):
+        T.add(phi, phi_next)
+    return T.rows
 
 
 def feature_spectrum(
-    transitions: Transitions | Iterable[Transitions], features: Map, k: int | None = None, whiten: bool = True
+    transitions: Batches, features: Map, k: int | None = None, whiten: bool = True
 ) -> Spectrum:
     """Eigenpurposes in a feature space, from sampled transitions (Section 5).
 
     Parameters
     ----------
-    transitions
-        A batch, or an iterable of batches.
-    features
-        The map phi from observations to ``(N, d)``.
+    transitions, features
+        As in `incidence`.
     k
         How many; None for all.
     whiten
@@ -150,13 +132,16 @@ def feature_spectrum(
     >>> feature_spectrum(walk, Fourier((0.0,), (1.0,), order=3), 2)
     Spectrum(2 of dimension 4, incidence: 0.1007, 0.4026)
     """
-    T, n, total, squares = Incidence(features), 0, 0.0, 0.0
-    for batch in [transitions] if isinstance(transitions, Transitions) else transitions:
-        T.add(batch.obs, batch.next_obs)
+    T, n, total, squares, covariance = Incidence(), 0, np.zeros(1), np.zeros((1, 1)), None
+    for phi, phi_next in _compute_features(transitions, features):
+        T.add(phi, phi_next)
         if whiten:
-            phi = csr_array(features(batch.obs), dtype=np.float64)
-            n, total, squares = n + phi.shape[0], total + phi.sum(axis=0), squares + (phi.T @ phi).toarray()
-    covariance = squares / n - np.outer(total / n, total / n) if whiten and n else None
+            rows = phi.astype(np.float64)
+            products = rows.T @ rows
+            squares = squares + (products.toarray() if issparse(products) else products)
+            n, total = n + rows.shape[0], total + rows.sum(axis=0)
+    if whiten and n:
+        covariance = squares / n - np.outer(total / n, total / n)
     return incidence_spectrum(T.rows, k, covariance=covariance, features=features)
 
 
@@ -168,12 +153,12 @@ def incidence_spectrum(
     tolerance: float | None = None,
     features: Map | None = None,
 ) -> Spectrum:
-    """Right singular vectors of an incidence matrix, those with the smallest singular values first (Section 5.1).
+    """Right singular vectors of an incidence matrix, those of the smallest singular values first (Section 5.1).
 
     Parameters
     ----------
     T
-        ``(N, d)`` differences of features, as in `Incidence.rows`.
+        ``(N, d)`` differences of features: `incidence`, or `Incidence.rows`.
     k
         How many; None for all.
     covariance
@@ -190,9 +175,8 @@ def incidence_spectrum(
     Returns
     -------
     Spectrum
-        ``values`` are those of ``T'T / 2``, which is L itself when every transition of a graph was sampled once.
-        Features that never changed take no part without `covariance`: their entries are 0, and they do not count as
-        zeros.
+        ``values`` are those of ``T'T / 2``, which is L itself when every transition of a graph was sampled. Without
+        `covariance`, features that never changed take no part: their entries are 0, and they do not count as zeros.
     """
     d = T.shape[1]
     if not T.nnz:
@@ -202,10 +186,6 @@ def incidence_spectrum(
     if covariance is None:
         used = np.flatnonzero(np.bincount(T.indices, minlength=d))
     else:
-        if np.shape(covariance) != (d, d) or not np.isfinite(covariance).all():
-            raise ValueError(
-                f"covariance must be finite numbers ({d}, {d}), got shape {np.shape(covariance)}"
-            )
         variances, axes = eigh(covariance)
         kept = variances > MIN_RELATIVE_VARIANCE * max(variances[-1], 0.0)
         axes, deviations = axes[:, kept], np.sqrt(variances[kept])
@@ -218,15 +198,20 @@ def incidence_spectrum(
     if axes is not None:
         A = (axes / deviations).T @ A @ (axes / deviations)
     values, vectors = eigh(A, overwrite_a=True)
-    limit = 8 * n * np.finfo(float).eps if tolerance is None else tolerance
     norm = float(values[-1])
+    limit = 8 * n * np.finfo(float).eps if tolerance is None else tolerance
     values = np.where(values > limit * norm, values, 0.0)
     basis = canonical_basis(values, vectors if axes is None else axes @ vectors, norm)[:, :k]
-    if axes is not None:
-        basis = (axes / deviations) @ (axes.T @ basis)
     directions = np.zeros((d, basis.shape[1]))
-    directions[used] = basis
+    directions[used] = basis if axes is None else (axes / deviations) @ (axes.T @ basis)
     return Spectrum(values[:k], directions, "incidence", int((values[:k] == 0).sum()), features)
+
+
+def _compute_features(transitions: Batches, features: Map) -> Iterator[tuple[Any, Any]]:
+    """Features ``(N, d)`` before and after the transitions of each batch."""
+    for batch in [transitions] if isinstance(transitions, Transitions) else transitions:
+        phi = compute_features(features, batch.obs)
+        yield phi, compute_features(features, batch.next_obs, phi.shape[1])
 
 
 def _gram_matrix(T: csr_array) -> Array:
