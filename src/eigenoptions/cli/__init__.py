@@ -1,98 +1,181 @@
-"""The command line: each command reads its arguments, calls one public function, and shows the result.
+"""The command line: each command reads its arguments, calls the library and prints the result.
 
-Results go to standard output, notes and progress to standard error. An error is one line, with exit code 2. The module
-of a command is loaded when it is called, and heavy modules inside it, so that ``--help`` is fast.
+Results go to standard output, notes and progress to standard error. An error is one line with exit code 2. The parser
+loads nothing heavy, so ``--help`` is fast.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from eigenoptions._validation import suggest_name
-
-# Name of each command, the module of this folder that holds the class of that name, and one line about it.
 COMMANDS = {
-    "demo": ("demo", "start here: an eigenvector and an option of four rooms, in seconds"),
-    "discover": ("discover", "options of a maze or an environment: show, draw and save them"),
-    "show": ("discover", "options of a file that discover wrote"),
-    "mazes": ("discover", "the built-in mazes, each with a small picture"),
-    "diffusion": ("measure", "the diffusion time of a maze as options are added one by one"),
-    "learn": ("measure", "Q-learning in a maze, with primitive actions alone and with options"),
-    "studio": ("studio", "draw a maze in the browser and see its options at once"),
+    "demo": "start here: an eigenvector and an option of four rooms, in a second",
+    "discover": "discover options of a maze or an environment: show, draw and save them",
+    "show": "show the options of a file that discover wrote",
+    "mazes": "list the built-in mazes",
+    "diffusion": "measure the diffusion time of a maze as options are added",
+    "learn": "run Q-learning in a maze, with primitive actions alone and with options",
+    "studio": "draw a maze in the browser and see its options at once",
 }
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+EXAMPLES = {
+    "demo": ["demo"],
+    "discover": [
+        "discover four-rooms -n 8",
+        "discover maze.txt -n 8 --out out/",
+        "discover FrozenLake-v1 -n 4",
+        "discover MountainCar-v0 -n 4 --features fourier",
+    ],
+    "show": ["show out/options.safetensors"],
+    "mazes": ["mazes"],
+    "diffusion": ["diffusion four-rooms -n 16", "diffusion four-rooms -n 8 --option-chance 0.1"],
+    "learn": ["learn four-rooms -n 8 --option-chance 0.05", "learn maze.txt -n 4,16 --start 1,1 --goal 9,9"],
+    "studio": ["studio", "studio maze.txt", "studio --out page/"],
+}
+MAZE_HELP = (
+    "built-in maze (see: eigenoptions mazes), text file with a map, map by rule (rooms:3x3, perfect:20x20, "
+    "open:10x10) or id of a Gymnasium environment"
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are exceptions, so that `main` prints all errors in the same way."""
+
+    def error(self, message: str) -> Any:
+        """Raise ValueError instead of ending the process."""
+        raise ValueError(f"{message} (see: {self.prog} --help)")
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 0, 2 for bad input, 130 after Ctrl-C.
+    """Run a command; the exit code is 0, 2 for wrong input, 130 after Ctrl-C.
 
     >>> main(["mazes", "--json"])  # doctest: +ELLIPSIS
     {"mazes": [{"name": "four-rooms", "states": 104, "rows": 11, "columns": 11, "map": "#############...
     0
     """
+    words = list(sys.argv[1:] if args is None else args)
     for stream in (sys.stdout, sys.stderr):
         # A terminal without Unicode gets question marks instead of an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    given = list(sys.argv[1:] if args is None else args)
-    if given == ["--version"]:
-        from eigenoptions import __version__
-
-        print(f"eigenoptions {__version__}")
+    if not words or words[0] in ("-h", "--help", "--version"):
+        print(_version() if words == ["--version"] else _help())
         return 0
-    if not given or given[0] in ("-h", "--help"):
-        print(_help())
-        return 0
-    # Before NumPy is loaded: for matrices of these sizes one thread is faster.
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
-    from eigenoptions.cli.terminal import print_error, print_line, print_warnings
+    from eigenoptions.cli.terminal import print_error, print_log
 
-    print_warnings()
+    print_log()
     try:
-        _run(given[0], given[1:])
+        if words[0] not in COMMANDS:
+            from eigenoptions._validation import suggest_name
+
+            hint = suggest_name(words[0], COMMANDS)
+            raise ValueError(f"no command {words[0]!r}{hint} Commands: {', '.join(COMMANDS)}")
+        parsed = make_parser(words[0], help_wanted=bool({"-h", "--help"} & set(words))).parse_args(words[1:])
+        getattr(import_module("eigenoptions.cli.commands"), words[0])(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has closed it.
+        # The reader of a pipe has closed it; nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt as stop:
-        print_line(": ".join(["stopped", *getattr(stop, "__notes__", [])[:1]]), error=True)
+    except KeyboardInterrupt:
+        print_error("stopped")
         return 130
-    except (ValueError, OSError, ArithmeticError, MemoryError, ImportError) as error:
-        print_error(str(error) or type(error).__name__, getattr(error, "__notes__", []))
+    except (ValueError, TypeError, LookupError, OSError, ArithmeticError, MemoryError, ImportError) as error:
+        # The text of a KeyError is quoted.
+        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        print_error(f"error: {text or type(error).__name__}")
         return 2
     return 0
 
 
-def _run(name: str, args: list[str]) -> None:
-    """Read the arguments of a command and call it."""
-    if name not in COMMANDS:
-        raise ValueError(f"no command {name!r}{suggest_name(name, COMMANDS) or "."} There are {', '.join(COMMANDS)}")
-    from tyro import cli
+def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentParser:
+    """Parser of the arguments of a command; the help lists the registered methods, which takes time to load."""
+    parser = Parser(
+        prog=f"eigenoptions {command}",
+        description=COMMANDS[command][0].upper() + COMMANDS[command][1:] + ".",
+        epilog="examples:\n" + "\n".join(f"  eigenoptions {example}" for example in EXAMPLES[command]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    if command == "show":
+        add("file", type=Path, metavar="FILE", help="file with options (.safetensors)")
+    if command == "studio":
+        add("maze", nargs="?", default="four-rooms", metavar="MAZE", help="maze that the page opens with")
+        add("--out", type=Path, metavar="DIR", help="write the page into this folder, for any web host")
+        add("--port", type=int, default=8017, metavar="N", help="port on this machine (default: 8017)")
+        add("--no-browser", action="store_true", help="print the address only")
+        return parser
+    if command in ("discover", "diffusion", "learn"):
+        add("maze", metavar="MAZE", help=MAZE_HELP)
+        many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
+        default = {"discover": "8", "diffusion": "16", "learn": "8"}[command]
+        add("-n", dest="n_options", metavar="N", help=f"{many}; both signs count (default: {default})")
+        add(
+            "--method",
+            default="eigen",
+            metavar="NAME",
+            help=f"discovery method: {_list_methods(help_wanted)}",
+        )
+        add(
+            "--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk or successor"
+        )
+        add(
+            "--gamma",
+            type=float,
+            metavar="G",
+            help="discount of the options; higher values look further ahead",
+        )
+        add("--seed", type=int, default=0, metavar="N", help="seed of everything random (default: 0)")
+    if command == "discover":
+        add(
+            "--steps", type=int, metavar="N", help="sample this many transitions (default: only if necessary)"
+        )
+        add("--features", metavar="NAME", help="sample, with these features of observations (fourier, tiles)")
+    if command in ("diffusion", "learn"):
+        chance = "probability that a decision is for an option (default: uniform over actions and options)"
+        add("--option-chance", type=float, metavar="P", help=chance)
+    if command == "learn":
+        add("--runs", type=int, default=100, metavar="N", help="independent runs per agent (default: 100)")
+        add("--episodes", type=int, default=250, metavar="N", help="episodes per run (default: 250)")
+        add("--max-steps", type=int, default=100, metavar="N", help="steps per episode (default: 100)")
+        add("--start", metavar="ROW,COL", help="start cell (default: S of the map)")
+        add("--goal", metavar="ROW,COL", help="goal cell (default: G of the map)")
+    if command in ("discover", "diffusion", "learn"):
+        add("--out", type=Path, metavar="DIR", help="folder for results and figures")
+    add("--json", action="store_true", dest="as_json", help="print one JSON object and nothing else")
+    return parser
 
-    module, _ = COMMANDS[name]
-    command = getattr(import_module(f"eigenoptions.cli.{module}"), name.capitalize())
-    cli(command, prog=f"eigenoptions {name}", args=args)()
+
+def _list_methods(wanted: bool) -> str:
+    if not wanted:
+        return ""
+    from eigenoptions.discovery import methods
+
+    return f"{', '.join(methods())} (default: eigen)"
+
+
+def _version() -> str:
+    from eigenoptions import __version__
+
+    return f"eigenoptions {__version__}"
 
 
 def _help() -> str:
-    """The list of commands, written without the argument parser, which takes longer to load than to use."""
     width = max(map(len, COMMANDS))
     return "\n".join(
         [
-            "usage: eigenoptions COMMAND [...]",
+            "usage: eigenoptions COMMAND ...",
             "",
-            "Options discovered without a reward: eigenoptions (Machado et al., ICML 2017).",
+            "Discover options without a reward: eigenoptions (Machado et al., ICML 2017).",
             "",
-            "commands:",
-            *(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()),
+            *(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()),
             "",
-            "options:",
-            f"  {'--help':{width}}  show this list; after a command, its arguments",
-            f"  {'--version':{width}}  show the version",
+            "eigenoptions COMMAND --help shows the arguments of a command, --version the version.",
         ]
     )

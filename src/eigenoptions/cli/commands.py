@@ -1,0 +1,546 @@
+"""The commands, one function each: read the arguments, call the library, print a table or JSON."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from eigenoptions._text import MAX_SIDE, draw_arrows, draw_spark, explain_glyphs, find_moves
+from eigenoptions.cli.maps import (
+    SHADES,
+    coarsen,
+    draw_cells,
+    has_color,
+    scale_levels,
+    set_side_by_side,
+)
+from eigenoptions.cli.terminal import (
+    make_folder,
+    print_end,
+    print_json,
+    print_line,
+    print_table,
+    print_trimmed,
+    show_progress,
+)
+
+# Above this size exact diffusion times take long, and the command is not suggested.
+MAX_STATES_TO_MEASURE = 1000
+# Chance of an option beside which the paper's uniform choice is shown.
+SMALL_CHANCE = 0.05
+OPTION_FLAGS = ("n_options", "method", "operator", "gamma", "seed")
+
+
+def demo(args: Namespace) -> None:
+    """Show an eigenvector of four rooms, the option that climbs it, and what options are worth."""
+    from eigenoptions.discovery import discover
+    from eigenoptions.evaluation import diffusion_time
+    from eigenoptions.mdp import maze
+
+    mdp = maze("four-rooms")
+    options = discover(mdp, 64)
+    path = options.follow("e2+", mdp.goal).tolist()
+    times = {"without_options": diffusion_time(mdp), "with_options": diffusion_time(mdp, options)}
+    if args.as_json:
+        answer = {"maze": mdp.name, "states": mdp.n_states, "option": "e2+", "path": path}
+        print_json({**answer, "n_options": len(options), "diffusion_time": times})
+        return
+    print_line(f"four-rooms: {mdp.n_states} states, {mdp.n_actions} actions, no reward\n", "bold")
+    _show_run(options, "e2+", path)
+    print_line("Diffusion time: mean number of steps between two states under random decisions.")
+    names = f"{mdp.n_actions} actions", f"and {len(options)} eigenoptions"
+    for name, steps in zip(names, times.values(), strict=True):
+        print_line(f"  {name:19} {'█' * round(40 * steps / max(times.values()))} {steps:.1f}")
+    print()
+    learn = f"eigenoptions learn four-rooms -n 8 --option-chance {SMALL_CHANCE}"
+    print_end([], "eigenoptions discover four-rooms -n 8 --out out/", learn, "eigenoptions studio")
+
+
+def _show_run(options: Any, label: str, path: list[int]) -> None:
+    """Show an eigenvector beside its option; on a terminal the option runs."""
+    mdp, i, color = options.mdp, options.labels.index(label), has_color()
+    level = scale_levels(options.purposes[i].potential)
+    arrows = _draw_option(options, i)
+    shades = [" " if color else SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]
+    size: Any = {"color": color, "wide": color}
+    scale = "blue low, orange high" if color else f"{SHADES[0]} low, {SHADES[-1]} high"
+    left = [f"eigenvector e{options.indices[i]}", scale, *draw_cells(mdp.coords, shades, level, **size)]
+
+    def set_blocks(trail: list[int]) -> Any:
+        state = f"{len(trail) - 1} of {len(path) - 1} steps from G" if trail else "● it terminates"
+        cells = draw_cells(mdp.coords, arrows, level, trail=trail, **size)
+        return set_side_by_side([left, [f"option {label}, which climbs it", state, *cells]])
+
+    console = Console(highlight=False)
+    if color and console.is_terminal:
+        with Live(console=console, auto_refresh=False) as live:
+            for i in range(1, len(path) + 1):
+                live.update(set_blocks(path[:i]), refresh=True)
+                time.sleep(0.06)
+    else:
+        print_trimmed(console, set_blocks([]))
+        print_line(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}\n")
+
+
+def discover(args: Namespace) -> None:
+    """Discover options of a maze or an environment; show, draw and save them."""
+    make_folder(args.out)
+    with show_progress(f"discovering options of {args.maze}") as progress:
+        from eigenoptions.options import OptionSet
+
+        options = _discover(args, args.maze, _read_count(args.n_options, 8), progress.step)
+        if not isinstance(options, OptionSet):
+            progress.begin("running the options")
+            _show_linear(args, options)
+            return
+        files = _save_options(args, options) if args.out is not None else []
+    settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
+    if args.as_json:
+        rows = [_describe_option(options, i) for i in range(len(options))]
+        name = options.mdp.name or args.maze
+        answer = {"maze": name, "states": options.n_states, "settings": settings, "options": rows}
+        print_json({**answer, "files": _to_text(files)})
+        return
+    _show_options(options, settings)
+    if options.mdp.successors is not None and options.n_states <= MAX_STATES_TO_MEASURE and not files:
+        print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
+    else:
+        _print_next(args, files)
+
+
+def show(args: Namespace) -> None:
+    """Show the options of a file."""
+    from eigenoptions.options import OptionSet
+    from eigenoptions.options.storage import load_options
+
+    options = load_options(args.file)
+    settings = _get_settings(options)
+    if not isinstance(options, OptionSet):
+        rows = [_describe_linear(options, i) for i in range(len(options))]
+        if args.as_json:
+            print_json({"settings": settings, "options": rows})
+            return
+        print_line(f"{options!r}\n", "bold")
+        heads = ("option", ">eigenvalue")
+        print_table(heads, [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
+    elif args.as_json:
+        rows = [_describe_option(options, i) for i in range(len(options))]
+        answer = {"maze": options.mdp.name, "states": options.n_states, "settings": settings}
+        print_json({**answer, "options": rows})
+        return
+    else:
+        _show_options(options, settings)
+    print_line(f"in Python: options = eigenoptions.load_options({str(args.file)!r})")
+
+
+def mazes(args: Namespace) -> None:
+    """List the built-in mazes, each with a small picture."""
+    from eigenoptions import mdp as mazes_module
+
+    every = [mazes_module.maze(name) for name in mazes_module.mazes()]
+    maps = [str(mdp).rsplit("\n", 1)[0] for mdp in every]
+    sizes = [(np.ptp(mdp.coords, axis=0) + 1).tolist() for mdp in every]
+    if args.as_json:
+        rows = [
+            {"name": mdp.name, "states": mdp.n_states, "rows": size[0], "columns": size[1]}
+            | {"map": text.replace("█", "#").replace(" ", ".")}
+            for mdp, size, text in zip(every, sizes, maps, strict=True)
+        ]
+        print_json({"mazes": rows})
+        return
+    blocks = [
+        [mdp.name, f"{mdp.n_states} states", f"{size[0]} × {size[1]}", *text.split("\n")]
+        for mdp, size, text in zip(every, sizes, maps, strict=True)
+    ]
+    print_trimmed(Console(highlight=False), set_side_by_side(blocks))
+    print_end([], f"eigenoptions discover {every[0].name} -n 8")
+
+
+def diffusion(args: Namespace) -> None:
+    """Show the diffusion time of a maze as options are added one by one."""
+    make_folder(args.out)
+    with show_progress(f"discovering options of {args.maze}") as progress:
+        from eigenoptions.evaluation import diffusion_curve
+
+        mdp = _read_maze(args)
+        options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), progress.step)
+        progress.begin("computing diffusion times")
+        curve = diffusion_curve(mdp, options, option_chance=args.option_chance, progress=progress.step)
+        rows = [
+            {"options": n, "added": added, "diffusion_time": float(steps)}
+            for n, (added, steps) in enumerate(zip(("", *options.labels), curve, strict=True))
+        ]
+        files = []
+        if args.out is not None:
+            from eigenoptions.plots import plot_diffusion
+
+            files = _save(args.out, rows, "diffusion", plot_diffusion({f"{args.method} options": curve}))
+        curves = {_name_chance(args.option_chance): curve}
+        if args.option_chance is None and not args.as_json:
+            progress.begin("computing diffusion times")
+            small = diffusion_curve(mdp, options, option_chance=SMALL_CHANCE, progress=progress.step)
+            curves[_name_chance(SMALL_CHANCE)] = small
+    settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
+    if args.option_chance is not None:
+        settings["option_chance"] = args.option_chance
+    if args.as_json:
+        answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "settings": settings, "curve": rows}
+        print_json({**answer, "files": _to_text(files)})
+        return
+    print_line(_make_heading(options, settings) + "\n", "bold")
+    heads = [">options", "added"]
+    for name in curves:
+        heads += [f">{name}", ">of none"]
+    print_table(heads, [_list_cells(row, curves) for row in rows])
+    print_line("Mean number of steps between two states, exactly, when decisions are random.")
+    if args.option_chance is None and max(curve) > curve[0]:
+        print_line("With few options the uniform choice repeats the same long options; choose them seldom.")
+    print()
+    chance = SMALL_CHANCE if args.option_chance is None else args.option_chance
+    if mdp.start is None or mdp.goal is None:
+        _print_next(args, files)
+    else:
+        print_end(files, _repeat("learn", args, *OPTION_FLAGS) + f" --option-chance {chance:g}")
+
+
+def learn(args: Namespace) -> None:
+    """Run Q-learning in a maze, with primitive actions alone and with options to explore."""
+    make_folder(args.out)
+    with show_progress(f"reading {args.maze}") as progress:
+        from eigenoptions.learning import q_learning
+
+        mdp = _read_maze(args)
+        start, goal = (_read_state(mdp, getattr(args, word), word) for word in ("start", "goal"))
+        mdp = mdp.with_task(start, goal)
+        for word in ("start", "goal"):
+            if getattr(mdp, word) is None:
+                raise ValueError(f"{args.maze} has no {word}: give --{word} ROW,COL")
+        default = str(min(8, mdp.n_states - 1))
+        counts = sorted({0, *(_read_count(n, 8, minimum=0) for n in (args.n_options or default).split(","))})
+        progress.begin("discovering options")
+        options = _discover(args, mdp, max(counts), progress.step) if max(counts) else None
+        records = {}
+        for n in counts:
+            progress.begin(f"learning with {n} options" if n else "learning with primitive actions")
+            records[n] = q_learning(
+                mdp,
+                options[:n] if options is not None and n else None,
+                runs=args.runs,
+                episodes=args.episodes,
+                max_steps=args.max_steps,
+                option_chance=args.option_chance,
+                rng=args.seed,
+                progress=progress.step,
+            )
+        names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
+        files = []
+        if args.out is not None:
+            from eigenoptions.plots import plot_learning
+
+            rows = [
+                {"options": n, "episode": i, "return": mean, "low": low, "high": high}
+                for n, record in records.items()
+                for i, (mean, low, high) in enumerate(zip(record.mean(), *record.band(), strict=True), 1)
+            ]
+            figure = plot_learning({names[n]: record for n, record in records.items()})
+            files = _save(args.out, rows, "learning", figure)
+    last = max(1, args.episodes // 10)
+    agents = [
+        {
+            "options": n,
+            "mean_return": float(record.returns.mean()),
+            "last_return": float(record.returns[:, -last:].mean()),
+            "curve": record.returns.mean(axis=0).tolist(),
+        }
+        for n, record in records.items()
+    ]
+    settings = {"n_options": max(counts), "seed": args.seed, "runs": args.runs, "episodes": args.episodes}
+    settings |= {"max_steps": args.max_steps, "option_chance": args.option_chance}
+    settings |= {} if options is None else _get_settings(options)
+    if args.as_json:
+        task = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
+        print_json({**task, "settings": settings, "agents": agents, "files": _to_text(files)})
+        return
+    ends = (tuple(mdp.coords[s].tolist()) if mdp.coords is not None else s for s in (mdp.start, mdp.goal))
+    print_line(
+        f"{mdp.name or args.maze}: {args.runs} runs of {args.episodes} episodes, {next(ends)} to {next(ends)}"
+    )
+    print()
+    heads = ("agent", ">mean return", f">last {last}", "return by episode")
+    numbers = [(f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}") for agent in agents]
+    curves = [draw_spark(agent["curve"]) for agent in agents]
+    print_table(heads, [(names[n], *pair, c) for n, pair, c in zip(counts, numbers, curves, strict=True)])
+    print_end(files, _repeat("discover", args, *OPTION_FLAGS[1:]) + " --out out/")
+
+
+def studio(args: Namespace) -> None:
+    """Open the studio in the browser, or write it into a folder."""
+    from eigenoptions.studio import serve_studio, write_studio
+
+    if args.out is not None:
+        print_line(f"wrote {write_studio(args.out, args.maze)}")
+    else:
+        serve_studio(args.maze, port=args.port, open_browser=not args.no_browser)
+
+
+def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any) -> Any:
+    """Options by the method and settings of the arguments that were given."""
+    from eigenoptions.discovery import discover
+    from eigenoptions.discovery.methods import method
+
+    names = ("operator", "steps", "features")
+    settings = {name: value for name in names if (value := getattr(args, name, None)) is not None}
+    if args.n_options is None:
+        # Some methods find out how many options there are.
+        n_options = n_options if method(args.method).n_options is not None else None
+    return discover(
+        source, n_options, args.method, gamma=args.gamma, rng=args.seed, progress=progress, **settings
+    )
+
+
+def _read_maze(args: Namespace) -> Any:
+    """The MDP of a maze or of a finite environment."""
+    from eigenoptions.discovery import is_environment_id
+    from eigenoptions.mdp import maze
+
+    if is_environment_id(args.maze):
+        from eigenoptions.envs import from_env
+
+        return from_env(args.maze)
+    return maze(args.maze, rng=args.seed)
+
+
+def _read_count(text: str | None, default: int, minimum: int = 1) -> int:
+    """The integer after ``-n``."""
+    if text is None:
+        return default
+    if not text.isdecimal() or int(text) < minimum:
+        raise ValueError(f"-n must be an integer >= {minimum}, got {text!r}")
+    return int(text)
+
+
+def _read_state(mdp: Any, text: str | None, word: str) -> int | None:
+    """The state of a cell ``ROW,COL``."""
+    if text is None:
+        return None
+    cell = [int(part) for part in text.split(",") if part.isdecimal()]
+    states = [] if mdp.coords is None else [s for s, at in enumerate(mdp.coords.tolist()) if at == cell]
+    if not states:
+        raise ValueError(f"--{word} must be a free cell ROW,COL of the map, counted from 0, got {text!r}")
+    return states[0]
+
+
+def _get_settings(options: Any) -> dict[str, Any]:
+    """Simple settings of the provenance of options."""
+    simple = (str, bool, int, float)
+    return {
+        k: v for k, v in options.provenance.items() if isinstance(v, simple) and k not in ("mdp", "source")
+    }
+
+
+def _describe_option(options: Any, i: int) -> dict[str, Any]:
+    """An option in plain JSON values; of many states where it terminates only the first are listed."""
+    option = options[i]
+    every = np.flatnonzero(option.termination)
+    states = every[:1000].tolist()
+    return {
+        "label": option.label,
+        "eigenvalue": option.eigenvalue if np.isfinite(option.eigenvalue) else None,
+        "sign": {1: "+", -1: "-"}.get(option.sign),
+        "stops": None if options.mdp.coords is None else options.mdp.coords[states].tolist(),
+        "stop_states": states,
+        "n_stops": len(every),
+        "mean_length": option.mean_length if np.isfinite(option.mean_length) else None,
+        "start_share": float(option.initiation.mean()),
+    }
+
+
+def _make_heading(options: Any, settings: dict[str, Any]) -> str:
+    """Name of the maze, and the settings of the options."""
+    many = f"{len(options)} {settings.get('method', '')} option{'s' * (len(options) != 1)}"
+    words = [
+        many,
+        *(f"{k} {v}" for k in ("operator", "gamma", "option_chance") if (v := settings.get(k)) is not None),
+    ]
+    return f"{options.mdp.name or 'map'}: {options.n_states} states; {', '.join(words)}"
+
+
+def _draw_option(options: Any, i: int) -> list[str]:
+    """One glyph per state."""
+    mdp = options.mdp
+    moves = find_moves(mdp.coords, options.policy[i], mdp.most_likely_successors)
+    return draw_arrows(options.policy[i], moves)
+
+
+def _show_options(options: Any, settings: dict[str, Any]) -> None:
+    """Print options as maps and a table."""
+    print_line(_make_heading(options, settings) + "\n", "bold")
+    if options.mdp.coords is not None:
+        _show_maps(options)
+    rows = []
+    for row in (_describe_option(options, i) for i in range(len(options))):
+        places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
+        few = " ".join(map(str, places[:3])) + (f" +{row['n_stops'] - 3} more" if row["n_stops"] > 3 else "")
+        value = "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}"
+        length = "never ends" if row["mean_length"] is None else f"{row['mean_length']:.2f}"
+        rows.append((row["label"], value, few, length, f"{row['start_share']:.0%}"))
+    heads = ("option", ">eigenvalue", "terminates at (row, column)", ">mean length", ">may start in")
+    print_table(heads, rows)
+
+
+def _show_maps(options: Any) -> None:
+    """Print the first options as maps of arrows; of large mazes, blocks of cells by their mean level."""
+    mdp, color, console = options.mdp, has_color(), Console(highlight=False)
+    height, width = np.ptp(mdp.coords, axis=0) + 1
+    large = max(height, width) > MAX_SIDE
+    n_maps = min(len(options), 4 if large else 32)
+    blocks, glyphs = [], set()
+    for i in range(n_maps):
+        potential = options.purposes[i].potential
+        coords, level = mdp.coords, scale_levels(-options.value[i] if potential is None else potential)
+        if large:
+            side = -(-int(width) // (console.width // (4 if color else 2) - 4))
+            # A character is about twice as high as wide.
+            rows = side if color else 2 * side
+            coords, arrows, level = coarsen(coords, level, options.policy[i] < 0, rows, side)
+        else:
+            arrows = _draw_option(options, i)
+            glyphs.update(arrows)
+        wide = color and (large or 4 * (width + 2) + 2 <= console.width)
+        cells = draw_cells(coords, arrows, level, color=color, wide=wide)
+        blocks.append([options.labels[i], f"{options.mean_length[i]:.1f} steps", *cells])
+    print_trimmed(console, set_side_by_side(blocks))
+    low, high = ("blue", "orange") if color else (SHADES[0], SHADES[-1])
+    notes = [
+        f"the other {len(options) - n_maps} options are only in the table" if len(options) > n_maps else "",
+        explain_glyphs(glyphs, mdp.legend),
+        f"options climb from {low} to {high}" if large or color else "",
+        "red cells are where they terminate" if color else "● is where they terminate",
+    ]
+    print_line("; ".join(filter(None, notes)) + "\n")
+
+
+def _show_linear(args: Namespace, options: Any) -> None:
+    """Run options of a feature space in their environment, and show where they lead."""
+    from eigenoptions.envs import run_options
+
+    rows = []
+    for i, paths in enumerate(run_options(args.maze, options, rng=args.seed)):
+        started = [path for path in paths if len(path) > 1]
+        ends = np.mean([np.ravel(path[-1]) for path in started or paths], axis=0).astype(float).round(6)
+        length = float(np.mean([len(path) - 1 for path in started or paths]))
+        numbers = {"runs": len(paths), "started": len(started), "mean_length": length, "ends": ends.tolist()}
+        rows.append({**_describe_linear(options, i), **numbers})
+    files = []
+    if args.out is not None:
+        files = [args.out / "options.safetensors"]
+        options.save(files[0])
+    if args.as_json:
+        settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
+        print_json(
+            {"environment": args.maze, "settings": settings, "options": rows, "files": _to_text(files)}
+        )
+        return
+    print_line(f"{args.maze}: {len(options)} options on {type(options.features).__name__} features\n", "bold")
+    heads = ("option", ">eigenvalue", ">mean length", ">runs started", "terminates at (mean observation)")
+    cells = []
+    for row in rows:
+        ends = " ".join(f"{x:.3g}" for x in row["ends"][:6]) + " ..." * (len(row["ends"]) > 6)
+        started = f"{row['started']} of {row['runs']}"
+        cells.append((row["label"], f"{row['eigenvalue']:.5g}", f"{row['mean_length']:.1f}", started, ends))
+    print_table(heads, cells)
+    _print_next(args, files)
+
+
+def _describe_linear(options: Any, i: int) -> dict[str, Any]:
+    option = options[i]
+    sign = {1: "+", -1: "-"}.get(option.sign)
+    return {"label": option.label, "eigenvalue": float(option.eigenvalue), "sign": sign}
+
+
+def _list_cells(row: dict[str, Any], curves: dict[str, Any]) -> list[str | Text]:
+    """Cells of the table of diffusion times, green where options help."""
+    cells: list[str | Text] = [str(row["options"]), row["added"]]
+    for curve in curves.values():
+        steps, share = curve[row["options"]], curve[row["options"]] / curve[0]
+        color = "" if row["options"] == 0 else "green" if share < 1 else "red"
+        text = (
+            f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e9 else f"{share:.3g} times"
+        )
+        cells += [f"{steps:,.1f}" if steps < 1e9 else f"{steps:.4g}", Text(text, style=color)]
+    return cells
+
+
+def _name_chance(chance: float | None) -> str:
+    return "uniform choice" if chance is None else f"chance {chance:g}"
+
+
+def _repeat(command: str, args: Namespace, *names: str) -> str:
+    """A command with the same maze and those of the same flags that were given."""
+    defaults = {"method": "eigen", "seed": 0}
+    words = ["eigenoptions", command, quote(args.maze)]
+    for name in names:
+        value = getattr(args, name, None)
+        if name in ("maze", "out", "as_json") or value is None or value == defaults.get(name):
+            continue
+        words += ["-n" if name == "n_options" else f"--{name.replace('_', '-')}", quote(str(value))]
+    return " ".join(words)
+
+
+def _print_next(args: Namespace, files: list[Path]) -> None:
+    """Suggest to look at the files, or to write them."""
+    options_file = [file for file in files if file.suffix == ".safetensors"]
+    if options_file:
+        print_end(files, f"eigenoptions show {quote(str(options_file[0]))}")
+    else:
+        print_end(files, _repeat("discover", args, *OPTION_FLAGS, "steps", "features") + " --out out/")
+
+
+def _to_text(files: list[Path]) -> list[str]:
+    return [str(file) for file in files]
+
+
+def _save_options(args: Namespace, options: Any) -> list[Path]:
+    """Write the options, a figure of them and, for eigenoptions, one of the eigenvectors."""
+    from eigenoptions.plots import plot_eigenvectors, plot_options, save_figure
+
+    files = [args.out / "options.safetensors"]
+    options.save(files[0])
+    if options.mdp.coords is None:
+        return files
+    figures = {"options.svg": plot_options(options[:64])}
+    numbers = [index for index in options.indices if index is not None]
+    if args.method == "eigen" and numbers and args.steps is None and args.features is None:
+        from eigenoptions.mdp import graph
+        from eigenoptions.spectra import spectrum
+
+        k = min(max(numbers), 9)
+        eigenvectors = spectrum(graph(options.mdp), k, args.operator or "normalized")
+        figures["eigenvectors.svg"] = plot_eigenvectors(options.mdp, eigenvectors)
+    for name, figure in figures.items():
+        save_figure(figure, args.out / name)
+        files.append(args.out / name)
+    return files
+
+
+def _save(folder: Path, rows: list[dict[str, Any]], name: str, figure: Any) -> list[Path]:
+    """Write a table and a figure."""
+    import csv
+
+    from eigenoptions.plots import save_figure
+
+    files = [folder / f"{name}.csv", folder / f"{name}.svg"]
+    with files[0].open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    save_figure(figure, files[1])
+    return files

@@ -1,0 +1,129 @@
+"""Maps for the terminal: arrows on coloured cells; plain characters where there are no colours (a pipe, NO_COLOR)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.columns import Columns
+from rich.console import Console, Group
+from rich.text import Text
+
+from eigenoptions._text import STOP, WALL, layout_states, printable
+
+WALL_COLOR, INK_COLOR, TRAIL_COLOR, STOP_COLOR = "#5b5b5b", "#101010", "#ffdd33", "#d7263d"
+# Characters for values from low to high where there are no colours.
+SHADES = "·-+#"
+
+
+def has_color() -> bool:
+    """Whether standard output shows colours."""
+    console = Console()
+    return console.color_system is not None and not console.no_color
+
+
+def scale_levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values divided by the largest absolute value.
+
+    >>> scale_levels(np.array([1.0, -4.0])).tolist()
+    [0.25, -1.0]
+    """
+    return values / (float(np.abs(values).max(initial=0.0)) or 1.0)
+
+
+def mix_color(level: float) -> str:
+    """Colour of a number from -1 (blue) over 0 (white) to 1 (orange).
+
+    >>> mix_color(0.0), mix_color(1.0)
+    ('#ffffff', '#e66101')
+    """
+    end = (230, 97, 1) if level > 0 else (33, 102, 172)
+    return "#" + "".join(f"{round(255 + (part - 255) * min(abs(level), 1.0)):02x}" for part in end)
+
+
+def draw_cells(
+    coords: NDArray[np.int_],
+    glyphs: Sequence[str],
+    level: NDArray[np.float64] | None = None,
+    *,
+    trail: Sequence[int] = (),
+    color: bool = False,
+    wide: bool = False,
+) -> list[Text]:
+    """One cell per state, with a wall around.
+
+    Parameters
+    ----------
+    coords, glyphs
+        ``(S, 2)`` row and column of each state, and its character.
+    level
+        ``(S,)`` numbers in -1 (blue) to 1 (orange), which colour the cells.
+    trail
+        States visited so far, which are highlighted; the agent is in the last one.
+    color, wide
+        Whether colours are shown, and whether cells are two columns wide, which makes them about square.
+
+    Examples
+    --------
+    >>> [line.plain for line in draw_cells(np.array([[0, 0], [0, 1]]), "→●")]
+    ['████', '█→●█', '████']
+    """
+    grid = np.pad(layout_states(coords), 1, constant_values=-1)
+    width = 2 if wide else 1
+    lines = []
+    for row in grid.tolist():
+        line = Text()
+        for state in row:
+            if state < 0:
+                line.append(WALL * width, style=WALL_COLOR if color else None)
+                continue
+            style = None
+            if color and state in trail:
+                style = f"bold {INK_COLOR} on {TRAIL_COLOR}"
+            elif color and glyphs[state] == STOP:
+                style = f"bold #ffffff on {STOP_COLOR}"
+            elif color and level is not None:
+                style = f"{INK_COLOR} on {mix_color(float(level[state]))}"
+            glyph = "◆" if trail and state == trail[-1] else glyphs[state]
+            line.append(glyph.ljust(width), style=style)
+        lines.append(line)
+    return lines
+
+
+def coarsen(
+    coords: NDArray[np.int_], level: NDArray[np.float64], red: NDArray[np.bool_], rows: int, columns: int
+) -> tuple[NDArray[np.int_], list[str], NDArray[np.float64]]:
+    """Blocks of `rows` x `columns` cells: their places, a character each (``●`` if a state is red), and mean levels.
+
+    >>> cells = np.argwhere(np.ones((2, 8), dtype=bool))
+    >>> coarsen(cells, np.tile(np.linspace(0, 1, 8), 2), np.arange(16) == 15, 2, 2)[1]
+    ['·', '-', '+', '●']
+    """
+    blocks, index = np.unique((coords - coords.min(axis=0)) // [rows, columns], axis=0, return_inverse=True)
+    index = index.ravel()
+    mean = np.bincount(index, level) / np.bincount(index)
+    share = (mean - mean.min()) / (np.ptp(mean) or 1.0)
+    shades = [SHADES[min(int(len(SHADES) * x), len(SHADES) - 1)] for x in share]
+    has_red = np.bincount(index, red) > 0
+    return blocks, [STOP if hot else shade for hot, shade in zip(has_red, shades, strict=True)], mean
+
+
+def set_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:
+    """Blocks of lines beside each other, as many per row as fit; an empty line follows each row.
+
+    >>> Console(width=6).print(set_side_by_side([["a", "bc"], ["d"], ["e"]]))  # doctest: +NORMALIZE_WHITESPACE
+    a   d
+    bc
+    <BLANKLINE>
+    e
+    <BLANKLINE>
+    """
+    columns = []
+    for block in blocks:
+        lines = [line if isinstance(line, Text) else Text(printable(line)) for line in (*block, "")]
+        for line in lines:
+            # A block that is wider than the terminal is cut off.
+            line.no_wrap, line.overflow = True, "crop"
+        columns.append(Group(*lines))
+    return Columns(columns, padding=(0, 2))
