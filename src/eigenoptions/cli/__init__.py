@@ -155,7 +155,7 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
 def _list_methods(wanted: bool) -> str:
     if not wanted:
         return ""
-    from eigenoptions.discovery import methods
+    from eigenoptions import methods
 
     return f"{', '.join(methods())} (default: eigen)"
 

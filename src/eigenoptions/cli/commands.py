@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import Namespace
 from pathlib import Path
@@ -25,6 +26,7 @@ from eigenoptions.cli.maps import (
 from eigenoptions.cli.terminal import (
     make_folder,
     print_end,
+    print_heading,
     print_json,
     print_line,
     print_table,
@@ -53,7 +55,7 @@ def demo(args: Namespace) -> None:
         answer = {"maze": mdp.name, "states": mdp.n_states, "option": "e2+", "path": path}
         print_json({**answer, "n_options": len(options), "diffusion_time": times})
         return
-    print_line(f"four-rooms: {mdp.n_states} states, {mdp.n_actions} actions, no reward\n", "bold")
+    print_heading(f"four-rooms: {mdp.n_states} states, {mdp.n_actions} actions, no reward")
     _show_run(options, "e2+", path)
     print_line("Diffusion time: mean number of steps between two states under random decisions.")
     names = f"{mdp.n_actions} actions", f"and {len(options)} eigenoptions"
@@ -87,30 +89,21 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
                 time.sleep(0.06)
     else:
         print_trimmed(console, set_blocks([]))
-        print_line(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}\n")
+        print_line(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}")
+        print()
 
 
 def discover(args: Namespace) -> None:
     """Discover options of a maze or an environment; show, draw and save them."""
     make_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as progress:
-        from eigenoptions.options import OptionSet
-
         options = _discover(args, args.maze, _read_count(args.n_options, 8), progress.step)
-        if not isinstance(options, OptionSet):
-            progress.begin("running the options")
-            _show_linear(args, options)
-            return
-        files = _save_options(args, options) if args.out is not None else []
-    settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
+        files = [] if args.out is None else _save_options(args, options)
+    _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
-        rows = [_describe_option(options, i) for i in range(len(options))]
-        name = options.mdp.name or args.maze
-        answer = {"maze": name, "states": options.n_states, "settings": settings, "options": rows}
-        print_json({**answer, "files": _to_text(files)})
         return
-    _show_options(options, settings)
-    if options.mdp.successors is not None and options.n_states <= MAX_STATES_TO_MEASURE and not files:
+    mdp = getattr(options, "mdp", None)
+    if mdp is not None and mdp.successors is not None and mdp.n_states <= MAX_STATES_TO_MEASURE and not files:
         print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
     else:
         _print_next(args, files)
@@ -118,27 +111,11 @@ def discover(args: Namespace) -> None:
 
 def show(args: Namespace) -> None:
     """Show the options of a file."""
-    from eigenoptions.options import OptionSet
     from eigenoptions.options.storage import load_options
 
-    options = load_options(args.file)
-    settings = _get_settings(options)
-    if not isinstance(options, OptionSet):
-        rows = [_describe_linear(options, i) for i in range(len(options))]
-        if args.as_json:
-            print_json({"settings": settings, "options": rows})
-            return
-        print_line(f"{options!r}\n", "bold")
-        heads = ("option", ">eigenvalue")
-        print_table(heads, [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
-    elif args.as_json:
-        rows = [_describe_option(options, i) for i in range(len(options))]
-        answer = {"maze": options.mdp.name, "states": options.n_states, "settings": settings}
-        print_json({**answer, "options": rows})
-        return
-    else:
-        _show_options(options, settings)
-    print_line(f"in Python: options = eigenoptions.load_options({str(args.file)!r})")
+    _show_options(args, load_options(args.file), {}, [])
+    if not args.as_json:
+        print_line(f"in Python: options = eigenoptions.load_options({str(args.file)!r})")
 
 
 def mazes(args: Namespace) -> None:
@@ -172,43 +149,42 @@ def diffusion(args: Namespace) -> None:
 
         mdp = _read_maze(args)
         options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), progress.step)
-        progress.begin("computing diffusion times")
-        curve = diffusion_curve(mdp, options, option_chance=args.option_chance, progress=progress.step)
+        # The paper's uniform choice is shown beside a small chance, with which few options help already.
+        chances = [SMALL_CHANCE, None] if args.option_chance is None else [args.option_chance]
+        curves = {}
+        for chance in chances:
+            progress.begin("computing diffusion times")
+            curves[chance] = diffusion_curve(mdp, options, option_chance=chance, progress=progress.step)
+        curve = curves[args.option_chance]
         rows = [
             {"options": n, "added": added, "diffusion_time": float(steps)}
             for n, (added, steps) in enumerate(zip(("", *options.labels), curve, strict=True))
         ]
+        settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
+        settings |= {} if args.option_chance is None else {"option_chance": args.option_chance}
+        answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "settings": settings, "curve": rows}
         files = []
         if args.out is not None:
             from eigenoptions.plots import plot_diffusion
 
-            files = _save(args.out, rows, "diffusion", plot_diffusion({f"{args.method} options": curve}))
-        curves = {_name_chance(args.option_chance): curve}
-        if args.option_chance is None and not args.as_json:
-            progress.begin("computing diffusion times")
-            small = diffusion_curve(mdp, options, option_chance=SMALL_CHANCE, progress=progress.step)
-            curves[_name_chance(SMALL_CHANCE)] = small
-    settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
-    if args.option_chance is not None:
-        settings["option_chance"] = args.option_chance
+            named = {_name_chance(chance): curves[chance] for chance in chances}
+            files = _save(args.out, "diffusion", answer, plot_diffusion(named))
     if args.as_json:
-        answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "settings": settings, "curve": rows}
         print_json({**answer, "files": _to_text(files)})
         return
-    print_line(_make_heading(options, settings) + "\n", "bold")
+    print_heading(_make_heading(options, settings))
     heads = [">options", "added"]
-    for name in curves:
-        heads += [f">{name}", ">of none"]
-    print_table(heads, [_list_cells(row, curves) for row in rows])
-    print_line("Mean number of steps between two states, exactly, when decisions are random.")
+    for chance in chances:
+        heads += [f">{_name_chance(chance)}", ">of none"]
+    print_table(heads, [_list_cells(row, [curves[chance] for chance in chances]) for row in rows])
+    print_line("Mean number of steps between two states when decisions are random, computed exactly.")
     if args.option_chance is None and max(curve) > curve[0]:
-        print_line("With few options the uniform choice repeats the same long options; choose them seldom.")
+        print_line("The uniform choice repeats the same long options; with few options, choose them seldom.")
     print()
-    chance = SMALL_CHANCE if args.option_chance is None else args.option_chance
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
     else:
-        print_end(files, _repeat("learn", args, *OPTION_FLAGS) + f" --option-chance {chance:g}")
+        print_end(files, _repeat("learn", args, *OPTION_FLAGS) + f" --option-chance {chances[0]:g}")
 
 
 def learn(args: Namespace) -> None:
@@ -223,61 +199,48 @@ def learn(args: Namespace) -> None:
         for word in ("start", "goal"):
             if getattr(mdp, word) is None:
                 raise ValueError(f"{args.maze} has no {word}: give --{word} ROW,COL")
-        default = str(min(8, mdp.n_states - 1))
-        counts = sorted({0, *(_read_count(n, 8, minimum=0) for n in (args.n_options or default).split(","))})
+        words = (args.n_options or str(min(8, mdp.n_states - 1))).split(",")
+        counts = sorted({0, *(_read_count(word, 8, minimum=0) for word in words)})
         progress.begin("discovering options")
         options = _discover(args, mdp, max(counts), progress.step) if max(counts) else None
+        names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
+        flags = ("runs", "episodes", "max_steps", "option_chance")
+        settings = {name: getattr(args, name) for name in flags}
         records = {}
         for n in counts:
-            progress.begin(f"learning with {n} options" if n else "learning with primitive actions")
-            records[n] = q_learning(
-                mdp,
-                options[:n] if options is not None and n else None,
-                runs=args.runs,
-                episodes=args.episodes,
-                max_steps=args.max_steps,
-                option_chance=args.option_chance,
-                rng=args.seed,
-                progress=progress.step,
-            )
-        names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
+            progress.begin(f"learning with {names[n]}")
+            some = options[:n] if options is not None and n else None
+            records[n] = q_learning(mdp, some, rng=args.seed, progress=progress.step, **settings)
+        last = max(1, args.episodes // 10)
+        agents = [
+            {
+                "options": n,
+                "mean_return": float(record.returns.mean()),
+                "last_return": float(record.returns[:, -last:].mean()),
+                "curve": record.returns.mean(axis=0).tolist(),
+            }
+            for n, record in records.items()
+        ]
+        settings |= {"n_options": max(counts), "seed": args.seed}
+        settings |= {} if options is None else _get_settings(options)
+        answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
+        answer |= {"settings": settings, "agents": agents}
         files = []
         if args.out is not None:
             from eigenoptions.plots import plot_learning
 
-            rows = [
-                {"options": n, "episode": i, "return": mean, "low": low, "high": high}
-                for n, record in records.items()
-                for i, (mean, low, high) in enumerate(zip(record.mean(), *record.band(), strict=True), 1)
-            ]
             figure = plot_learning({names[n]: record for n, record in records.items()})
-            files = _save(args.out, rows, "learning", figure)
-    last = max(1, args.episodes // 10)
-    agents = [
-        {
-            "options": n,
-            "mean_return": float(record.returns.mean()),
-            "last_return": float(record.returns[:, -last:].mean()),
-            "curve": record.returns.mean(axis=0).tolist(),
-        }
-        for n, record in records.items()
-    ]
-    settings = {"n_options": max(counts), "seed": args.seed, "runs": args.runs, "episodes": args.episodes}
-    settings |= {"max_steps": args.max_steps, "option_chance": args.option_chance}
-    settings |= {} if options is None else _get_settings(options)
+            files = _save(args.out, "learning", answer, figure)
     if args.as_json:
-        task = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
-        print_json({**task, "settings": settings, "agents": agents, "files": _to_text(files)})
+        print_json({**answer, "files": _to_text(files)})
         return
-    ends = (tuple(mdp.coords[s].tolist()) if mdp.coords is not None else s for s in (mdp.start, mdp.goal))
-    print_line(
-        f"{mdp.name or args.maze}: {args.runs} runs of {args.episodes} episodes, {next(ends)} to {next(ends)}"
-    )
-    print()
-    heads = ("agent", ">mean return", f">last {last}", "return by episode")
-    numbers = [(f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}") for agent in agents]
-    curves = [draw_spark(agent["curve"]) for agent in agents]
-    print_table(heads, [(names[n], *pair, c) for n, pair, c in zip(counts, numbers, curves, strict=True)])
+    ends = [s if mdp.coords is None else tuple(mdp.coords[s].tolist()) for s in (mdp.start, mdp.goal)]
+    print_heading(f"{answer['maze']}: {args.runs} runs of {args.episodes} episodes, {ends[0]} to {ends[1]}")
+    rows = []
+    for agent in agents:
+        numbers = f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}"
+        rows.append((names[agent["options"]], *numbers, draw_spark(agent["curve"])))
+    print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
     print_end(files, _repeat("discover", args, *OPTION_FLAGS[1:]) + " --out out/")
 
 
@@ -346,16 +309,16 @@ def _get_settings(options: Any) -> dict[str, Any]:
     }
 
 
-def _describe_option(options: Any, i: int) -> dict[str, Any]:
+def _describe_option(option: Any) -> dict[str, Any]:
     """An option in plain JSON values; of many states where it terminates only the first are listed."""
-    option = options[i]
+    row = {"label": option.label, "eigenvalue": option.eigenvalue, "sign": {1: "+", -1: "-"}.get(option.sign)}
+    row["eigenvalue"] = float(option.eigenvalue) if np.isfinite(option.eigenvalue) else None
+    if not hasattr(option, "mdp"):
+        return row
     every = np.flatnonzero(option.termination)
-    states = every[:1000].tolist()
-    return {
-        "label": option.label,
-        "eigenvalue": option.eigenvalue if np.isfinite(option.eigenvalue) else None,
-        "sign": {1: "+", -1: "-"}.get(option.sign),
-        "stops": None if options.mdp.coords is None else options.mdp.coords[states].tolist(),
+    states, coords = every[:1000].tolist(), option.mdp.coords
+    return row | {
+        "stops": None if coords is None else coords[states].tolist(),
         "stop_states": states,
         "n_stops": len(every),
         "mean_length": option.mean_length if np.isfinite(option.mean_length) else None,
@@ -380,20 +343,33 @@ def _draw_option(options: Any, i: int) -> list[str]:
     return draw_arrows(options.policy[i], moves)
 
 
-def _show_options(options: Any, settings: dict[str, Any]) -> None:
-    """Print options as maps and a table."""
-    print_line(_make_heading(options, settings) + "\n", "bold")
-    if options.mdp.coords is not None:
+def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files: list[Path]) -> None:
+    """Print options as JSON, or as maps and a table."""
+    rows = [_describe_option(option) for option in options]
+    settings = {**settings, **_get_settings(options)}
+    mdp = getattr(options, "mdp", None)
+    if args.as_json:
+        name = getattr(args, "maze", "")
+        head = {"environment": name} if mdp is None else {"maze": mdp.name or name, "states": mdp.n_states}
+        print_json({**head, "settings": settings, "options": rows, "files": _to_text(files)})
+        return
+    if mdp is None:
+        # In a feature space there are no states to list.
+        print_heading(repr(options))
+        print_table(("option", ">eigenvalue"), [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
+        return
+    print_heading(_make_heading(options, settings))
+    if mdp.coords is not None:
         _show_maps(options)
-    rows = []
-    for row in (_describe_option(options, i) for i in range(len(options))):
+    cells = []
+    for row in rows:
         places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
         few = " ".join(map(str, places[:3])) + (f" +{row['n_stops'] - 3} more" if row["n_stops"] > 3 else "")
         value = "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}"
         length = "never ends" if row["mean_length"] is None else f"{row['mean_length']:.2f}"
-        rows.append((row["label"], value, few, length, f"{row['start_share']:.0%}"))
+        cells.append((row["label"], value, few, length, f"{row['start_share']:.0%}"))
     heads = ("option", ">eigenvalue", "terminates at (row, column)", ">mean length", ">may start in")
-    print_table(heads, rows)
+    print_table(heads, cells)
 
 
 def _show_maps(options: Any) -> None:
@@ -425,62 +401,26 @@ def _show_maps(options: Any) -> None:
         f"options climb from {low} to {high}" if large or color else "",
         "red cells are where they terminate" if color else "● is where they terminate",
     ]
-    print_line("; ".join(filter(None, notes)) + "\n")
+    print_line("; ".join(filter(None, notes)))
+    print()
 
 
-def _show_linear(args: Namespace, options: Any) -> None:
-    """Run options of a feature space in their environment, and show where they lead."""
-    from eigenoptions.envs import run_options
-
-    rows = []
-    for i, paths in enumerate(run_options(args.maze, options, rng=args.seed)):
-        started = [path for path in paths if len(path) > 1]
-        ends = np.mean([np.ravel(path[-1]) for path in started or paths], axis=0).astype(float).round(6)
-        length = float(np.mean([len(path) - 1 for path in started or paths]))
-        numbers = {"runs": len(paths), "started": len(started), "mean_length": length, "ends": ends.tolist()}
-        rows.append({**_describe_linear(options, i), **numbers})
-    files = []
-    if args.out is not None:
-        files = [args.out / "options.safetensors"]
-        options.save(files[0])
-    if args.as_json:
-        settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
-        print_json(
-            {"environment": args.maze, "settings": settings, "options": rows, "files": _to_text(files)}
-        )
-        return
-    print_line(f"{args.maze}: {len(options)} options on {type(options.features).__name__} features\n", "bold")
-    heads = ("option", ">eigenvalue", ">mean length", ">runs started", "terminates at (mean observation)")
-    cells = []
-    for row in rows:
-        ends = " ".join(f"{x:.3g}" for x in row["ends"][:6]) + " ..." * (len(row["ends"]) > 6)
-        started = f"{row['started']} of {row['runs']}"
-        cells.append((row["label"], f"{row['eigenvalue']:.5g}", f"{row['mean_length']:.1f}", started, ends))
-    print_table(heads, cells)
-    _print_next(args, files)
-
-
-def _describe_linear(options: Any, i: int) -> dict[str, Any]:
-    option = options[i]
-    sign = {1: "+", -1: "-"}.get(option.sign)
-    return {"label": option.label, "eigenvalue": float(option.eigenvalue), "sign": sign}
-
-
-def _list_cells(row: dict[str, Any], curves: dict[str, Any]) -> list[str | Text]:
+def _list_cells(row: dict[str, Any], curves: list[Any]) -> list[str | Text]:
     """Cells of the table of diffusion times, green where options help."""
-    cells: list[str | Text] = [str(row["options"]), row["added"]]
-    for curve in curves.values():
-        steps, share = curve[row["options"]], curve[row["options"]] / curve[0]
-        color = "" if row["options"] == 0 else "green" if share < 1 else "red"
+    n = row["options"]
+    cells: list[str | Text] = [str(n), row["added"]]
+    for curve in curves:
+        share = curve[n] / curve[0]
         text = (
             f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e9 else f"{share:.3g} times"
         )
-        cells += [f"{steps:,.1f}" if steps < 1e9 else f"{steps:.4g}", Text(text, style=color)]
+        color = "" if n == 0 else "green" if share < 1 else "red"
+        cells += [f"{curve[n]:,.1f}" if curve[n] < 1e9 else f"{curve[n]:.4g}", Text(text, style=color)]
     return cells
 
 
 def _name_chance(chance: float | None) -> str:
-    return "uniform choice" if chance is None else f"chance {chance:g}"
+    return "uniform choice" if chance is None else f"option chance {chance:g}"
 
 
 def _repeat(command: str, args: Namespace, *names: str) -> str:
@@ -514,7 +454,7 @@ def _save_options(args: Namespace, options: Any) -> list[Path]:
 
     files = [args.out / "options.safetensors"]
     options.save(files[0])
-    if options.mdp.coords is None:
+    if getattr(options, "mdp", None) is None or options.mdp.coords is None:
         return files
     figures = {"options.svg": plot_options(options[:64])}
     numbers = [index for index in options.indices if index is not None]
@@ -531,16 +471,11 @@ def _save_options(args: Namespace, options: Any) -> list[Path]:
     return files
 
 
-def _save(folder: Path, rows: list[dict[str, Any]], name: str, figure: Any) -> list[Path]:
-    """Write a table and a figure."""
-    import csv
-
+def _save(folder: Path, name: str, answer: dict[str, Any], figure: Any) -> list[Path]:
+    """Write an answer as JSON, and its figure."""
     from eigenoptions.plots import save_figure
 
-    files = [folder / f"{name}.csv", folder / f"{name}.svg"]
-    with files[0].open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    files = [folder / f"{name}.json", folder / f"{name}.svg"]
+    files[0].write_text(json.dumps(answer), encoding="utf-8")
     save_figure(figure, files[1])
     return files

@@ -53,19 +53,9 @@ def draw_cells(
 ) -> list[Text]:
     """One cell per state, with a wall around.
 
-    Parameters
-    ----------
-    coords, glyphs
-        ``(S, 2)`` row and column of each state, and its character.
-    level
-        ``(S,)`` numbers in -1 (blue) to 1 (orange), which colour the cells.
-    trail
-        States visited so far, which are highlighted; the agent is in the last one.
-    color, wide
-        Whether colours are shown, and whether cells are two columns wide, which makes them about square.
+    `glyphs` are one character per state, `level` ``(S,)`` numbers in -1 (blue) to 1 (orange) that colour the cells,
+    `trail` states visited so far, with the agent in the last one. Cells that are `wide` are about square.
 
-    Examples
-    --------
     >>> [line.plain for line in draw_cells(np.array([[0, 0], [0, 1]]), "→●")]
     ['████', '█→●█', '████']
     """

@@ -31,6 +31,12 @@ def print_line(text: str | Text, style: str = "", console: Console | None = None
     console.print(line, soft_wrap=not console.is_terminal)
 
 
+def print_heading(text: str) -> None:
+    """Print a line that says what is shown, and an empty line."""
+    print_line(text, "bold")
+    print()
+
+
 def print_error(text: str) -> None:
     """Print one line on standard error."""
     print_line(" ".join(text.split()), "red", get_error_console())
