@@ -11,15 +11,13 @@ import subprocess
 import sys
 import tomllib
 from html.parser import HTMLParser
-from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import tyro
 
 import eigenoptions
-from eigenoptions.cli import COMMANDS, main
+from eigenoptions.cli import main, make_parser
 
 ROOT = Path(__file__).parent.parent
 # Pages of the gallery and of notebooks are generated; test_examples.py and test_notebooks.py run what they show.
@@ -208,8 +206,7 @@ def commands(page: str) -> list[list[str]]:
 def test_long_commands_on_the_page_have_the_right_arguments(page: str) -> None:
     for name, *args in typed(page, "eigenoptions"):
         if name in LONG:
-            command = getattr(import_module(f"eigenoptions.cli.{COMMANDS[name][0]}"), name.capitalize())
-            assert isinstance(tyro.cli(command, args=args), command)
+            make_parser(name).parse_args(args)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if typed(page, "make")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -254,33 +253,6 @@ def test_what_cannot_be_gathered_is_told(tmp_path: Path) -> None:
 
 
 # Pictures and the command line
-
-
-def test_commands_take_maps_made_by_rule(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["discover", "rooms:6x6", "-n", "6", "--json", "--out", str(tmp_path), "--rng", "3"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    mdp = eo.maze(maps.rooms_map(6, 6, rng=3))
-    assert (found["maze"], found["states"]) == ("rooms:6x6", mdp.n_states)
-    options = eo.discover(mdp, 6, rng=3)
-    assert [o["n_stops"] for o in found["options"]] == [len(s) for s in options.stops]
-    assert bytes_of(eo.load_options(tmp_path / "options.safetensors", mdp)) == bytes_of(options)
-    assert main(["discover", "perfect:40x40", "-n", "6"]) == 0
-    out = capsys.readouterr().out
-    assert "(2 more maps are not shown)" in out
-    assert "it climbs from · to #; it stops at ●" in out
-    assert main(["diffusion", "open:2x2", "-n", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["states"] == 4
-
-
-def test_many_stops_are_counted_and_the_first_listed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("eigenoptions.cli.options.MAX_STOPS", 3)
-    main(["discover", "open:20x20", "-n", "1", "--gamma", "0", "--json"])
-    row = json.loads(capsys.readouterr().out)["options"][0]
-    options = eo.discover(eo.maze(maps.open_map(20, 20)), 1, gamma=0.0)
-    assert row["n_stops"] == len(options.stops[0])
-    assert row["stop_states"] == options.stops[0][:3].tolist()
 
 
 @pytest.mark.parametrize(

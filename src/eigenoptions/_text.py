@@ -162,9 +162,3 @@ def directions(policy: NDArray[np.integer[Any]], moves: NDArray[np.int64]) -> ND
         found[(moves == move).all(axis=1)] = number
     found[policy < 0] = -1
     return found
-
-
-def plot(record: Any, **settings: Any) -> Any:
-    from importlib import import_module
-
-    return import_module("eigenoptions.plots").plot(record, **settings)

@@ -138,12 +138,6 @@ class LearningRecord:
             raise ValueError(f"no table {of!r} in a learning record: there are {', '.join(_TABLES)}")
         return getattr(self, of)  # type: ignore[no-any-return]
 
-    def plot(self, **settings: Any) -> Any:
-        """A figure of the mean return per episode with its band; `settings` are those of `plots.learning`."""
-        from eigenoptions import _text as sketch
-
-        return sketch.plot(self, **settings)
-
     def __str__(self) -> str:
         from eigenoptions import _text as sketch
 

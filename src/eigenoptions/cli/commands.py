@@ -24,7 +24,7 @@ from eigenoptions.cli.maps import (
     set_side_by_side,
 )
 from eigenoptions.cli.terminal import (
-    make_folder,
+    check_folder,
     print_end,
     print_heading,
     print_json,
@@ -95,7 +95,7 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
 
 def discover(args: Namespace) -> None:
     """Discover options of a maze or an environment; show, draw and save them."""
-    make_folder(args.out)
+    check_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as progress:
         options = _discover(args, args.maze, _read_count(args.n_options, 8), progress.step)
         files = [] if args.out is None else _save_options(args, options)
@@ -143,7 +143,7 @@ def mazes(args: Namespace) -> None:
 
 def diffusion(args: Namespace) -> None:
     """Show the diffusion time of a maze as options are added one by one."""
-    make_folder(args.out)
+    check_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as progress:
         from eigenoptions.evaluation import diffusion_curve
 
@@ -189,7 +189,7 @@ def diffusion(args: Namespace) -> None:
 
 def learn(args: Namespace) -> None:
     """Run Q-learning in a maze, with primitive actions alone and with options to explore."""
-    make_folder(args.out)
+    check_folder(args.out)
     with show_progress(f"reading {args.maze}") as progress:
         from eigenoptions.learning import q_learning
 
@@ -246,12 +246,14 @@ def learn(args: Namespace) -> None:
 
 def studio(args: Namespace) -> None:
     """Open the studio in the browser, or write it into a folder."""
-    from eigenoptions.studio import serve_studio, write_studio
-
     if args.out is not None:
-        print_line(f"wrote {write_studio(args.out, args.maze)}")
-    else:
-        serve_studio(args.maze, port=args.port, open_browser=not args.no_browser)
+        from eigenoptions.studio.static import write_static
+
+        print_line(f"wrote {write_static(args.out, args.maze)[0]}")
+        return
+    from eigenoptions.studio import serve
+
+    serve(args.maze, port=args.port, browser=not args.no_browser)
 
 
 def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any) -> Any:
@@ -452,6 +454,7 @@ def _save_options(args: Namespace, options: Any) -> list[Path]:
     """Write the options, a figure of them and, for eigenoptions, one of the eigenvectors."""
     from eigenoptions.plots import plot_eigenvectors, plot_options, save_figure
 
+    args.out.mkdir(parents=True, exist_ok=True)
     files = [args.out / "options.safetensors"]
     options.save(files[0])
     if getattr(options, "mdp", None) is None or options.mdp.coords is None:
@@ -475,6 +478,7 @@ def _save(folder: Path, name: str, answer: dict[str, Any], figure: Any) -> list[
     """Write an answer as JSON, and its figure."""
     from eigenoptions.plots import save_figure
 
+    folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{name}.json", folder / f"{name}.svg"]
     files[0].write_text(json.dumps(answer), encoding="utf-8")
     save_figure(figure, files[1])

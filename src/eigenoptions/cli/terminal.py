@@ -123,13 +123,10 @@ def print_end(files: Sequence[Path], *commands: str) -> None:
         Console(highlight=False).print(line, soft_wrap=True)
 
 
-def make_folder(folder: Path | None) -> None:
-    """Create the folder of the results, before any work is done for it."""
+def check_folder(folder: Path | None) -> None:
+    """Raise OSError if results cannot be written into a folder, before any work is done for them."""
     if folder is None:
         return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise type(error)(f"cannot create the folder {folder}: {error.strerror or error}") from None
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"cannot write into {folder}: no permission; give another folder")
+    near = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not near.is_dir() or not os.access(near, os.W_OK):
+        raise PermissionError(f"cannot write into {folder}: {near} is not a folder that can be written")

@@ -415,12 +415,6 @@ class OptionSet(OptionSequence, Sequence[Option]):
             merge_provenance(self.provenance, other.provenance),
         )
 
-    def plot(self, **settings: Any) -> Any:
-        """A figure of the options as arrows; `settings` are those of `plots.options`."""
-        from eigenoptions import _text
-
-        return _text.plot(self, **settings)
-
     def __repr__(self) -> str:
         names = printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
         return f"OptionSet({len(self)} option{'s' * (len(self) != 1)} on {self.n_states} states: {names})"

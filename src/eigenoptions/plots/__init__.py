@@ -12,7 +12,6 @@ from eigenoptions.plots.axes import draw_policy as draw_policy
 from eigenoptions.plots.axes import draw_surface as draw_surface
 from eigenoptions.plots.axes import draw_values as draw_values
 from eigenoptions.plots.clip import save_clip as save_clip
-from eigenoptions.plots.figures import plot as plot
 from eigenoptions.plots.figures import plot_diffusion as plot_diffusion
 from eigenoptions.plots.figures import plot_eigenvectors as plot_eigenvectors
 from eigenoptions.plots.figures import plot_learning as plot_learning

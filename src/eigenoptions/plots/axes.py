@@ -196,7 +196,7 @@ def draw_options(axes: Any, options: Any) -> None:
     if len(every) < len(options):
         raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(every)}")
     for ax, option in zip(every, options, strict=False):
-        draw_policy(ax, get_mdp(options), option.policy)
+        draw_policy(ax, options.mdp, option.policy)
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in every[len(options) :]:
         ax.set_axis_off()
@@ -361,17 +361,6 @@ def compute_moves(mdp: MDP | ArrayLike, actions: NDArray[np.int64]) -> NDArray[n
         # An action beyond the four leads to no neighbour.
         return np.array([*MOVES, (2, 2), (0, 0)])[np.where(actions < 0, 5, np.minimum(actions, 4))]
     return find_moves(_check_cells(mdp), actions, mdp.most_likely_successors)
-
-
-def get_mdp(options: Any) -> MDP:
-    """The MDP that options belong to."""
-    if hasattr(options, "mdp"):
-        return options.mdp
-    from scipy.sparse import csr_array
-
-    n = options.successors.size
-    table = csr_array((np.ones(n), options.successors.ravel(), np.arange(n + 1)), shape=(n, options.n_states))
-    return MDP(table, coords=options.coords, legend=options.legend)
 
 
 def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:

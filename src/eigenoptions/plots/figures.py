@@ -25,7 +25,6 @@ from eigenoptions.plots.axes import (
     draw_options,
     draw_surface,
     draw_values,
-    get_mdp,
     make_caption,
 )
 from eigenoptions.spectra import Spectrum
@@ -80,9 +79,9 @@ def plot_options(options: OptionSet, *, columns: int | None = None, width: float
     """
     check_type("options", options, OptionSet, "make them with discover")
     with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(get_mdp(options), len(options), columns, width)
+        figure, axes = make_maps(options.mdp, len(options), columns, width)
         draw_options(axes, options)
-        mdp = get_mdp(options)
+        mdp = options.mdp
         glyphs = {g for policy in options.policy for g in draw_arrows(policy, compute_moves(mdp, policy))}
         if note := explain_glyphs(glyphs, mdp.legend):
             figure.supxlabel(fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7)
@@ -232,15 +231,6 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
     if suffix not in ("svg", "pdf", "png"):
         raise ValueError(f"figures are written as .svg, .pdf or .png, got {str(path)!r}")
     write_bytes(path, _to_bytes(figure, suffix, dpi))
-
-
-def plot(record: OptionSet | LearningRecord, **settings: Any) -> Figure:
-    """The figure of options or of a learning record."""
-    if isinstance(record, OptionSet):
-        return plot_options(record, **settings)
-    if isinstance(record, LearningRecord):
-        return plot_learning(record, **settings)
-    raise TypeError(f"plot takes an OptionSet or a LearningRecord, got {type(record).__name__}")
 
 
 def make_maps(
