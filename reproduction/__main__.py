@@ -73,6 +73,7 @@ if __name__ == "__main__":
         else:
             main(sys.argv[1:])
     except KeyboardInterrupt:
-        sys.exit("interrupted: the same command continues where this run stopped")
+        print("interrupted: the same command continues where this run stopped", file=sys.stderr)
+        sys.exit(130)
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"error: {error}")
+        sys.exit(" ".join([f"error: {error}", *getattr(error, "__notes__", [])]))

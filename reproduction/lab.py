@@ -1,6 +1,6 @@
 """Experiments, claims, thresholds and cached jobs: what every experiment is made of.
 
-An experiment is a module of `figures` with its runs, its figure and its claims side by side. Its docstring is the title,
+An experiment is a module of `figures` with its runs, its figure and its claims side by side. Its docstring is its title
 and what the paper shows there::
 
     SECTION, ORDER = "4.3", 80  # section of the paper, position in the report

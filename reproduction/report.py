@@ -6,8 +6,8 @@ import inspect
 import io
 import json
 import platform
-import re
 import sys
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -263,17 +263,17 @@ def print_claims(claims: Sequence[Claim]) -> None:
     console.print(f"{len(claims)} claims: {count_verdicts(claims)}")
 
 
-def show_block(block: Block, name: str) -> Markup:
+def show_block(block: Block, title: str) -> Markup:
     """HTML of a paragraph, a table with its caption, or a figure; Markup stays as it is."""
     if isinstance(block, Markup):
         return block
     if isinstance(block, Figure):
-        return Markup('<figure><div class="sheet">{}</div></figure>').format(inline_svg(block, name))
+        return show_figure(block, title)
     if isinstance(block, pd.DataFrame):
         return show_table(block)
     if isinstance(block, tuple):
         caption, table = block
-        return show_block(caption, name) + show_table(table)
+        return show_block(caption, title) + show_table(table)
     return Markup("<p>{}</p>").format(block) if block else Markup("")
 
 
@@ -287,24 +287,17 @@ def show_table(table: pd.DataFrame | None) -> Markup:
     return Markup(f'<div class="scroll">{html}</div>')
 
 
-def inline_svg(figure: Figure, name: str) -> Markup:
-    """SVG of a figure for a page: with unique ids, as wide as the page allows but never too small to read."""
-    text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "eigenoptions", "svg.fonttype": "path"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    svg = re.sub(r"<metadata>.*?</metadata>", "", text.getvalue(), flags=re.S)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg[svg.index("<svg") :])
+def show_figure(figure: Figure, alt: str) -> Markup:
+    """HTML of a figure, as wide as the page allows but never too small to read."""
+    svg = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "eigenoptions"}):
+        figure.savefig(svg, format="svg", metadata={"Date": None})
     width, height = 72 * figure.get_size_inches()
     size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     size += f";max-height:{0.95 * height:.0f}px" if height > width else ""
-    svg = re.sub(
-        r'<svg (.*?)width="[\d.]+pt"(.*?)height="[\d.]+pt"',
-        rf'<svg role="img" style="{size}" \1\2',
-        svg,
-        count=1,
-        flags=re.S,
-    )
-    return Markup(svg)
+    source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
+    image = Markup('<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>')
+    return image.format(alt, size, source)
 
 
 def place(section: str) -> str:

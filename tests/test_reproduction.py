@@ -1,0 +1,544 @@
+"""The reproduction: cached jobs, folders, the report, and every claim on both sides of its rule."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import eigenoptions as eo
+from reproduction import __main__ as command
+from reproduction import lab as thresholds
+from reproduction.figures import (
+    ablations,
+    agents,
+    every_goal,
+    figure6,
+    figure7,
+    find_experiments,
+    multiple_tasks,
+    published_program,
+    random_options,
+)
+from reproduction.lab import VERDICTS, Claim, Lab, MissingJobsError, open_lab
+from reproduction.report import Outcome, Section, write_page, write_report
+
+ROOT = Path(__file__).parent.parent
+EXPERIMENTS = [e for e in find_experiments() if not e.atari]
+Data = dict[str, pd.DataFrame]
+Edit = Callable[[Data], None]
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Outcome]]:
+    """Folder and outcomes of a quick report."""
+    folder = tmp_path_factory.mktemp("reproduction") / "report"
+    lab = Lab(folder / "cache", quick=True)
+    outcomes = [command.run_experiment(lab, experiment) for experiment in EXPERIMENTS]
+    write_report(folder, outcomes, quick=True)
+    return folder, {outcome.experiment.name: outcome for outcome in outcomes}
+
+
+# Cached jobs
+
+
+def add(*, a: int, b: int = 0) -> int:
+    if a < 0:
+        raise ArithmeticError
+    with open(os.environ["CALLS"], "a") as file:
+        file.write(f"{a} ")
+    return a + b
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Arguments with which `add` was called."""
+    path = tmp_path / "calls"
+    path.touch()
+    monkeypatch.setenv("CALLS", str(path))
+    return lambda: path.read_text().split()
+
+
+def test_lab_computes_each_job_once(tmp_path, calls):
+    progress: list[tuple[int, int]] = []
+    for _ in range(2):
+        lab = Lab(tmp_path / "cache", progress=lambda done, total: progress.append((done, total)))
+        assert lab.pmap(add, [{"a": 1, "b": 2}, {"a": 3}, {"a": 3}]) == [3, 3, 3]
+    assert calls() == ["1", "3"]
+    assert progress[-1] == (3, 3)
+    assert lab.pmap(add, [{"a": 1, "b": 5}]) == [6]
+    assert lab.seconds > 0
+
+
+def test_lab_interrupted_run_computes_only_what_is_missing(tmp_path, calls):
+    lab = Lab(tmp_path / "cache")
+    with pytest.raises(ArithmeticError):
+        lab.pmap(add, [{"a": 1}, {"a": 2}, {"a": -1}, {"a": 3}])
+    assert lab.pmap(add, [{"a": 1}, {"a": 2}, {"a": 3}]) == [1, 2, 3]
+    assert calls() == ["1", "2", "3"]
+    assert not [
+        path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".joblib"
+    ]
+
+
+def test_lab_that_may_not_compute_raises_for_missing_jobs(tmp_path, calls):
+    lab = Lab(tmp_path / "cache", compute=False)
+    with pytest.raises(MissingJobsError):
+        lab.pmap(add, [{"a": 1}])
+    assert calls() == []
+
+
+def test_lab_other_source_is_another_job(tmp_path, calls, monkeypatch):
+    lab = Lab(tmp_path / "cache")
+    lab.pmap(add, [{"a": 1}])
+    monkeypatch.setattr(thresholds, "source_version", lambda module: "edited")
+    lab.pmap(add, [{"a": 1}])
+    assert calls() == ["1", "1"]
+
+
+# Folders and commands
+
+
+def test_open_lab_refuses_a_second_run(tmp_path):
+    with (
+        open_lab(tmp_path / "report"),
+        pytest.raises(BlockingIOError, match="another run"),
+        open_lab(tmp_path / "report"),
+    ):
+        pass
+    with open_lab(tmp_path / "report"):
+        pass
+
+
+def test_open_lab_refuses_other_content(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for folder in (tmp_path, tmp_path / "thesis.tex"):
+        with pytest.raises(OSError, match="content"), open_lab(folder):
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_command_runs_some_experiments_and_lists_the_others(tmp_path, capsys):
+    command.main(["--quick", "--only", "figure4", "--out", str(tmp_path / "report")])
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert "Not run yet" in text
+    assert "Figure 7: accumulating reward" in text
+    assert 'id="claim-corridor"' in text
+    assert "corridor" in capsys.readouterr().out
+
+
+def test_command_refuses_an_unknown_experiment(tmp_path):
+    with pytest.raises(ValueError, match="figure9"):
+        command.main(["--only", "figure9", "--out", str(tmp_path / "report")])
+    assert not (tmp_path / "report").exists()
+
+
+def test_command_error_is_one_line():
+    arguments = [sys.executable, "-m", "reproduction", "--out", "pyproject.toml"]
+    process = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert process.stderr.startswith("error: ")
+    assert process.stderr.count("\n") == 1
+
+
+# The report
+
+
+class Page(HTMLParser):
+    """Open tags, ids and addresses of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        assert tag not in ("script", "link", "iframe")
+        if tag not in ("meta", "br", "img", "input"):
+            self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.addresses += [value for name, value in attrs if name in ("href", "src", "xlink:href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page_is_complete_and_needs_nothing_from_outside(report):
+    folder, outcomes = report
+    text = (folder / "index.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert len(set(page.ids)) == len(page.ids)
+    for address in page.addresses:
+        assert (
+            address[1:] in page.ids
+            if address.startswith("#")
+            else (address.startswith("data:image/svg") or (folder / address).is_file())
+        ), address
+    urls = [url for url in re.findall(r'https?://[^"\s<>]+', text) if "www.w3.org" not in url]
+    assert urls == []
+    for outcome in outcomes.values():
+        assert f'<section id="{outcome.experiment.name}">' in text
+        for claim in outcome.claims:
+            assert text.count(f'id="claim-{claim.id}"') == 1
+    figures = len(EXPERIMENTS) + sum(e.closer is not None for e in EXPERIMENTS)
+    assert text.count("data:image/svg+xml") == figures
+
+
+def test_claims_follow_from_the_csv_files(report):
+    folder, outcomes = report
+    listed = pd.read_csv(folder / "data" / "claims.csv")
+    for name, outcome in outcomes.items():
+        data = {
+            table: pd.read_csv(folder / "data" / f"{name}-{table}.csv")
+            if len(outcome.data[table].columns)
+            else pd.DataFrame()
+            for table in outcome.data
+        }
+        again = [(claim.id, claim.verdict, claim.measured) for claim in outcome.experiment.claims(data)]
+        assert again == [(claim.id, claim.verdict, claim.measured) for claim in outcome.claims]
+        rows = listed[listed.experiment == name]
+        assert again == list(zip(rows.id, rows.verdict, rows.measured, strict=True))
+
+
+def test_page_escapes_text_and_shows_tables(tmp_path):
+    claim = Claim("a-b", "ours", "1 < 2", [True], "<b>", table=pd.DataFrame({"x": [0.5, np.nan]}))
+    write_page(tmp_path / "page.html", "A & B", [Section("one", "One", "text", ["<i>"], [claim])])
+    text = (tmp_path / "page.html").read_text()
+    assert all(part in text for part in ("A &amp; B", "1 &lt; 2", "&lt;b&gt;", "&lt;i&gt;", "<td>0.5</td>"))
+    assert "nan" not in text.lower()
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_experiment_has_claims_or_notes_in_plain_words(experiment, report):
+    outcome = report[1][experiment.name]
+    notes = list(experiment.notes(outcome.data))
+    assert outcome.claims or notes
+    words = [claim.measured + claim.evidence for claim in outcome.claims]
+    words += [
+        note if isinstance(note, str) else str(note[0])
+        for note in notes
+        if not isinstance(note, pd.DataFrame)
+    ]
+    assert not {"nan", "None", "inf"} & set(re.findall(r"\w+", " ".join(words)))
+    for claim in outcome.claims:
+        assert claim.verdict in VERDICTS
+        assert all((claim.id, claim.section, claim.sentence, claim.measured, claim.evidence))
+
+
+# The numbers of the paper
+
+
+def setting(module: Any, name: str) -> Any:
+    return inspect.signature(module.run).parameters[name].default
+
+
+def test_settings_are_those_of_the_paper():
+    """Section 4.3 and Appendix D: 100 runs, 250 or 500 episodes, up to all options, 24 random sequences."""
+    for module in (figure7, ablations):
+        assert setting(module, "episodes") == {"open-room": 250, "i-maze": 250, "four-rooms": 500}
+        assert setting(module, "options") == (0, 2, 4, 8, 16, 32, 64, 128, 256)
+        assert setting(module, "runs") == 100
+    names = ("options", "runs", "sets", "episodes")
+    assert [setting(random_options, name) for name in names] == [64, 100, 24, 500]
+    assert [setting(multiple_tasks, name) for name in ("options", "runs", "episodes")] == [64, 100, 250]
+    assert (setting(every_goal, "many"), setting(figure6, "n")) == (64, None)
+    assert inspect.signature(eo.q_learning).parameters["max_steps"].default == 100
+
+
+def test_thresholds_are_those_fixed_before_the_runs():
+    names = (
+        "FEW FIRST GREATLY SEVERAL NEARLY_ALL ALMOST_ALL ROBUST MAJOR OFTEN NEAR MARGIN UNLIKELY DENSE STRONG"
+    )
+    values = [getattr(thresholds, name) for name in names.split()]
+    assert values == [8, (1, 2, 3), 0.5, 1000, 0.9, 0.9, 0.8, 2, 0.9, 1, 0.05, 0.05, 0.9, 0.8]
+
+
+# Options and learners of the experiments
+
+
+def test_make_eigenoptions_with_reordered_actions_keeps_values_and_terminations(i_maze):
+    plain, reordered = (
+        agents.make_eigenoptions(i_maze, action_order=order) for order in (None, (3, 2, 1, 0))
+    )
+    np.testing.assert_allclose(plain.value, reordered.value, atol=1e-12)
+    np.testing.assert_array_equal(plain.termination, reordered.termination)
+
+
+def test_make_eigenoptions_with_a_tolerance_terminates_in_more_states(four_rooms):
+    plain, tolerant = (agents.make_eigenoptions(four_rooms, 64, tolerance=t) for t in (0.0, 0.001))
+    assert (tolerant.termination | ~plain.termination).all()
+    assert tolerant.termination.sum() > plain.termination.sum()
+
+
+def test_make_eigenoptions_shuffled_are_the_same_options(i_maze):
+    plain, shuffled = agents.make_eigenoptions(i_maze), agents.make_eigenoptions(i_maze, shuffle=1)
+    assert sorted(plain.labels) == sorted(shuffled.labels)
+    assert plain.labels != shuffled.labels
+
+
+def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
+    settings: Any = {"maze": "i-maze", "options": {"n": 0}, "runs": 100, "episodes": 60, "seed": 1}
+    two_steps = published_program.learn_in_two_steps(**settings)
+    np.testing.assert_array_equal(two_steps, published_program.learn_in_two_steps(**settings))
+    whole = agents.learn(**settings, number=0)[0].mean(axis=1)
+    assert abs(two_steps.mean() - whole.mean()) < 0.1
+
+
+# Every claim on both sides of its rule
+
+
+def put(table: str, **values: Any) -> Edit:
+    """Set columns of a table; a function gets each row."""
+
+    def edit(data: Data) -> None:
+        rows = data[table].copy()
+        for name, value in values.items():
+            rows[name] = [value(row) for row in rows.itertuples()] if callable(value) else value
+        data[table] = rows
+
+    return edit
+
+
+def keep(data: Data) -> None:
+    """The quick data are on this side already."""
+
+
+def both(*edits: Edit) -> Edit:
+    def edit_all(data: Data) -> None:
+        for edit in edits:
+            edit(data)
+
+    return edit_all
+
+
+def noisy(mean: Callable[[Any], float]) -> Callable[[Any], float]:
+    """Numbers around a mean, with little noise that differs from row to row."""
+    rng = np.random.default_rng(0)
+    return lambda row: mean(row) + rng.normal(scale=1e-3)
+
+
+def returns(mean: Callable[[Any], float]) -> Edit:
+    return put("runs", mean_return=noisy(mean))
+
+
+def stop_at(cells: dict[str, tuple[int, int]]) -> Edit:
+    """Let options terminate in these cells only."""
+    return put("policies", action=lambda row: -1 if cells.get(row.option) == (row.row, row.column) else 0)
+
+
+def eigenvectors(rooms_apart: bool) -> Edit:
+    """Eigenvectors that separate the rooms, or noise."""
+
+    def edit(data: Data) -> None:
+        rng, room = np.random.default_rng(0), dict(zip(data["rooms"].state, data["rooms"].room, strict=True))
+        noise = rng.normal(size=len(data["eigenvectors"]))
+        values = data["eigenvectors"].state.map(room) + 1e-3 * noise if rooms_apart else noise
+        data["eigenvectors"] = data["eigenvectors"].assign(value=values)
+
+    return edit
+
+
+def sets(random: Callable[[Any], float], own: float = 0.9) -> Edit:
+    """Mean returns of random sets, in both tables, and of eigenoptions."""
+    one = returns(lambda row: random(row) if row.kind == "random" else own)
+    return both(one, put("many", mean_return=noisy(random)))
+
+
+def diffusion(random: float, own: float) -> Edit:
+    """Diffusion time 100 without options, and these with some, until all but two are there."""
+
+    def value(row: Any) -> float:
+        some = random if row.kind == "random" else own
+        return 100.0 if not row.n_options else some if row.n_options < 18 else 50.0
+
+    return put("diffusion", diffusion_time=value)
+
+
+def curve(first: float, later: float) -> Edit:
+    times = {0: 100.0, **dict.fromkeys(range(1, 5), first)}
+    return put("diffusion", diffusion_time=lambda row: times.get(row.n_options, later))
+
+
+def reached(bottleneck: float, own: float) -> Edit:
+    steps = {"primitive": 100.0, "bottleneck": bottleneck, "eigenoptions": own}
+    return put("reach", mean_steps=lambda row: steps[row.kind])
+
+
+def learners(eigen: float, doors: float, bare: float, near: float = 0.0) -> Edit:
+    """Mean return by agent; bottleneck options gain `near` where the goal is beside a doorway."""
+    means = {"eigenoptions": eigen, "bottleneck options": doors, "primitive actions": bare}
+
+    def edit(data: Data) -> None:
+        close = set(data["tasks"].task[data["tasks"].goal_to_doorway <= 1])
+        gain = {(task, "bottleneck options"): near for task in close}
+        returns(lambda row: means[row.agent] + gain.get((row.task, row.agent), 0.0))(data)
+
+    return edit
+
+
+def by_count(few: float, more: float, best: float) -> Edit:
+    means = {0: 0.5, 2: few, 16: more, 38: best, 64: best}
+    return returns(lambda row: means[row.n_options])
+
+
+def walked(**values: float) -> Edit:
+    """Columns of sets of walks: these values with options, one half without."""
+    return put("sets", **{k: lambda row, v=v: v if row.n_options else 0.5 for k, v in values.items()})
+
+
+def shares(few: float, many: float) -> Edit:
+    return put("sets", effective_states=lambda row: {0: 1.0, 2: few, 4: few}.get(row.n_options, many))
+
+
+CORNERS = {"e2+": (1, 1), "e2-": (10, 10), "e3+": (1, 10), "e3-": (10, 1)}
+ROOMS = {f"e{i}{sign}": (2, 2) for i in (2, 3, 4) for sign in "+-"}
+DOORWAY = (3, 6)
+NEAREST = put("many", steps_to_goal=lambda row: 9 * (row.set % 2))
+# For each claim an edit of the quick data after which it holds, and one after which it does not.
+EDITS: dict[str, tuple[Edit, Edit]] = {
+    "domains": (put("domains", actions=4), put("domains", actions=5)),
+    "walls": (keep, put("domains", of_these_stay=0)),
+    "pvf-rooms": (eigenvectors(True), eigenvectors(False)),
+    "opposite-room": (stop_at({"e2+": (2, 10), "e2-": (10, 2)}), stop_at({"e2+": (2, 10), "e2-": (2, 10)})),
+    "peak-centre": (stop_at({"e2+": (4, 9), "e2-": (4, 9)}), stop_at({"e2+": (11, 1), "e2-": (11, 1)})),
+    "peak-corner": (stop_at({"e2+": (1, 11), "e2-": (1, 11)}), stop_at({"e2+": (11, 1), "e2-": (11, 1)})),
+    "theorem-3.1": (keep, put("options", n_stops=0, mean_length=np.inf)),
+    "stops-at-maxima": (keep, put("facts", stops_at_maxima=0, stop_at_the_highest=0)),
+    "dense-reward": (put("facts", dense=1.0), put("facts", dense=0.5)),
+    "discount-timescale": (
+        put("options", mean_length=lambda row: 1 + row.gamma),
+        put("options", mean_length=1.0),
+    ),
+    "multiple-options": (keep, put("facts", fewest_in_a_state=1, fewest_of_few=1)),
+    "frequencies": (
+        put("options", mean_length=lambda row: 9.0 if row.option == "e2+" else 1.0),
+        put("options", mean_length=5.0),
+    ),
+    "whole-state-space": (put("options", start_share=0.95), put("options", start_share=0.5)),
+    "theorem-3.1-any-mdp": (keep, put("mdps", fewest_stops=0)),
+    "theorem-3.1-linear": (keep, put("mdps", fewest_stops=0)),
+    "lemma-3.1": (put("edge", bound=9.0), put("norms", lemma_3_1=1e9)),
+    "lemma-3.2": (keep, put("norms", lemma_3_2=1e9)),
+    "proof-bound": (keep, put("mdps", ratio=1.1)),
+    "corners": (stop_at(CORNERS), stop_at(dict.fromkeys(CORNERS, (5, 5)))),
+    "twice-as-often": (
+        put(
+            "options",
+            n_stops=lambda r: 1 + (r.option == "e4+"),
+            mean_length=lambda r: 2.0 - (r.option == "e4+"),
+        ),
+        put("options", n_stops=1, mean_length=1.0),
+    ),
+    "corridor": (keep, stop_at({"e2+": (1, 1), "e2-": (1, 1)})),
+    "fifth-is-first-doorway": (stop_at(ROOMS | {"e5+": DOORWAY}), stop_at(ROOMS | {"e2+": DOORWAY})),
+    "first-to-rooms": (stop_at(ROOMS), stop_at(dict.fromkeys(ROOMS, DOORWAY))),
+    "first-options-hurt": (curve(200, 40), curve(90, 40)),
+    "enough-options-help": (curve(200, 40), curve(200, 90)),
+    "bottlenecks-increase": (curve(200, 200), curve(90, 90)),
+    "corners-less-likely": (reached(200, 50), reached(90, 50)),
+    "mitigated": (reached(200, 50), reached(200, 300)),
+    "dynamic-programming": (keep, put("dynamic_programming", swept=1.0)),
+    "larger-distances": (
+        put("walks", farthest=noisy(lambda row: 9.0 if row.n_options else 2.0)),
+        put("walks", farthest=noisy(lambda row: 2.0)),
+    ),
+    "diffusion-implies-coverage": (
+        put("sets", diffusion_time=lambda row: row.n_options, seen_in_1000=lambda row: -row.n_options),
+        put("sets", diffusion_time=lambda row: row.n_options, seen_in_1000=lambda row: row.n_options),
+    ),
+    "skewed-time": (shares(0.5, 0.9), shares(1.0, 0.9)),
+    "bias-with-few": (shares(0.5, 0.9), shares(0.9, 0.5)),
+    "between-rooms": (
+        walked(room_changes_per_1000=0.9, time_inside=0.1),
+        walked(room_changes_per_1000=0.1, time_inside=0.9),
+    ),
+    "whole-environment": (
+        put("walks", steps_to_all=lambda row: np.inf if row.n_options else 100.0),
+        put("walks", steps_to_all=100.0),
+    ),
+    "most-scenarios": (by_count(0.9, 0.9, 0.9), by_count(0.1, 0.1, 0.1)),
+    "exceptions-few": (by_count(0.2, 0.8, 0.9), by_count(0.9, 0.9, 0.9)),
+    "few-hurt-enough-help": (by_count(0.2, 0.8, 0.9), by_count(0.5, 0.5, 0.5)),
+    "best-64": (by_count(0.2, 0.8, 0.9), by_count(0.2, 0.95, 0.9)),
+    "robust": (by_count(0.2, 0.85, 0.9), by_count(0.2, 0.3, 0.9)),
+    "closest-doorway": (keep, put("starts", steps=99, room=lambda row: row.Index % 4 + 1)),
+    "doorways-most-visited": (
+        put("betweenness", betweenness=lambda row: -row.steps_to_doorway),
+        put("betweenness", betweenness=lambda row: row.steps_to_doorway),
+    ),
+    "planning-not-exploration": (
+        put("planning", sweeps_to_a_plan=lambda row: row.choices == "primitive actions"),
+        put("planning", sweeps_to_a_plan=1.0, diffusion_time=1.0),
+    ),
+    "random-fail-to-reduce": (diffusion(1e6, 50), diffusion(50, 50)),
+    "orders-of-magnitude": (diffusion(1e6, 50), diffusion(200, 50)),
+    "more-than-random-states": (diffusion(1e6, 50), diffusion(40, 50)),
+    "no-run-competitive": (sets(lambda row: 0.4), sets(lambda row: 0.5, own=0.5)),
+    "random-not-competitive": (sets(lambda row: 0.4), sets(lambda row: 0.5, own=0.5)),
+    "fewer-options-vary": (
+        sets(lambda row: 0.5 + 0.1 * (-1) ** row.set * (row.n_options < 16)),
+        sets(lambda row: 0.5 + 0.1 * (-1) ** row.set * (row.n_options >= 16)),
+    ),
+    "near-goal-matters": (
+        both(NEAREST, put("many", mean_return=noisy(lambda row: 0.9 - 0.5 * (row.set % 2)))),
+        both(NEAREST, put("many", mean_return=noisy(lambda row: 0.5))),
+    ),
+    "never-learns": (put("runs", late_return=0.0), put("runs", late_return=1.0)),
+    "order-matters": (
+        put("diffusion", diffusion_time=lambda row: 10.0 if row.kind == "eigenoptions" else 100.0),
+        put("diffusion", diffusion_time=10.0),
+    ),
+    "bottlenecks-hinder-learning": (learners(0.9, 0.1, 0.5), learners(0.9, 0.8, 0.5)),
+    "swap-no-effect": (
+        returns(lambda row: 0.5 + 0.01 * (row.task % 2)),
+        returns(lambda row: 0.5 + 0.3 * (row.task % 2)),
+    ),
+    "outperform-primitive": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
+    "not-all-regions": (keep, put("ends", ends_of_options=lambda row: row.states)),
+    "outperform-bottlenecks-far": (learners(0.9, 0.5, 0.1), learners(0.1, 0.5, 0.9)),
+    "bottlenecks-competitive-near": (learners(0.9, 0.5, 0.1, 0.3), learners(0.9, 0.5, 0.1, -0.3)),
+    "lemma-5.1": (keep, put("exact", lemma_error=1.0)),
+    "theorem-5.1": (keep, put("exact", residual=1.0)),
+    "same-options": (keep, put("exact", same_options=1)),
+    "asymptotic": (put("sampled", transitions_seen=1.0, same_policy=1.0), put("sampled", same_policy=0.5)),
+    "fewer-transitions": (
+        put("exact", undirected=8, transitions=16),
+        put("exact", undirected=88, transitions=99),
+    ),
+    "same-set-many-tasks": (
+        put("goals", mean_return=noisy(lambda row: 0.9 if row.n_options else 0.1)),
+        put("goals", mean_return=noisy(lambda row: 0.1 if row.n_options else 0.9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_claims_come_out_both_ways(experiment, report):
+    outcome = report[1][experiment.name]
+    for claim in outcome.claims:
+        for edit, verdict in zip(EDITS[claim.id], ("holds", "does not hold"), strict=True):
+            data = dict(outcome.data)
+            edit(data)
+            judged = {edited.id: edited.verdict for edited in experiment.claims(data)}
+            assert judged[claim.id] == verdict, claim.id
+
+
+def test_every_claim_has_its_edits(report):
+    ids = [claim.id for outcome in report[1].values() for claim in outcome.claims]
+    assert sorted(ids) == sorted(EDITS)
