@@ -30,7 +30,7 @@ def highest(env: gym.Env, episodes: int = 10) -> float:
     return float(total / episodes)
 
 
-options = eo.discover(car, n_options=8, steps=5000, features="fourier").guarded(patience=8)
+options = eo.discover(car, n_options=8, steps=5000, features="fourier").with_termination(patience=8)
 print(options)
 env = eo.OptionsWrapper(car(), options, option_chance=0.2)
 low, high = options.features.low, options.features.high

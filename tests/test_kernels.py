@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
-from eigenoptions.options import solver
 from tests import reference
 from tests.graphs import complete, cycle, path, product, random_maze, star, together
 
@@ -22,62 +21,6 @@ def random_moves(rng):
 
 
 # Planning ---------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999]))
-def test_climb_reaches_the_fixed_point_to_the_last_bit(seed, gamma):
-    """Rounding is monotone: whatever the order of updates, the bits are the same."""
-    rng = np.random.default_rng(seed)
-    nxt = random_moves(rng)
-    E = rng.standard_normal((len(nxt), planning.LANES))
-    E[:, 1] = np.round(E[:, 1])
-    E[:, 2] = 0.1
-    X = E.copy()
-    planning.climb(planning.moves(np.arange(len(nxt), dtype=np.int32), nxt), E, X, gamma)
-    for j in range(planning.LANES):
-        np.testing.assert_array_equal(X[:, j], reference.climbed(nxt, E[:, j], gamma))
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999]))
-def test_plan_takes_the_actions_of_the_tie_rule(seed, gamma):
-    """The compiled rule against `solver.first_best`, with differences on both sides of the tolerance."""
-    rng = np.random.default_rng(seed)
-    nxt = random_moves(rng)
-    S, m = len(nxt), int(rng.integers(1, 20))
-    F = np.round(rng.standard_normal((m, S))) + 10.0 ** rng.uniform(-14, -6, (m, 1)) * rng.standard_normal(
-        (m, S)
-    )
-    limits = solver.tolerance(np.abs(F).max(axis=1), 10.0 ** rng.uniform(-15, -9, m))
-    policy, value = np.empty((m, S), dtype=np.int8), np.empty((m, S))
-    order = rng.permutation(S).astype(np.int32)
-    place = np.argsort(order).astype(np.int32)
-    block = int(rng.choice([8, planning.BLOCK, S]))
-    planning.plan(planning.moves(order, place[nxt[order]], block), F, limits, gamma, policy, value)
-    for f, limit, row, v in zip(F, limits, policy, value, strict=True):
-        expected, worth = reference.planned(nxt, f, gamma, limit)
-        np.testing.assert_array_equal(row, expected)
-        np.testing.assert_array_equal(v, worth)
-        walks = [reference.walk(nxt, row, s) for s in range(S)]
-        assert None not in walks
-
-
-@given(st.integers(0, 10**6))
-def test_moves_know_the_blocks_that_lead_into_a_block(seed):
-    rng = np.random.default_rng(seed)
-    nxt, size = random_moves(rng), int(rng.integers(1, 80))
-    known = planning.moves(np.arange(len(nxt), dtype=np.int32), nxt, size)
-    indptr, indices = known.indptr, known.indices
-    assert (len(indptr) - 2) * size < len(nxt) <= (len(indptr) - 1) * size
-    assert known.next.shape[1] % 4 == 0
-    assert (known.next[:, nxt.shape[1] :] == nxt[:, :1]).all()
-    block = np.arange(len(nxt)) // size
-    for b in range(len(indptr) - 1):
-        expected = {
-            int(c) for c, t in zip(np.repeat(block, nxt.shape[1]), block[nxt].ravel(), strict=True) if t == b
-        }
-        assert sorted(indices[indptr[b] : indptr[b + 1]].tolist()) == sorted(expected - {b})
 
 
 @given(st.integers(0, 10**6))
@@ -131,20 +74,6 @@ def test_doors_of_four_rooms_are_passages(four_rooms):
     W = eo.graph(four_rooms)
     found = four_rooms.coords[passages(W.indptr, W.indices, 8)]
     assert found.tolist() == [[3, 6], [6, 2], [7, 9], [10, 6]]
-
-
-def test_values_pass_between_blocks_that_are_not_neighbours():
-    """The last state of the first block jumps into the third one, which the sweep has not yet raised."""
-    n, gamma = 3 * planning.BLOCK, 0.9
-    nxt = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
-    last, jump, prize = planning.BLOCK - 1, 2 * planning.BLOCK, n - 1
-    nxt[last, 1], nxt[jump, 1] = jump, prize
-    E = np.zeros((n, planning.LANES))
-    E[prize] = 1.0
-    X = E.copy()
-    planning.climb(planning.moves(np.arange(n, dtype=np.int32), nxt, planning.BLOCK), E, X, gamma)
-    assert X[[last, jump, prize], 0].tolist() == pytest.approx([gamma**2, gamma, 1.0])
-    assert (X > 0).sum() == 3 * planning.LANES
 
 
 def test_a_value_that_falls_leaves_the_highest_of_the_others():

@@ -61,12 +61,12 @@ def agrees(mdp, potential, gamma, row, value):
     assert (best[row < 0] < 1e-10 * scale).all()
 
 
-# Against slow twins -----------------------------------------------------------------------------------------
+# Against slow twins
 
 
 @settings(max_examples=150)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.9, 0.99]))
-def test_policies_are_those_of_value_iteration(seed, gamma):
+def test_solve_agrees_with_value_iteration(seed, gamma):
     mdp, rng = random_mdp(seed)
     potentials = [random_potential(rng, mdp.n_states) for _ in range(3)]
     options = eo.solve(mdp, [eo.Purpose(f, exact=True) for f in potentials], gamma)
@@ -76,7 +76,7 @@ def test_policies_are_those_of_value_iteration(seed, gamma):
 
 @settings(max_examples=50)
 @given(st.integers(0, 10**6), st.sampled_from(GAMMAS))
-def test_policies_are_those_of_policy_iteration(seed, gamma):
+def test_solve_agrees_with_policy_iteration(seed, gamma):
     mdp, rng = random_mdp(seed)
     f = rng.standard_normal(mdp.n_states)  # no ties
     expected = reference.policy_iteration(mdp, f, gamma)
@@ -88,7 +88,7 @@ def test_policies_are_those_of_policy_iteration(seed, gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 0.99, 0.999])
-def test_eigenoptions_of_slippery_and_certain_mazes(gamma):
+def test_solve_of_eigenpurposes_agrees_with_value_iteration(gamma):
     for mdp in (eo.maze("i-maze"), slippery(eo.maze("i-maze")), slippery(eo.maze("S..#\n..G.\n.#.."), 0.4)):
         sp = eo.spectrum(eo.graph(mdp), k=6)
         options = eo.solve(mdp, eo.eigenpurposes(sp), gamma)
@@ -96,7 +96,7 @@ def test_eigenoptions_of_slippery_and_certain_mazes(gamma):
             agrees(mdp, purpose.potential, gamma, row, value)
 
 
-def test_all_options_of_four_rooms(four_rooms):
+def test_solve_of_all_eigenpurposes_agrees_with_value_iteration(four_rooms):
     purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms)), skip_zero=False)
     assert len(purposes) == 208
     options = eo.solve(four_rooms, purposes)
@@ -107,7 +107,7 @@ def test_all_options_of_four_rooms(four_rooms):
 @pytest.mark.parametrize(
     ("n_actions", "dtype"), [(1, np.int8), (5, np.int8), (127, np.int8), (130, np.int16)]
 )
-def test_any_number_of_actions(n_actions, dtype, rng):
+def test_solve_takes_any_number_of_actions(n_actions, dtype, rng):
     """Only the last action of each state goes up; the others stay."""
     S = 9
     P = np.tile(np.eye(S)[:, None], (1, n_actions, 1))
@@ -121,10 +121,10 @@ def test_any_number_of_actions(n_actions, dtype, rng):
         agrees(mdp, f, 0.9, options.policy[0], options.value[0])
 
 
-# Closed forms -----------------------------------------------------------------------------------------------
+# Closed forms
 
 
-def test_gamma_zero_climbs_to_the_best_neighbour(four_rooms, rng):
+def test_solve_with_gamma_zero_goes_to_the_best_neighbour(four_rooms, rng):
     f = rng.standard_normal(104)
     near = f[four_rooms.successors]
     expected = np.where(near.max(axis=1) > f, near.argmax(axis=1), -1)
@@ -145,14 +145,14 @@ def test_a_goal_is_reached_by_a_shortest_path_worth_gamma_to_the_distance(four_r
         assert options.mean_length[0] == pytest.approx(steps.sum() / 103)
 
 
-def test_looking_over_a_valley():
+def test_solve_crosses_a_valley_if_gamma_is_large():
     """Down 1, then up 3: worth it if gamma is over a third."""
     mdp, f = eo.maze("..."), np.array([0.0, -1.0, 2.0])
     for gamma, expected in ((0.3, [-1, 1, -1]), (1 / 3, [-1, 1, -1]), (0.34, [1, 1, -1])):
         assert eo.solve(mdp, eo.Purpose(f), gamma).policy[0].tolist() == expected
 
 
-def test_the_first_of_equal_actions_is_taken(open_room):
+def test_solve_takes_the_first_of_equal_actions(open_room):
     goal = 44  # in the middle: two ways are equally short from everywhere off its row and column
     row = eo.solve(open_room, eo.Purpose(np.eye(100)[goal])).policy[0].reshape(10, 10)
     assert (row[5:, :4] == 0).all()  # up before right
@@ -178,7 +178,7 @@ def test_solve_ties_go_to_terminate_and_near_ties_to_the_first():
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.999, 0.99999])
-def test_plateaus_stop_everywhere(four_rooms, gamma, rng):
+def test_solve_of_a_constant_potential_terminates_everywhere(four_rooms, gamma, rng):
     for mdp in (four_rooms, slippery(four_rooms)):
         flat = [0.0, 1.0, 0.1, -1 / 3, 1e-8, 7.7e8]
         purposes = [eo.Purpose(np.full(104, c)) for c in flat]
@@ -189,12 +189,12 @@ def test_plateaus_stop_everywhere(four_rooms, gamma, rng):
         assert (options.value <= 1e-12 * np.abs([p.potential for p in purposes])).all()
 
 
-# Theorem 3.1 ------------------------------------------------------------------------------------------------
+# Theorem 3.1
 
 
 @settings(max_examples=150)
 @given(st.integers(0, 10**6), st.floats(0.0, 0.9999))
-def test_theorem_3_1_every_option_stops_somewhere_and_ends_for_sure(seed, gamma):
+def test_every_option_terminates_with_probability_one(seed, gamma):
     mdp, rng = random_mdp(seed)
     options = eo.solve(
         mdp, [eo.Purpose(random_potential(rng, mdp.n_states), exact=True) for _ in range(4)], gamma
@@ -210,7 +210,7 @@ def test_theorem_3_1_every_option_stops_somewhere_and_ends_for_sure(seed, gamma)
         assert (value[option.termination] <= 1e-9).all()
 
 
-def test_an_option_ends_where_its_potential_is_a_local_top(four_rooms):
+def test_options_terminate_at_local_maxima_of_their_potential(four_rooms):
     purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), k=20))
     options = eo.solve(four_rooms, purposes)
     for purpose, option in zip(purposes, options, strict=True):
@@ -219,10 +219,10 @@ def test_an_option_ends_where_its_potential_is_a_local_top(four_rooms):
         assert int(f.argmax()) in stops
 
 
-# Symmetries -------------------------------------------------------------------------------------------------
+# Symmetries
 
 
-def test_the_option_of_minus_e_mirrors_the_option_of_e(i_maze):
+def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
     """Upside down the I is itself, and its odd vectors change sign: up and down, left and right change places."""
     sp = eo.spectrum(eo.graph(i_maze), k=10)
     options = eo.solve(i_maze, eo.eigenpurposes(sp))
@@ -239,7 +239,7 @@ def test_the_option_of_minus_e_mirrors_the_option_of_e(i_maze):
     assert odd >= 4
 
 
-def test_minus_e_mirrors_on_the_open_room(open_room):
+def test_negated_purpose_mirrors_the_option_in_the_open_room(open_room):
     sp = eo.spectrum(eo.graph(open_room), k=3)
     options = eo.solve(open_room, eo.eigenpurposes(sp))
     for plus, minus in ((0, 1), (2, 3)):
@@ -248,7 +248,7 @@ def test_minus_e_mirrors_on_the_open_room(open_room):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.9, 0.99]))
-def test_relabelling_the_states_permutes_everything(seed, gamma):
+def test_permuted_states_permute_the_options(seed, gamma):
     mdp, rng = random_mdp(seed, actions=(1, 2, 4))
     S, A = mdp.n_states, mdp.n_actions
     order = rng.permutation(S)
@@ -264,7 +264,7 @@ def test_relabelling_the_states_permutes_everything(seed, gamma):
 
 
 @given(st.integers(0, 10**6))
-def test_units_of_the_potential_do_not_matter(seed):
+def test_scale_and_offset_of_the_potential_do_not_matter(seed):
     mdp, rng = random_mdp(seed)
     f = rng.standard_normal(mdp.n_states)
     plain = eo.solve(mdp, eo.Purpose(f))
@@ -276,12 +276,12 @@ def test_units_of_the_potential_do_not_matter(seed):
     np.testing.assert_allclose(lifted.value, plain.value, atol=1e-12)
 
 
-# Batches and orders -----------------------------------------------------------------------------------------
+# Batches and orders
 
 
 @pytest.mark.parametrize("many", [1, 7, 8, 9, 17])
 @pytest.mark.parametrize("stochastic", [False, True])
-def test_a_batch_gives_the_rows_one_by_one(i_maze, many, stochastic, rng):
+def test_batch_gives_the_same_rows_as_single_purposes(i_maze, many, stochastic, rng):
     mdp = slippery(i_maze) if stochastic else i_maze
     purposes = [
         eo.Purpose(rng.standard_normal(19) * 10.0 ** rng.integers(-3, 3), f"p{i}") for i in range(many)
@@ -313,7 +313,7 @@ def winding(high, wide):
     "text",
     [winding(20, 40), "." * 700, rooms_map(5, 5, 5), ".#" * 300 + "\n" + "." * 600, "\n".join("." * 700)],
 )
-def test_the_order_of_states_does_not_touch_a_bit(text, rng):
+def test_values_equal_sweeps_state_by_state_to_the_last_bit(text, rng):
     """Large corridors are solved in another numbering; the twin goes through them in reading order."""
     mdp = eo.maze(text)
     assert mdp.n_states > 512
@@ -329,17 +329,36 @@ def test_the_order_of_states_does_not_touch_a_bit(text, rng):
         )
 
 
-def test_the_same_bytes_twice(four_rooms):
+def test_large_batch_gives_the_same_bits_as_small_ones(rng):
+    """Above 200,000 entries the sweeps are compiled."""
+    mdp = eo.maze("rooms:5x5")
+    potentials = np.cumsum(rng.standard_normal((80, mdp.n_states)), axis=1)
+    assert potentials.size > 200_000
+    purposes = [eo.Purpose(f) for f in potentials]
+    together = eo.solve(mdp, purposes, 0.99)
+    for low in range(0, 80, 40):
+        part = eo.solve(mdp, purposes[low : low + 40], 0.99)
+        np.testing.assert_array_equal(part.policy, together.policy[low : low + 40])
+        assert part.value.tobytes() == together.value[low : low + 40].tobytes()
+
+
+def test_solve_reports_progress(four_rooms):
+    calls, purposes = [], [eo.Purpose(np.eye(104)[i]) for i in range(3)]
+    eo.solve(four_rooms, purposes, progress=lambda *numbers: calls.append(numbers))
+    assert calls[-1] == (3, 3)
+
+
+def test_solve_is_deterministic(four_rooms):
     purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms), k=10))
     for mdp in (four_rooms, slippery(four_rooms)):
         a, b = eo.solve(mdp, purposes), eo.solve(mdp, purposes)
         assert (a.policy.tobytes(), a.value.tobytes()) == (b.policy.tobytes(), b.value.tobytes())
 
 
-# Odd shapes -------------------------------------------------------------------------------------------------
+# Odd shapes
 
 
-def test_no_purpose_makes_an_empty_set(four_rooms, slippery):
+def test_solve_of_no_purpose_is_an_empty_set(four_rooms, slippery):
     for mdp in (four_rooms, slippery):
         options = eo.solve(mdp, [])
         assert len(options) == 0
@@ -347,18 +366,18 @@ def test_no_purpose_makes_an_empty_set(four_rooms, slippery):
         options.check(mdp)
 
 
-def test_one_state_has_nowhere_to_go():
+def test_solve_on_one_state_terminates():
     options = eo.solve(eo.MDP(np.ones((2, 1))), [eo.Purpose([5.0]), eo.Purpose([0.0])])
     assert options.policy.tolist() == [[-1], [-1]]
 
 
-def test_purposes_may_come_from_a_generator_as_whole_numbers(corridor):
+def test_solve_takes_an_iterator_of_integer_potentials(corridor):
     options = eo.solve(corridor, (eo.Purpose([0, 0, 0, 1, 0, 0, i]) for i in range(2)))
     assert options.labels == ("option 1", "option 2")
     assert options.policy[0].tolist() == [1, 1, 1, -1, 3, 3, 3]
 
 
-def test_an_option_may_be_kept_inside(corridor):
+def test_initiation_mask_restricts_the_option(corridor):
     inside = [False, True, True, True, True, False, True]
     options = eo.solve(corridor, eo.Purpose(np.eye(7)[6], "end", initiation=inside))
     assert options.policy[0].tolist() == [-1, 1, 1, 1, 1, -1, -1]
@@ -366,14 +385,14 @@ def test_an_option_may_be_kept_inside(corridor):
     assert options.mean_length[0] == pytest.approx((4 + 3 + 2 + 1) / 4)
 
 
-def test_one_way_moves_and_traps():
+def test_solve_handles_one_way_moves():
     """0 <-> 1 -> 2, and 2 holds what comes; the best is behind the trap's door."""
     P = np.eye(3)[[[1, 0], [0, 2], [2, 2]]]
     options = eo.solve(eo.MDP(P), [eo.Purpose([1.0, 0.0, 0.5]), eo.Purpose([0.0, 0.1, 1.0])])
     assert options.policy.tolist() == [[-1, 0, -1], [0, 1, -1]]
 
 
-def test_what_is_recorded(four_rooms):
+def test_solve_records_its_settings(four_rooms):
     options = eo.solve(
         four_rooms, eo.Purpose(np.eye(104)[3], "here", eigenvalue=0.5), 0.7, provenance={"method": "mine"}
     )
@@ -382,16 +401,16 @@ def test_what_is_recorded(four_rooms):
     assert options.mdp is four_rooms
 
 
-# Lengths ----------------------------------------------------------------------------------------------------
+# Lengths
 
 
-def test_lengths_of_certain_moves(four_rooms, rng):
+def test_lengths_in_deterministic_dynamics_count_steps(four_rooms, rng):
     for row in eo.discover(four_rooms, n_options=6).policy:
         walked = [reference.walk(four_rooms.successors, row, s)[0] for s in range(104)]
         np.testing.assert_array_equal(lengths(four_rooms, row), walked)
 
 
-def test_lengths_of_uncertain_moves():
+def test_lengths_in_stochastic_dynamics_are_expectations():
     """A step that succeeds with chance p takes 1 / p tries."""
     for p in (0.5, 0.1, 1e-3):
         P = np.zeros((4, 1, 4))
@@ -402,7 +421,7 @@ def test_lengths_of_uncertain_moves():
         np.testing.assert_allclose(lengths(eo.MDP(P), np.array([0, 0, 0, -1])), expected, rtol=1e-9)
 
 
-def test_lengths_are_infinite_where_an_option_may_never_stop(corridor):
+def test_lengths_are_infinite_where_an_option_may_never_terminate(corridor):
     assert lengths(corridor, np.array([1, 3, 1, 1, -1, 1, 1])).tolist() == [
         np.inf,
         np.inf,

@@ -397,7 +397,7 @@ def test_objects_and_guards() -> None:
     ends = []
     for options in (
         [Right(3), Right(None)],
-        LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3),
+        LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).with_termination(patience=3),
     ):
         vector = isinstance(options, list)
         state = None if vector else lambda s: np.minimum(np.asarray(s, dtype=float)[:, None], 4.0)
@@ -426,7 +426,7 @@ def test_observations_are_mapped_once_per_step() -> None:
         calls.append(obs)
         return np.asarray(obs, dtype=float)[:, None]
 
-    options = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).guarded(patience=3)
+    options = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=[[[0.0], [1.0], [0.0], [0.0]]]).with_termination(patience=3)
     envs = OptionsVectorWrapper(MazeVectorEnv("S" + "." * 20, 2), options, state=state)
     envs.reset(seed=0)
     for action in (1, 4, 4, 0, 4):

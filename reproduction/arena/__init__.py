@@ -16,7 +16,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from eigenoptions._validation import check_choice
-from eigenoptions.files import write_bytes
+from eigenoptions.options.storage import write_atomically
 from reproduction.experiment import Experiment, Pmap, Results, Settings
 from reproduction.store import Store, claim_folder, make_folder
 from reproduction.tables import tables
@@ -95,7 +95,7 @@ class Contest:
         make_folder(out / "data")
         csv = {f"data/{name}.csv": text for name, text in tables(results).items()}
         for name, text in {**csv, **report.texts}.items():
-            write_bytes(out / name, text.encode())
+            write_atomically(out / name, text.encode())
         return replace(report, files=[out / "index.html"])
 
 

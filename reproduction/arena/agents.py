@@ -208,7 +208,7 @@ def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
         how["explore"] = "frontier"
     *_, last = cycle(env, n_options=task["n_options"], steps=steps // rounds, rounds=rounds, rng=seed, **how)
     found: Any = last.options
-    return found if hasattr(found, "policy") else found.guarded(patience=PATIENCE)
+    return found if hasattr(found, "policy") else found.with_termination(patience=PATIENCE)
 
 
 def tabulated(work: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Results:

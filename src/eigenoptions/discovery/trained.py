@@ -89,7 +89,7 @@ class TrainedExperience(Linear):
         data = self.gram.data()
         fitted = fit_numbered(*data.sample(MAX_FIT_TRANSITIONS), purposes, self.features, **how)
         # Fitted values are never exact, and an option whose potential no longer rises could run for ever.
-        return fitted.guarded(patience=PATIENCE)
+        return fitted.with_termination(patience=PATIENCE)
 
 
 def fit_numbered(

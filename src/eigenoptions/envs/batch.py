@@ -94,7 +94,7 @@ class OptionBatch:
         """``(B,)`` where a guard ends the option that runs (-1: none) after a step to these observations."""
         halted = np.zeros(self.n_envs, dtype=np.bool_)
         for b in np.flatnonzero(running >= 0).tolist() if self.each else ():
-            halted[b] = isinstance(self.begun[b], Running) and not self.begun[b].goes_on(one(obs, b))
+            halted[b] = isinstance(self.begun[b], Running) and not self.begun[b].continues(one(obs, b))
         if self.patience is not None:
             heights = self.options.potential(obs, self.n_envs)  # type: ignore[union-attr]
             height = heights[running, np.arange(self.n_envs)]

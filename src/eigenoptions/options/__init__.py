@@ -100,8 +100,39 @@ class Purpose:
         return f"Purpose({text}{value})"
 
 
+class OptionFields:
+    """What an option takes from its purpose."""
+
+    purpose: Purpose
+
+    @property
+    def label(self) -> str:
+        """Name of the option."""
+        return self.purpose.label
+
+    @property
+    def eigenvalue(self) -> float:
+        """Eigenvalue of its eigenvector, or nan."""
+        return self.purpose.eigenvalue
+
+    @property
+    def index(self) -> int | None:
+        """Number of its eigenvector, or None."""
+        return self.purpose.index
+
+    @property
+    def sign(self) -> int | None:
+        """Sign of its eigenvector, or None."""
+        return self.purpose.sign
+
+    @property
+    def goal(self) -> int | None:
+        """The state that it leads to, or None."""
+        return self.purpose.goal
+
+
 class OptionSequence:
-    """What all sets of options share: the names and origins of their purposes, and the choice by number or label."""
+    """What sets of options take from their purposes, and the choice of options by number or label."""
 
     purposes: tuple[Purpose, ...]
 
@@ -135,23 +166,26 @@ class OptionSequence:
 
     def find(self, option: int | str) -> int:
         """The number of an option that is given by number (also from the end) or label."""
-        n = len(self)
         if not isinstance(option, str):
-            if not -n <= option < n:
-                raise IndexError(f"option must be in {-n}..{n - 1} for {n} options, got {option}")
-            return int(option) % n
+            return range(len(self))[option]
         if option not in self.labels:
-            hint = suggest_name(option, self.labels)
-            raise KeyError(f"no option has the label {option!r}{hint} Labels: {', '.join(self.labels[:6])}")
+            names = ", ".join(self.labels[:6])
+            raise KeyError(
+                f"no option is called {option!r}{suggest_name(option, self.labels)} Labels: {names}"
+            )
         return self.labels.index(option)
 
     def select(self, index: Any) -> NDArray[np.intp]:
         """The numbers of the options that a slice, numbers or a mask choose."""
-        index = index if isinstance(index, slice) else np.asarray(index)
-        if not isinstance(index, slice) and not index.size:
-            index = index.astype(np.intp)
+        if not isinstance(index, slice):
+            index = np.asarray(index)
+            index = index if index.size else index.astype(np.intp)
         chosen: NDArray[np.intp] = np.arange(len(self))[index]
         return chosen
+
+    def list_labels(self) -> str:
+        """The first labels, for a line of text."""
+        return printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
 
 
 def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
@@ -167,7 +201,7 @@ def merge_provenance(first: dict[str, Any], second: dict[str, Any]) -> dict[str,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Option:
+class Option(OptionFields):
     """One option in a table: initiation set, policy and termination set (Section 2.2).
 
     Attributes
@@ -189,39 +223,12 @@ class Option:
     Option(goal 2: may start in 2 of 3 states, mean length 1.5)
     >>> right.act(0), right.act(2)
     (1, -1)
-    >>> right.termination.tolist()
-    [False, False, True]
     """
 
     mdp: MDP
     policy: NDArray[np.integer[Any]]
     value: NDArray[np.float64]
     purpose: Purpose
-
-    @property
-    def label(self) -> str:
-        """Name of the option."""
-        return self.purpose.label
-
-    @property
-    def eigenvalue(self) -> float:
-        """Eigenvalue of its eigenvector, or nan."""
-        return self.purpose.eigenvalue
-
-    @property
-    def index(self) -> int | None:
-        """Number of its eigenvector, or None."""
-        return self.purpose.index
-
-    @property
-    def sign(self) -> int | None:
-        """Sign of its eigenvector, or None."""
-        return self.purpose.sign
-
-    @property
-    def goal(self) -> int | None:
-        """The state that it leads to, or None."""
-        return self.purpose.goal
 
     @property
     def initiation(self) -> NDArray[np.bool_]:
@@ -416,8 +423,8 @@ class OptionSet(OptionSequence, Sequence[Option]):
         )
 
     def __repr__(self) -> str:
-        names = printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
-        return f"OptionSet({len(self)} option{'s' * (len(self) != 1)} on {self.n_states} states: {names})"
+        n = len(self)
+        return f"OptionSet({n} option{'s' * (n != 1)} on {self.n_states} states: {self.list_labels()})"
 
     def __str__(self) -> str:
         if self.mdp.coords is None:

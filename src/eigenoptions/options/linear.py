@@ -1,8 +1,9 @@
 """Options in a feature space: acting where states cannot be listed (paper, Section 5.2).
 
-A policy for a purpose e is *learned*, by linear action values q(s, a) = w_a . psi(s) that `fitted.fit` computes, or
-*look-ahead*, the paper's: try every action in a copy of the environment and take the best, ``argmax_a E[e . phi(s')]``
-(gamma = 0). In both cases TERMINATE is worth 0: the option stops where no action is worth more.
+A policy for a purpose e is *learned*, by linear action values q(s, a) = w_a . psi(s) that `fit` computes from
+transitions, or *look-ahead*, the paper's: try every action in a copy of the environment and take the best,
+``argmax_a E[e . phi(s')]`` (gamma = 0). In both cases TERMINATE is worth 0: the option ends where no action is worth
+more. Learned values are often a little above 0 everywhere, so that an option runs for ever; `with_termination` ends it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,21 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array, issparse
 
 from eigenoptions._text import printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
 from eigenoptions.features import Map, compute_features, features_to_dict
-from eigenoptions.options import TERMINATE, OptionSequence, Purpose, check_purposes, merge_provenance
+from eigenoptions.mdp import Transitions
+from eigenoptions.options import (
+    TERMINATE,
+    OptionFields,
+    OptionSequence,
+    Purpose,
+    check_purposes,
+    merge_provenance,
+)
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
@@ -28,65 +39,31 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOption:
-    """One option in a feature space (Section 5.2); see `LinearOptionSet`.
+class LinearOption(OptionFields):
+    """One option in a feature space (Section 5.2), a member of a `LinearOptionSet`.
 
-    Attributes
-    ----------
-    purpose : Purpose
-        The vector e; `label`, `eigenvalue`, `index`, `sign` and `goal` are those of the purpose.
+    `purpose` is its purpose, whose potential is the vector e; `label`, `eigenvalue`, `index`, `sign` and `goal` are
+    those of the purpose, `patience` and `stop_chance` those of the set.
 
     Examples
     --------
     >>> from eigenoptions.features import Raw
     >>> right = LinearOptionSet([Purpose([1.0], "e2+")], Raw(), 2, weights=[[[0.0], [-1.0]]])["e2+"]
     >>> right
-    LinearOption(e2+: learned, 1 feature)
+    LinearOption(e2+: learned)
     >>> right.act([-3.0]), right.act([3.0])
     (1, -1)
     """
 
     _set: LinearOptionSet
+    purpose: Purpose = field(init=False)
+    patience: int | None = field(init=False)
+    stop_chance: float = field(init=False)
 
-    @property
-    def purpose(self) -> Purpose:
-        """The purpose, whose potential is the vector e."""
-        return self._set.purposes[0]
-
-    @property
-    def label(self) -> str:
-        """Name of the option."""
-        return self.purpose.label
-
-    @property
-    def eigenvalue(self) -> float:
-        """Eigenvalue of its eigenvector, or nan."""
-        return self.purpose.eigenvalue
-
-    @property
-    def index(self) -> int | None:
-        """Number of its eigenvector, or None."""
-        return self.purpose.index
-
-    @property
-    def sign(self) -> int | None:
-        """Sign of its eigenvector, or None."""
-        return self.purpose.sign
-
-    @property
-    def goal(self) -> int | None:
-        """The state that it leads to, or None."""
-        return self.purpose.goal
-
-    @property
-    def patience(self) -> int | None:
-        """Steps without a new highest potential after which it terminates, as in the set."""
-        return self._set.patience
-
-    @property
-    def stop_chance(self) -> float:
-        """Probability to terminate after each step, as in the set."""
-        return self._set.stop_chance
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "purpose", self._set.purposes[0])
+        object.__setattr__(self, "patience", self._set.patience)
+        object.__setattr__(self, "stop_chance", self._set.stop_chance)
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
@@ -98,14 +75,14 @@ class LinearOption:
 
     def potential(self, obs: Any) -> float:
         """The potential e . phi(s) at an observation."""
-        return float(self._set.potential(batch_of_one(obs), 1)[0, 0])
+        return float(self._set.potential(add_batch_axis(obs), 1)[0, 0])
 
     def reward(self, obs: Any, next_obs: Any) -> float:
         """The intrinsic reward ``e . (phi(s') - phi(s))``."""
         return self.potential(next_obs) - self.potential(obs)
 
     def __repr__(self) -> str:
-        return f"LinearOption({printable(self.label)}: {self._set.kind}, {self._set.describe_features()})"
+        return f"LinearOption({printable(self.label)}: {self._set.kind})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,31 +138,32 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     stop_chance: float = 0.0
 
     def __post_init__(self) -> None:
-        purposes = check_purposes(self.purposes)
-        n, n_actions = len(purposes), check_int("n_actions", self.n_actions)
-        sizes = {None if p.potential is None else p.potential.shape for p in purposes}
-        if n == 0 or None in sizes or len(sizes) > 1 or len(sizes.pop()) != 1:
-            raise ValueError("purposes must be at least one, with potentials of one shape (d,)")
+        purposes, n_actions = check_purposes(self.purposes), check_int("n_actions", self.n_actions)
+        shapes = {np.shape(p.potential) for p in purposes}
+        if (
+            len(shapes) != 1
+            or len(shapes.pop()) != 1
+            or not np.isfinite([p.potential for p in purposes]).all()
+        ):
+            raise ValueError("purposes must have finite potentials of one shape (d,), and be at least one")
+        n = len(purposes)
         threshold = readonly(np.zeros(n) if self.threshold is None else self.threshold, np.float64)
+        weights = None if self.weights is None else readonly(self.weights, np.float64)
         if threshold.shape != (n,):
             raise ValueError(f"threshold must have shape ({n},), got {threshold.shape}")
-        checked: dict[str, Any] = {"purposes": purposes, "n_actions": n_actions, "threshold": threshold}
-        if self.weights is not None:
-            weights = checked["weights"] = readonly(self.weights, np.float64)
-            if weights.ndim != 3 or weights.shape[:2] != (n, n_actions):
-                raise ValueError(f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}")
+        if weights is not None and (weights.ndim != 3 or weights.shape[:2] != (n, n_actions)):
+            raise ValueError(f"weights must have shape ({n}, {n_actions}, p), got {weights.shape}")
         if self.patience is not None:
             check_int("patience", self.patience)
         check_float("stop_chance", self.stop_chance, minimum=0, below=1)
-        for name, value in checked.items():
+        names = ("purposes", "n_actions", "threshold", "weights")
+        for name, value in zip(names, (purposes, n_actions, threshold, weights), strict=True):
             object.__setattr__(self, name, value)
-        if not np.isfinite(self.directions).all():
-            raise ValueError("the potentials of the purposes must be finite numbers")
 
     @cached_property
     def directions(self) -> Array:
         """``(n, d)`` the vectors e."""
-        return readonly(np.stack([p.potential for p in self.purposes]))  # type: ignore[arg-type]
+        return readonly([p.potential for p in self.purposes], np.float64)
 
     @property
     def kind(self) -> str:
@@ -200,7 +178,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def values(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N, A)`` learned action values of a batch."""
         if self.weights is None:
-            raise ValueError("options that look ahead have no values: learn them with fitted.fit")
+            raise ValueError("options that look ahead have no values: learn them with fit")
         n, n_actions, p = self.weights.shape
         psi = compute_features(self.basis or self.features, obs, p, count)
         flat = np.asarray(psi @ self.weights.reshape(n * n_actions, p).T)
@@ -213,28 +191,25 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
 
     def choices(self, obs: Any) -> NDArray[np.int64]:
         """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
-        if self.model is not None:
-            return self._look(obs)
-        if self.weights is None:
-            raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
-        return self.actions(batch_of_one(obs), 1)[:, 0]
+        if self.model is None:
+            if self.weights is None:
+                raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
+            return self.actions(add_batch_axis(obs), 1)[:, 0]
+        outcomes = self.model.outcomes()
+        next_potentials = [[self.potential(add_batch_axis(o), 1)[:, 0] for o in ends] for ends in outcomes]
+        gains = np.mean(next_potentials, axis=1) - self.potential(add_batch_axis(obs), 1)[:, 0]
+        first, acts = first_best(gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1))
+        return np.where(acts, first, TERMINATE)
 
-    def guarded(self, *, patience: int | None = None, stop_chance: float = 0.0) -> LinearOptionSet:
-        """The same options with guards that end them; `OptionsWrapper`, `run_options` and `collect` honour these.
+    def with_termination(self, *, patience: int | None = None, stop_chance: float = 0.0) -> LinearOptionSet:
+        """The same options with further conditions that end them, which all that runs options honours.
 
         Parameters
         ----------
-        patience
-            Stop after this many steps without a potential above the highest so far; None: never. 8 keeps 95 to 97% of
-            the climb of exact options, and ends those that would circle for ever.
-        stop_chance
-            Probability in [0, 1) to stop after each step.
-
-        Examples
-        --------
-        >>> from eigenoptions.features import Raw
-        >>> LinearOptionSet([Purpose([1.0])], Raw(), 2, weights=[[[0.0], [-1.0]]]).guarded(patience=8)[0].patience
-        8
+        patience : int, default=None
+            Terminate after this many steps without a potential above the highest so far; None: never.
+        stop_chance : float, default=0.0
+            Probability in [0, 1) to terminate after each step.
         """
         return replace(self, patience=patience, stop_chance=stop_chance)
 
@@ -245,33 +220,25 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
         samples: int = 1,
         save: Callable[[Any], Any] | None = None,
         restore: Callable[[Any, Any], object] | None = None,
-        rng: int | np.random.Generator = 0,
+        rng: Any = 0,
     ) -> LinearOptionSet:
         """The same purposes, followed by trying every action in a copy of `env` (the paper's way, gamma = 0).
 
         Parameters
         ----------
-        env
+        env : gymnasium.Env
             The environment the options will act in, not a copy: they look ahead from its current state.
-        samples
+        samples : int, default=1
             Number of copies per action. A single copy has the random generator of the environment, so it shows what
             will happen; several copies have their own generators, and the mean gain counts.
-        save, restore
+        save, restore : callable, default=None
             ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``, where it cannot be copied.
-        rng
-            Random generator that seeds the copies where there are several.
+        rng : int, SeedSequence or Generator, default=0
+            Seeds the copies where there are several.
         """
         model = Clones(env, self.n_actions, samples, save, restore, make_generator(rng))
-        about = {**self.provenance, "gamma": 0.0}
-        return replace(self, model=model, weights=None, basis=None, provenance=about)
-
-    def _look(self, obs: Any) -> NDArray[np.int64]:
-        assert self.model is not None
-        here = self.potential(batch_of_one(obs), 1)[:, 0]
-        ahead = [[self.potential(batch_of_one(o), 1)[:, 0] for o in ends] for ends in self.model.outcomes()]
-        gains = np.mean(ahead, axis=1) - here
-        first, acts = first_best(gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1))
-        return np.where(acts, first, TERMINATE)
+        provenance = {**self.provenance, "gamma": 0.0}
+        return replace(self, model=model, weights=None, basis=None, provenance=provenance)
 
     @overload
     def __getitem__(self, index: int | str) -> LinearOption: ...
@@ -280,8 +247,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
         if isinstance(index, Integral | str):
-            i = self.find(index)
-            return LinearOption(self[i : i + 1])
+            return LinearOption(self[[self.find(index)]])
         chosen = self.select(index)
         return replace(
             self,
@@ -314,21 +280,225 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
 
         save_options(self, path)
 
-    def describe_features(self) -> str:
-        """Number of features in words."""
-        d = self.directions.shape[1]
-        return f"{d} feature{'s' * (d != 1)}"
-
     def __repr__(self) -> str:
-        n = len(self)
-        names = printable(", ".join(self.labels[:6])) + (", ..." if n > 6 else "")
-        return (
-            f"LinearOptionSet({n} {self.kind} option{'s' * (n != 1)} on {self.describe_features()}: {names})"
+        n, d = self.directions.shape
+        size = f"{n} {self.kind} option{'s' * (n != 1)} on {d} feature{'s' * (d != 1)}"
+        return f"LinearOptionSet({size}: {self.list_labels()})"
+
+
+def fit(
+    transitions: Transitions,
+    purposes: Sequence[Purpose],
+    features: Map,
+    *,
+    n_actions: int | None = None,
+    gamma: float = 0.99,
+    basis: Map | None = None,
+    iterations: int = 200,
+    ridge: float = 1e-5,
+    stop: float = 0.02,
+    parts: int = 2,
+    provenance: dict[str, Any] | None = None,
+) -> LinearOptionSet:
+    """Options of purposes in a feature space, from a batch of transitions: linear fitted Q iteration (Section 5.2).
+
+    For a purpose e the reward is ``f(s') - f(s)`` with f = e . phi, and TERMINATE is worth 0, so
+    ``q(s, a) = E[f(s') - f(s) + gamma v(s')]`` with ``v = max(0, max_a q)``. Whatever an option does, its return is at
+    most ``max f - f(s)``: values are limited to that, so the iteration cannot diverge. The maximum over actions favours
+    errors upwards; so the batch is fitted in parts, and the smallest value of an action counts.
+
+    Parameters
+    ----------
+    transitions : Transitions
+        Samples under any policy that tries every action.
+    purposes : sequence of Purpose
+        Vectors e in feature space.
+    features : callable
+        The map phi.
+    n_actions : int, default=None
+        Number of actions; None: the largest in the batch, plus one. An action that was never tried is never chosen.
+    gamma : float, default=0.99
+        Discount in [0, 1); larger values let an option pass through lower potential.
+    basis : callable, default=None
+        The map psi in which action values are linear; None: phi.
+    iterations : int, default=200
+        Most iterations; it ends earlier when values change by no more than a hundredth of `stop` on average.
+    ridge : float, default=1e-5
+        Weight of the penalty on large weights, relative to the mean square of a feature.
+    stop : float, default=0.02
+        An option terminates where no action value exceeds this share of the range of f over the batch, without one in
+        a thousand at either end: fitted values are never exactly 0.
+    parts : int, default=2
+        Number of parts of the batch that are fitted separately; the result has their mean weights.
+    provenance : dict, default=None
+        Entries to record in the set beside gamma.
+
+    Examples
+    --------
+    A walk on the numbers 0 to 9, action 1 adds one, action 0 takes one away; the purpose is to be large.
+
+    >>> from eigenoptions.features import Tiles
+    >>> x = np.repeat(np.arange(10.0), 2)
+    >>> action = np.tile([0, 1], 10)
+    >>> after = np.clip(x + 2 * action - 1, 0, 9)
+    >>> walk = Transitions(x[:, None], action, after[:, None], np.zeros(20, dtype=bool))
+    >>> grid = Tiles((0,), (9,), tiles=9, tilings=1)
+    >>> options = fit(walk, [Purpose([1.0], "up")], np.asarray, basis=grid, parts=1)
+    >>> options.actions(np.arange(10.0)[:, None]).tolist()
+    [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
+    """
+    check_float("ridge", ridge, minimum=0)
+    check_float("stop", stop, minimum=0)
+    check_int("iterations", iterations)
+    check_int("parts", parts)
+    gamma = check_float("gamma", gamma, minimum=0, below=1)
+    action, n_actions = check_actions(transitions, n_actions)
+    options = LinearOptionSet(tuple(purposes), features, n_actions)
+    # Numbered observations are computed once each: observation i of the batch is row `here[i]` of what was computed.
+    numbered = all(np.ndim(o) == 1 and o.dtype.kind in "iu" for o in (transitions.obs, transitions.next_obs))
+    obs, next_obs = transitions.obs, transitions.next_obs
+    here = there = np.arange(len(transitions))
+    if numbered:
+        (obs, here), (next_obs, there) = (np.unique(o, return_inverse=True) for o in (obs, next_obs))
+    d = options.directions.shape[1]
+    phi, phi_next = (compute_features(features, o, d) for o in (obs, next_obs))
+    before, after = (np.asarray(x @ options.directions.T) for x in (phi, phi_next))
+    before, after = before[here], after[there]
+    low, high = np.quantile(np.concatenate([before, after]), [0.001, 0.999], axis=0)
+    threshold = stop * (high - low)
+
+    # One regression per part of the batch and action; equal transitions between numbered states are one with a weight.
+    group = np.arange(len(transitions)) % parts * n_actions + action
+    kept, counts = np.arange(len(transitions)), np.ones(len(transitions))
+    if numbered:
+        columns = np.stack([group, transitions.obs, transitions.next_obs, transitions.terminated], axis=1)
+        _, kept, counts = np.unique(columns, axis=0, return_index=True, return_counts=True)
+    if basis is not None:
+        phi = compute_features(basis, obs)
+        phi_next = compute_features(basis, next_obs, phi.shape[1])
+    members = [np.flatnonzero(group[kept] == g) for g in range(parts * n_actions)]
+    solvers = [prepare_ridge_regression(phi[here[kept][rows]], ridge, counts[rows]) for rows in members]
+
+    gain = (after - before)[kept]
+    # Most that can still be gained after a transition, (N, m).
+    limit = (
+        np.maximum(high - after, 0.0)[kept] * ~np.asarray(transitions.terminated, dtype=np.bool_)[kept, None]
+    )
+    future = np.zeros_like(gain)
+    for _ in range(iterations):
+        target = gain + gamma * future
+        # (p, parts * A, m)
+        weights = np.stack(
+            [solver(target[rows]) for solver, rows in zip(solvers, members, strict=True)], axis=1
         )
+        q = np.asarray(phi_next @ weights.reshape(len(weights), -1))
+        best = q.reshape(-1, parts, n_actions, len(options)).min(axis=1).max(axis=1)
+        last, future = future, np.clip(best[there[kept]], 0.0, limit)
+        if gamma == 0 or (np.abs(future - last).mean(axis=0) <= 0.01 * threshold).all():
+            break
+    mean = weights.reshape(len(weights), parts, n_actions, len(options)).mean(axis=1)
+    return replace(
+        options,
+        weights=np.ascontiguousarray(mean.transpose(2, 1, 0)),
+        basis=basis,
+        threshold=threshold,
+        provenance={"gamma": gamma, "learned": "fitted Q iteration", **(provenance or {})},
+    )
 
 
-def batch_of_one(obs: Any) -> Any:
+def prepare_ridge_regression(psi: Any, ridge: float, counts: NDArray[Any]) -> Callable[[Array], Array]:
+    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights. Row i counts `counts[i]` times.
+
+    With fewer samples than features the ``(N, N)`` system is solved, which has the same solution:
+    ``(A'A + c)^-1 A' = A' (AA' + c)^-1``.
+    """
+    few = psi.shape[0] < psi.shape[1]
+    root = np.sqrt(counts)[:, None]
+    psi = csr_array(psi.multiply(root)) if issparse(psi) else psi * root
+    system = psi @ psi.T if few else psi.T @ psi
+    system = system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
+    mean = np.trace(system) / psi.shape[1]
+    # The second term gives weight 0 to features that were never seen.
+    system[np.diag_indices(len(system))] += ridge * mean + 1e-12 * (mean or 1.0)
+    factor = cho_factor(system, lower=True, overwrite_a=True)
+
+    def solve(target: Array) -> Array:
+        right_side = target * root if few else np.asarray(psi.T @ (target * root))
+        solution = cho_solve(factor, right_side, check_finite=False)
+        return np.asarray(psi.T @ solution) if few else np.asarray(solution)
+
+    return solve
+
+
+def check_actions(transitions: Transitions, n_actions: int | None) -> tuple[NDArray[np.int64], int]:
+    """The actions of a batch as integers ``(N,)``, and their number A."""
+    action = np.asarray(transitions.action)
+    if action.ndim != 1 or action.dtype.kind not in "iu" or not len(action):
+        raise ValueError(
+            f"actions must be integers (N,), got {action.dtype} {action.shape}: only Discrete(n) is supported; "
+            "gymnasium.wrappers.DiscretizeAction makes continuous actions discrete"
+        )
+    count = int(action.max()) + 1 if n_actions is None else int(n_actions)
+    if action.min() < 0 or action.max() >= count:
+        raise ValueError(f"actions must be in 0..{count - 1}, got {action.min()}..{action.max()}")
+    return action.astype(np.int64), count
+
+
+class RunningOption:
+    """One execution of an option, which terminates by its `patience` and `stop_chance`, too.
+
+    Examples
+    --------
+    >>> class Circle:
+    ...     patience, stop_chance = 3, 0.0
+    ...     def act(self, obs): return 0
+    ...     def potential(self, obs): return float(min(obs, 2))
+    >>> running = RunningOption(Circle(), np.random.default_rng(0))
+    >>> [running.act(obs) for obs in range(7)]
+    [0, 0, 0, 0, 0, -1, -1]
+    """
+
+    def __init__(self, option: Any, rng: np.random.Generator) -> None:
+        self.option, self.rng = option, rng
+        self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
+
+    def act(self, obs: Any) -> int:
+        """The action at an observation, or TERMINATE; to be called once per step."""
+        action = int(self.option.act(obs))
+        return action if action != TERMINATE and self.continues(obs) else TERMINATE
+
+    def continues(self, obs: Any) -> bool:
+        """Whether neither patience nor chance ends it at an observation; counts the step."""
+        if self.option.patience is not None:
+            potential = float(self.option.potential(obs))
+            self.steps_since_highest = 0 if potential > self.highest else self.steps_since_highest + 1
+            self.highest = max(self.highest, potential)
+            if self.steps_since_highest >= self.option.patience:
+                return False
+        if self.option.stop_chance and self.steps and self.rng.random() < self.option.stop_chance:
+            return False
+        self.steps += 1
+        return True
+
+
+def start_option(option: Any, rng: np.random.Generator, first_obs: Any = None) -> Any:
+    """What chooses the actions of one execution by its `act`: the option itself unless it has patience or a chance.
+
+    `first_obs` is the observation of its first step, if that was chosen already.
+    """
+    if getattr(option, "patience", None) is None and not getattr(option, "stop_chance", 0.0):
+        return option
+    running = RunningOption(option, rng)
+    if first_obs is not None:
+        running.continues(first_obs)
+    return running
+
+
+def add_batch_axis(obs: Any) -> Any:
     """A batch of one observation."""
     if isinstance(obs, dict):
         return {name: np.asarray(part)[None] for name, part in obs.items()}
     return tuple(np.asarray(part)[None] for part in obs) if isinstance(obs, tuple) else np.asarray(obs)[None]
+
+
+batch_of_one = add_batch_axis

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from eigenoptions._validation import check_float
-from eigenoptions.files import write_bytes
+from eigenoptions.options.storage import write_atomically
 
 
 def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0) -> None:
@@ -40,4 +40,4 @@ def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0
     first, *others = [Image.fromarray(picture) for picture in pictures]
     buffer = io.BytesIO()
     first.save(buffer, "GIF", save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
-    write_bytes(path, buffer.getvalue())
+    write_atomically(path, buffer.getvalue())

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from eigenoptions._text import draw_arrows, explain_glyphs
 from eigenoptions._validation import check_choice, check_type
-from eigenoptions.files import write_bytes
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -230,7 +230,7 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in ("svg", "pdf", "png"):
         raise ValueError(f"figures are written as .svg, .pdf or .png, got {str(path)!r}")
-    write_bytes(path, _to_bytes(figure, suffix, dpi))
+    write_atomically(path, _to_bytes(figure, suffix, dpi))
 
 
 def make_maps(

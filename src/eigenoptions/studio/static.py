@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from eigenoptions.files import write_bytes
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.mdp import maze
 from eigenoptions.studio.endpoints import describe, drawn
 
@@ -48,5 +48,5 @@ def write_static(folder: str | Path, source: str | Path = "four-rooms") -> list[
     hello = {**describe(), "maze": drawn(maze(source)), "atari": False}
     contents["hello.json"] = json.dumps(hello).encode()
     for name, content in contents.items():
-        write_bytes(target / name, content)
+        write_atomically(target / name, content)
     return [target / name for name in contents]
