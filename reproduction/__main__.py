@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from reproduction import atari
 from reproduction.figures import find_experiments
 from reproduction.lab import Experiment, Lab, MissingJobsError, open_lab
 from reproduction.report import Outcome, paper_settings, print_claims, write_report
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
         "--out", type=Path, default=Path("report"), metavar="DIR", help="folder of the report"
     )
     options = parser.parse_args(arguments)
-    experiments = find_experiments()
+    experiments = [*find_experiments(), *atari.EXPERIMENTS]
     names = [e.name for e in experiments]
     chosen = [name for name in options.only.split(",") if name] or names
     for name in chosen:
@@ -61,15 +62,7 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 if __name__ == "__main__":
     try:
         if sys.argv[1:2] in (["atari"], ["arena"]):
-            package = import_module(f"reproduction.{sys.argv[1]}")
-            if hasattr(package, "main"):
-                package.main(sys.argv[2:])
-            else:  # until both packages have moved
-                import tyro
-
-                from reproduction import commands
-
-                tyro.cli(getattr(commands, sys.argv[1].title()), args=sys.argv[2:])()
+            import_module(f"reproduction.{sys.argv[1]}").main(sys.argv[2:])
         else:
             main(sys.argv[1:])
     except KeyboardInterrupt:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -24,22 +23,6 @@ import numpy as np
 
 from reproduction import limits
 from reproduction.experiment import Claim, Experiment, Note, Settings, verdict
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A sentence of the paper, or several: where it stands, its words, the claims that judge it, or why none can.
-
-    >>> Statement("3", "We define ...", why="a definition").sentences
-    1
-    """
-
-    section: str
-    text: str
-    claims: Sequence[str] = ()
-    why: str = ""
-    sentences: int = 1
-
 
 LIMITS = {name: value for name, value in vars(limits).items() if name.isupper()}
 FIELDS = ("sentence", "section", "measured", "evidence", "lesson")
@@ -53,27 +36,6 @@ def declarations() -> dict[str, Any]:
     'Appendix A'
     """
     return _read("claims.toml")
-
-
-@cache
-def statements() -> tuple[Statement, ...]:
-    """All sentences of the paper, in order.
-
-    >>> statements()[0].section
-    'Abstract'
-    """
-    sections = _read("statements.toml")["section"]
-    return tuple(Statement(part["name"], **row) for part in sections for row in part["statement"])
-
-
-def claim_order() -> list[str]:
-    """Names of the claims in the order of the paper; its abstract and introduction, which sum up, come last.
-
-    >>> claim_order()[0]
-    'doorways-most-visited'
-    """
-    ordered = sorted(statements(), key=lambda s: s.section in ("Abstract", "1 Introduction"))
-    return list(dict.fromkeys(name for s in ordered for name in s.claims))
 
 
 def _read(name: str) -> dict[str, Any]:
