@@ -3,52 +3,69 @@
 from __future__ import annotations
 
 import inspect
-import sys
+import shutil
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
+from sphinx_gallery.scrapers import figure_rst
 
 import eigenoptions
 from eigenoptions.studio import write_static
-
-sys.path[:0] = [str(Path(__file__).parent / "ext"), str(Path(__file__).parent)]
-
-import gallery  # noqa: E402 (modules of this folder)
-import notebooks  # noqa: E402
 
 project = "eigenoptions"
 author = "the eigenoptions contributors"
 copyright = author
 version = release = eigenoptions.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "public_names"]
-exclude_patterns = ["_build", "ext"]
-source_suffix = {".md": "markdown"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 myst_enable_extensions = ["deflist", "colon_fence"]
 myst_heading_anchors = 3
+# Notebooks show their stored outputs, which tests/test_docs.py runs again.
+nb_execution_mode = "off"
 
-default_role = "py:obj"  # `solve` in a docstring links to it
+# `solve` in a docstring links to it.
+default_role = "py:obj"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 90
 napoleon_google_docstring = False
-napoleon_custom_sections = [("Attributes", "params_style")]  # a plain list: two fields may share a line
-napoleon_attr_annotations = False  # the signature has them
+napoleon_custom_sections = [("Attributes", "params_style")]
+napoleon_attr_annotations = False
 
 html_theme = "furo"
-html_static_path = ["_static"]
-html_css_files = ["gallery.css"]
 html_title = f"eigenoptions {release}"
-# The pages of the arena of methods and of that of agents, with the numbers behind the second.
-html_extra_path = [
-    "arena.html",
-    "agents-arena.html",
-    *(f"agents-arena-{name}.csv" for name in ("runs", "curves", "summary")),
-]
 
 
-def annotations_as_written(
+def collect_pictures(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Pictures that an example wrote beside itself, for its page."""
+    source = Path(variables["src_file"])
+    targets = []
+    for suffix in (".svg", ".png", ".gif"):
+        picture = source.parent / f"{source.stem.replace('_', '-')}{suffix}"
+        if picture.is_file():
+            target = Path(next(variables["image_path_iterator"])).with_suffix(suffix)
+            shutil.move(picture, target)
+            targets.append(str(target))
+    return str(figure_rst(targets, settings["src_dir"]))
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": ".*",
+    "image_scrapers": (collect_pictures,),
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e6,
+    "capture_repr": (),
+    "remove_config_comments": True,
+}
+suppress_warnings = ["config.cache"]
+
+
+def show_annotations_as_written(
     app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
     """Show ``NDArray[np.float64]`` as the source has it, not what it stands for."""
@@ -58,29 +75,16 @@ def annotations_as_written(
     shown = [p for p in written.parameters.values() if p.name != "self"]
     result = None if what == "class" else written.return_annotation
     text = stringify_signature(written.replace(parameters=shown), show_return_annotation=False)
-    return text.replace("<factory>", "..."), result  # what a dataclass shows for a fresh default is no Python
+    return text.replace("<factory>", "..."), result
 
 
-def colon_is_no_type(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """Keep napoleon from reading ``what it is: and why`` in the first line of a property as type and text."""
-    if what == "property" and lines:
-        lines[0] = lines[0].replace(": ", " – ")
-
-
-def studio_to_try(app: Sphinx, failure: Exception | None) -> None:
-    """Put the studio without a server beside the pages, where studio.md links to it."""
+def add_studio(app: Sphinx, failure: Exception | None) -> None:
+    """Put the studio beside the pages, where studio.md links to it."""
     if failure is None and app.builder.name == "html":
         write_static(Path(app.outdir) / "try")
 
 
-def generated_pages(app: Sphinx) -> None:
-    """Write the pages of the gallery, with the pictures that `make docs` has drawn, and those of the notebooks."""
-    gallery.write_pages(Path(app.srcdir) / "gallery")
-    notebooks.write_pages(Path(app.srcdir) / "notebooks")
-
-
 def setup(app: Sphinx) -> None:
-    app.connect("builder-inited", generated_pages)
-    app.connect("build-finished", studio_to_try)
-    app.connect("autodoc-process-signature", annotations_as_written)
-    app.connect("autodoc-process-docstring", colon_is_no_type, priority=400)  # before napoleon
+    """Connect the functions above."""
+    app.connect("build-finished", add_studio)
+    app.connect("autodoc-process-signature", show_annotations_as_written)

@@ -1,4 +1,7 @@
-"""Acrobot: the same purposes followed in two ways, by look-ahead (the paper's) and by learned action values.
+"""Acrobot
+=======
+
+The same purposes followed in two ways, by look-ahead (the paper's) and by learned action values.
 
 Look-ahead tries every action in a copy of the environment and sees one step; learned options accept that a potential
 falls before it rises. The options are saved as ``acrobot.safetensors`` and read again.

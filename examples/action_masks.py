@@ -1,4 +1,7 @@
-"""Your own learning loop: tabular Q-learning over actions and options, with masks and true discounts.
+"""Your own learning loop
+======================
+
+Tabular Q-learning over actions and options, with masks and true discounts.
 
 In the picture: the value of each state after 4,000 decisions (dark is low), and the option or action that is best
 there: an arrow is one step, a digit a whole option. Far from the goal, in the upper right corner, options are

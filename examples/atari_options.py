@@ -1,4 +1,7 @@
-"""Skills from the memory of an Atari game (paper, Section 5.2): find them, and choose them as actions.
+"""Skills from the memory of an Atari game (paper, Section 5.2)
+============================================================
+
+Find them, and choose them as actions.
 
 Needs ``pip install 'eigenoptions[atari]'``. The paper collects 25,000 new transitions; so does ``python
 examples/atari_options.py 25000``, in half a minute.

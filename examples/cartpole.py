@@ -1,4 +1,7 @@
-"""CartPole: options from samples, as extra actions for any agent.
+"""CartPole
+========
+
+Options from samples, as extra actions for any agent.
 
 Velocities have no bounds, so those of the features come from the samples. The table shows how far each option climbs
 its own potential.

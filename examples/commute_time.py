@@ -1,4 +1,7 @@
-"""Commute times: an embedding in which distance is how long a random walk takes to go there and back.
+"""Commute times
+=============
+
+An embedding in which distance is how long a random walk takes to go there and back.
 
 In the picture: on the left the states of four rooms at their first two coordinates, one colour per room. Rooms are
 clusters, and doors lie between them. On the right the steps from the start, in the lower left corner, to each cell and

@@ -1,4 +1,7 @@
-"""Methods side by side: diffusion time of four rooms as options are added.
+"""Methods side by side
+====================
+
+Diffusion time of four rooms as options are added.
 
 In the picture: expected steps between two states, at a chance of 0.1 for an option; lower is better. With one or two
 options every method is worse than none (621 steps), because the walk is carried to the same places again and again.

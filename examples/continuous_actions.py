@@ -1,4 +1,7 @@
-"""Options of MountainCarContinuous: three forces in place of an interval of actions, then as usual.
+"""Options of MountainCarContinuous
+================================
+
+Three forces in place of an interval of actions, then as usual.
 
 In the picture: potentials of the first options over position and velocity of the car, blue low and orange high. An
 option moves toward orange; several lead up one of the two slopes.

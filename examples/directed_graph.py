@@ -1,4 +1,7 @@
-"""One-way doors: options where moves cannot be taken back.
+"""One-way doors
+=============
+
+Options where moves cannot be taken back.
 
 In the picture: four rooms that can only be passed clockwise. The first row has eigenoptions, whose graph takes every
 edge as passable both ways, the second one options of the method "neo", whose graph is directed. Either kind obeys the

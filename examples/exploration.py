@@ -1,4 +1,7 @@
-"""Explore with options of a graph that is not known yet: states seen against steps, with options and without.
+"""Explore with options of a graph that is not known yet
+=====================================================
+
+States seen against steps, with options and without.
 
 ``python examples/exploration.py 30`` averages over 30 seeds (20 seconds).
 

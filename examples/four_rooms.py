@@ -1,4 +1,7 @@
-"""Four rooms: discover skills, look at two of them, keep them, and let both walk through the maze.
+"""Four rooms
+==========
+
+Discover skills, look at two of them, keep them, and let both walk through the maze.
 
 The options are kept in ``four-rooms.safetensors`` in the current folder.
 

@@ -1,4 +1,7 @@
-"""FrozenLake: options of an environment whose moves are uncertain, read from its table.
+"""FrozenLake
+==========
+
+Options of an environment whose moves are uncertain, read from its table.
 
 In the picture: on slippery ice an action moves in the chosen direction only every third time, so arrows show what is
 aimed at. Holes end an episode; options go around them. e2+ heads for the far end, where the goal is, although no

@@ -1,4 +1,7 @@
-"""Options over options: discover again on the graph that the first options span.
+"""Options over options
+====================
+
+Discover again on the graph that the first options span.
 
 In the picture: above, eigenoptions of four rooms; below, options of the second level. Where first-level options jump
 from anywhere to a few corners, those corners are near everything, and the second level leads to what is still far.

@@ -1,4 +1,7 @@
-"""Three ways to learn with options, and what the options are worth: returns by episode.
+"""Three ways to learn with options, and what the options are worth
+================================================================
+
+Returns by episode.
 
 In the picture: four rooms, 30 runs each. Actions alone do not find the goal; options used to explore (the paper's way)
 help Q-learning from the first episodes on. SMDP Q-learning also values the options, intra-option learning learns about

@@ -1,4 +1,7 @@
-"""MiniGrid: an environment without a table is explored, and its options are exact (``pip install minigrid``).
+"""MiniGrid
+========
+
+An environment without a table is explored, and its options are exact (``pip install minigrid``).
 
 In the picture: the option e2+ on one map per heading of the agent. Arrows are steps forward, digits turns (0 left, 1
 right); red cells are where it stops. The agent walks from room to room, turning at the doors.

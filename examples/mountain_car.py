@@ -1,4 +1,7 @@
-"""MountainCar without its reward: explore, derive options, explore with them. The car leaves the valley by itself.
+"""MountainCar without its reward
+==============================
+
+Explore, derive options, explore with them. The car leaves the valley by itself.
 
 In the picture: the eigenvectors of eight options over position and velocity, blue low and orange high, and the paths
 that the options take. Some swing up one slope, some gather speed in the valley; red dots are where they stop.

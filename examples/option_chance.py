@@ -1,4 +1,7 @@
-"""How often to take an option: diffusion time of four rooms over the chance of an option, exactly.
+"""How often to take an option
+===========================
+
+Diffusion time of four rooms over the chance of an option, exactly.
 
 In the picture: the dip of each curve is the best chance of an option. With few options it is small, and far from it
 the walk is slower than without options (the left end of the curves).

@@ -1,4 +1,7 @@
-"""A clip of options at play: an environment drawn step by step, as a GIF.
+"""A clip of options at play
+=========================
+
+An environment drawn step by step, as a GIF.
 
 In the picture: four options one after the other, each from where the last one stopped. Orange is the agent, blue
 the start and green the goal, of which options know nothing.

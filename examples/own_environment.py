@@ -1,4 +1,7 @@
-"""An environment of your own: a deterministic Gymnasium environment that can be copied is explored exactly.
+"""An environment of your own
+==========================
+
+A deterministic Gymnasium environment that can be copied is explored exactly.
 
 In the picture: the first room without the key (left part of each map), then both rooms with it. The key lies in the
 lower left corner; digits mark the moves that take it. One of the two options fetches the key and goes through the

@@ -1,4 +1,7 @@
-"""Features of your own: any function from a batch of observations to rows of numbers, here for a pendulum.
+"""Features of your own
+====================
+
+Any function from a batch of observations to rows of numbers, here for a pendulum.
 
 In the picture: paths of four options over the angle (0 is upright, ±3.14 hangs down) and the speed of the pendulum,
 each from the same eight states; a square is where a path ends. Each pair of options, + and -, drives to opposite ends:

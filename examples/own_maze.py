@@ -1,4 +1,7 @@
-"""A maze of your own, drawn as text: its eigenvectors and its options.
+"""A maze of your own, drawn as text
+=================================
+
+Its eigenvectors and its options.
 
 In the picture: the first row shows the eigenvectors e2 to e5, smoothest first. e2 separates the two ends of the map,
 the next ones its parts. Below are the options that climb them; red cells are where an option stops.

@@ -1,4 +1,7 @@
-"""A method of your own in a few lines: choose potentials, and `solve` turns each into an option.
+"""A method of your own in a few lines
+===================================
+
+Choose potentials, and `solve` turns each into an option.
 
 A potential is one number per state; its differences are the reward. Put the function into a file of
 ``discovery/methods`` with ``METHOD = Method(...)`` and `discover`, the command line and the studio know it

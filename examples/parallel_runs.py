@@ -1,4 +1,7 @@
-"""Many runs at once: one function over settings and seeds, on all cores or on a Ray cluster, with the same results.
+"""Many runs at once
+=================
+
+One function over settings and seeds, on all cores or on a Ray cluster, with the same results.
 
 In the picture: Q-learning in four rooms, mean return with 95% intervals of 40 runs. Without options the goal is hardly
 ever found; with four or more to explore with, it is learned within a few episodes.

@@ -1,4 +1,7 @@
-"""From pixels to a trained agent: skills from frames of a maze, without a reward, then Q-learning explores with them.
+"""From pixels to a trained agent
+==============================
+
+Skills from frames of a maze, without a reward, then Q-learning explores with them.
 
 Nothing sees the number of a state, only 78 x 78 grey frames. Needs ``pip install 'eigenoptions[deep]'``.
 

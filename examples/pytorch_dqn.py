@@ -1,4 +1,7 @@
-"""A single-file DQN in PyTorch that learns with options: ``pip install 'eigenoptions[deep]'``.
+"""A single-file DQN in PyTorch that learns with options
+=====================================================
+
+``pip install 'eigenoptions[deep]'``.
 
 Three lines differ from an agent without options: the target discounts by ``info["discount"]``, the largest value is
 taken over ``info["action_mask"]``, and so is the greedy choice. Exploration is ``env.action_space.sample()`` as ever.

@@ -1,4 +1,7 @@
-"""Options from data that somebody has recorded: no environment, no reward.
+"""Options from data that somebody has recorded
+============================================
+
+No environment, no reward.
 
 In the picture: e2+ from 500, 2,000 and 20,000 recorded steps, and from the exact table. With little data whole parts
 of the map have not been seen, and an option knows nothing of them (red); with enough the two are the same.

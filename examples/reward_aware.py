@@ -1,4 +1,7 @@
-"""Options that know what is costly: the default representation takes the reward into the graph.
+"""Options that know what is costly
+================================
+
+The default representation takes the reward into the graph.
 
 In the picture: nine rooms, of which the one in the middle costs 20 per step and the others 1. Options of "eigen" run
 straight through it; those of "reward-aware" lead to similar ends around it.

@@ -1,4 +1,7 @@
-"""Options of samples become the exact ones: principal angles and equal actions as transitions grow (Theorem 5.1).
+"""Options of samples become the exact ones
+========================================
+
+Principal angles and equal actions as transitions grow (Theorem 5.1).
 
 In the picture: on the left the largest principal angle between the spaces of sampled and exact eigenvectors, on the
 right the share of states in which sampled and exact options take the same action. Both reach their ends once every

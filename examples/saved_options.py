@@ -1,4 +1,7 @@
-"""Save options and load some of them: a file without pickle, which knows the state space it belongs to.
+"""Save options and load some of them
+==================================
+
+A file without pickle, which knows the state space it belongs to.
 
 In the picture: options 1, 9, 17 and 25 of 64, read from the file without the other sixty. Later options have finer
 purposes and stop in more places.

@@ -1,4 +1,7 @@
-"""Train sb3-contrib's MaskablePPO with eigenoptions as extra actions: ``pip install 'eigenoptions[sb3]'``.
+"""Train sb3-contrib's MaskablePPO with eigenoptions as extra actions
+==================================================================
+
+``pip install 'eigenoptions[sb3]'``.
 
 It asks the wrapper which options may start, and so never wastes a decision on one that may not.
 

@@ -1,4 +1,7 @@
-"""Train Stable-Baselines3's PPO with eigenoptions as extra actions: ``pip install 'eigenoptions[sb3]'``.
+"""Train Stable-Baselines3's PPO with eigenoptions as extra actions
+================================================================
+
+``pip install 'eigenoptions[sb3]'``.
 
 The rollout buffer and its callback give PPO the true discount of each decision: gamma to the number of steps it took.
 

@@ -1,4 +1,7 @@
-"""Taxi: 500 states, of which the place of the taxi is only a part.
+"""Taxi
+====
+
+500 states, of which the place of the taxi is only a part.
 
 Each destination is a world of its own, so eigenoptions are found for all four at once.
 

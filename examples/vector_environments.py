@@ -1,4 +1,7 @@
-"""Many copies at once: options in a vector environment, one primitive step of all copies per call.
+"""Many copies at once
+===================
+
+Options in a vector environment, one primitive step of all copies per call.
 
 In the picture: how often 256 random walks were in each cell after 200 steps from the start in the lower left corner,
 with actions only and with options in one decision of twenty. Options spread the walks over all rooms.

@@ -124,7 +124,9 @@ def _records():
     mdp = eo.maze("i-maze")
     options = eo.discover(mdp, 4)
     found = eo.spectrum(eo.graph(mdp), 4)
-    rows = eo.LinearOptionSet([eo.Purpose([1.0]), eo.Purpose([-1.0])], eo.features.Raw(), 2, weights=np.ones((2, 2, 1)))
+    rows = eo.LinearOptionSet(
+        [eo.Purpose([1.0]), eo.Purpose([-1.0])], eo.features.Raw(), 2, weights=np.ones((2, 2, 1))
+    )
     assert mdp.successors is not None
     learned = eo.q_learning(mdp, options, runs=2, episodes=2)
     seen = eo.collect(mdp, 20, rng=0)

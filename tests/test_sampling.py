@@ -42,7 +42,9 @@ def test_every_transition_once_gives_the_exact_options(domain: eo.MDP) -> None:
     assert np.array_equal(sampled.policy, exact.policy)
     np.testing.assert_array_equal(sampled.value, exact.value)
     assert sampled.provenance["operator"] == "incidence"
-    assert sampled.provenance["dynamics"] == "estimated", "what was seen may not be all, so the file does not insist"
+    assert sampled.provenance["dynamics"] == "estimated", (
+        "what was seen may not be all, so the file does not insist"
+    )
 
 
 def test_samples_come_close_and_arrive(four_rooms: eo.MDP) -> None:

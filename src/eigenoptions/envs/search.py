@@ -111,6 +111,7 @@ def layers(env: Any) -> list[Any]:
     `Record` and Gymnasium's wrappers that count, check or render are left out, and those that do not define `step`.
     """
     from gymnasium import wrappers
+
     from reproduction.arena.exploration import Record
 
     passive = (
