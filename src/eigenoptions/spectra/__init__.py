@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, issparse
 
 from eigenoptions._validation import (
     check_choice,
@@ -30,24 +30,13 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis
-from eigenoptions.spectra.eigensolver import (
-    MAX_DENSE_STATES,
-    SymmetricLaplacian,
-    scale_entries,
-    smallest_eigenpairs,
-)
+from eigenoptions.spectra.eigensolver import MAX_DENSE_STATES, SymmetricLaplacian, smallest_eigenpairs
 
 __all__ = ["MAX_DENSE_STATES", "OPERATORS", "Spectrum", "laplacian", "spectrum"]
 
 log = logging.getLogger("eigenoptions")
 
-# Exponents of ``D^-left (D - W) D^-right``, whose eigenvectors each operator has.
-OPERATORS = {
-    "normalized": (0.5, 0.5),
-    "combinatorial": (0.0, 0.0),
-    "random-walk": (1.0, 0.0),
-    "successor": (1.0, 0.0),
-}
+OPERATORS = ("normalized", "combinatorial", "random-walk", "successor")
 
 Array = NDArray[np.float64]
 
@@ -118,15 +107,11 @@ class Spectrum:
         """
         check_choice("scale", scale, ("commute", "diffusion"))
         if self.operator == "successor":
-            raise ValueError(
-                'an embedding needs eigenvalues of a Laplacian, got "successor": use "random-walk"'
-            )
+            raise ValueError("an embedding needs eigenvalues of a Laplacian: use operator='random-walk'")
         if scale == "diffusion":
             return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
-        factor = np.zeros(len(self.values))
-        np.divide(1.0, np.sqrt(self.values), out=factor, where=self.values > 0)
-        factor[: self.n_zero] = 0.0
-        return self.vectors * factor
+        is_zero = (np.arange(len(self.values)) < self.n_zero) | (self.values <= 0)
+        return self.vectors * np.where(is_zero, 0.0, np.where(is_zero, 1.0, self.values) ** -0.5)
 
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
@@ -145,11 +130,9 @@ def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
     >>> laplacian(eo.graph(eo.maze("S.G")), "combinatorial").toarray().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
     """
-    check_choice("operator", operator, [name for name in OPERATORS if name != "successor"])
-    W, degree = _check_weights(W)
-    left, right = OPERATORS[operator]
-    positive = np.where(degree > 0, degree, 1.0)
-    L = scale_entries(csr_array(diags_array(degree) - W), positive**-left, positive**-right)
+    check_choice("operator", operator, OPERATORS[:3])
+    symmetric = SymmetricLaplacian.from_weights(*_check_weights(W), operator != "combinatorial")
+    L = symmetric.random_walk() if operator == "random-walk" else symmetric.matrix
     L.eliminate_zeros()
     return L
 
@@ -182,21 +165,15 @@ def spectrum(
     progress
         Called with the steps of the iteration done and about how many there will be: the second number may grow.
 
-    Returns
-    -------
-    Spectrum
-        Where k would cut a repeated eigenvalue, the whole eigenspace is computed before the first k vectors are
-        returned, so a smaller k always gives the first columns of a larger one.
-
     Notes
     -----
-    The canonical basis: in the space of one (possibly repeated) eigenvalue, the first vector is the one with the
-    largest single entry a unit vector of that space can have, positive there; the next likewise in what is left. Of
-    equal entries the state with the lowest number counts. On the open room such vectors run along the diagonals into
-    the corners.
+    In the space of one (possibly repeated) eigenvalue, the first vector is the one with the largest single entry a unit
+    vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
+    the lowest number counts. Where k would cut a repeated eigenvalue, the whole eigenspace is computed before the first
+    k vectors are returned, so a smaller k always gives the first columns of a larger one.
 
-    Zero has one eigenvector per component, known in closed form. A graph in several components is reported by a
-    warning on the logger ``eigenoptions``.
+    Zero has one eigenvector per connected component. Several components are reported by a warning on the logger
+    ``eigenoptions``.
 
     Examples
     --------
@@ -205,17 +182,14 @@ def spectrum(
     >>> spectrum(path, operator="combinatorial").values.round(3).tolist()
     [0.0, 0.586, 2.0, 3.414]
     """
-    left, right = OPERATORS[check_choice("operator", operator, OPERATORS)]
-    gamma = check_float("gamma", gamma, minimum=0, below=1)
-    generator = make_generator(rng)
+    check_choice("operator", operator, OPERATORS)
+    gamma, generator = check_float("gamma", gamma, minimum=0, below=1), make_generator(rng)
     W, degree = _check_weights(W)
-    n = W.shape[0]
-    if k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n):
-        raise ValueError(f"k must be in 1..{n} for {n} states, got {k!r}")
-    k = n if k is None else int(k)
+    n = len(degree)
+    k = n if k is None else check_int("k", k, maximum=n)
 
     # The symmetric operator with the same eigenvalues, and its null space, one vector per component.
-    symmetric = SymmetricLaplacian.from_weights(W, degree, (left + right) / 2)
+    symmetric = SymmetricLaplacian.from_weights(W, degree, operator != "combinatorial")
     n_components = symmetric.null_space.shape[1]
     if n_components > 1:
         log.warning(
@@ -224,27 +198,24 @@ def spectrum(
             n_components,
             n_components + 1,
         )
-    n_zero, n_other = min(k, n_components), k - min(k, n_components)
+    n_zero = min(k, n_components)
     values, vectors = np.zeros(k), np.empty((n, k), order="F")
     vectors[:, :n_zero] = symmetric.null_space[:, :n_zero].toarray()
-    if n_other:
-        eigenvalues, eigenvectors = smallest_eigenpairs(symmetric, n_other, generator, progress)
+    if k > n_zero:
+        eigenvalues, eigenvectors = smallest_eigenpairs(symmetric, k - n_zero, generator, progress)
         eigenvectors = canonical_basis(eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0)
-        values[n_zero:] = np.maximum(eigenvalues[:n_other], 0.0)
-        vectors[:, n_zero:] = eigenvectors[:, :n_other]
+        values[n_zero:] = np.maximum(eigenvalues[: k - n_zero], 0.0)
+        vectors[:, n_zero:] = eigenvectors[:, : k - n_zero]
     if progress is not None:
         progress(1, 1)
 
     # Eigenvectors of the operator itself, and their residuals.
     L = symmetric.matrix
-    if left != right:
-        scale = np.where(degree > 0, degree, 1.0) ** ((right - left) / 2)
-        vectors *= scale[:, None]
+    if operator in ("random-walk", "successor"):
+        L = symmetric.random_walk()
+        vectors /= np.sqrt(symmetric.mass)[:, None]
         vectors /= np.linalg.norm(vectors, axis=0)
-        L = scale_entries(L, scale, 1.0 / scale)
-    largest = max(
-        float(np.linalg.norm(L @ v - value * v)) for value, v in zip(values, vectors.T, strict=True)
-    )
+    largest = max(np.linalg.norm(L @ v - value * v) for value, v in zip(values, vectors.T, strict=True))
     if not largest <= 1e-8 * symmetric.norm:
         raise ValueError(
             f"the weights range too widely for eigenvectors of this operator (a residual is {largest:.1e}, the limit "
@@ -259,15 +230,12 @@ def spectrum(
 
 def _check_weights(W: Any) -> tuple[csr_array, Array]:
     """Symmetric weights as csr without stored zeros, and the degrees."""
-    if not issparse(W) and not (isinstance(W, np.ndarray) and W.ndim == 2):
+    shape = np.shape(W) if issparse(W) or isinstance(W, np.ndarray) else ()
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(
-            f"the graph must be an (S, S) array of weights, got {type(W).__name__}; call graph(mdp) first"
+            f"W must be weights of shape (S, S), got {type(W).__name__} of shape {shape}: call graph(mdp)"
         )
-    if W.shape[0] != W.shape[1] or W.shape[0] == 0:
-        raise ValueError(f"the graph must be an (S, S) array of weights, got shape {W.shape}")
-    W = csr_array(
-        check_csr("the graph", W) if issparse(W) else check_real("weights", W), dtype=np.float64, copy=True
-    )
+    W = csr_array(check_csr("W", W) if issparse(W) else check_real("W", W), dtype=np.float64, copy=True)
     W.sum_duplicates()
     W.eliminate_zeros()
     if not (W.data.min(initial=0.0) >= 0.0 and W.data.max(initial=0.0) < 1e150):
