@@ -86,7 +86,7 @@ def draw_lines(
             x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=[name, *[""] * (len(y) - 1)]
         )
     if baseline is not None:
-        dashes = {"color": "#555555", "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 1.5}
+        dashes: Any = {"color": "#555555", "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 1.5}
         ax.axhline(baseline, label="primitive actions", **dashes)
     numbered = [name for name in lines if name.split()[0].isdigit()]
     shades = colormaps["Blues"](np.linspace(0.5, 1.0, len(numbered)))

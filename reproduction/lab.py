@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
+import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +43,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 import eigenoptions
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.parallel import run_jobs, using
 
 Data = dict[str, pd.DataFrame]
@@ -279,14 +280,14 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
 
 
 def _compute_and_store(task: tuple[Path, Callable[..., Any], dict[str, Any]]) -> None:
-    """Run one job in a worker and write its result and CPU time under a temporary name, which is then renamed."""
+    """Run one job in a worker and write its result and CPU time to the cache."""
     path, function, job = task
     start = time.process_time()
     result = function(**job)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    joblib.dump((result, time.process_time() - start), temporary)
-    temporary.replace(path)
+    content = io.BytesIO()
+    joblib.dump((result, time.process_time() - start), content)
+    write_atomically(path, content.getvalue())
 
 
 @cache

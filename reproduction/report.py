@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eigenoptions import __version__
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.plots.figures import STYLE
 from reproduction import lab
 from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment
@@ -241,9 +242,7 @@ def write_page(
         rules=rules,
         css=Markup((HERE / "report.css").read_text()),
     )
-    temporary = path.with_suffix(".part")
-    temporary.write_text(html, encoding="utf-8")
-    temporary.replace(path)
+    write_atomically(path, html.encode())
 
 
 def _paper_order(group: tuple[str, Any]) -> tuple[bool, str]:

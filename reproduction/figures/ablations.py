@@ -55,7 +55,9 @@ def run(
 ) -> Data:
     """Diffusion time and mean return for each choice, and diffusion time for each order of equal actions."""
     pairs = [(name, choice) for name in episodes for choice in CHOICES]
-    agents = [{"maze": name, "options": CHOICES[c], "domain": name, "choice": c} for name, c in pairs]
+    agents: list[dict[str, Any]] = [
+        {"maze": name, "options": CHOICES[c], "domain": name, "choice": c} for name, c in pairs
+    ]
     ties = [
         {
             "maze": name,

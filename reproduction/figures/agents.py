@@ -51,7 +51,8 @@ def make_options(mdp: MDP, method: str = "eigen", n: int | None = None, **settin
         return None
     if method == "eigen":
         return make_eigenoptions(mdp, n, **settings)
-    return eo.discover(mdp, n, method=method, **settings)
+    found: OptionSet = eo.discover(mdp, n, method=method, **settings)
+    return found
 
 
 def make_eigenoptions(
@@ -92,7 +93,7 @@ def make_eigenoptions(
         options = eo.solve(MDP(csr_array(mdp.transition[rows])), purposes, gamma)
         options = replace(options, mdp=mdp, policy=np.append(np.asarray(action_order), -1)[options.policy])
     if tolerance:
-        length = np.array([[np.linalg.norm(purpose.potential)] for purpose in purposes])
+        length = np.array([[np.linalg.norm(np.asarray(purpose.potential))] for purpose in purposes])
         options = replace(options, policy=np.where(options.value > tolerance * length, options.policy, -1))
     if shuffle is not None:
         options = options[np.random.default_rng(shuffle).permutation(len(options))]
@@ -123,7 +124,9 @@ def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
 def diffuse(*, maze: str, options: Mapping[str, Any]) -> NDArray[np.float64]:
     """Diffusion time of a maze with 0, 1, 2, ... options."""
     mdp = eo.maze(maze)
-    return np.asarray(eo.diffusion_curve(mdp, make_options(mdp, **options)))
+    found = make_options(mdp, **options)
+    assert found is not None
+    return np.asarray(eo.diffusion_curve(mdp, found))
 
 
 def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -31,7 +31,7 @@ def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
     starts = []
     for i, option in enumerate(options):
         inside = np.flatnonzero(option.initiation)
-        steps = [len(follow(options, i, s)) for s in inside]
+        steps = [len(options.follow(i, int(s))) - 1 for s in inside]
         starts.append(
             cells.loc[inside].assign(option=option.label, steps=steps, closest_doorway=distances[inside])
         )
@@ -49,15 +49,6 @@ def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
     }
 
 
-def follow(options: OptionSet, i: int, state: int) -> list[int]:
-    """States that an option visits from a state until it terminates."""
-    path, policy, successors = [], options.policy[i], np.asarray(options.successors)
-    while policy[state] >= 0:
-        state = int(successors[state, policy[state]])
-        path.append(state)
-    return path
-
-
 def count_sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
     """Sweeps of value iteration until a state has a plan (a value above 0), and until its value is exact: means.
 
@@ -68,8 +59,9 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
     distances = shortest_path(eo.graph(mdp), unweighted=True)
     best = np.where(distances > 0, gamma ** np.maximum(distances - 1, 0), 0.0)
     paths = [(s, [int(t)]) for s in range(S) for t in np.asarray(mdp.successors)[s]]
-    for i, option in enumerate(options or ()):
-        paths += [(int(s), follow(options, i, s)) for s in np.flatnonzero(option.initiation)]
+    if options is not None:
+        pairs = np.argwhere(options.initiation)
+        paths += [(int(s), options.follow(int(i), s)[1:].tolist()) for i, s in pairs]
     # reward[m, g]: discounted reward of path m if the goal is g; discount[m, g]: of what follows, 0 at the goal.
     reward, discount = np.zeros((len(paths), S)), np.zeros((len(paths), S))
     for m, (_, path) in enumerate(paths):
@@ -85,8 +77,8 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
         np.maximum.at(new, starts, reward + discount * v[ends])
         np.fill_diagonal(new, 0.0)
         v = new
-    pairs = S * (S - 1)
-    return {"sweeps_to_a_plan": planned.sum() / pairs, "sweeps_to_exact": exact.sum() / pairs}
+    mean = 1 / (S * (S - 1))
+    return {"sweeps_to_a_plan": planned.sum() * mean, "sweeps_to_exact": exact.sum() * mean}
 
 
 def figure(data: Data) -> Any:

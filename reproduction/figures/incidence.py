@@ -62,7 +62,7 @@ def compare_with_laplacian(*, maze: str, n: int, gamma: float) -> dict[str, Any]
     """T of all transitions of a maze against its Laplacian, and the options of both."""
     mdp = eo.maze(maze)
     T = make_incidence(
-        np.repeat(np.arange(mdp.n_states), mdp.n_actions), mdp.successors.ravel(), mdp.n_states
+        np.repeat(np.arange(mdp.n_states), mdp.n_actions), np.asarray(mdp.successors).ravel(), mdp.n_states
     )
     L = laplacian(eo.graph(mdp), "combinatorial").toarray()
     _, sigma, Vt = np.linalg.svd(T, full_matrices=True)
@@ -91,7 +91,7 @@ def compare_samples(
     """
     mdp = eo.maze(maze)
     exact = find_options(mdp, n, gamma).policy[2:]
-    n_transitions = (mdp.successors != np.arange(mdp.n_states)[:, None]).sum()
+    n_transitions = (np.asarray(mdp.successors) != np.arange(mdp.n_states)[:, None]).sum()
     path = walk(MDP(mdp.transition), max(steps), begin=mdp.start, rng=np.random.default_rng(seed))
     rows = []
     for count in steps:

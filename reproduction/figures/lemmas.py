@@ -56,7 +56,7 @@ def sample(
     return pd.DataFrame(norms), pd.DataFrame(rows)
 
 
-def measure_norms(rng: np.random.Generator, n: int, a: float) -> dict[str, float]:
+def measure_norms(rng: np.random.Generator, n: int, a: float) -> dict[str, Any]:
     """Both sides of the two lemmas, for a random matrix of this norm and a random stochastic one."""
     A = rng.normal(size=(n, n))
     A *= a / np.abs(A).sum(axis=1).max()
@@ -93,7 +93,8 @@ def measure_bound(mdp: MDP, purposes: list[Purpose], gamma: float) -> dict[str, 
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
     ratio = 0.0
     for purpose in purposes:
-        w = purpose.potential - purpose.potential.min()
+        potential = np.asarray(purpose.potential)
+        w = potential - potential.min()
         if w.max() > ROUNDING:
             ratio = max(ratio, np.abs(solve_eigenbehavior(P, w, gamma) + w).max() / w.max())
     return {"options": len(options), "fewest_stops": options.termination.sum(axis=1).min(), "ratio": ratio}

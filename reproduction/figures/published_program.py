@@ -35,7 +35,7 @@ def run(
     seed: int = 2020,
 ) -> Data:
     """Mean returns by label, with options of two steps and with options followed to their end."""
-    agents = [
+    agents: list[dict[str, Any]] = [
         {"maze": name, "options": {"n": min(n, 2 * eo.maze(name).n_states)}, "domain": name, "label": 2 * n}
         for name in episodes
         for n in options

@@ -44,12 +44,12 @@ def run(
     seed: int = 2017,
 ) -> Data:
     """Diffusion time of every order of random options, and learning with the first few of each order."""
-    orders = [("eigenoptions", 0, {})]
+    orders: list[tuple[str, int, dict[str, Any]]] = [("eigenoptions", 0, {})]
     orders += [("random", i, {"method": "random", "rng": i}) for i in range(sets)]
     orders += [(SHUFFLED, i, {"shuffle": i}) for i in range(sets)]
     diffusing = [{"maze": maze, "options": how, "kind": kind, "set": i} for kind, i, how in orders]
     counts = (*fewer, options)
-    agents = [("primitive", 0, 0, {"method": "primitive"})]
+    agents: list[tuple[str, int, int, dict[str, Any]]] = [("primitive", 0, 0, {"method": "primitive"})]
     for n in counts:
         agents.append(("eigenoptions", 0, n, {"n": n}))
         agents += [("random", i, n, {"method": "random", "n": n, "rng": i}) for i in range(sets)]
@@ -133,7 +133,7 @@ def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words
     """Draw the curve of eigenoptions, and those of all sets of another kind."""
     own, others = find_diffusion(data, "eigenoptions")[0], find_diffusion(data, kind)
     most = others.shape[1]
-    scale = {"title": title, "xlabel": "options", "ylabel": "diffusion time", "yscale": "log"}
+    scale: Any = {"title": title, "xlabel": "options", "ylabel": "diffusion time", "yscale": "log"}
     draw_lines(ax, range(most), {name: own[:most]}, thin={words: others}, baseline=own[0], **scale)
     ax.legend()
 
@@ -344,7 +344,7 @@ def notes(data: Data) -> Iterator[Block]:
 def find_diffusion(data: Data, kind: str) -> NDArray[np.float64]:
     """``(sets, options + 1)`` diffusion times."""
     diffusion = data["diffusion"][data["diffusion"].kind == kind]
-    return diffusion.pivot(index="set", columns="n_options", values="diffusion_time").to_numpy()
+    return np.asarray(diffusion.pivot(index="set", columns="n_options", values="diffusion_time"))
 
 
 def count_options(data: Data) -> int:
