@@ -138,20 +138,16 @@ def test_learned_options_climb_their_potential_in_control_problems(name):
 # Sets
 
 
-def test_linear_set_is_selected_and_joined_as_a_sequence(options):
+def test_linear_set_is_selected_as_a_sequence(options):
     x = np.random.default_rng(1).random((20, 2))
     actions = options.actions(x)
     assert [o.label for o in options] == list(options.labels) == ["e1+", "e1-", "e2+", "e2-"]
     assert options[1:3].actions(x).tolist() == actions[1:3].tolist()
-    assert (options[:1] + options[[3]]).actions(x).tolist() == actions[[0, 3]].tolist()
     assert options[np.array([True, False, False, True])].labels == ("e1+", "e2-")
     for i, option in enumerate(options):
         assert [option.act(obs) for obs in x] == actions[i].tolist()
-        assert [option.may_start(obs) for obs in x] == (actions[i] >= 0).tolist()
         assert option.potential(x[0]) == pytest.approx(options.potential(x)[i, 0])
         np.testing.assert_equal(option.eigenvalue, options.eigenvalues[i])
-    with pytest.raises(ValueError, match="different feature spaces"):
-        options + LinearOptionSet([Purpose(np.zeros(9))], Raw(), 3)
     with pytest.raises(IndexError):
         options[4]
 
@@ -382,10 +378,8 @@ def test_termination_is_kept_in_files_selections_and_look_ahead(tmp_path):
     options = make_stubborn(patience=5, stop_chance=0.125)
     options.save(tmp_path / "skills")
     loaded = eo.load_options(tmp_path / "skills")
-    for these in (loaded, loaded[0], options[:1], options + options, options.look_ahead(MazeEnv("S......"))):
+    for these in (loaded, loaded[0], options[:1], options.look_ahead(MazeEnv("S......"))):
         assert (these.patience, these.stop_chance) == (5, 0.125)
-    with pytest.raises(ValueError, match="joined"):
-        options + make_stubborn()
     assert options[0].act(LENGTH - 1) == 1  # act itself has no memory
 
 
@@ -401,7 +395,7 @@ def test_wrapper_takes_linear_options(policy, mode):
     wrapped = OptionsWrapper(env, options, mode=mode)
     obs, info = wrapped.reset(seed=3)
     obs = obs["observation"] if mode == "step" else obs
-    assert info["action_mask"].tolist() == [1, 1, 1, *(int(o.may_start(obs)) for o in options)]
+    assert info["action_mask"].tolist() == [1, 1, 1, *(int(o.act(obs) >= 0) for o in options)]
     choice = int(np.flatnonzero(info["action_mask"])[-1])
     _, _, _, _, info = wrapped.step(choice)
     assert info["option"] == choice - 3

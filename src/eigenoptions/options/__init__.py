@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import chain, count
-from numbers import Integral
+from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._text import printable
+from eigenoptions._text import draw_arrows, draw_map, explain_glyphs, find_moves, printable
 from eigenoptions._validation import (
     check_int,
     check_state,
@@ -104,82 +104,48 @@ class OptionFields:
     """What an option takes from its purpose."""
 
     purpose: Purpose
-
-    @property
-    def label(self) -> str:
-        """Name of the option."""
-        return self.purpose.label
-
-    @property
-    def eigenvalue(self) -> float:
-        """Eigenvalue of its eigenvector, or nan."""
-        return self.purpose.eigenvalue
-
-    @property
-    def index(self) -> int | None:
-        """Number of its eigenvector, or None."""
-        return self.purpose.index
-
-    @property
-    def sign(self) -> int | None:
-        """Sign of its eigenvector, or None."""
-        return self.purpose.sign
-
-    @property
-    def goal(self) -> int | None:
-        """The state that it leads to, or None."""
-        return self.purpose.goal
+    label = property(lambda self: self.purpose.label, doc="Name of the option.")
+    eigenvalue = property(lambda self: self.purpose.eigenvalue, doc="Eigenvalue of its eigenvector, or nan.")
+    index = property(lambda self: self.purpose.index, doc="Number of its eigenvector, or None.")
+    sign = property(lambda self: self.purpose.sign, doc="Sign of its eigenvector, or None.")
+    goal = property(lambda self: self.purpose.goal, doc="The state that it leads to, or None.")
 
 
 class OptionSequence:
-    """What sets of options take from their purposes, and the choice of options by number or label."""
+    """What a set of options takes from its purposes, and the choice of options by number or label."""
 
-    purposes: tuple[Purpose, ...]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The name of each option."""
-        return tuple(purpose.label for purpose in self.purposes)
+    purposes: Sequence[Purpose]
+    labels = property(lambda self: tuple(p.label for p in self.purposes), doc="Name of each option.")
+    indices = property(
+        lambda self: tuple(p.index for p in self.purposes), doc="As `Option.index`, for each option."
+    )
+    signs = property(
+        lambda self: tuple(p.sign for p in self.purposes), doc="As `Option.sign`, for each option."
+    )
+    goals = property(
+        lambda self: tuple(p.goal for p in self.purposes), doc="As `Option.goal`, for each option."
+    )
 
     @property
     def eigenvalues(self) -> NDArray[np.float64]:
         """``(n,)`` eigenvalues, nan where an option belongs to none."""
-        return np.array([purpose.eigenvalue for purpose in self.purposes], dtype=np.float64)
-
-    @property
-    def indices(self) -> tuple[int | None, ...]:
-        """For each option the number of its eigenvector, or None."""
-        return tuple(purpose.index for purpose in self.purposes)
-
-    @property
-    def signs(self) -> tuple[int | None, ...]:
-        """For each option the sign of its eigenvector, or None."""
-        return tuple(purpose.sign for purpose in self.purposes)
-
-    @property
-    def goals(self) -> tuple[int | None, ...]:
-        """For each option the state that it leads to, or None."""
-        return tuple(purpose.goal for purpose in self.purposes)
+        return np.array([p.eigenvalue for p in self.purposes], dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.purposes)
 
-    def find(self, option: int | str) -> int:
+    def find(self, option: int | np.integer[Any] | str) -> int:
         """The number of an option that is given by number (also from the end) or label."""
         if not isinstance(option, str):
             return range(len(self))[option]
         if option not in self.labels:
-            names = ", ".join(self.labels[:6])
-            raise KeyError(
-                f"no option is called {option!r}{suggest_name(option, self.labels)} Labels: {names}"
-            )
-        return self.labels.index(option)
+            raise KeyError(f"no option is called {option!r}{suggest_name(option, self.labels)}")
+        return int(self.labels.index(option))
 
     def select(self, index: Any) -> NDArray[np.intp]:
         """The numbers of the options that a slice, numbers or a mask choose."""
         if not isinstance(index, slice):
-            index = np.asarray(index)
-            index = index if index.size else index.astype(np.intp)
+            index = np.asarray(index) if np.size(index) else np.empty(0, dtype=np.intp)
         chosen: NDArray[np.intp] = np.arange(len(self))[index]
         return chosen
 
@@ -193,11 +159,6 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
     for purpose in purposes:
         check_type("purposes", purpose, Purpose, "make them with eigenpurposes or Purpose(potential)")
     return tuple(p if p.label else replace(p, label=f"option {i}") for i, p in enumerate(purposes, 1))
-
-
-def merge_provenance(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Provenance of the options of two sets in one."""
-    return first if first == second else {"joined": [first, second]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,7 +251,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
     mdp: MDP
     policy: NDArray[np.integer[Any]]
     value: NDArray[np.float64] = None  # type: ignore[assignment]
-    purposes: tuple[Purpose, ...] = ()
+    purposes: Sequence[Purpose] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -374,10 +335,17 @@ class OptionSet(OptionSequence, Sequence[Option]):
             states.append(int(last))
         return np.array(states, dtype=np.int64)
 
-    def check(self, mdp: MDP) -> None:
-        """Raise ValueError unless these options were computed for this state space."""
-        sizes, others = (self.n_states, self.n_actions), (mdp.n_states, mdp.n_actions)
-        same = sizes == others
+    def check(self, mdp: Any) -> None:
+        """Raise ValueError unless these options were computed for this MDP, or for one like this environment's.
+
+        Environments are tried by `eigenoptions.envs.check_dynamics`. Of a table that was estimated from samples
+        (``provenance["dynamics"] == "estimated"``) only the sizes are compared.
+        """
+        if not isinstance(mdp, MDP):
+            # By name, since the environments build on the options.
+            import_module("eigenoptions.envs").check_dynamics(self, mdp)
+            return
+        same = (self.n_states, self.n_actions) == (mdp.n_states, mdp.n_actions)
         if same and self.provenance.get("dynamics") != "estimated":
             same = self.mdp.fingerprint == mdp.fingerprint
         if not same:
@@ -400,7 +368,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> OptionSet: ...
     def __getitem__(self, index: Any) -> Option | OptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
-        if isinstance(index, Integral | str):
+        if isinstance(index, int | np.integer | str):
             i = self.find(index)
             return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
         # A slice of an array is a view; a selection by numbers or by a mask is a copy.
@@ -414,30 +382,30 @@ class OptionSet(OptionSequence, Sequence[Option]):
         if not isinstance(other, OptionSet):
             return NotImplemented
         other.check(self.mdp)
-        return OptionSet(
-            self.mdp,
-            np.concatenate([self.policy, other.policy]),
-            np.concatenate([self.value, other.value]),
-            self.purposes + other.purposes,
-            merge_provenance(self.provenance, other.provenance),
+        policy, value = (
+            np.concatenate([getattr(o, name) for o in (self, other)]) for name in ("policy", "value")
         )
+        provenance = self.provenance
+        if other.provenance != provenance:
+            provenance = {"joined": [provenance, other.provenance]}
+        return OptionSet(self.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
 
     def __repr__(self) -> str:
         n = len(self)
         return f"OptionSet({n} option{'s' * (n != 1)} on {self.n_states} states: {self.list_labels()})"
 
     def __str__(self) -> str:
-        if self.mdp.coords is None:
+        coords = self.mdp.coords
+        if coords is None:
             return repr(self)
-        from eigenoptions import _text
-
-        drawn = [_text.arrows(self.policy[i], self.moves(i)) for i in range(min(6, len(self)))]
-        maps = [
-            f"{printable(label)}\n{_text.text(self.mdp.coords, glyphs)}"
-            for label, glyphs in zip(self.labels, drawn, strict=False)
-        ]
-        key = printable(_text.key(chain.from_iterable(drawn), self.mdp.legend))
-        return "\n\n".join([*maps, *filter(None, [key]), repr(self)])
+        drawn, used = [], ""
+        for option in self[:6]:
+            moves = find_moves(coords, option.policy, self.mdp.most_likely_successors)
+            glyphs = draw_arrows(option.policy, moves)
+            drawn.append(f"{printable(option.label)}\n{draw_map(coords, glyphs)}")
+            used += "".join(glyphs)
+        key = printable(explain_glyphs(used, self.mdp.legend))
+        return "\n\n".join([*drawn, *filter(None, [key]), repr(self)])
 
     # Temporary, until no caller is left.
 
@@ -448,12 +416,8 @@ class OptionSet(OptionSequence, Sequence[Option]):
 
     def moves(self, i: int) -> NDArray[np.int64] | None:
         """``(S, 2)`` rows and columns by which option i most likely moves from each state; None: not known."""
-        from eigenoptions import _text
-
         coords = self.mdp.coords
-        return (
-            None if coords is None else _text.moves(coords, self.policy[i], self.mdp.most_likely_successors)
-        )
+        return None if coords is None else find_moves(coords, self.policy[i], self.mdp.most_likely_successors)
 
     @property
     def coords(self) -> NDArray[np.int_] | None:

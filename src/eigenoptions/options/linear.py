@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, issparse
 
 from eigenoptions._text import printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
-from eigenoptions.features import Map, compute_features, features_to_dict
+from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import (
     TERMINATE,
@@ -30,7 +30,6 @@ from eigenoptions.options import (
     OptionSequence,
     Purpose,
     check_purposes,
-    merge_provenance,
 )
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
@@ -69,10 +68,6 @@ class LinearOption(OptionFields):
         """The action at an observation, or TERMINATE."""
         return int(self._set.choices(obs)[0])
 
-    def may_start(self, obs: Any) -> bool:
-        """Whether the option may start there, which is where it does not terminate at once."""
-        return self.act(obs) != TERMINATE
-
     def potential(self, obs: Any) -> float:
         """The potential e . phi(s) at an observation."""
         return float(self._set.potential(add_batch_axis(obs), 1)[0, 0])
@@ -89,8 +84,8 @@ class LinearOption(OptionFields):
 class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
-    Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; ``+`` concatenates,
-    `save` writes a file. `OptionsWrapper` accepts it. All arrays are read-only.
+    Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; `save` writes
+    a file. `OptionsWrapper` accepts it. All arrays are read-only.
 
     Attributes
     ----------
@@ -254,24 +249,6 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
             purposes=tuple(self.purposes[i] for i in chosen),
             threshold=self.threshold[chosen],
             weights=None if self.weights is None else self.weights[chosen],
-        )
-
-    def __add__(self, other: LinearOptionSet) -> LinearOptionSet:
-        """Both sets, one after the other; they must have the same feature space and kind of policy."""
-        if not isinstance(other, LinearOptionSet):
-            return NotImplemented
-        names = ("n_actions", "kind", "model", "patience", "stop_chance")
-        same = all(getattr(self, name) == getattr(other, name) for name in names)
-        for name in ("features", "basis"):
-            same &= features_to_dict(getattr(self, name)) == features_to_dict(getattr(other, name))
-        if not same:
-            raise ValueError("options of different feature spaces or kinds of policies cannot be joined")
-        return replace(
-            self,
-            purposes=self.purposes + other.purposes,
-            threshold=np.concatenate([self.threshold, other.threshold]),
-            weights=None if self.weights is None else np.concatenate([self.weights, other.weights]),  # type: ignore[list-item]
-            provenance=merge_provenance(self.provenance, other.provenance),
         )
 
     def save(self, path: str | Path) -> None:

@@ -47,7 +47,6 @@ def solve(
     purposes: Purpose | Iterable[Purpose],
     gamma: float = 0.9,
     *,
-    tolerance: float | None = None,
     provenance: dict[str, Any] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> OptionSet:
@@ -61,9 +60,6 @@ def solve(
         Potentials with one number per state.
     gamma : float, default=0.9
         Discount factor in [0, 1); larger values let an option pass through lower potential.
-    tolerance : float, default=None
-        Action values that differ by no more than this, relative to max|f|, are equal. None: 1e-12 for potentials that
-        are exact (`Purpose.exact`), 1e-9 for others.
     provenance : dict, default=None
         Entries to record in the set beside gamma.
     progress : callable, default=None
@@ -80,15 +76,14 @@ def solve(
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     purposes = check_purposes([purposes] if isinstance(purposes, Purpose) else list(purposes))
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
-    limits = np.empty(n)
+    limits = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
     for i, p in enumerate(purposes):
-        shapes = [np.shape(p.potential), (n_states,) if p.initiation is None else p.initiation.shape]
-        if shapes != [(n_states,)] * 2 or not np.isfinite(p.potential).all():  # type: ignore[arg-type]
-            raise ValueError(
-                f"the potential of purpose {p.label!r} must be finite numbers, one for each of {n_states} states"
-            )
-        limits[i] = (EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE) if tolerance is None else tolerance
-        limits[i] *= np.abs(p.potential).max()  # type: ignore[arg-type]
+        mask = p.potential if p.initiation is None else p.initiation
+        if p.potential is None or not p.potential.shape == np.shape(mask) == (n_states,):
+            raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
+        limits[i] *= (scale := np.abs(p.potential).max())
+        if not np.isfinite(scale):
+            raise ValueError(f"the potential of purpose {p.label!r} must be finite, got {scale}")
 
     policy = np.empty((n, n_states), dtype=np.min_scalar_type(-n_actions - 1))
     value = np.empty((n, n_states))
@@ -96,7 +91,7 @@ def solve(
     block = max(1, 4_000_000 // (n_states * n_actions))
     for low in range(0, n, block):
         chosen = slice(low, min(low + block, n))
-        potentials = np.stack([p.potential for p in purposes[chosen]], axis=1)  # type: ignore[arg-type]
+        potentials = np.array([p.potential for p in purposes[chosen]]).T.copy()
         if mdp.successors is None:
             q = _solve_stochastic(mdp, potentials, gamma, limits[chosen])
         else:

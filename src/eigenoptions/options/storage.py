@@ -1,7 +1,8 @@
 """Options files: safetensors with JSON metadata, written to a temporary name and renamed. No pickle.
 
-The metadata of a file has one entry, ``"eigenoptions"``: a JSON object with the ``kind`` of the file, the version of
-its ``format``, what the kind needs beside its arrays, and a ``digest`` of all. See `save_options` for the two kinds.
+The metadata of a file has one entry, ``"eigenoptions"``: the digest of the file (see `_compute_digest`), a space, and
+a JSON object with the ``kind`` of the file, the version of its ``format`` and what the kind needs beside its arrays.
+`save_options` describes the two kinds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.linear import LinearOptionSet
 
 FORMAT = 1
-KEY = "eigenoptions"
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -48,9 +48,8 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except OSError as error:
-        raise type(error)(
-            f"cannot write {path}: {error.strerror}; choose a file in a folder that exists"
-        ) from None
+        message = f"cannot write {path}: {error.strerror}; choose a file in a folder that exists"
+        raise type(error)(message) from None
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -58,14 +57,11 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 def write_arrays(path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays) -> None:
     """Write named arrays and a header of plain values as a file of some kind; `read_arrays` reads it."""
-    arrays = {
-        name: np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
-        for name, array in arrays.items()
-    }
-    header = {**header, "kind": kind, "format": FORMAT}
-    text = json.dumps(header, sort_keys=True, allow_nan=False, default=_plain_number)
-    header = {**json.loads(text), "digest": _digest(text, arrays)}
-    write_atomically(path, save(arrays, {KEY: json.dumps(header, sort_keys=True)}))
+    arrays = {k: np.asarray(a, dtype=a.dtype.newbyteorder("="), order="C") for k, a in arrays.items()}
+    text = json.dumps(
+        {**header, "kind": kind, "format": FORMAT}, sort_keys=True, allow_nan=False, default=_to_plain_number
+    )
+    write_atomically(path, save(arrays, {"eigenoptions": f"{_compute_digest(text, arrays)} {text}"}))
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
@@ -74,10 +70,11 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     try:
         arrays = load(data)
         metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
-        header = json.loads(metadata[KEY])
-        digest, version = header.pop("digest"), header["format"]
-        if version == FORMAT and digest != _digest(json.dumps(header, sort_keys=True), arrays):
+        digest, _, text = metadata["eigenoptions"].partition(" ")
+        if digest != _compute_digest(text, arrays):
             raise ValueError("its content does not match its digest")
+        header = json.loads(text)
+        version = header["format"]
     except Exception as error:
         raise ValueError(f"{path} is not a file of eigenoptions, or damaged: {error!r}") from None
     if version != FORMAT:
@@ -92,31 +89,22 @@ def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None
     kind ``"linear options"``: ``directions`` (n, d), ``threshold`` (n,), ``weights`` (n, A, p) if they are learned, and
     the arrays of the feature maps. The header has the purposes and the provenance.
     """
-    header: dict[str, Any] = {
-        "purposes": [
-            {
-                "label": p.label,
-                "index": p.index,
-                "sign": p.sign,
-                "goal": p.goal,
-                "eigenvalue": None if math.isnan(p.eigenvalue) else p.eigenvalue,
-            }
-            for p in options.purposes
-        ],
-        "provenance": options.provenance,
-    }
+    header: dict[str, Any] = {"provenance": options.provenance, "purposes": []}
+    for purpose in options.purposes:
+        fields = {name: getattr(purpose, name) for name in ("label", "index", "sign", "goal")}
+        value = None if math.isnan(purpose.eigenvalue) else purpose.eigenvalue
+        header["purposes"].append({**fields, "eigenvalue": value})
     if isinstance(options, OptionSet):
         mdp = options.mdp
         header["state_space"] = mdp.fingerprint
         header["mdp"] = {name: getattr(mdp, name) for name in ("start", "goal", "name", "legend")}
         arrays = {"policy": options.policy, "value": options.value}
-        arrays |= {
-            f"transition.{name}": getattr(mdp.transition, name) for name in ("data", "indices", "indptr")
-        }
+        for name in ("data", "indices", "indptr"):
+            arrays[f"transition.{name}"] = getattr(mdp.transition, name)
         arrays |= {f"mdp.{name}": a for name in ("coords", "reward") if (a := getattr(mdp, name)) is not None}
         return write_arrays(path, "options", header, arrays)
     header |= {name: getattr(options, name) for name in ("n_actions", "patience", "stop_chance")}
-    arrays = {name: getattr(options, name) for name in ("directions", "threshold")}
+    arrays = {"directions": options.directions, "threshold": options.threshold}
     if options.weights is not None:
         arrays["weights"] = options.weights
     for name in ("features", "basis"):
@@ -165,68 +153,56 @@ def load_options(
     header, arrays = read_arrays(path)
     if header["kind"] not in ("options", "linear options"):
         raise ValueError(f"{path} holds {header['kind']}, not options")
-    linear = header["kind"] == "linear options"
-    if linear and mdp is not None:
-        raise ValueError(f"{path} holds options of a feature space, not of an MDP: leave out mdp")
     try:
-        options: Any = (
-            _linear_options(header, arrays, features, basis) if linear else _options(header, arrays)
-        )
+        if header["kind"] == "options":
+            options: Any = _make_options(header, arrays)
+        else:
+            options = _make_linear_options(header, arrays, features, basis)
     except Exception as error:
         raise ValueError(f"the options of {path} cannot be read: {error}") from None
     if mdp is not None:
+        if isinstance(options, LinearOptionSet):
+            raise ValueError(f"{path} holds options of a feature space, not of an MDP: leave out mdp")
         options.check(mdp)
     if only is None:
         return options
     return options[[only] if isinstance(only, int | np.integer) else only]
 
 
-def _options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
-    policy, (n_rows, n_states) = (
-        arrays["policy"],
-        (len(arrays["transition.indptr"]) - 1, arrays["policy"].shape[1]),
-    )
-    parts = tuple(arrays[f"transition.{name}"] for name in ("data", "indices", "indptr"))
-    about = {name: header["mdp"][name] for name in ("start", "goal", "name", "legend")}
-    about |= {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
-    mdp = MDP(csr_array(parts, shape=(n_rows, n_states)), **about)
-    if mdp.fingerprint != header["state_space"]:
+def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
+    table = [arrays[f"transition.{name}"] for name in ("data", "indices", "indptr")]
+    shape = len(table[2]) - 1, arrays["policy"].shape[1]
+    pictures = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
+    mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **pictures)
+    if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
-    purposes = _purposes(header, [None] * len(policy))
-    return OptionSet(mdp, policy, arrays["value"], purposes, header["provenance"])
+    purposes = [_make_purpose(None, fields) for fields in header["purposes"]]
+    return OptionSet(mdp, arrays["policy"], arrays["value"], purposes, header["provenance"])
 
 
-def _linear_options(
+def _make_linear_options(
     header: dict[str, Any], arrays: Arrays, features: Map | None, basis: Map | None
 ) -> LinearOptionSet:
-    maps = {}
+    maps: dict[str, Any] = {}
     for name, function in (("features", features), ("basis", basis)):
         own = {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(f"{name}.")}
         maps[name] = features_from_dict({**header[name], "arrays": own} if own else header[name], function)
+    pairs = zip(arrays["directions"], header["purposes"], strict=True)
     return LinearOptionSet(
-        _purposes(header, arrays["directions"]),
-        n_actions=header["n_actions"],
+        [_make_purpose(direction, fields) for direction, fields in pairs],
         weights=arrays.get("weights"),
         threshold=arrays["threshold"],
-        provenance=header["provenance"],
-        patience=header["patience"],
-        stop_chance=header["stop_chance"],
-        **maps,  # type: ignore[arg-type]
+        **maps,
+        **{name: header[name] for name in ("n_actions", "provenance", "patience", "stop_chance")},
     )
 
 
-def _purposes(header: dict[str, Any], potentials: Any) -> list[Purpose]:
-    """The purposes of a header with their potentials."""
-    return [
-        Purpose(
-            potential,
-            **{**fields, "eigenvalue": math.nan if fields["eigenvalue"] is None else fields["eigenvalue"]},
-        )
-        for potential, fields in zip(potentials, header["purposes"], strict=True)
-    ]
+def _make_purpose(potential: Any, fields: dict[str, Any]) -> Purpose:
+    return Purpose(potential, **{name: value for name, value in fields.items() if value is not None})
 
 
-def _digest(text: str, arrays: Arrays) -> str:
+def _compute_digest(text: str, arrays: Arrays) -> str:
+    """SHA-256 of the JSON text and, in order of their names, of the name, type, shape and bytes of each array."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
@@ -234,7 +210,7 @@ def _digest(text: str, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def _plain_number(value: Any) -> Any:
+def _to_plain_number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"provenance must hold plain values that JSON can write, got {type(value).__name__}")
