@@ -163,7 +163,7 @@ for _ in range(100):
         *({"mdp": bad} for bad in ([], {"start": 99, "goal": None, "name": "", "legend": ""})),
         {"state_space": "0" * 32},
     ],
-    ids=repr,
+    ids=lambda header: repr(header)[:30],
 )
 def test_forged_header_gives_one_value_error(file, header):
     honest, arrays = read_arrays(file)

@@ -74,6 +74,8 @@ class Purpose:
     exact: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.label, str | int | np.integer):
+            raise TypeError(f"label must be text or an integer, got {self.label!r}")
         checked: dict[str, Any] = {"label": str(self.label), "eigenvalue": float(self.eigenvalue)}
         if self.potential is not None:
             checked["potential"] = readonly(self.potential, np.float64)
