@@ -68,6 +68,7 @@ def test_options_of_successor_operator_are_those_of_random_walk(four_rooms):
     ("call", "word"),
     [
         (lambda: successor_representation(RING, 1.0), "gamma"),
+        (lambda: successor_representation(2 * RING, 0.9), "probabilities"),
         (lambda: successor_representation(csr_array((MAX_DENSE_STATES + 1,) * 2), 0.9), "states"),
         (lambda: default_representation(RING, np.zeros(5), 1.3), "negative"),
         (lambda: default_representation(RING, [-1.0], 1.3), "shape"),

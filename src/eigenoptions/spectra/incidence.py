@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse, vstack
 
+from eigenoptions._validation import check_int
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
-from eigenoptions.spectra import MAX_DENSE_STATES, Spectrum
+from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.canonical import canonical_basis
 
 # Share of the largest variance below which a direction in feature space counts as flat.
@@ -31,15 +32,8 @@ class Incidence:
     """Rows of an incidence matrix, from one batch of transitions after the other.
 
     "We define two vectors t and t' to be identical if and only if t - t' = 0" (Section 5.2): each difference of
-    features is one row. Transitions that change no feature have no row.
+    features is one row, or with ``unique=False`` each transition. Transitions that change no feature have no row.
 
-    Parameters
-    ----------
-    unique
-        False: one row per transition, also where differences are equal.
-
-    Examples
-    --------
     >>> T = Incidence()
     >>> T.add(np.array([[0, 0], [1, 0], [2, 2]]), np.array([[1, 0], [2, 0], [2, 2]])).tolist()
     [True, False, False]
@@ -132,16 +126,14 @@ def feature_spectrum(
     >>> feature_spectrum(walk, Fourier((0.0,), (1.0,), order=3), 2)
     Spectrum(2 of dimension 4, incidence: 0.1007, 0.4026)
     """
-    T, n, total, squares, covariance = Incidence(), 0, np.zeros(1), np.zeros((1, 1)), None
+    T, n, total, squares = Incidence(), 0, np.zeros(1), np.zeros((1, 1))
     for phi, phi_next in _compute_features(transitions, features):
         T.add(phi, phi_next)
         if whiten:
-            rows = phi.astype(np.float64)
-            products = rows.T @ rows
+            products = phi.T.astype(np.float64) @ phi
             squares = squares + (products.toarray() if issparse(products) else products)
-            n, total = n + rows.shape[0], total + rows.sum(axis=0)
-    if whiten and n:
-        covariance = squares / n - np.outer(total / n, total / n)
+            n, total = n + phi.shape[0], total + phi.sum(axis=0)
+    covariance = squares / n - np.outer(total / n, total / n) if n else None
     return incidence_spectrum(T.rows, k, covariance=covariance, features=features)
 
 
@@ -158,7 +150,7 @@ def incidence_spectrum(
     Parameters
     ----------
     T
-        ``(N, d)`` differences of features: `incidence`, or `Incidence.rows`.
+        ``(N, d)`` differences of features.
     k
         How many; None for all.
     covariance
@@ -182,28 +174,23 @@ def incidence_spectrum(
     if not T.nnz:
         raise ValueError("no transition has changed a feature: sample more transitions")
     # Coordinates of directions: features that changed, or principal axes of the features, scaled to variance 1.
-    used, axes, deviations = np.arange(d), None, np.ones(1)
+    used, axes, whitening = np.arange(d), None, np.zeros(0)
     if covariance is None:
         used = np.flatnonzero(np.bincount(T.indices, minlength=d))
     else:
         variances, axes = eigh(covariance)
         kept = variances > MIN_RELATIVE_VARIANCE * max(variances[-1], 0.0)
-        axes, deviations = axes[:, kept], np.sqrt(variances[kept])
+        axes, whitening = axes[:, kept], axes[:, kept] / np.sqrt(variances[kept])
     n = len(used) if axes is None else axes.shape[1]
-    if not n or (k is not None and not (isinstance(k, int | np.integer) and 1 <= k <= n)):
-        raise ValueError(f"k must be in 1..{n}, the directions in which features differ, got {k!r}")
-    if len(used) > MAX_DENSE_STATES:
-        raise ValueError(f"at most {MAX_DENSE_STATES} features may change, got {len(used)}: use fewer")
+    k = check_int("k", n if k is None else k, maximum=n)
     A = 0.5 * _gram_matrix(T[:, used])
-    if axes is not None:
-        A = (axes / deviations).T @ A @ (axes / deviations)
-    values, vectors = eigh(A, overwrite_a=True)
+    values, vectors = eigh(A if axes is None else whitening.T @ A @ whitening)
     norm = float(values[-1])
     limit = 8 * n * np.finfo(float).eps if tolerance is None else tolerance
     values = np.where(values > limit * norm, values, 0.0)
     basis = canonical_basis(values, vectors if axes is None else axes @ vectors, norm)[:, :k]
-    directions = np.zeros((d, basis.shape[1]))
-    directions[used] = basis if axes is None else (axes / deviations) @ (axes.T @ basis)
+    directions = np.zeros((d, k))
+    directions[used] = basis if axes is None else whitening @ (axes.T @ basis)
     return Spectrum(values[:k], directions, "incidence", int((values[:k] == 0).sum()), features)
 
 
@@ -214,13 +201,13 @@ def _compute_features(transitions: Batches, features: Map) -> Iterator[tuple[Any
         yield phi, compute_features(features, batch.next_obs, phi.shape[1])
 
 
-def _gram_matrix(T: csr_array) -> Array:
+def _gram_matrix(T: csr_array, block_rows: int = 4096) -> Array:
     """``T'T``, by sparse or by dense products, whichever is faster."""
     n, d = T.shape
-    gram: Array = np.zeros((d, d))
+    gram: Array = np.zeros((check_int("the number of features that change", d, maximum=20_000), d))
     if T.nnz < 0.1 * n * d:
         return gram + T.T @ T
-    for low in range(0, n, 4096):
-        block = T[low : low + 4096].toarray()
+    for low in range(0, n, block_rows):
+        block = T[low : low + block_rows].toarray()
         gram += block.T @ block
     return gram

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import splu
 
-from eigenoptions._validation import check_float, check_int
+from eigenoptions._validation import check_csr, check_float, check_int, check_real
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis
 
@@ -43,7 +43,7 @@ def successor_representation(P: csr_array, gamma: float) -> Array:
     [[1.333, 0.667], [0.667, 1.333]]
     """
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    return _invert(eye_array(P.shape[0]) - gamma * P)
+    return _invert(eye_array(P.shape[0]) - gamma * _check_walk(P))
 
 
 def default_representation(P: csr_array, rewards: ArrayLike, temperature: float) -> Array:
@@ -53,62 +53,67 @@ def default_representation(P: csr_array, rewards: ArrayLike, temperature: float)
     >>> default_representation(walk, [-1.0, -1.0], 1.0).round(3).tolist()
     [[0.475, 0.107], [0.107, 0.475]]
     """
-    return _invert(diags_array(1.0 / _path_weights(rewards, temperature, P.shape[0])) - P)
+    return _invert(diags_array(_step_costs(rewards, temperature, P.shape[0])) - _check_walk(P))
 
 
 def learned_successor(
-    before: ArrayLike,
-    after: ArrayLike,
-    n_states: int,
-    *,
-    gamma: float = 0.99,
-    alpha: float = 0.1,
-    sweeps: int = 1,
-    begin: Array | None = None,
+    before: ArrayLike, after: ArrayLike, n_states: int, *, gamma: float = 0.99, **learning: Any
 ) -> Array:
     """``(S, S)`` the successor representation, learned by temporal differences (Machado et al., 2018, Section 3).
 
-    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
-    beginning with `begin` or with zeros.
+    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order. `learning` are the step size
+    `alpha` (0.1), `sweeps` over all transitions (1), and `begin`, the first psi (zeros).
 
     >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    gamma, n = check_float("gamma", gamma, minimum=0, below=1), _check_size(n_states)
-    psi = np.zeros((n, n)) if begin is None else np.array(begin, dtype=np.float64)
-    pairs, alpha = _check_samples(before, after, n, alpha)
-    for s, s_next in pairs * check_int("sweeps", sweeps):
-        psi[s] += alpha * (gamma * psi[s_next] - psi[s])
-        psi[s, s] += alpha
-    return psi
+    n = _check_size(n_states)
+    discount = np.full(n, check_float("gamma", gamma, minimum=0, below=1))
+    return _learn(before, after, discount, np.ones(n), np.zeros((n, n)), **learning)
 
 
 def learned_default(
-    before: ArrayLike,
-    after: ArrayLike,
-    rewards: ArrayLike,
-    *,
-    temperature: float = 1.3,
-    alpha: float = 0.1,
-    sweeps: int = 1,
-    begin: Array | None = None,
+    before: ArrayLike, after: ArrayLike, rewards: ArrayLike, *, temperature: float = 1.3, **learning: Any
 ) -> Array:
     """``(S, S)`` the default representation, learned by temporal differences (Tse et al., 2025, Section 3).
 
     ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, once over the transitions from the last to the
-    first, then in order, `sweeps` times in all, beginning with `begin` or with the identity.
+    first, then in order. `learning` as in `learned_successor`; Z begins with the identity.
 
     >>> learned_default([0, 1] * 500, [1, 0] * 500, [-1.0, -1.0], temperature=1.0).round(3).tolist()
     [[0.425, 0.157], [0.157, 0.425]]
     """
     n = _check_size(np.size(rewards))
-    weight = _path_weights(rewards, temperature, n)
-    Z = np.eye(n) if begin is None else np.array(begin, dtype=np.float64)
-    pairs, alpha = _check_samples(before, after, n, alpha)
-    for s, s_next in pairs[::-1] + pairs * (check_int("sweeps", sweeps) - 1):
-        Z[s] += alpha * (weight[s] * Z[s_next] - Z[s])
-        Z[s, s] += alpha * weight[s]
-    return Z
+    weight = 1.0 / _step_costs(rewards, temperature, n)
+    return _learn(before, after, weight, weight, np.eye(n), backward_first=True, **learning)
+
+
+def _learn(
+    before: ArrayLike,
+    after: ArrayLike,
+    discount: Array,
+    bonus: Array,
+    table: Array,
+    *,
+    alpha: float = 0.1,
+    sweeps: int = 1,
+    begin: ArrayLike | None = None,
+    backward_first: bool = False,
+) -> Array:
+    """``table(s) += alpha (bonus(s) 1_s + discount(s) table(s') - table(s))`` for each transition."""
+    alpha, sweeps = check_float("alpha", alpha, above=0, maximum=1), check_int("sweeps", sweeps)
+    table = table if begin is None else np.array(begin, dtype=np.float64).reshape(table.shape)
+    transitions = np.stack([np.ravel(before), np.ravel(after)], axis=1)
+    is_state = transitions.dtype.kind in "iu" and (transitions >= 0) & (transitions < len(table))
+    if not np.all(is_state):
+        raise ValueError(
+            f"before and after must be states in 0..{len(table) - 1}, got {transitions[:3].tolist()}"
+        )
+    pairs = transitions.tolist()
+    for s, s_next in pairs[:: -1 if backward_first else 1] + pairs * (sweeps - 1):
+        table[s] += alpha * (discount[s] * table[s_next] - table[s])
+        table[s, s] += alpha * bonus[s]
+    return table
 
 
 def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
@@ -128,31 +133,26 @@ def _invert(A: Any) -> Array:
     return inverse
 
 
+def _check_walk(P: Any) -> csr_array:
+    P = check_csr("P", P) if issparse(P) else csr_array(check_real("P", P))
+    if P.shape[0] != P.shape[1] or not (P.data.min(initial=0) >= 0 and P.sum(axis=1).max() <= 1 + 1e-9):
+        raise ValueError(f"P must be probabilities (S, S), at most 1 per row, got shape {P.shape}")
+    return P
+
+
 def _check_size(n_states: int) -> int:
     return check_int("the number of states of a representation", n_states, maximum=MAX_DENSE_STATES)
 
 
-def _check_samples(
-    before: ArrayLike, after: ArrayLike, n_states: int, alpha: float
-) -> tuple[list[tuple[int, int]], float]:
-    """Transitions as pairs of states, and the step size."""
-    pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
-    if pairs.size and not (pairs.dtype.kind in "iu" and 0 <= pairs.min() <= pairs.max() < n_states):
-        raise ValueError(f"before and after must be states in 0..{n_states - 1}, got {pairs[:3].tolist()}")
-    return list(map(tuple, pairs.tolist())), check_float("alpha", alpha, above=0, maximum=1)
-
-
-def _path_weights(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
-    """``(S,)`` exp(rewards / temperature), which must be inside (0, 1)."""
-    r = np.asarray(rewards, dtype=np.float64)
+def _step_costs(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
+    """``(S,)`` exp(-rewards / temperature), which must be above 1."""
+    r, temperature = np.asarray(rewards, dtype=np.float64), check_float("temperature", temperature, above=0)
     if r.shape != (n_states,) or not r.max() < 0:
         raise ValueError(
-            f"rewards must be {n_states} negative numbers, so that every step costs something, got shape {r.shape}, "
-            f"up to {r.max(initial=-np.inf)}: subtract a constant, for example rewards - rewards.max() - 1"
+            f"rewards must be negative, one per state, of shape ({n_states},), got shape {r.shape}, up to {r.max()}: "
+            "subtract a constant, for example rewards - rewards.max() - 1"
         )
-    weights: Array = np.exp(r / check_float("temperature", temperature, above=0))
-    if not (weights.min() > 0 and weights.max() < 1):
-        raise ValueError(
-            f"temperature {temperature} is too far from the rewards {r.min()} to {r.max()}: choose one between them"
-        )
-    return weights
+    if not 1e-12 < -r.max() / temperature <= -r.min() / temperature < 700:
+        raise ValueError(f"temperature {temperature} does not fit rewards from {r.min()} to {r.max()}")
+    costs: Array = np.exp(-r / temperature)
+    return costs
