@@ -1,83 +1,126 @@
-"""Diffusion time: closed forms, invariants, slow and exact twins, huge values, bad input."""
+"""Diffusion time: closed forms, invariants, slow twins, huge values, estimates, bad input."""
 
 from __future__ import annotations
 
+import sys
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import diags_array
 
 import eigenoptions as eo
+from eigenoptions import evaluation
 from eigenoptions.evaluation import (
+    best_option_chance,
     diffusion_curve,
     diffusion_estimate,
     diffusion_time,
     hitting_times,
+    mean_interval,
 )
-from eigenoptions.evaluation.exact import Walk
-from eigenoptions.options.walks import endless, tables
-from tests import reference
-from tests.tables import make_options
+from eigenoptions.mdp import reachable
+from eigenoptions.options import OptionSet
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
 
-def mean_off_diagonal(times):
+def average_pairs(times):
     return times.sum() / (len(times) * (len(times) - 1))
 
 
-def toward(mdp, state):
-    """One option: the shortest way to a state."""
+def lead_to(mdp, state):
+    """One option: the shortest path to a state."""
     return eo.solve(mdp, eo.Purpose(np.eye(mdp.n_states)[state], f"to {state}"), gamma=0.999)
 
 
-def slip(mdp, chance=0.2):
-    """The same moves, but a random one instead with the given chance."""
+def slip(mdp, probability=0.2):
+    """The same actions, but a random one instead with some probability."""
     P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, -1)
-    return eo.MDP((1 - chance) * P + chance * P.mean(axis=1, keepdims=True))
+    return eo.MDP((1 - probability) * P + probability * P.mean(axis=1, keepdims=True))
 
 
-def ending(mdp, policy):
-    """The options made to end: where one cannot, it stops at once in a state of the trap."""
-    policy = policy.copy()
-    for row in policy:
-        while len(lost := endless(mdp, row)):
-            row[lost[0]] = -1
-    return policy
-
-
-def random_walk(seed, *, chance=0.0):
-    """A small random maze, one part of it, and a few random options that end."""
+def make_case(seed, slip_probability=0.0, terminating=True):
+    """A small random maze, and a few random options."""
     rng = np.random.default_rng(seed)
-    rows, cols = rng.integers(2, 6, size=2)
-    free = rng.random((rows, cols)) < 0.7
-    free[0, :2] = True
-    stack, part = [(0, 0)], {(0, 0)}
-    while stack:
-        y, x = stack.pop()
-        for cell in ((y + 1, x), (y - 1, x), (y, x + 1), (y, x - 1)):
-            if 0 <= cell[0] < rows and 0 <= cell[1] < cols and free[cell] and cell not in part:
-                part.add(cell)
-                stack.append(cell)
-    text = "\n".join("".join(".#"[(y, x) not in part] for x in range(cols)) for y in range(rows))
+    cells = rng.random(tuple(rng.integers(2, 6, size=2))) < 0.7
+    cells[0, :2] = True
+    whole = eo.maze("\n".join("".join(".#"[not free] for free in row) for row in cells) + "\n")
+    kept = {tuple(c) for c in whole.coords[reachable(whole.transition, [0])].tolist()}
+    text = "\n".join(
+        "".join(".#"[(y, x) not in kept] for x in range(cells.shape[1])) for y in range(len(cells))
+    )
     mdp = eo.maze(text + "\n")
-    if chance:
-        mdp = slip(mdp, chance)
+    mdp = slip(mdp, slip_probability) if slip_probability else mdp
     policy = rng.integers(0, 4, size=(rng.integers(0, 6), mdp.n_states))
     policy[rng.random(policy.shape) < 0.3] = -1
-    return mdp, make_options(ending(mdp, policy.astype(np.int32)), 4)
+    for row in policy if terminating else ():
+        while True:
+            followed = mdp.transition[np.arange(mdp.n_states) * 4 + np.maximum(row, 0)]
+            endless = np.flatnonzero(~reachable(followed, row < 0, backward=True))
+            if not len(endless):
+                break
+            row[endless[0]] = -1
+    return mdp, OptionSet(mdp, policy)
 
 
-# Closed forms -----------------------------------------------------------------------------------------------
+def slow_hitting_times(mdp, policy, goal, option_chance=None, stop_chance=0.0, number=float):
+    """Expected steps to a goal from the chain of decisions s and of running options (o, s), eliminated one by one."""
+    S, A = int(mdp.n_states), int(mdp.n_actions)
+    P = mdp.transition.toarray().reshape(S, A, S)
+    stop = number(stop_chance)
+    rows, cost = {}, {}
+
+    def add(row, weight, s, a, option):
+        total = sum(number(p) for p in P[s, a])
+        for t in np.flatnonzero(P[s, a]).tolist():
+            p = weight * number(P[s, a, t]) / total
+            runs = option is not None and bool(policy[option][t] >= 0)
+            for place, q in (((option, t), p * (1 - stop) * runs), (t, p * (stop if runs else 1))):
+                if t != goal and q:
+                    row[place] = row.get(place, 0) + q
+
+    for s in range(S):
+        if s != goal:
+            available = [o for o in range(len(policy)) if policy[o][s] >= 0]
+            chance = number(option_chance or 0) if available else number(0)
+            action, option = (1 - chance) / A, chance / max(len(available), 1)
+            if option_chance is None:
+                action = option = number(1) / (A + len(available))
+            rows[s], cost[s] = {}, number(1)
+            for a in range(A):
+                add(rows[s], action, s, a, None)
+            for o in available:
+                add(rows[s], option, s, int(policy[o][s]), o)
+                rows[o, s], cost[o, s] = {}, number(1)
+                add(rows[o, s], number(1), s, int(policy[o][s]), o)
+    order = sorted(rows, key=lambda place: isinstance(place, int))
+    for i, place in enumerate(order):
+        scale = number(1) / (1 - rows[place].pop(place, 0))
+        rows[place] = {q: x * scale for q, x in rows[place].items()}
+        cost[place] *= scale
+        for other in order[i + 1 :]:
+            weight = rows[other].pop(place, 0)
+            if weight:
+                cost[other] += weight * cost[place]
+                for q, x in rows[place].items():
+                    rows[other][q] = rows[other].get(q, 0) + weight * x
+    for place in reversed(order):
+        cost[place] += sum(x * cost[q] for q, x in rows[place].items())
+    return [float(cost.get(s, 0)) for s in range(S)]
+
+
+# Closed forms
 
 
 @pytest.mark.parametrize("name", sorted(PAPER))
-def test_the_paper_s_domains_without_options(name):
+def test_diffusion_time_without_options_is_that_of_the_paper(name):
     assert diffusion_time(eo.maze(name)) == pytest.approx(PAPER[name], abs=5e-4)
 
 
-def test_path_graph(corridor):
+def test_hitting_times_path_graph_closed_form(corridor):
     # Two of four actions stay, also at the walls: from k to k + 1 takes 4 (k + 1) steps.
     i, j = np.meshgrid(np.arange(7), np.arange(7), indexing="ij")
     right = 2 * (j * (j + 1) - i * (i + 1))
@@ -85,7 +128,7 @@ def test_path_graph(corridor):
     np.testing.assert_allclose(hitting_times(corridor), np.where(i < j, right, left), rtol=1e-12)
 
 
-def test_cycle():
+def test_hitting_times_cycle_closed_form():
     n = 9
     P = np.stack([np.roll(np.eye(n), 1, axis=1), np.roll(np.eye(n), -1, axis=1)], axis=1)
     d = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -93,362 +136,311 @@ def test_cycle():
     np.testing.assert_allclose(hitting_times(slip(eo.MDP(P), 0.5)), d * (n - d), rtol=1e-12)
 
 
-def test_complete_graph():
+def test_hitting_times_complete_graph_closed_form():
     n = 6
     anywhere = eo.MDP(np.broadcast_to(np.eye(n), (n, n, n)))
     assert diffusion_time(anywhere) == pytest.approx(n, rel=1e-12)
-    # A one-step option to state 0 is one more arrow to it from the n - 1 other states.
-    options = make_options(np.where(np.arange(n) == 0, -1, 0)[None], n)
-    times = hitting_times(anywhere, options)
-    np.testing.assert_allclose(times[1:, 0], (n + 1) / 2, rtol=1e-12)
+    # A one-step option to state 0 is one more action that leads there from the n - 1 other states.
+    options = OptionSet(anywhere, np.where(np.arange(n) == 0, -1, 0)[None])
+    np.testing.assert_allclose(hitting_times(anywhere, options)[1:, 0], (n + 1) / 2, rtol=1e-12)
 
 
-def test_no_options_is_a_sum_over_the_spectrum(domain):
-    # n / (n - 1) * A * sum 1 / lambda_i(D - W): blocked moves are self-loops, so every state has A arrows.
+def test_diffusion_time_without_options_is_a_sum_over_the_spectrum(domain):
+    # n / (n - 1) * A * sum 1 / lambda_i(D - W): blocked moves are self-loops, so every state has A edges.
     W = eo.graph(domain)
     values = np.linalg.eigvalsh((diags_array(W.sum(axis=1)) - W).toarray())[1:]
     n = domain.n_states
     assert diffusion_time(domain) == pytest.approx(n / (n - 1) * 4 * (1 / values).sum(), rel=1e-11)
 
 
-def test_an_option_is_cut_where_it_touches_the_goal():
-    # Three cells, option: right to the end. From 0 to 1: one of four moves and the option get there in one step.
+def test_hitting_times_walk_stops_at_the_goal_inside_an_option():
+    # Three cells, option: right to the end. From 0 to 1: one of four actions and the option get there in one step.
     mdp = eo.maze("S.G")
-    times = hitting_times(mdp, toward(mdp, 2))
+    times = hitting_times(mdp, lead_to(mdp, 2))
     assert times[0, 1] == pytest.approx(5 / 2, rel=1e-12)
     # To 2: x0 = (4 + 2 x0 + x0 + x1 + 2) / 5, x1 = (4 + 2 x1 + x0 + 1) / 5 (up, down stay; left, right; option).
-    x = np.linalg.solve([[2, -1], [-1, 3]], [6, 5])
-    np.testing.assert_allclose(times[:2, 2], x, rtol=1e-12)
+    np.testing.assert_allclose(times[:2, 2], np.linalg.solve([[2, -1], [-1, 3]], [6, 5]), rtol=1e-12)
 
 
-# Invariants -------------------------------------------------------------------------------------------------
+def test_option_chance_closed_form():
+    # Two states, action 0 stays, action 1 and the option of one step change the state: 2 / (1 + c) steps.
+    swap = eo.MDP(np.stack([np.eye(2), np.eye(2)[::-1]], axis=1))
+    options = OptionSet(swap, np.array([[1, -1], [-1, 1]]))
+    assert diffusion_time(swap, options, option_chance=0.6) == pytest.approx(2 / 1.6, rel=1e-12)
+    best = best_option_chance(swap, options)
+    assert best.chance > 0.98
+    assert best.diffusion_time == pytest.approx(2 / (1 + best.chance), rel=1e-12)
 
 
-def test_curve_adds_options_in_order(four_rooms):
-    options = eo.discover(four_rooms, n_options=6)
-    curve = diffusion_curve(four_rooms, options)
-    assert curve.shape == (7,)
-    for m in range(7):
-        assert curve[m] == pytest.approx(diffusion_time(four_rooms, options[:m]), rel=1e-12)
-        assert curve[m] == pytest.approx(mean_off_diagonal(hitting_times(four_rooms, options[:m])), rel=1e-9)
-
-
-def test_relabelling_the_states_permutes_everything(rng):
-    mdp, options = random_walk(5)
-    n = mdp.n_states
-    old = rng.permutation(n)  # state i of the new MDP was old[i]
-    P = mdp.transition.toarray().reshape(n, 4, n)
-    other = eo.MDP(P[old][:, :, old])
-    policy = make_options(options.policy[:, old], 4)
+def test_stop_chance_one_makes_every_option_a_single_action(four_rooms):
+    """With stop chance 1, an option is one more copy of the action that it takes first."""
+    options = eo.discover(four_rooms, 3)
+    S = four_rooms.n_states
+    P = four_rooms.transition.toarray().reshape(S, 4, S)
+    weight = 1.0 / (4 + (options.policy >= 0).sum(axis=0))
+    walk = P.sum(axis=1)
+    for row in options.policy:
+        walk += np.where((row >= 0)[:, None], P[np.arange(S), np.maximum(row, 0)], 0.0)
+    same = eo.MDP((walk * weight[:, None])[:, None])
     np.testing.assert_allclose(
-        hitting_times(other, policy), hitting_times(mdp, options)[np.ix_(old, old)], rtol=1e-9
+        hitting_times(four_rooms, options, stop_chance=1.0), hitting_times(same), rtol=1e-9
     )
-    assert diffusion_time(other, policy) == pytest.approx(diffusion_time(mdp, options), rel=1e-9)
+
+
+# Invariants
+
+
+@pytest.mark.parametrize("how", [{}, {"option_chance": 0.05}, {"stop_chance": 0.1}])
+def test_diffusion_curve_adds_options_in_order(four_rooms, how):
+    options = eo.discover(four_rooms, n_options=6)
+    curve = diffusion_curve(four_rooms, options, **how)
+    times = [diffusion_time(four_rooms, options[:n], **how) for n in range(7)]
+    np.testing.assert_allclose(curve, times, rtol=1e-12)
+    assert times[-1] == pytest.approx(average_pairs(hitting_times(four_rooms, options, **how)), rel=1e-12)
+
+
+def test_hitting_times_permute_with_the_states(rng):
+    mdp, options = make_case(5)
+    n = mdp.n_states
+    old = rng.permutation(n)
+    other = eo.MDP(mdp.transition.toarray().reshape(n, 4, n)[old][:, :, old])
+    times = hitting_times(other, OptionSet(other, options.policy[:, old]))
+    np.testing.assert_allclose(times, hitting_times(mdp, options)[np.ix_(old, old)], rtol=1e-9)
 
 
 def test_options_that_start_nowhere_change_nothing(i_maze):
-    nothing = make_options(np.full((3, 19), -1), 4)
-    np.testing.assert_allclose(diffusion_curve(i_maze, nothing), PAPER["i-maze"], atol=5e-4)
-    np.testing.assert_allclose(diffusion_curve(slip(i_maze), nothing), PAPER["i-maze"], atol=5e-4)
+    for mdp in (i_maze, slip(i_maze)):
+        nothing = OptionSet(mdp, np.full((3, 19), -1))
+        np.testing.assert_allclose(diffusion_curve(mdp, nothing), PAPER["i-maze"], atol=5e-4)
 
 
-def test_one_step_options_are_actions(four_rooms):
-    """An option that is over after one step is one more copy of its action."""
-    inside = np.array([0] * 104)
-    inside[four_rooms.successors[:, 0] == np.arange(104)] = -1  # nothing to do at the upper wall
-    for s in np.flatnonzero(inside == 0):
-        if inside[four_rooms.successors[s, 0]] == 0:
-            inside[s] = -1  # every second row, so that it stops one cell up
-    P = four_rooms.transition.toarray().reshape(104, 4, 104)
-    doubled = np.concatenate([P, P[:, :1]], axis=1)
-    doubled[inside < 0, 4] = P[inside < 0].mean(axis=1)
-    times = hitting_times(four_rooms, make_options(inside[None], 4))
-    np.testing.assert_allclose(times, reference.hitting_times(eo.MDP(doubled), []), rtol=1e-9)
+def test_option_chance_zero_is_without_options(four_rooms):
+    options = eo.discover(four_rooms, n_options=8)
+    plain = diffusion_time(four_rooms)
+    assert diffusion_time(four_rooms, options, option_chance=0.0) == pytest.approx(plain, rel=1e-9)
 
 
-def test_all_slip_forgets_the_action(i_maze):
-    assert diffusion_time(slip(i_maze, 1.0)) == pytest.approx(diffusion_time(i_maze), rel=1e-12)
+def test_small_option_chance_or_stop_chance_helps_where_the_uniform_choice_hurts(four_rooms):
+    options = eo.discover(four_rooms, n_options=4)
+    plain, uniform = diffusion_time(four_rooms), diffusion_time(four_rooms, options)
+    assert uniform == pytest.approx(13525.0, abs=0.05)
+    assert diffusion_time(four_rooms, options, option_chance=0.05) == pytest.approx(267.7, abs=0.05)
+    assert diffusion_time(four_rooms, options, stop_chance=0.1) < 0.7 * plain < 0.04 * uniform
 
 
-def test_same_answer_twice(four_rooms):
+def test_diffusion_time_twice_gives_the_same_bytes(four_rooms):
     options = eo.discover(four_rooms, n_options=5)
     assert diffusion_curve(four_rooms, options).tobytes() == diffusion_curve(four_rooms, options).tobytes()
 
 
-# Slow twin against kernels ----------------------------------------------------------------------------------
+def test_exact_evaluation_does_not_load_numba():
+    import subprocess
+
+    code = (
+        "import sys, eigenoptions as eo; m = eo.maze('four-rooms'); o = eo.discover(m, 8);"
+        "eo.diffusion_curve(m, o); eo.best_option_chance(m, o); sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-CHANCES = st.sampled_from([None, None, 0.0, 0.05, 0.5, 0.9])
+# Slow twins
+
+CHANCES = st.sampled_from([None, 0.0, 0.05, 0.5, 0.9])
+STOPS = st.sampled_from([0.0, 0.0, 0.1, 0.7, 1.0])
 
 
-def digits(slow):
-    """Relative tolerance for a twin by LU in double precision, whose error grows with the longest time."""
-    return max(1e-8, 1e-15 * slow.max())
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.3]), CHANCES, STOPS)
+@settings(max_examples=60, deadline=None)
+def test_hitting_times_equal_the_slow_twin(seed, slip_probability, option_chance, stop_chance):
+    mdp, options = make_case(seed, slip_probability, terminating=stop_chance == 0)
+    try:
+        times = hitting_times(mdp, options, option_chance=option_chance, stop_chance=stop_chance)
+    except OverflowError:  # a random option may run for 1e10 steps
+        assume(False)
+    for goal in range(0, mdp.n_states, 3):
+        slow = slow_hitting_times(mdp, options.policy, goal, option_chance, stop_chance)
+        np.testing.assert_allclose(times[:, goal], slow, rtol=max(1e-8, 1e-14 * max(slow)))
 
 
-@given(st.integers(0, 10**6), CHANCES)
-@settings(max_examples=80)
-def test_twin_on_random_mazes_and_options(seed, option_chance):
-    mdp, options = random_walk(seed)
-    how = {"option_chance": option_chance}
-    slow = reference.hitting_times(mdp, options.policy, option_chance)
-    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=digits(slow))
-    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
-
-
-@example(373, 0.05, None)  # 4e11 steps
-@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 1.0]), CHANCES)
-@settings(max_examples=50)
-def test_twin_on_stochastic_mazes(seed, chance, option_chance):
-    mdp, options = random_walk(seed, chance=chance)
-    assert mdp.successors is None
-    how = {"option_chance": option_chance}
-    slow = reference.hitting_times(mdp, options.policy, option_chance)
-    np.testing.assert_allclose(hitting_times(mdp, options, **how), slow, rtol=digits(slow))
-    assert diffusion_time(mdp, options, **how) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
-
-
-@given(st.integers(0, 10**6), st.sampled_from([1, 100, 30_000_000]), st.sampled_from([1, 3, 512]))
-@settings(max_examples=30)
-def test_elimination_alone_and_in_small_groups(seed, room, group):
-    mdp, options = random_walk(seed)
-    slow = reference.hitting_times(mdp, options.policy)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.2]), CHANCES, STOPS)
+@settings(max_examples=30, deadline=None)
+def test_elimination_agrees_with_the_inverse(seed, slip_probability, option_chance, stop_chance):
+    mdp, options = make_case(seed, slip_probability, terminating=stop_chance == 0)
+    how = {"option_chance": option_chance, "stop_chance": stop_chance}
+    try:
+        times = hitting_times(mdp, options, **how)
+    except OverflowError:
+        assume(False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "eigenoptions.evaluation.exact.MAX_ERROR", -1.0
-        )  # nothing is proved: every goal by elimination
-        patch.setattr("eigenoptions.evaluation.exact.ELIMINATION_NUMBERS", room)
-        patch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", group)
-        np.testing.assert_allclose(hitting_times(mdp, options), slow, rtol=digits(slow))
-        assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(slow), rel=digits(slow))
+        patch.setattr(evaluation, "MAX_ERROR", -1.0)
+        np.testing.assert_allclose(hitting_times(mdp, options, **how), times, rtol=1e-8)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1e-3, 1e-7, 1e-11]))
-@settings(max_examples=30)
-def test_the_bound_holds(seed, noise):
-    """Whatever is wrong with an answer, its residual says at least so much."""
-    from eigenoptions._kernels.diffusion import residuals
-
-    mdp, options = random_walk(seed)
-    walk = Walk(mdp, options)
-    truth, unproved = walk._linear(mdp.successors, len(options))
-    assert not len(unproved)
-    wrong = truth * (1 + noise * np.random.default_rng(seed).uniform(-1, 1, truth.shape))
-    bound, goals = np.empty(len(truth)), np.arange(len(truth))
-    _, K, weights = walk.equations(mdp.successors, len(options))
-    equations = mdp.successors, walk.ways, weights, goals, K
-    residuals(*equations, wrong, np.empty_like(wrong), bound)
-    np.fill_diagonal(truth, 1.0)
-    np.fill_diagonal(wrong, 1.0)
-    assert (np.abs(wrong / truth - 1) <= bound * 1.01 + 1e-11).all()
-    wrong[0, 1] = np.nan
-    residuals(*equations, wrong, np.empty_like(wrong), bound)
-    assert bound[1] == np.inf
+@pytest.mark.parametrize("size", [1, 2_000])
+def test_hitting_times_do_not_depend_on_the_size_of_blocks(four_rooms, monkeypatch, size):
+    options = eo.discover(four_rooms, n_options=8)
+    times, best = hitting_times(four_rooms, options), best_option_chance(four_rooms, options).chance
+    monkeypatch.setattr(evaluation, "TABLE_SIZE", size * 104)
+    monkeypatch.setattr(evaluation, "PRODUCT_SIZE", size * 104)
+    np.testing.assert_allclose(hitting_times(four_rooms, options), times, rtol=1e-9)
+    assert best_option_chance(four_rooms, options).chance == pytest.approx(best, rel=1e-9)
 
 
-def solved_at_once(walk, m, room):
-    """Steps by the linear solver alone: refinement and elimination, which could hide a mistake, are not needed."""
-    from eigenoptions._kernels import diffusion
-
-    passes = []
-
-    def counted(*given):
-        passes.append(residuals(*given))
-
-    M, K, shares = walk.equations(walk.mdp.successors, m)
-    residuals = diffusion.residuals
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diffusion, "residuals", counted)
-        H, unproved = diffusion.hitting(walk.mdp.successors, walk.ways, shares, M, K, 1e-9, room)
-    assert (len(unproved), len(passes)) == (0, 1)
-    return H
+# Huge values
 
 
-@given(st.integers(0, 10**6), CHANCES, st.sampled_from([1, 20, 30_000_000]))
-@settings(max_examples=40)
-def test_the_fast_path_is_right_at_once(seed, option_chance, room):
-    mdp, options = random_walk(seed)
-    slow = reference.hitting_times(mdp, options.policy, option_chance)
-    # Above 100,000 steps the first solution cannot be proved to nine digits, and refinement is right.
-    assume(slow.max() < 1e5)
-    fast = solved_at_once(Walk(mdp, options, option_chance), len(options), room)
-    np.testing.assert_allclose(fast, slow, rtol=1e-8)
-
-
-@pytest.mark.parametrize("room", [2_000, 30_000_000])
-def test_the_fast_path_serves_the_paper_s_domains(domain, room):
-    options = eo.discover(domain, min(64, 2 * domain.n_states - 2))
-    fast = solved_at_once(Walk(domain, options), len(options), room)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("eigenoptions.evaluation.exact.MAX_ERROR", -1.0)
-        np.testing.assert_allclose(fast, hitting_times(domain, options), rtol=1e-9)
-
-
-@pytest.mark.parametrize("n", range(1, 8))
-def test_small_systems_are_solved(n, rng):
-    """Odd and even sizes: rows are taken two at a time."""
-    from eigenoptions._kernels.diffusion import _solve
-
-    G, b = np.eye(n) + rng.random((n, n)) / n, rng.random(n)
-    exact = np.linalg.solve(G.T, b)
-    _solve(G, b)
-    np.testing.assert_allclose(b, exact, rtol=1e-12)
-
-
-@pytest.mark.parametrize("option_chance", [None, 0.0, 0.4])
-@pytest.mark.parametrize("chance", [0.0, 0.3])
-def test_walk_that_covers_everything(chance, option_chance):
-    from eigenoptions._kernels.walking import cover
-
-    mdp, options = random_walk(11, chance=chance)
-    n = mdp.n_states
-    place, count = np.array([2, -1, 0, n - 1]), np.array([99], dtype=np.uint64)
-    touched = np.zeros(n, dtype=np.uint8)
-    touched[2] = 1
-    total = 0.0
-    # In small pieces: each call continues where the last one stopped.
-    while place[3]:
-        total += cover(*tables(mdp, options.policy, option_chance), place, count, touched, 7)
-    first = reference.cover(mdp, options.policy, 2, 99, option_chance)
-    assert (total, place[2]) == (sum(first), max(first))
-
-
-# Right when huge --------------------------------------------------------------------------------------------
-
-
-def test_linear_solver_fails_and_ours_does_not():
+def test_hitting_times_are_exact_where_a_linear_solver_fails():
     """A corridor and an option back to its start: steps grow like 2.6 to the length. Against exact fractions."""
     mdp = eo.maze("." * 48)
-    options = toward(mdp, 0)
-    exact = reference.exact_hitting_times(mdp, options.policy, 47)
-    assert exact[0] == 147502012759828622736
-    rows, sides = reference.walk_equations(mdp, options.policy, 47)
-    M = np.zeros((len(rows), len(rows)))
-    place = {q: i for i, q in enumerate(sorted(rows))}
-    for q, row in rows.items():
-        for r, x in row.items():
-            M[place[q], place[r]] = x
-    naive = np.linalg.solve(M, [float(sides[q]) for q in sorted(rows)])[0]
-    assert abs(naive / float(exact[0]) - 1) > 0.01  # no digit left
+    options = lead_to(mdp, 0)
     times = hitting_times(mdp, options)
-    np.testing.assert_allclose(times[:, 47], [float(x) for x in exact], rtol=1e-12)
-    assert (times >= 0).all()
-    everything = [reference.exact_hitting_times(mdp, options.policy, g) for g in (0, 20, 40)]
-    np.testing.assert_allclose(times[:, [0, 20, 40]].T, np.array(everything, dtype=float), rtol=1e-9)
-    assert diffusion_time(mdp, options) == pytest.approx(mean_off_diagonal(times), rel=1e-12)
+    exact = slow_hitting_times(mdp, options.policy, 47, number=Fraction)
+    assert exact[0] > 1e20
+    np.testing.assert_allclose(times[:, 47], exact, rtol=1e-12)
+    assert diffusion_time(mdp, options) == pytest.approx(average_pairs(times), rel=1e-12)
 
 
-@pytest.mark.parametrize(("chance", "option_chance"), [(0.0, None), (0.1, None), (0.0, 0.75)])
-@pytest.mark.parametrize("seed", range(4))
-def test_exact_fractions_on_long_thin_mazes(seed, chance, option_chance):
-    """Random options on a comb: whatever the size of the answer, it has its digits."""
-    rng = np.random.default_rng(seed)
-    mdp = eo.maze("." * 16 + "\n" + "#." * 8)
-    mdp = slip(mdp, chance) if chance else mdp
-    n = mdp.n_states
-    policy = np.where(rng.random((3, n)) < 0.15, -1, rng.choice([1, 3, 3, 3], size=(3, n))).astype(np.int32)
-    options = make_options(ending(mdp, policy), 4)
+@pytest.mark.parametrize(("slip_probability", "option_chance"), [(0.0, None), (0.1, None), (0.0, 0.75)])
+def test_hitting_times_of_thin_mazes_equal_exact_fractions(slip_probability, option_chance):
+    mdp = eo.maze("." * 12 + "\n" + "#." * 6)
+    mdp = slip(mdp, slip_probability) if slip_probability else mdp
+    policy = np.tile(np.where(np.arange(mdp.n_states) < 12, 3, 0), (2, 1))
+    policy[:, [0, 13]] = policy[1, [5, 15]] = -1
+    options = OptionSet(mdp, policy)
     times = hitting_times(mdp, options, option_chance=option_chance)
-    for goal in (0, n // 2, 15):
-        slow = reference.exact_hitting_times(mdp, options.policy, goal, option_chance)
-        exact = [float(x) for x in slow]
+    for goal in (0, 11):
+        exact = slow_hitting_times(mdp, policy, goal, option_chance, number=Fraction)
         np.testing.assert_allclose(times[:, goal], exact, rtol=1e-9)
 
 
-def test_larger_maze_where_few_options_are_exponential():
-    """Three rooms in a row; with one option the mean is beyond what LU resolves, and never negative."""
-    room = "." * 8
-    mdp = eo.maze("\n".join([f"{room}#{room}#{room}"] * 5 + [f"{room}.{room}.{room}"]))
-    curve = diffusion_curve(mdp, eo.discover(mdp, n_options=4))
-    assert (curve > 0).all()
-    assert curve[1] > 1e9
+def test_options_that_trap_the_walk_are_named():
+    large = eo.maze("." * 600)
+    with pytest.raises(OverflowError, match="more than 1e12 steps"):
+        diffusion_time(large, lead_to(large, 0))
+    best = best_option_chance(large, lead_to(large, 0))
+    assert best.uniform_diffusion_time == np.inf
+    assert best.diffusion_time <= best.primitive_diffusion_time
 
 
-def test_beyond_double_precision_is_said():
-    mdp = eo.maze("." * 900)
-    with pytest.raises(OverflowError, match="beyond 1e290"):
-        diffusion_time(mdp, toward(mdp, 0))
+# The best chance
 
 
-# Progress and bad input -------------------------------------------------------------------------------------
+def test_best_option_chance_is_the_smallest_of_all(four_rooms):
+    options = eo.discover(four_rooms, n_options=8)
+    best = best_option_chance(four_rooms, options)
+    times = [diffusion_time(four_rooms, options, option_chance=c) for c in (best.chance, None, 0.0)]
+    fields = [best.diffusion_time, best.uniform_diffusion_time, best.primitive_diffusion_time]
+    assert fields == pytest.approx(times, rel=1e-9)
+    chances = [*np.linspace(0, 0.95, 39), best.chance - 0.002, best.chance + 0.002]
+    assert min(diffusion_time(four_rooms, options, option_chance=c) for c in chances) > best.diffusion_time
 
 
-def test_progress_is_reported(i_maze, monkeypatch):
-    monkeypatch.setattr("eigenoptions.evaluation.exact.GOALS_PER_JOB", 5)
+def test_best_option_chance_of_a_single_option_is_small():
+    mdp, calls = eo.maze("." * 24), []
+    best = best_option_chance(mdp, lead_to(mdp, 0), progress=lambda done, most: calls.append((done, most)))
+    assert best.chance == pytest.approx(0.0012, abs=5e-5)
+    assert best.diffusion_time < 0.91 * best.primitive_diffusion_time < 1e-5 * best.uniform_diffusion_time
+    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
+
+
+def test_best_option_chance_with_a_stop_chance_is_larger(four_rooms):
+    options = eo.discover(four_rooms, n_options=4)
+    stopped = best_option_chance(four_rooms, options, stop_chance=0.2)
+    time = diffusion_time(four_rooms, options, option_chance=stopped.chance, stop_chance=0.2)
+    assert stopped.diffusion_time == pytest.approx(time, rel=1e-9)
+    assert stopped.chance > best_option_chance(four_rooms, options).chance
+
+
+# Estimates
+
+
+@pytest.mark.parametrize(("slip_probability", "stop_chance"), [(0.0, 0.0), (0.2, 0.0), (0.0, 0.3)])
+def test_diffusion_estimate_intervals_hold_the_exact_value(i_maze, slip_probability, stop_chance):
+    mdp = slip(i_maze, slip_probability) if slip_probability else i_maze
+    options, how = eo.discover(mdp, n_options=8), {"option_chance": 0.3, "stop_chance": stop_chance}
+    exact = diffusion_time(mdp, options, **how)
+    estimates = [diffusion_estimate(mdp, options, walks=40, confidence=0.9, rng=i, **how) for i in range(100)]
+    assert 0.8 <= np.mean([e.low <= exact <= e.high for e in estimates]) <= 0.98
+    assert np.mean([e.mean for e in estimates]) == pytest.approx(exact, rel=0.02)
+
+
+def test_diffusion_estimate_is_reproducible(four_rooms):
+    one, two = (diffusion_estimate(four_rooms, walks=5, rng=7) for _ in range(2))
+    assert one == two != diffusion_estimate(four_rooms, walks=5, rng=8)
+    assert one.low < one.mean < one.high
+
+
+def test_diffusion_estimate_of_a_cycle_has_no_spread():
+    """One action: the states are touched after 1, 2, ..., n - 1 steps, in every walk."""
+    cycle = eo.MDP(np.roll(np.eye(6), 1, axis=1))
+    estimate = diffusion_estimate(cycle, walks=4)
+    assert (estimate.low, estimate.mean, estimate.high, estimate.steps) == (3, 3, 3, 20)
+    with pytest.raises(ValueError, match="max_steps"):
+        diffusion_estimate(cycle, walks=4, max_steps=3)
+
+
+def test_mean_interval_is_student(rng):
+    samples = rng.normal(size=(10, 3))
+    low, high = mean_interval(samples, 0.9)
+    half = 1.8331129 * samples.std(axis=0, ddof=1) / np.sqrt(10)
+    np.testing.assert_allclose(
+        [low, high], [samples.mean(axis=0) - half, samples.mean(axis=0) + half], rtol=1e-6
+    )
+    assert mean_interval([2.0]) == (2.0, 2.0)
+
+
+# Progress and bad input
+
+
+def test_progress_counts_to_the_end(i_maze):
     options = eo.discover(i_maze, n_options=3)
     for call, total in (
         (lambda p: diffusion_curve(i_maze, options, progress=p), 4),
         (lambda p: diffusion_time(slip(i_maze), progress=p), 19),
-        (lambda p: hitting_times(slip(i_maze), progress=p), 19),
+        (lambda p: hitting_times(i_maze, options, progress=p), 19),
         (lambda p: diffusion_estimate(i_maze, walks=3, progress=p), 3),
     ):
         seen = []
         call(lambda done, of, seen=seen: seen.append((done, of)))
         assert seen[-1] == (total, total)
-        assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+        assert seen == sorted(set(seen))
 
 
 @pytest.mark.parametrize("function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate])
-class TestBadInput:
-    def test_options_of_another_mdp(self, function, four_rooms, i_maze):
-        with pytest.raises(ValueError, match="options of another state space"):
-            function(i_maze, eo.discover(four_rooms, n_options=2))
-
-    def test_states_that_cannot_be_reached(self, function):
-        islands = eo.maze("...#..\n...#..")
-        options = make_options(np.full((1, 10), -1), 4)
-        with pytest.raises(ValueError, match=r"4 states \(3, 4, 8, 9\) cannot be reached from state 0"):
-            function(islands, options)
-
-    def test_one_way(self, function):
-        trap = eo.MDP(np.array([[[0, 1.0]], [[0, 1.0]]]))
-        with pytest.raises(ValueError, match="infinite: state 1 cannot reach state 0"):
-            function(trap, make_options(np.full((1, 2), -1), 1))
-
-    def test_option_that_never_ends(self, function, corridor):
-        back_and_forth = np.array([[1, 3, -1, 1, 1, 1, -1]])
-        with pytest.raises(ValueError, match=r"option 'option 1' never ends from 2 states \(0, 1\)"):
-            function(corridor, make_options(back_and_forth, 4))
-        with pytest.raises(ValueError, match="'option 1' never ends from 7 states"):
-            function(slip(corridor), make_options(np.full((1, 7), 1), 4))
-
-    def test_single_state(self, function):
-        with pytest.raises(ValueError, match="this MDP has 1 state"):
-            function(eo.maze("."), make_options(np.full((1, 1), -1), 4))
-
-    def test_wrong_things(self, function, i_maze):
-        with pytest.raises(TypeError, match="is that of an MDP, got ndarray"):
-            function(np.eye(3), None)
-        with pytest.raises(TypeError, match="options must be an OptionSet or None, got list"):
-            function(i_maze, [1, 2])
+def test_bad_input_is_named(function, four_rooms, i_maze, corridor):
+    islands, trap = eo.maze("...#..\n...#.."), eo.MDP(np.array([[[0, 1.0]], [[0, 1.0]]]))
+    endless = OptionSet(corridor, np.array([[1, 3, -1, 1, 1, 1, -1]]))
+    slippery = slip(corridor)
+    options = eo.discover(i_maze, n_options=2)
+    for error, word, arguments, how in (
+        (ValueError, "options of another", (i_maze, eo.discover(four_rooms, n_options=2)), {}),
+        (ValueError, "3, 4, 8, 9", (islands, OptionSet(islands, np.full((1, 10), -1))), {}),
+        (ValueError, "infinite", (trap, OptionSet(trap, np.full((1, 2), -1))), {}),
+        (ValueError, "never terminates", (corridor, endless), {}),
+        (ValueError, "never terminates", (slippery, OptionSet(slippery, np.full((1, 7), 1))), {}),
+        (ValueError, "1 state", (eo.maze("."), None), {}),
+        (TypeError, "MDP", (np.eye(3), None), {}),
+        (TypeError, "OptionSet", (i_maze, [1, 2]), {}),
+        (ValueError, "option_chance", (i_maze, options), {"option_chance": 1.0}),
+        (ValueError, "option_chance", (i_maze, options), {"option_chance": float("nan")}),
+        (ValueError, "stop_chance", (i_maze, options), {"stop_chance": 1.1}),
+    ):
+        with pytest.raises(error, match=word):
+            function(*arguments, **how)
+    assert function(corridor, endless, stop_chance=0.1) is not None
 
 
-@pytest.mark.parametrize("function", [diffusion_time, hitting_times])
-def test_too_many_states_names_the_limit_and_the_way_out(function):
-    with pytest.raises(ValueError, match="at most 4,000 states, got 4,200: use diffusion_estimate"):
-        function(eo.maze("\n".join(["." * 60] * 70)))
+def test_too_many_states_names_the_limit_and_the_remedy():
+    with pytest.raises(ValueError, match=r"4,000.*diffusion_estimate"):
+        diffusion_time(eo.maze("\n".join(["." * 60] * 70)))
 
 
-@pytest.mark.parametrize(
-    ("setting", "complaint"),
-    [
-        ({"walks": 1}, "walks must be a whole number from 2, got 1"),
-        ({"walks": True}, "walks must be a whole number from 2, got True"),
-        ({"max_steps": 0}, "max_steps must be a whole number from 1, got 0"),
-        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
-    ],
-)
-def test_bad_settings_of_the_estimate(i_maze, setting, complaint):
-    with pytest.raises(ValueError, match=complaint):
+@pytest.mark.parametrize("setting", [{"walks": 1}, {"walks": True}, {"max_steps": 0}, {"confidence": 1.0}])
+def test_diffusion_estimate_bad_setting_is_named(i_maze, setting):
+    with pytest.raises(ValueError, match=next(iter(setting))):
         diffusion_estimate(i_maze, **setting)
 
 
-def test_walks_around_a_cycle_touch_each_state_in_its_turn():
-    """One action: the states are touched after 1, 2, ..., n - 1 steps, in every walk."""
-    n = 6
-    cycle = eo.MDP(np.roll(np.eye(n), 1, axis=1))
-    found = diffusion_estimate(cycle, walks=4)
-    assert (found.low, found.mean, found.high) == (n / 2, n / 2, n / 2)
-    # After three steps the mean is at least that of 1, 2, 3, 3 and 3.
-    with pytest.raises(ValueError, match=r"walk 1 of 4 had not touched .* makes 2\.4 or more"):
-        diffusion_estimate(cycle, walks=4, max_steps=3)
+def test_best_option_chance_without_options_is_refused(i_maze):
+    with pytest.raises(ValueError, match="no options"):
+        best_option_chance(i_maze, None)

@@ -20,8 +20,7 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import eigenoptions as eo
-from eigenoptions import _kernels, files
-from eigenoptions._kernels import ours
+from eigenoptions import files
 from eigenoptions.cli import main
 from eigenoptions.discovery.hierarchy import spanned
 from eigenoptions.mdp import reachable
@@ -196,33 +195,6 @@ def test_lengths_refuses_what_is_no_policy(policy):
 def test_a_search_begins_at_states_that_exist(states):
     with pytest.raises(ValueError, match=r"states must be .*in 0\.\.18"):
         reachable(eo.maze("i-maze").transition, states)
-
-
-def test_the_compile_cache_is_used_in_a_folder_of_ours_only(tmp_path):
-    folder = tmp_path / "cache"
-    folder.mkdir(mode=0o700)
-    assert ours(folder)
-    folder.chmod(0o777)
-    assert not ours(folder)
-    folder.chmod(0o700)
-    (tmp_path / "link").symlink_to(folder)
-    assert not ours(tmp_path / "link")
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs another user's folder")
-def test_the_compile_cache_of_another_user_is_not_used(tmp_path, monkeypatch):
-    theirs = tmp_path / f"eigenoptions-{os.getuid()}"
-    theirs.mkdir(mode=0o700)
-    os.chown(theirs, 1234, 1234)
-    assert not ours(theirs)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(os, "access", lambda folder, mode: False)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
-    _kernels._find_cache()
-    used = Path(os.environ["NUMBA_CACHE_DIR"])
-    assert used != theirs
-    assert ours(used)
 
 
 @pytest.mark.parametrize("runs", ["9999999999", "100000000", "0"])

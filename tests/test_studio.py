@@ -294,7 +294,7 @@ def test_diffusion_times_are_the_curve_of_the_library(client: httpx.Client) -> N
         mean = hitting_times(mdp, chosen).sum(axis=0) / 103
         assert np.array_equal(unpacked(text, "<f4"), mean.astype("<f4"))
     best = best_option_chance(mdp, eigen)
-    assert {"best": best.chance, "time": best.diffusion_time, "uniform": best.uniform} in events
+    assert {"best": best.chance, "time": best.diffusion_time, "uniform": best.uniform_diffusion_time} in events
     shown = {e["chance"]: e["time"] for e in events if "chance" in e}
     assert shown[0.1] == diffusion_time(mdp, eigen, option_chance=0.1)
 

@@ -138,7 +138,7 @@ def test_the_best_chance_and_what_the_browser_cannot_compute(page: Page) -> None
     events = in_page(page, "return [...STREAMS.measure(given)]", {**body, "option_chance": None})
     assert events[-1]["best"] == pytest.approx(best.chance, rel=0.02)
     assert events[-1]["time"] == pytest.approx(best.diffusion_time, rel=1e-5)
-    assert events[-1]["uniform"] == pytest.approx(best.uniform, rel=1e-6)
+    assert events[-1]["uniform"] == pytest.approx(best.uniform_diffusion_time, rel=1e-6)
     script = "try { ANSWERS[given[0]](given[1]); } catch (error) { return error.message; }"
     for path, text, words in (
         ("maze", "S..\n.?G", "unknown character '?' at line 2 column 2"),

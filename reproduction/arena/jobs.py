@@ -182,7 +182,7 @@ def _exact(mdp: MDP, options: OptionSet | None) -> Row:
         alone = diffusion_time(mdp)
         return {"uniform": alone, "best": alone, "chance": 0.0}
     best = best_option_chance(mdp, options)
-    return {"uniform": best.uniform, "best": best.diffusion_time, "chance": best.chance}
+    return {"uniform": best.uniform_diffusion_time, "best": best.diffusion_time, "chance": best.chance}
 
 
 def _estimate(mdp: MDP, options: OptionSet | None, job: Job) -> Row:

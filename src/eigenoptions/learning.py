@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from eigenoptions._validation import check_float, check_int, check_settings, readonly, set_readonly
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import checked_chance
+from eigenoptions.options.walks import check_option_chance, cumulate_rows
 
 log = logging.getLogger("eigenoptions")
 
@@ -309,7 +309,7 @@ def _learn(
     # A step size of 0 would learn nothing.
     rates = {name: check_float(name, given.get(name, _RATES[name]), minimum=0, maximum=1) for name in names}
     check_float("alpha", rates["alpha"], above=0, maximum=1)
-    chance = checked_chance(given.get("option_chance"))
+    chance = check_option_chance(given.get("option_chance"))
     start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
     if options is not None and not isinstance(options, OptionSet):
         raise ValueError(f"options must be an OptionSet or None, got {type(options).__name__}")
@@ -364,7 +364,6 @@ def _root(rng: Any) -> np.random.SeedSequence:
 def _dynamics(mdp: MDP) -> Any:
     """Next states with -1 where uncertain, and the csr rows with running sums to draw those from."""
     from eigenoptions._kernels.learning import Dynamics
-    from eigenoptions._kernels.walking import cumulate
 
     if mdp.successors is not None:
         none = np.empty(0, dtype=np.int64)
@@ -374,7 +373,7 @@ def _dynamics(mdp: MDP) -> Any:
     indptr = P.indptr.astype(np.int64)
     nxt = np.where(np.diff(indptr) == 1, P.indices[indptr[:-1]], -1).astype(np.int32)
     nxt = nxt.reshape(mdp.n_states, mdp.n_actions)
-    return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate(indptr, P.data))
+    return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate_rows(indptr, P.data))
 
 
 def _choices(mdp: MDP, options: OptionSet | None, chance: float | None, follow: bool) -> Any:

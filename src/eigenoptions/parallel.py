@@ -10,6 +10,7 @@ A job is plain data (settings and a seed), so its result does not depend on wher
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import pickle
 import sys
@@ -159,13 +160,14 @@ def _run_ray(function: Function, jobs: list[Any], shared: dict[str, Any], worker
 
     # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
     task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
+    dumps: Any = ray.cloudpickle.dumps
     running: dict[Any, int] = {}
     waiting = list(range(len(jobs)))[::-1]
     try:
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
                 i = waiting.pop()
-                parcel = ray.cloudpickle.dumps((function, i, jobs[i]))
+                parcel = dumps((function, i, jobs[i]))
                 running[task.remote(parcel, shared_list, source)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
@@ -190,10 +192,9 @@ def _join_ray(workers: int | None) -> bool:
         raise ImportError(f"engine 'ray' needs Ray ({error}): pip install 'eigenoptions[ray]'") from None
     if ray.is_initialized():
         return False
-    address, local = os.environ.get("RAY_ADDRESS"), {}
-    if not address or address == "local":
-        local = {"num_cpus": workers, "include_dashboard": False}
-    ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    address = os.environ.get("RAY_ADDRESS") or "local"
+    local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
+    ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **local)
     return True
 
 

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from eigenoptions._validation import check_float, check_int, make_generator, set_readonly
 from eigenoptions.discovery.experience import state_numbers
 from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.options.walks import episodes, tables
+from eigenoptions.options.walks import make_episodes, make_tables
 
 # Discount of the random walk, chance of the unknown, and sweeps per update; chosen on the seeds 100 to 109 of the
 # domains in docs/agents.md, where gamma from 0.8 to 0.99, prior from 0 to 0.1 and 4 to 20 sweeps are about as good.
@@ -166,8 +166,8 @@ class Explorer:
                 f"{self.n_states} and {self.n_actions}"
             )
         check_int("steps", steps)
-        places = episodes(mdp, begin, max_episode_steps)
-        moves, _ = tables(mdp, np.empty((0, self.n_states), dtype=np.int32))
+        places = make_episodes(mdp, begin, max_episode_steps)
+        moves, _ = make_tables(mdp, np.empty((0, self.n_states), dtype=np.int32))
         self._reserve(steps + self.n_actions * len(places.starts))
         parts = tuple(np.empty(steps, dtype=np.int64) for _ in range(3))
         roam(moves, self._known, places, self._seed(), *parts)

@@ -23,7 +23,7 @@ from eigenoptions import _text as sketch
 from eigenoptions._validation import check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
-from eigenoptions.options.walks import first_states
+from eigenoptions.options.walks import cumulate_rows, list_start_states
 
 Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
@@ -93,7 +93,7 @@ class MazeEnv(gym.Env[Any, Any]):
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
         self.state = 0
-        self.starts = first_states(self.mdp)
+        self.starts = list_start_states(self.mdp)
         self.goal = -1 if self.mdp.goal is None else self.mdp.goal
         self.n_actions = self.mdp.n_actions
         successors = self.mdp.successors
@@ -245,7 +245,7 @@ class MazeVectorEnv(gym.vector.VectorEnv[NDArray[np.int64], NDArray[np.int64], N
         self.action_space = batch_space(self.single_action_space, num_envs)
         limit = MAX_STEPS if max_episode_steps is None else min(max_episode_steps, MAX_STEPS)
         goal = -1 if self.mdp.goal is None else self.mdp.goal
-        self.starts = first_states(self.mdp)
+        self.starts = list_start_states(self.mdp)
         # What the kernels of `_kernels.decisions` read, and the state that they change in place.
         self.table = _moves(self.mdp)
         self.rules = np.array([self.mdp.n_actions, goal, limit])
@@ -313,8 +313,6 @@ def _task(maze: str | Path | MDP, start: int | None, goal: int | None) -> MDP:
 
 def _moves(mdp: MDP) -> tuple[NDArray[Any], ...]:
     """The table as the kernels read it: `_kernels.walking.Moves` without the number of actions."""
-    from eigenoptions._kernels.walking import cumulate
-
     table = mdp.transition
     # Copies, since arrays that may not be written to are handed to a kernel more slowly.
-    return np.array(table.indptr), np.array(table.indices), cumulate(table.indptr, table.data)
+    return np.array(table.indptr), np.array(table.indices), cumulate_rows(table.indptr, table.data)

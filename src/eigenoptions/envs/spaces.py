@@ -14,7 +14,7 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int
-from eigenoptions.options.walks import checked_chance
+from eigenoptions.options.walks import check_option_chance
 
 # Generic from Gymnasium 1.2.2 on.
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class OptionsSpace(_Discrete):
         n_primitive = check_int("n_primitive", n_primitive, maximum=most)
         n_options = check_int("n_options", n_options, minimum=0, maximum=most)
         self.n_primitive = n_primitive
-        self.option_chance = checked_chance(option_chance)
+        self.option_chance = check_option_chance(option_chance)
         self.source: Callable[[], NDArray[np.int8] | None] | None = None
         super().__init__(n_primitive + n_options, seed)
 
@@ -126,7 +126,7 @@ class OptionsVectorSpace(MultiDiscrete):
         seed: int | None = None,
     ) -> None:
         self.n_primitive, self.n = n_primitive, n_primitive + n_options
-        self.option_chance = checked_chance(option_chance)
+        self.option_chance = check_option_chance(option_chance)
         self.source: Callable[[], NDArray[np.int8] | None] | None = None
         super().__init__([self.n] * n_envs, seed=seed)
 

@@ -190,7 +190,8 @@ def race(request: Request, alive: Alive) -> Answer:
     }
     for (name, (chosen, c)), child in zip(lanes.items(), children, strict=True):
         how: Any = {"option_chance": c, "rng": np.random.default_rng(child)}
-        steps, by = walk(mdp, MAX_RACE_STEPS, chosen, record_options=True, **how)
+        steps = walk(mdp, MAX_RACE_STEPS, chosen, **how)
+        by = np.full(len(steps.obs), -1)
         reached = bool(steps.terminated.any())
         end = int(steps.terminated.argmax()) + 1 if reached else MAX_RACE_STEPS
         path = [start, *steps.next_obs[:end].tolist()]
@@ -228,7 +229,7 @@ def measure(request: Request, alive: Alive) -> Iterator[Answer]:
     for c in SHOWN_CHANCES:
         yield {"chance": c, "time": _time(mdp, eigen, c, alive)}
     best = best_option_chance(mdp, eigen, progress=alive)
-    uniform = best.uniform if np.isfinite(best.uniform) else None
+    uniform = best.uniform_diffusion_time if np.isfinite(best.uniform_diffusion_time) else None
     yield {"best": best.chance, "time": best.diffusion_time, "uniform": uniform}
     yield from _curves(mdp, request, [m for m in _offered() if m not in PAPER_METHODS], alive)
 
