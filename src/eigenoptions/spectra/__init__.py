@@ -215,7 +215,7 @@ def spectrum(
         L = symmetric.random_walk()
         vectors /= np.sqrt(symmetric.mass)[:, None]
         vectors /= np.linalg.norm(vectors, axis=0)
-    largest = max(np.linalg.norm(L @ v - value * v) for value, v in zip(values, vectors.T, strict=True))
+    largest = np.linalg.norm(L @ vectors - vectors * values, axis=0).max()
     if not largest <= 1e-8 * symmetric.norm:
         raise ValueError(
             f"the weights range too widely for eigenvectors of this operator (a residual is {largest:.1e}, the limit "

@@ -61,8 +61,9 @@ def canonical_basis(
         reach = (space**2).sum(axis=1)
         rotation = np.zeros((high - low, high - low))
         for t in range(high - low):
-            tie = np.clip(8.0 * error / np.sqrt(reach.max()), 2e-8, 1e-2)
-            peak = int(np.argmax(reach >= (1.0 - tie) * reach.max()))
+            largest = reach.max()
+            tie = min(max(8.0 * error / np.sqrt(largest), 2e-8), 1e-2)
+            peak = int(np.argmax(reach >= (1.0 - tie) * largest))
             direction = space[peak]
             # Gram-Schmidt, twice against rounding.
             for _ in range(2 if t else 0):

@@ -107,6 +107,7 @@ def _solve_sparse(
         n_products += 1
         if progress is not None:
             progress(n_products, max(25 + int(2.5 * k), n_products + 1))
+        # Before the solution too: the factor is nearly singular along the null space.
         return operator.remove_null_space(factor.solve(operator.remove_null_space(x.ravel())))
 
     inverse = LinearOperator((n, n), multiply_inverse, dtype=np.float64)
