@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
@@ -16,6 +17,14 @@ from eigenoptions.options import Purpose
 TIE = 1e-9
 
 Array = NDArray[np.float64]
+
+
+class TooFewOptionsError(ValueError):
+    """A method has fewer options than were asked for; `available` is how many there are."""
+
+    def __init__(self, message: str, available: int) -> None:
+        super().__init__(message)
+        self.available = available
 
 
 def goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
@@ -29,28 +38,29 @@ def goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
     return [Purpose((states == goal).astype(np.float64), goal=int(goal), exact=True) for goal in goals]
 
 
-def local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
+def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     """States whose score no neighbour exceeds, in the order of their scores, highest first.
 
-    Of neighbours with equal scores only the first is a maximum, and so it is in the order.
+    Of neighbours with equal scores only the first is a maximum.
 
     >>> import eigenoptions as eo
-    >>> local_maxima(eo.graph(eo.maze(".....")), np.array([1.0, 0.0, 2.0, 2.0, 0.0])).tolist()
+    >>> find_local_maxima(eo.graph(eo.maze(".....")), np.array([1.0, 0.0, 2.0, 2.0, 0.0])).tolist()
     [2, 0]
     """
-    rank = ranked(score)
-    rows = np.repeat(np.arange(len(score)), np.diff(W.indptr))
-    beaten = np.zeros(len(score), dtype=np.bool_)
-    other = W.indices
-    beaten[rows[(rank[other] > rank[rows]) | ((rank[other] == rank[rows]) & (other < rows))]] = True
-    found = np.flatnonzero(~beaten)
-    return found[np.argsort(-rank[found], kind="stable")]
+    rank = rank_scores(score)
+    states = np.repeat(np.arange(len(score)), np.diff(W.indptr))
+    neighbours = W.indices
+    exceeded = (rank[neighbours] > rank[states]) | (
+        (rank[neighbours] == rank[states]) & (neighbours < states)
+    )
+    maxima = np.setdiff1d(np.arange(len(score)), states[exceeded])
+    return maxima[np.argsort(-rank[maxima], kind="stable")]
 
 
-def ranked(score: Array) -> NDArray[np.intp]:
+def rank_scores(score: Array) -> NDArray[np.intp]:
     """The rank of each score, lowest 0; scores that differ by rounding only have one rank.
 
-    >>> ranked(np.array([0.5, 1.0 + 1e-15, 1.0, 0.0])).tolist()
+    >>> rank_scores(np.array([0.5, 1.0 + 1e-15, 1.0, 0.0])).tolist()
     [1, 2, 2, 0]
     """
     order = np.argsort(score, kind="stable")
@@ -60,49 +70,43 @@ def ranked(score: Array) -> NDArray[np.intp]:
     return rank
 
 
-def highest(score: Array) -> int:
-    """The first state with the highest score, scores that differ by rounding being equal.
+def first_maximum(score: Array, scale: float | None = None) -> int:
+    """The first state with the highest score; scores that differ by rounding (1e-9 of `scale`) are equal.
 
-    >>> highest(np.array([0.0, 1.0, 1.0 + 1e-15]))
+    >>> first_maximum(np.array([0.0, 1.0, 1.0 + 1e-15]))
     1
     """
-    scale = float(np.abs(score).max(initial=0.0))
+    scale = float(np.abs(score).max(initial=0.0)) if scale is None else scale
     return int(np.argmax(score >= score.max() - TIE * scale))
 
 
-def enough(n_options: int | None, found: list[Any], what: str, remedy: str = "ask for fewer") -> list[Any]:
-    """The first `n_options` of what was found; None for all.
+def first_n_or_raise(
+    n_options: int | None, candidates: list[Any], what: str, remedy: str = "ask for fewer"
+) -> list[Any]:
+    """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""
+    if n_options is not None and n_options > len(candidates):
+        limit = f"1..{len(candidates)}, the number of {what}"
+        raise TooFewOptionsError(
+            f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates)
+        )
+    return candidates[:n_options]
 
-    >>> enough(3, ["a", "b"], "local maxima found", "lower t")
-    Traceback (most recent call last):
-    ValueError: n_options must be in 1..2, the number of local maxima found, got 3; lower t
-    """
-    if n_options is not None and n_options > len(found):
-        limit = f"1..{len(found)}, the number of {what}"
-        raise ValueError(f"n_options must be in {limit}, got {n_options}; {remedy}")
-    return found[:n_options]
 
-
-def connected(mdp: MDP, W: csr_array, method: str) -> NDArray[np.intp]:
-    """The states of the graph without those that are alone; ValueError unless they are in one piece.
+def find_connected_states(mdp: MDP, W: csr_array, method: str) -> NDArray[np.intp]:
+    """The states of the graph that have a neighbour; TooFewOptionsError unless they are connected.
 
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("...#.")
-    >>> connected(mdp, eo.graph(mdp), "covering").tolist()
+    >>> find_connected_states(mdp, eo.graph(mdp), "covering").tolist()
     [0, 1, 2]
     """
-    from scipy.sparse.csgraph import connected_components
-
-    part = connected_components(W, directed=False)[1]
-    size = np.bincount(part)
-    pieces = int((size > 1).sum())
-    if pieces > 1:
-        raise ValueError(
-            f"method {method!r} needs a connected graph, but {mdp!r} has {pieces} components: discover options on each "
-            'component, or use method="eigen"'
+    component = connected_components(W, directed=False)[1]
+    size = np.bincount(component)
+    n_components = int((size > 1).sum())
+    if n_components != 1:
+        raise TooFewOptionsError(
+            f"method {method!r} needs a connected graph, but {mdp!r} has {n_components} components of several "
+            'states: discover options on each component, or use method="eigen"',
+            0,
         )
-    if pieces == 0:
-        raise ValueError(
-            f"no action leads from one state of {mdp!r} to another: it has no options by method {method!r}"
-        )
-    return np.flatnonzero(size[part] > 1)
+    return np.flatnonzero(size[component] > 1)

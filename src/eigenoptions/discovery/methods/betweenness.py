@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenoptions.discovery.goals import enough, goal_purposes, local_maxima
-from eigenoptions.discovery.methods import Method, Progress, far_sighted
-from eigenoptions.discovery.methods.bottleneck import betweenness_of
+from eigenoptions.discovery.goals import find_local_maxima, first_n_or_raise, goal_purposes
+from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
+from eigenoptions.discovery.methods.bottleneck import compute_betweenness
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-def purposes(
+@discovery_method(
+    "betweenness",
+    "shortest paths to states that many shortest paths pass",
+    gamma=near_one_discount,
+    n_options=None,
+)
+def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:
     """Indicators of the local maxima of betweenness, largest first.
@@ -23,18 +29,7 @@ def purposes(
     Options may start everywhere. Of more than 2,000 states, shortest paths from a random sample of them count.
     """
     W = graph(mdp)
-    found = [
-        s for s in local_maxima(W, betweenness_of(W, rng, progress)).tolist() if W.indptr[s] < W.indptr[s + 1]
-    ]
-    return goal_purposes(
-        mdp, enough(n_options, found, "local maxima of betweenness", 'method="random" has more')
-    )
-
-
-METHOD = Method(
-    "betweenness",
-    purposes=purposes,
-    gamma=far_sighted,
-    n_options=None,
-    summary="shortest paths to states that many shortest paths pass",
-)
+    maxima = find_local_maxima(W, compute_betweenness(W, rng, progress=progress))
+    goals = maxima[np.diff(W.indptr)[maxima] > 0].tolist()
+    goals = first_n_or_raise(n_options, goals, "local maxima of betweenness", 'method="random" has more')
+    return goal_purposes(mdp, goals)

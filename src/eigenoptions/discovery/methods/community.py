@@ -12,72 +12,80 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import enough
-from eigenoptions.discovery.methods import Method, far_sighted
+from eigenoptions.discovery.goals import TooFewOptionsError, first_n_or_raise
+from eigenoptions.discovery.methods import discovery_method, near_one_discount
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 Labels = NDArray[np.intp]
 
 
-def purposes(
+@discovery_method(
+    "community",
+    "shortest paths from each community of states into a neighbouring one",
+    gamma=near_one_discount,
+)
+def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, resolution: float = 0.2
 ) -> list[Purpose]:
     """For each two adjacent communities, the indicator of the second's entries, followed inside the first.
 
-    Levels come from the coarsest to the finest. `resolution` is the size of communities: the higher, the smaller.
-    At 0.1 to 0.3 the coarsest communities of four rooms are its rooms.
+    Levels come from the coarsest to the finest. The higher `resolution`, the smaller are communities; at 0.1 to 0.3 the
+    coarsest communities of four rooms are its rooms.
     """
     check_float("resolution", resolution, above=0)
     table = mdp.transition.tocoo()
     before, after = table.row // mdp.n_actions, table.col
-    found: list[Purpose] = []
-    for level, label in enumerate(reversed(communities(graph(mdp), resolution)), start=1):
+    purposes: list[Purpose] = []
+    for level, label in enumerate(reversed(find_communities(graph(mdp), resolution)), start=1):
         crossing = label[before] != label[after]
         pairs = np.stack([label[before[crossing]], label[after[crossing]]], axis=1)
         for a, b in np.unique(pairs, axis=0).tolist():
             # A large map has more pairs than fit into memory, so this ends as soon as there are enough.
-            if len(found) == n_options:
-                return found
-            entry = np.zeros(mdp.n_states)
-            entry[after[crossing][(pairs == (a, b)).all(axis=1)]] = 1.0
-            goals = np.flatnonzero(entry)
+            if len(purposes) == n_options:
+                return purposes
+            entries = np.zeros(mdp.n_states)
+            entries[after[crossing][(pairs == (a, b)).all(axis=1)]] = 1.0
+            goals = np.flatnonzero(entries)
             goal = int(goals[0]) if len(goals) == 1 else None
-            found.append(Purpose(entry, f"{level}: {a} to {b}", initiation=label == a, goal=goal, exact=True))
-    if not found:
-        raise ValueError(f"all states of {mdp!r} are one community: raise resolution above {resolution}")
-    return enough(n_options, found, "pairs of communities", "a higher resolution has more")
+            purposes.append(
+                Purpose(entries, f"{level}: {a} to {b}", initiation=label == a, goal=goal, exact=True)
+            )
+    if not purposes:
+        raise TooFewOptionsError(
+            f"all states of {mdp!r} are one community: raise resolution above {resolution}", 0
+        )
+    return first_n_or_raise(n_options, purposes, "pairs of communities", "a higher resolution has more")
 
 
-def communities(W: csr_array, resolution: float = 1.0) -> list[Labels]:
+def find_communities(W: csr_array, resolution: float = 1.0) -> list[Labels]:
     r"""Levels of communities of a graph, finest first: ``(S,)`` the number of each state's community.
 
     States are tried in their order, so the result depends on no random number.
 
     >>> import eigenoptions as eo
-    >>> communities(eo.graph(eo.maze("...#...\n.......\n...#...")), 0.3)[-1].tolist()
+    >>> find_communities(eo.graph(eo.maze("...#...\n.......\n...#...")), 0.3)[-1].tolist()
     [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1]
     """
     levels: list[Labels] = []
     label = np.arange(W.shape[0])
     while True:
-        part = _moved(W, resolution)
-        if part.max() + 1 == W.shape[0]:
+        community = _move_nodes(W, resolution)
+        if community.max() + 1 == W.shape[0]:
             return levels
-        label = part[label]
+        label = community[label]
         levels.append(label)
-        member = csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
+        member = csr_array((np.ones(len(community)), (np.arange(len(community)), community)))
         W = csr_array(member.T @ W @ member)
 
 
-def _moved(W: csr_array, resolution: float) -> Labels:
+def _move_nodes(W: csr_array, resolution: float) -> Labels:
     """Communities after moving nodes one by one until no move gains, numbered by their first nodes."""
     n = W.shape[0]
-    degree = np.asarray(W.sum(axis=1)).ravel()
-    own = degree.tolist()
-    scale = resolution / max(float(degree.sum()), 1e-300)
-    total, label = list(own), list(range(n))
-    links = [
+    degree = W.sum(axis=1).tolist()
+    scale = resolution / max(sum(degree), 1e-300)
+    total, label = list(degree), list(range(n))
+    edges = [
         [(j, w) for j, w in zip(W.indices[a:b].tolist(), W.data[a:b].tolist(), strict=True) if j != i]
         for i, (a, b) in enumerate(zip(W.indptr[:-1], W.indptr[1:], strict=True))
     ]
@@ -85,25 +93,17 @@ def _moved(W: csr_array, resolution: float) -> Labels:
     while moved:
         moved = False
         for i in range(n):
-            home = label[i]
-            total[home] -= own[i]
-            toward = {home: 0.0}
-            for j, w in links[i]:
-                toward[label[j]] = toward.get(label[j], 0.0) + w
-            gain = {c: w - scale * own[i] * total[c] for c, w in toward.items()}
+            own = label[i]
+            total[own] -= degree[i]
+            weight_to = {own: 0.0}
+            for j, w in edges[i]:
+                weight_to[label[j]] = weight_to.get(label[j], 0.0) + w
+            gain = {c: w - scale * degree[i] * total[c] for c, w in weight_to.items()}
             best = max(gain.values())
             # A move must gain more than rounding, so that the search ends; of equal communities the first is taken.
-            if best > gain[home] + 1e-9:
+            if best > gain[own] + 1e-9:
                 label[i] = min(c for c, g in gain.items() if g >= best - 1e-9)
                 moved = True
-            total[label[i]] += own[i]
-    number_of = {c: k for k, c in enumerate(dict.fromkeys(label))}
-    return np.array([number_of[c] for c in label])
-
-
-METHOD = Method(
-    "community",
-    purposes=purposes,
-    gamma=far_sighted,
-    summary="shortest paths from each community of states into a neighbouring one",
-)
+            total[label[i]] += degree[i]
+    number = {c: k for k, c in enumerate(dict.fromkeys(label))}
+    return np.array([number[c] for c in label])

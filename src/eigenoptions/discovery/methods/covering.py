@@ -11,14 +11,24 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from eigenoptions.discovery.goals import connected, enough, goal_purposes, highest
-from eigenoptions.discovery.methods import Method, Progress, far_sighted
+from eigenoptions.discovery.goals import (
+    find_connected_states,
+    first_maximum,
+    first_n_or_raise,
+    goal_purposes,
+)
+from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 from eigenoptions.spectra import spectrum
 
 
-def purposes(
+@discovery_method(
+    "covering",
+    "shortest paths to the two most distant states, which are then connected, and so on",
+    gamma=near_one_discount,
+)
+def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:
     """Indicators of the ends of the Fiedler vector, of the graph with all edges added so far.
@@ -27,26 +37,18 @@ def purposes(
     (Machado et al., 2023) and makes an option to a state that is an end twice the same option; it is listed once.
     """
     W = graph(mdp)
-    states = connected(mdp, W, METHOD.name)
-    wanted = len(states) if n_options is None else n_options
-    edges = csr_array(W[states][:, states])
+    states = find_connected_states(mdp, W, "covering")
+    n_goals = len(states) if n_options is None else n_options
+    W = csr_array(W[states][:, states])
     goals: dict[int, None] = {}
-    while len(goals) < wanted:
-        fiedler = spectrum(edges, 2, "combinatorial", rng=rng).vectors[:, 1]
-        ends = highest(fiedler), highest(-fiedler)
-        if edges[*ends]:
+    while len(goals) < n_goals:
+        fiedler = spectrum(W, 2, "combinatorial", rng=rng).vectors[:, 1]
+        ends = first_maximum(fiedler), first_maximum(-fiedler)
+        if W[*ends]:
             # The most distant states are neighbours: every further round would find them again.
             break
         goals |= dict.fromkeys(states[list(ends)].tolist())
-        edges = csr_array(edges + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=edges.shape))
+        W = csr_array(W + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=W.shape))
         if progress is not None:
-            progress(min(len(goals), wanted), wanted)
-    return goal_purposes(mdp, enough(n_options, list(goals), "states that covering connects"))
-
-
-METHOD = Method(
-    "covering",
-    purposes=purposes,
-    gamma=far_sighted,
-    summary="shortest paths to the two most distant states, which are then connected, and so on",
-)
+            progress(min(len(goals), n_goals), n_goals)
+    return goal_purposes(mdp, first_n_or_raise(n_options, list(goals), "states that covering connects"))

@@ -14,50 +14,46 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.goals import enough, goal_purposes, local_maxima
-from eigenoptions.discovery.methods import Method, far_sighted
+from eigenoptions.discovery.goals import find_local_maxima, first_n_or_raise, goal_purposes
+from eigenoptions.discovery.methods import discovery_method, near_one_discount
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-def purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4) -> list[Purpose]:
+@discovery_method(
+    "diffusion",
+    "shortest paths to where a random walk spreads slowest",
+    gamma=near_one_discount,
+    n_options=None,
+)
+def choose_purposes(
+    mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4
+) -> list[Purpose]:
     """Indicators of the local maxima of f_t, largest first."""
     W = graph(mdp)
-    found = local_maxima(W, slowness(W, t)).tolist()
-    return goal_purposes(
-        mdp, enough(n_options, found, f"local maxima of f_t at t = {t}", "a smaller t has more")
-    )
+    goals = find_local_maxima(W, diffusion_distances(W, t)).tolist()
+    goals = first_n_or_raise(n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more")
+    return goal_purposes(mdp, goals)
 
 
-def slowness(W: csr_array, t: int) -> NDArray[np.float64]:
+def diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
     """``(S,)`` the score f_t: squared distance of the lazy walk from its stationary distribution after t steps.
 
     >>> import eigenoptions as eo
-    >>> slowness(eo.graph(eo.maze("...")), 1).round(4).tolist()
+    >>> diffusion_distances(eo.graph(eo.maze("...")), 1).round(4).tolist()
     [0.125, 0.0, 0.125]
     """
     check_int("t", t, minimum=0)
     n = W.shape[0]
-    degree = np.asarray(W.sum(axis=1)).ravel()
+    degree = W.sum(axis=1)
     positive = np.where(degree > 0, degree, 1.0)
     P = csr_array(0.5 * (eye_array(n) + diags_array(1.0 / positive) @ W + diags_array(1.0 * (degree == 0))))
-    after = csr_array(eye_array(n))
+    P_t = csr_array(eye_array(n))
     for _ in range(t):
-        after = csr_array(after @ P)
-    part = connected_components(W, directed=False)[1]
+        P_t = csr_array(P_t @ P)
     # The stationary distribution of a state's own component.
-    stationary = positive / np.bincount(part, positive)[part]
-    square = np.bincount(part, stationary**2)[part]
-    own: NDArray[np.float64] = (
-        np.asarray((after * after).sum(axis=1)).ravel() - 2.0 * (after @ stationary) + square
-    )
-    return own
-
-
-METHOD = Method(
-    "diffusion",
-    purposes=purposes,
-    gamma=far_sighted,
-    n_options=None,
-    summary="shortest paths to where a random walk spreads slowest",
-)
+    component = connected_components(W, directed=False)[1]
+    pi = positive / np.bincount(component, positive)[component]
+    square = np.bincount(component, pi**2)[component]
+    distances: NDArray[np.float64] = (P_t * P_t).sum(axis=1) - 2.0 * (P_t @ pi) + square
+    return distances

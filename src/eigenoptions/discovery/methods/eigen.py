@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.discovery.methods import Method, Progress, n_eigenvectors
+from eigenoptions.discovery.goals import TooFewOptionsError
+from eigenoptions.discovery.methods import Progress, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import spectrum
 
 
-def purposes(
+@discovery_method("eigen", "eigenvectors of the graph's Laplacian")
+def choose_purposes(
     mdp: MDP,
     n_options: int | None,
     rng: np.random.Generator,
@@ -26,10 +28,13 @@ def purposes(
 ) -> list[Purpose]:
     """Eigenpurposes of the smallest eigenvalues (Section 3)."""
     W = graph(mdp, weights)
-    first = int(connected_components(W, directed=False)[0]) if skip_zero else 0
-    k = n_eigenvectors(mdp, n_options, first, both_signs)
-    sp = spectrum(W, k=k, operator=operator, rng=rng, progress=progress)
-    return eigenpurposes(sp, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
-
-
-METHOD = Method("eigen", purposes=purposes, summary="eigenvectors of the graph's Laplacian")
+    n_zero = int(connected_components(W, directed=False)[0]) if skip_zero else 0
+    n_signs = 2 if both_signs else 1
+    n_purposes = n_signs * (mdp.n_states - n_zero)
+    if n_purposes < (n_options or 1):
+        raise TooFewOptionsError(
+            f"n_options must be in 1..{n_purposes} for {mdp.n_states} states, got {n_options}", n_purposes
+        )
+    k = None if n_options is None else n_zero - (-n_options // n_signs)
+    eigenvectors = spectrum(W, k, operator, rng=rng, progress=progress)
+    return eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)[:n_options]

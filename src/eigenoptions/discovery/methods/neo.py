@@ -10,23 +10,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.linalg import splu
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import TIE, enough
-from eigenoptions.discovery.methods import Method
+from eigenoptions.discovery.goals import TIE, first_n_or_raise
+from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
 from eigenoptions.spectra.representations import smallest_eigenvectors, uniform_walk
 
-# Discount of the expected visits of a random walk from the start, where no visits are given.
-VISITS_GAMMA = 0.99
-# Error of an entry of an eigenvector of a matrix that is not symmetric; imaginary parts up to this are rounding.
-DIRECTED_ERROR = 1e-10
-
 Array = NDArray[np.float64]
 
 
-def purposes(
+@discovery_method(
+    "neo", "eigenvectors of the directed graph that point to seldom visited states", max_states=4_000
+)
+def choose_purposes(
     mdp: MDP,
     n_options: int | None,
     rng: np.random.Generator,
@@ -43,65 +42,51 @@ def purposes(
     check_float("beta", beta, above=0)
     check_float("root", root, minimum=1)
     n = mdp.n_states
-    W = _moves(mdp)
     counts = expected_visits(mdp) if visits is None else np.asarray(visits, dtype=np.float64)
     if counts.shape != (n,) or not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0):
         raise ValueError(f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}")
-    values, vectors = _eigenpairs(W, beta * (counts / counts.max()) ** (1.0 / root))
-    found = []
+    # The directed graph: weight 1 where some action leads from one state to another one.
+    W = uniform_walk(mdp)
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    W.data[:] = 1.0
+    values, vectors = _real_eigenvectors(W, beta * (counts / counts.max()) ** (1.0 / root))
+    purposes: list[Purpose] = []
     for i, (value, vector) in enumerate(zip(values.tolist(), vectors.T, strict=True), 1):
         potential = np.abs(vector) / np.abs(vector).max()
         if np.ptp(potential) > TIE:
-            found.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
-        if len(found) == n_options:
+            purposes.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
+        if len(purposes) == n_options:
             break
-    return enough(n_options, found, f"real eigenvectors of {n} states")
+    return first_n_or_raise(n_options, purposes, f"real eigenvectors of {n} states")
 
 
-def expected_visits(mdp: MDP) -> Array:
+def expected_visits(mdp: MDP, gamma: float = 0.99) -> Array:
     """``(S,)`` discounted visits of a random walk from the start, or from every state where there is none.
 
     >>> import eigenoptions as eo
     >>> expected_visits(eo.maze("S..")).round(1).tolist()
     [35.5, 32.9, 31.6]
     """
-    from scipy.sparse.linalg import splu
-
     n = mdp.n_states
-    begin = np.full(n, 1.0 / n) if mdp.start is None else (np.arange(n) == mdp.start).astype(np.float64)
-    factor = splu((eye_array(n) - VISITS_GAMMA * uniform_walk(mdp)).T.tocsc())
-    visits: Array = np.maximum(factor.solve(begin), 0.0)
+    start = np.full(n, 1.0 / n) if mdp.start is None else (np.arange(n) == mdp.start).astype(np.float64)
+    factor = splu((eye_array(n) - gamma * uniform_walk(mdp)).T.tocsc())
+    visits: Array = np.maximum(factor.solve(start), 0.0)
     return visits
 
 
-def _moves(mdp: MDP) -> csr_array:
-    """Directed graph: weight 1 where some action leads from one state to another one."""
-    W = uniform_walk(mdp)
-    W.setdiag(0.0)
-    W.eliminate_zeros()
-    W.data[:] = 1.0
-    return W
-
-
-def _eigenpairs(W: csr_array, drain: Array) -> tuple[Array, Array]:
-    """Real eigenpairs in the order of the smallest eigenvalues."""
+def _real_eigenvectors(W: csr_array, drain: Array) -> tuple[Array, Array]:
+    """Real eigenvalues of ``I - D^-1 W + diag(drain)``, smallest first, and their eigenvectors ``(S, k)``."""
     n = W.shape[0]
-    degree = np.maximum(np.asarray(W.sum(axis=1)).ravel(), 1.0)
+    degree = np.maximum(W.sum(axis=1), 1.0)
     if not (W - W.T).nnz:
         inverse_root = diags_array(degree**-0.5)
         A = diags_array(1.0 + drain) - inverse_root @ W @ inverse_root
         values, vectors = smallest_eigenvectors(csr_array(A), n)
         return values, vectors * (degree**-0.5)[:, None]
-    A = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
-    found, columns = np.linalg.eig(A)
-    real = np.flatnonzero(np.abs(found.imag) <= DIRECTED_ERROR)
-    order = real[np.argsort(found.real[real], kind="stable")]
-    return found.real[order], columns.real[:, order]
-
-
-METHOD = Method(
-    "neo",
-    purposes=purposes,
-    max_states=4_000,
-    summary="eigenvectors of the directed graph that point to seldom visited states",
-)
+    L = (diags_array(1.0 + drain) - diags_array(1.0 / degree) @ W).toarray()
+    eigenvalues, eigenvectors = np.linalg.eig(L)
+    # Imaginary parts up to this are rounding.
+    real = np.flatnonzero(np.abs(eigenvalues.imag) <= 1e-10)
+    order = real[np.argsort(eigenvalues.real[real], kind="stable")]
+    return eigenvalues.real[order], eigenvectors.real[:, order]

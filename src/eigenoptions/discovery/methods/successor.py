@@ -14,14 +14,20 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.methods import Method, n_eigenvectors
-from eigenoptions.mdp import MDP
+from eigenoptions.discovery.goals import first_n_or_raise
+from eigenoptions.discovery.methods import discovery_method
+from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import Spectrum, spectrum
-from eigenoptions.spectra.representations import smallest_eigenvectors, successor_representation, uniform_walk
+from eigenoptions.spectra.representations import (
+    smallest_eigenvectors,
+    successor_representation,
+    uniform_walk,
+)
 
 
-def purposes(
+@discovery_method("successor", "eigenvectors of the successor representation")
+def choose_purposes(
     mdp: MDP,
     n_options: int | None,
     rng: np.random.Generator,
@@ -36,41 +42,30 @@ def purposes(
     is a learned Psi (`learned_successor`), used in place of the exact one.
     """
     check_float("discount", discount, minimum=0, below=1)
+    n, n_signs = mdp.n_states, 2 if both_signs else 1
     P = uniform_walk(mdp)
+    if representation is None and _is_symmetric(P):
+        # The Laplacian of the moves is I - P, which has the same eigenvectors.
+        W = graph(mdp, "random-walk")
+        n_zero = int(connected_components(W, directed=False)[0])
+        k = None if n_options is None else min(n, n_zero - (-n_options // n_signs))
+        slow = spectrum(W, k, "combinatorial", rng=rng)
+        values = 1.0 / (1.0 - discount * (1.0 - slow.values))
+        eigenvectors = Spectrum(values, slow.vectors, "successor", n_zero=slow.n_zero)
+    else:
+        psi = successor_representation(P, discount) if representation is None else np.asarray(representation)
+        if psi.shape != (n, n) or not np.isfinite(psi).all():
+            raise ValueError(
+                f"representation must be finite numbers of shape ({n}, {n}), got shape {psi.shape}"
+            )
+        k = n if n_options is None else min(n, -(-n_options // n_signs))
+        values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
+        eigenvectors = Spectrum(-values, vectors, "successor", n_zero=0)
+    purposes = eigenpurposes(eigenvectors, both_signs=both_signs)
+    return first_n_or_raise(n_options, purposes, f"signs and eigenvectors of {mdp!r}")
+
+
+def _is_symmetric(P: csr_array) -> bool:
+    """Whether a matrix is symmetric up to rounding."""
     difference = P - P.T
-    reversible = not difference.nnz or float(np.abs(difference.data).max()) < 1e-12
-    exact = representation is None and reversible
-    first = int(connected_components(P, directed=False)[0]) if exact else 0
-    k = n_eigenvectors(mdp, n_options, first, both_signs)
-    found = _symmetric(P, k, discount, rng) if exact else _dense(mdp, P, k, discount, representation)
-    return eigenpurposes(found, both_signs=both_signs)[:n_options]
-
-
-def _symmetric(P: csr_array, k: int, discount: float, rng: np.random.Generator) -> Spectrum:
-    """Spectrum of a symmetric walk: the Laplacian of its moves is ``I - P``."""
-    W = P.copy()
-    W.setdiag(0.0)
-    W = csr_array((W + W.T) / 2.0)
-    W.eliminate_zeros()
-    found = spectrum(W, k, "combinatorial", rng=rng)
-    values = 1.0 / (1.0 - discount * (1.0 - found.values))
-    return Spectrum(values, found.vectors, "successor", found.n_zero)
-
-
-def _dense(mdp: MDP, P: csr_array, k: int, discount: float, representation: ArrayLike | None) -> Spectrum:
-    """Spectrum of the symmetric part of a representation."""
-    n = mdp.n_states
-    psi = successor_representation(P, discount) if representation is None else np.asarray(representation)
-    if psi.shape != (n, n) or not np.isfinite(psi).all():
-        raise ValueError(
-            f"representation must hold finite numbers of shape ({n}, {n}), got shape {psi.shape}"
-        )
-    values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
-    return Spectrum(-values, vectors, "successor", n_zero=0)
-
-
-METHOD = Method(
-    "successor",
-    purposes=purposes,
-    summary="eigenvectors of the successor representation",
-)
+    return not difference.nnz or float(np.abs(difference.data).max()) < 1e-12

@@ -1,0 +1,143 @@
+"""Online, with an incomplete graph: explore, derive options, explore further with them (the paper's closing question).
+
+"It would also be interesting to see if the options we discover can be generated incrementally and with incomplete
+graphs." `cycle` does it on any environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from eigenoptions._validation import check_int, make_generator
+from eigenoptions.discovery import discover_samples
+from eigenoptions.discovery.goals import TooFewOptionsError
+from eigenoptions.discovery.methods import get_method
+from eigenoptions.discovery.sampling import Samples, find_rare_transitions, sample_environment
+from eigenoptions.features import Map
+from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.options import OptionSet
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.walks import walk
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """State of a `cycle` after a round.
+
+    Attributes
+    ----------
+    round : int
+        Number of the round, from 1.
+    steps : int
+        Primitive steps so far.
+    seen : int
+        Number of states seen so far; with features, of pairs of a cell of the observations and an action.
+    transitions : Transitions
+        Those of this round.
+    options : OptionSet, LinearOptionSet or None
+        The options that the next round explores with; None while there are none.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> next(cycle(maze("i-maze"), steps=100, n_options=2)).options
+    OptionSet(2 options on 19 states: e2+, e2-)
+    """
+
+    round: int
+    steps: int
+    seen: int
+    transitions: Transitions
+    options: OptionSet | LinearOptionSet | None
+
+    def __repr__(self) -> str:
+        return f"Snapshot(round {self.round}: {self.steps} steps, {self.seen} seen)"
+
+
+def cycle(
+    env: Any,
+    *,
+    n_options: int = 16,
+    steps: int = 1000,
+    rounds: int | None = None,
+    method: str = "eigen",
+    features: str | Map | None = None,
+    option_chance: float | None = 0.05,
+    n_envs: int = 1,
+    max_episode_steps: int | None = None,
+    rng: int | np.random.Generator = 0,
+    **settings: Any,
+) -> Iterator[Snapshot]:
+    """Explore, derive options from the transitions, explore further with them, and so on: one snapshot per round.
+
+    Parameters
+    ----------
+    env
+        An `MDP`, or whatever `envs.collect` accepts. In an MDP the walk continues where it was; other environments are
+        reset each round.
+    n_options : int, default 16
+        Largest number of options.
+    steps : int, default 1000
+        Primitive steps per round.
+    rounds : int, optional
+        Number of rounds; without end by default.
+    method : str, default "eigen"
+        As in `discover`; others than ``"eigen"`` need numbered states.
+    features : str or callable, optional
+        As in `discover`.
+    option_chance : float or None, default 0.05
+        Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
+        the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
+        between ends of the known part, and less is seen than without options.
+    n_envs, max_episode_steps, rng
+        As in `envs.collect`.
+    settings
+        Those of the method, or of `discovery.sampling.discover_linear`.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> for snapshot in cycle(maze("four-rooms"), steps=500, rounds=3):
+    ...     print(snapshot)
+    Snapshot(round 1: 500 steps, 78 seen)
+    Snapshot(round 2: 1000 steps, 101 seen)
+    Snapshot(round 3: 1500 steps, 103 seen)
+    """
+    from eigenoptions.envs.sources import make_vector_env
+
+    check_int("n_options", n_options)
+    check_int("steps", steps)
+    chosen, generator = get_method(method), make_generator(rng)
+    choice: Any = {"option_chance": option_chance, "rng": generator}
+    envs, owned = (None, False) if isinstance(env, MDP) else make_vector_env(env, n_envs, max_episode_steps)
+    batches: list[Transitions] = []
+    options: Any = None
+    start: int | None = None
+    with closing(envs) if owned else nullcontext():
+        for i in count(1) if rounds is None else range(1, check_int("rounds", rounds) + 1):
+            if isinstance(env, MDP):
+                batch = walk(env, steps, options, begin=start, max_episode_steps=max_episode_steps, **choice)
+                start = None if batch.terminated[-1] else int(batch.next_obs[-1])
+                samples = Samples(batch, env.n_actions, Discrete(env.n_states), env.coords)
+            else:
+                samples = sample_environment(envs, features, steps=steps, policy=options, **choice)
+            batches.append(samples.transitions)
+            samples = replace(samples, transitions=Transitions.of(batches))
+            derive: Any = {"features": features, "rng": generator.spawn(1)[0], **settings}
+            try:
+                options = discover_samples(samples, n_options, chosen, **derive)
+            except TooFewOptionsError as error:
+                n_found = error.available
+                options = discover_samples(samples, n_found, chosen, **derive) if n_found else None
+            obs, next_obs = samples.transitions.obs, samples.transitions.next_obs
+            seen: Any = np.union1d(obs, next_obs)
+            if not isinstance(options, OptionSet) and obs.ndim > 1:
+                seen = find_rare_transitions(samples.transitions, getattr(options, "features", None), per_cell=1)
+            yield Snapshot(i, i * steps, len(seen), batches[-1], options)

@@ -1,0 +1,321 @@
+"""Samples as a source of options: of environments, of recorded data, in feature spaces (paper, Section 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import Counter
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenoptions._validation import check_choice, check_int, check_settings
+from eigenoptions.discovery.goals import first_n_or_raise
+from eigenoptions.discovery.methods import Progress
+from eigenoptions.features import (
+    Map,
+    compute_features,
+    flatten_observations,
+    get_feature_map,
+    make_features,
+)
+from eigenoptions.mdp import MDP, Transitions
+from eigenoptions.mdp.transitions import read_spaces
+from eigenoptions.options import eigenpurposes
+from eigenoptions.options.fitted import FitSettings, fit
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.spectra.incidence import feature_spectrum
+
+log = logging.getLogger("eigenoptions")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Transitions and what is known of their environment.
+
+    Attributes
+    ----------
+    transitions : Transitions
+        The samples; their observations are features where `features` is given.
+    n_actions : int
+        Number of actions.
+    space : gymnasium.Space, optional
+        Space of the observations.
+    coords : array (S, 2), optional
+        Coordinates of numbered states.
+    features : callable, optional
+        The map that was applied while sampling, of observations that are not arrays (Dict).
+    provenance : dict
+        Entries for the provenance of options.
+    """
+
+    transitions: Transitions
+    n_actions: int
+    space: Any = None
+    coords: NDArray[np.int_] | None = None
+    features: Map | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether observations are the numbers of states."""
+        obs = self.transitions.obs
+        if self.space is None:
+            return obs.ndim == 1 and obs.dtype.kind in "iu"
+        return hasattr(self.space, "n") and not self.space.shape
+
+    def estimate_mdp(self) -> MDP:
+        """The table that samples of numbered states show."""
+        n_states = None if self.space is None else int(self.space.n)
+        return MDP.from_transitions(self.transitions, n_states, self.n_actions, coords=self.coords)
+
+
+def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> Samples:
+    """Samples of recorded data: whatever `Transitions.of` accepts."""
+    declared_space, declared_actions = read_spaces(data)
+    transitions = Transitions.of(data)
+    if not len(transitions):
+        raise ValueError("there are no transitions: collect some")
+    space = declared_space if space is None else space
+    n_actions = declared_actions if n_actions is None else n_actions
+    if space is None or n_actions is None:
+        log.warning(
+            "n_actions or the observation space were inferred from the data, which need not show all: pass n_actions= "
+            "and space= to be safe"
+        )
+    count = int(transitions.action.max()) + 1 if n_actions is None else check_int("n_actions", n_actions)
+    if not 0 <= transitions.action.min() <= transitions.action.max() < count:
+        raise ValueError(f"actions must be in 0..{count - 1}, got up to {transitions.action.max()}")
+    return Samples(transitions, count, space, provenance={"transitions": len(transitions)})
+
+
+def read_environment(source: Any, progress: Progress | None = None) -> tuple[MDP, str] | None:
+    """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for others."""
+    from eigenoptions.envs import from_env
+    from eigenoptions.envs.finite import mdp_from_table
+    from eigenoptions.envs.sources import env_name, make_env
+
+    if hasattr(source, "single_observation_space"):
+        return None
+    env = make_env(source() if callable(source) and not is_environment(source) else source)
+    with nullcontext() if env is source else closing(env):
+        mdp = mdp_from_table(env)
+        if mdp is not None:
+            log.info("%s: options are computed from its table of %d states", env_name(env), mdp.n_states)
+            return mdp, "table"
+        dtype = getattr(env.observation_space, "dtype", None)
+        if dtype is not None and dtype.kind == "f":
+            log.info("%s: observations are continuous, so it is sampled", env_name(env))
+            return None
+        log.info("%s: its states are explored; give steps= or features= to sample it", env_name(env))
+        return from_env(env, progress=progress), "explored"
+
+
+def is_environment(source: Any) -> bool:
+    """Whether this is an environment, not its id nor a function or class that creates it."""
+    return hasattr(source, "step") and not isinstance(source, type)
+
+
+def sample_environment(
+    env: Any,
+    features: str | Map | None = None,
+    *,
+    steps: int = 50_000,
+    n_envs: int | None = None,
+    max_episode_steps: int | None = None,
+    rng: int | np.random.Generator = 0,
+    **collecting: Any,
+) -> Samples:
+    """Samples of a random walk through an environment.
+
+    Parameters
+    ----------
+    env
+        An id, an environment, a function that creates one, a vector environment, or an `MDP`.
+    features : str or callable, optional
+        A function is applied while sampling where observations are not arrays (Dict, Tuple).
+    steps, n_envs, max_episode_steps, rng, collecting
+        As in `envs.collect`; `n_envs` is 8 by default, or 1 for an environment that is given as an object.
+
+    Examples
+    --------
+    >>> sample_environment("CliffWalking-v1", steps=100).space
+    Discrete(48)
+    """
+    from eigenoptions.envs import collect
+    from eigenoptions.envs.finite import mdp_from_table
+    from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
+
+    n_envs = (1 if is_environment(env) else 8) if n_envs is None else n_envs
+    envs, owned = make_vector_env(env, n_envs, max_episode_steps)
+    with closing(envs) if owned else nullcontext():
+        space = envs.single_observation_space
+        first = envs.envs[0] if hasattr(envs, "envs") else envs
+        name = env.name if isinstance(env, MDP) else env_name(first)
+        mdp = mdp_from_table(first) if first is not envs else None
+        numbered = mdp is not None and getattr(space, "n", None) == mdp.n_states
+        is_array = any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
+        applied = features if callable(features) and not is_array else None
+        transitions = collect(envs, steps, rng=rng, features=applied, **collecting)
+        return Samples(
+            transitions,
+            count_actions(envs),
+            None if applied else space,
+            mdp.coords if mdp is not None and numbered else None,
+            applied,
+            {"transitions": len(transitions), "environment": name, "steps": int(steps)},
+        )
+
+
+def discover_linear(
+    samples: Samples,
+    n_options: int | None = None,
+    *,
+    features: str | Map | None = None,
+    gamma: float | None = None,
+    both_signs: bool = True,
+    skip_zero: bool = True,
+    policy: str = "learned",
+    basis: Map | None = None,
+    whiten: bool = True,
+    cells: int = 40,
+    per_cell: int | None = 4,
+    rng: int | np.random.Generator = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> LinearOptionSet:
+    """Eigenoptions in a feature space (Section 5.2).
+
+    A random walk visits some places very often. So that they do not outweigh the others, observations are sorted into
+    cells, and of each cell and action only the first few transitions are kept, as a table counts no transition twice.
+
+    Parameters
+    ----------
+    samples : Samples
+        The transitions.
+    n_options : int, optional
+        Number of options; all there are by default.
+    features : str or callable, default "fourier"
+        The map phi: a function from a batch of observations to ``(N, d)``, or the name of one in `features`; ``"deep"``
+        trains one (`deep.learn`).
+    gamma : float, default 0.99
+        Discount of the options' purposes; 0.9 for trained features.
+    both_signs, skip_zero : bool, default True
+        As in `eigenpurposes`.
+    policy : str, default "learned"
+        ``"learned"``: action values are fitted to the samples. ``"look-ahead"``: every action is tried in a copy of the
+        environment; bind the options with ``options.look_ahead(env)``.
+    basis : callable, optional
+        The map of the fitted action values, where it is not `features`.
+    whiten : bool, default True
+        Functions ``e . phi`` have variance 1; False: vectors e of length 1, as in the paper.
+    cells : int, default 40
+        Number of cells along each dimension of the observations.
+    per_cell : int or None, default 4
+        Number of transitions of one action kept in each cell; None for all.
+    rng, progress
+        Seed and progress of training features.
+    settings
+        Those of the feature map that is given by name (`order`, `tiles`, ...), of `deep.learn` for trained features
+        (its `steps` is called `training_steps`), and of `options.fitted.fit`.
+    """
+    check_choice("policy", policy, ("learned", "look-ahead"))
+    features = samples.features or features or "fourier"
+    mapping = _take_map_settings(features, settings)
+    check_settings("discovery in a feature space", settings, [f.name for f in fields(FitSettings)], mapping)
+    provenance = {"method": "eigen", "source": "samples", **samples.provenance}
+    if features == "deep":
+        from eigenoptions.deep import learn
+        from eigenoptions.deep.dataset import Dataset
+
+        data = Dataset.of(samples.transitions)
+        n_vectors = 8 if n_options is None else -(-n_options // (2 if both_signs else 1))
+        learned = learn(data, n_vectors + skip_zero, rng=rng, progress=progress, **mapping)
+        purposes = eigenpurposes(learned, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
+        certificate = {"resolved": learned.certificate.resolved.tolist(), "score": learned.certificate.score}
+        provenance |= {"operator": "learned", "certificate": certificate}
+        phi: Any = learned.features
+        if basis is None and policy == "learned":
+            # Action values are linear in all layers of the network.
+            phi = phi.with_all_layers()
+            n_added = phi.n_features - learned.features.n_features
+            purposes = [replace(p, potential=np.pad(p.potential, (0, n_added))) for p in purposes]
+        observations, numbered = data.sample(20_000)
+        table = compute_features(phi, observations)
+    else:
+        phi = features
+        if isinstance(phi, str):
+            phi = make_features(phi, samples.space, samples.transitions.obs, **mapping)
+        rows = find_rare_transitions(samples.transitions, phi, cells, per_cell)
+        parts = {name: part[rows] for name, part in vars(samples.transitions).items()}
+        # Each observation is mapped once: what follows looks its features up.
+        observations = np.concatenate([parts["obs"], parts["next_obs"]])
+        numbers = np.arange(2 * len(rows)).reshape(2, -1)
+        numbered = Transitions(numbers[0], parts["action"], numbers[1], parts["terminated"])
+        table = observations if samples.features else compute_features(phi, observations)
+        eigenvectors = feature_spectrum(numbered, table.__getitem__, whiten=whiten)
+        purposes = eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)
+        purposes = first_n_or_raise(n_options, purposes, "signs and eigenvectors of these transitions")
+        provenance |= {"operator": "incidence", "whiten": whiten}
+    if policy == "look-ahead":
+        return LinearOptionSet(tuple(purposes), phi, samples.n_actions, provenance=provenance)
+    look_up = None if basis is None else compute_features(basis, observations).__getitem__
+    default_gamma = 0.9 if features == "deep" else 0.99
+    options = fit(
+        numbered,
+        purposes,
+        table.__getitem__,
+        basis=look_up,
+        n_actions=samples.n_actions,
+        gamma=default_gamma if gamma is None else gamma,
+        provenance=provenance,
+        **settings,
+    )
+    options = replace(options, features=phi, basis=basis)
+    # Values on trained features are never exact: an option whose potential no longer rises could run for ever.
+    return options.guarded(patience=8) if features == "deep" else options
+
+
+def _take_map_settings(features: str | Map, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a feature map that is given by name, taken out of all settings."""
+    if not isinstance(features, str):
+        return {}
+    kind = get_feature_map(features)
+    names = getattr(kind, "settings", None) or [f.name for f in fields(kind)]
+    taken = {name: settings.pop(name) for name in names if name in settings}
+    if "training_steps" in taken:
+        taken["steps"] = taken.pop("training_steps")
+    return taken
+
+
+def find_rare_transitions(
+    transitions: Transitions, features: Map, cells: int = 40, per_cell: int | None = 4
+) -> NDArray[np.intp]:
+    """Numbers of the first `per_cell` transitions of each action in each cell of the observations.
+
+    Cells lie between the bounds of the features where they have some, else between those of the observations.
+    """
+    n_cells, obs = check_int("cells", cells), transitions.obs
+    if per_cell is None:
+        return np.arange(len(obs))
+    check_int("per_cell", per_cell)
+    low, high = getattr(features, "low", None), getattr(features, "high", None)
+    x = flatten_observations(obs)
+    if low is None or high is None:
+        low, high = x.min(axis=0), x.max(axis=0)
+    if x.shape[1] != len(low):
+        raise ValueError(f"observations must have {len(low)} dimensions, got {x.shape[1]}")
+    extent = np.subtract(high, low)
+    scale = n_cells / np.where(extent > 0, extent, 1.0)
+    counts: Counter[bytes] = Counter()
+    rows = []
+    for i, (row, action) in enumerate(zip(x, transitions.action.tolist(), strict=True)):
+        cell = np.floor((row - low) * scale).astype(np.int64)
+        key = hashlib.blake2b(cell.tobytes() + action.to_bytes(8, "little"), digest_size=16).digest()
+        counts[key] += 1
+        if counts[key] <= per_cell:
+            rows.append(i)
+    return np.array(rows, dtype=np.intp)
