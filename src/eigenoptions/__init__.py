@@ -15,9 +15,8 @@ import gymnasium
 
 if TYPE_CHECKING:
     from eigenoptions.discovery import discover as discover
+    from eigenoptions.discovery.exploration import cycle as cycle
     from eigenoptions.discovery.methods import methods as methods
-    from eigenoptions.discovery.online import cycle as cycle
-    from eigenoptions.discovery.samples import gather as gather
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import collect as collect
@@ -65,9 +64,8 @@ _NAMES = {
     "discovery.methods": ("methods",),
     "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "run_options"),
     "spectra.gram": ("Gram",),
-    "discovery.samples": ("gather",),
     "options.linear": ("LinearOption", "LinearOptionSet"),
-    "discovery.online": ("cycle",),
+    "discovery.exploration": ("cycle",),
     "evaluation": (
         "diffusion_time",
         "diffusion_curve",

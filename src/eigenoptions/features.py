@@ -432,7 +432,8 @@ def find_bounds(
 
 def _shorten(x: float) -> float:
     """A float without the digits that come from float32: -0.07 and not -0.07000000029802322."""
-    return float(str(np.float32(x))) if float(np.float32(x)) == x else x
+    short = f"{x:.7g}"
+    return float(short) if np.float32(short) == np.float32(x) else x
 
 
 def _check_sizes(features: Any, *names: str) -> None:

@@ -106,9 +106,7 @@ def discover(
     resolved, kind = _resolve(source, settings, rng, progress)
     if isinstance(resolved, MDP):
         return _discover_table(resolved, n_options, chosen, gamma, rng, progress, settings, {"source": kind})
-    return discover_samples(
-        resolved, n_options, chosen, gamma=gamma, rng=rng, progress=progress, **settings
-    )
+    return discover_samples(resolved, n_options, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
 
 
 def _resolve(

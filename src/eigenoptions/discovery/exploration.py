@@ -110,7 +110,7 @@ def cycle(
     Snapshot(round 2: 1000 steps, 101 seen)
     Snapshot(round 3: 1500 steps, 103 seen)
     """
-    from eigenoptions.envs.sources import make_vector_env
+    from eigenoptions.envs.sampler import vectorised as make_vector_env
 
     check_int("n_options", n_options)
     check_int("steps", steps)
@@ -139,5 +139,7 @@ def cycle(
             obs, next_obs = samples.transitions.obs, samples.transitions.next_obs
             seen: Any = np.union1d(obs, next_obs)
             if not isinstance(options, OptionSet) and obs.ndim > 1:
-                seen = find_rare_transitions(samples.transitions, getattr(options, "features", None), per_cell=1)
+                seen = find_rare_transitions(
+                    samples.transitions, getattr(options, "features", None), per_cell=1
+                )
             yield Snapshot(i, i * steps, len(seen), batches[-1], options)

@@ -86,9 +86,7 @@ def first_n_or_raise(
     """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""
     if n_options is not None and n_options > len(candidates):
         limit = f"1..{len(candidates)}, the number of {what}"
-        raise TooFewOptionsError(
-            f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates)
-        )
+        raise TooFewOptionsError(f"n_options must be in {limit}, got {n_options}; {remedy}", len(candidates))
     return candidates[:n_options]
 
 

@@ -52,9 +52,7 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
     centres, label = X[landmarks], np.full(len(X), -1)
     for _ in range(max_sweeps):
         distance = _squared_distances(X, centres)
-        closest = np.argmax(
-            distance <= distance.min(axis=1, keepdims=True) + TIE * distance.max(), axis=1
-        )
+        closest = np.argmax(distance <= distance.min(axis=1, keepdims=True) + TIE * distance.max(), axis=1)
         # No cluster loses its last member.
         closest[landmarks] = np.arange(k)
         if (closest == label).all():
