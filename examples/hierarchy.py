@@ -10,12 +10,12 @@ from anywhere to a few corners, those corners are near everything, and the secon
 import matplotlib.pyplot as plt
 
 import eigenoptions as eo
-from eigenoptions.discovery.hierarchy import second_level, spanned
+from eigenoptions.discovery.hierarchy import mdp_with_options, second_level
 
 rooms = eo.maze("four-rooms")
 first = eo.discover(rooms, n_options=4)
 # Its actions are the four moves, then the four options.
-wide = spanned(rooms, first)
+wide = mdp_with_options(rooms, first)
 second = second_level(rooms, first, n_options=4)
 print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
 for name, options in (("first", first), ("second", second), ("both", first + second)):

@@ -3,9 +3,8 @@
 
 Choose potentials, and `solve` turns each into an option.
 
-A potential is one number per state; its differences are the reward. Put the function into a file of
-``discovery/methods`` with ``METHOD = Method(...)`` and `discover`, the command line and the studio know it
-(CONTRIBUTING.md).
+A potential is one number per state; its differences are the reward. With the decorator ``discovery_method`` and in a
+file of ``discovery/methods``, `discover` and the command line know the method by its name (CONTRIBUTING.md).
 
 In the picture: four options that lead to the doors, which are the states whose removal takes their neighbours farthest
 apart. To explore with they are worth less than eigenoptions, as the numbers printed show.

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+from gymnasium.spaces import Discrete
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
-from eigenoptions.discovery.experience import TableExperience
 
 SIZES, K, RUNS = [500, 1000, 2000, 4000, 10_000], 8, 3
 
@@ -28,12 +28,12 @@ def main() -> None:
     angle, equal = np.zeros((2, RUNS, len(SIZES)))
     for run in range(RUNS):
         for i, n in enumerate(SIZES):
-            past = TableExperience(table.n_states, table.n_actions)
-            past.add(eo.collect(table, n, rng=run))
-            found = past.spectrum(K + 1).vectors[:, 1:]
+            batch = eo.collect(table, n, rng=run)
+            options = eo.discover(batch, 2 * K, space=Discrete(table.n_states), n_actions=table.n_actions)
+            found = np.stack([purpose.potential for purpose in options.purposes[::2]], axis=1)
             angle[run, i] = np.rad2deg(subspace_angles(found, exact))[0]
             signs = np.where((found * exact).sum(axis=0) < 0, -1, 1)
-            pairs = zip(past.options(2 * K).policy.reshape(K, 2, -1), signs, truth, strict=True)
+            pairs = zip(options.policy.reshape(K, 2, -1), signs, truth, strict=True)
             equal[run, i] = np.mean([policy[::sign] == other for policy, sign, other in pairs])
     for n, degrees, share in zip(SIZES, angle.mean(axis=0), equal.mean(axis=0), strict=True):
         print(f"{n:6d} transitions: largest angle {degrees:6.2f} degrees, equal actions {share:.1%}")

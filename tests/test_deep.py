@@ -15,7 +15,6 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.deep import Certificate, Dataset, Encoder, learn, recognition, ritz
 from eigenoptions.deep.encoder import _count_above_noise
-from eigenoptions.discovery.trained import fit_numbered
 from eigenoptions.features import recalled, record
 from eigenoptions.mdp import Transitions, maze
 from eigenoptions.options.walks import walk
@@ -381,8 +380,7 @@ def test_options_turn_before_they_go(turning_room: Any) -> None:
     """An agent that looks in one of four directions: which turn is right is no slow function, but it is learned."""
     successors, images, seen = turning_room
     found = learn(seen, 3, steps=60)
-    some, how = Dataset.of(seen).sample(20_000), {"n_actions": 3, "gamma": 0.9}
-    options = fit_numbered(*some, eo.eigenpurposes(found), found.features, **how)
+    options = eo.discover(seen, 4, features="deep", training_steps=60, n_actions=3)
     assert options.directions.shape[1] == options.features.n_features > found.features.n_features
     f, actions = options.potential(images), options.actions(images)
     np.testing.assert_allclose(f[::2], (found.features(images) @ found.vectors[:, 1:]).T, atol=1e-9)

@@ -1,73 +1,30 @@
-"""From samples to options: walks, experience of tables and features, and how close samples come to the truth."""
+"""From samples to options: walks, tables of samples, environments that are sampled, feature spaces."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete, MultiBinary
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
-from eigenoptions.discovery.experience import FeatureExperience, TableExperience
-from eigenoptions.discovery.samples import begin, from_samples, from_transitions
-from eigenoptions.envs import CollectionStopped, collect
-from eigenoptions.features import Fourier, OneHot, Tiles
+from eigenoptions.discovery.sampling import find_rare_transitions, read_samples
+from eigenoptions.features import Fourier, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
 from tests import reference
 
-PARTS = ("obs", "action", "next_obs", "terminated")
-
-
-def every_transition(mdp: eo.MDP) -> Transitions:
-    table = mdp.transition.tocoo()
-    action = table.row % mdp.n_actions
-    return Transitions(table.row // mdp.n_actions, action, table.col, np.zeros(table.nnz, dtype=bool))
-
-
-def everywhere(mdp: eo.MDP) -> eo.MDP:
-    """The same table without start and goal: walks begin anywhere and never end."""
-    return eo.MDP(mdp.transition, coords=mdp.coords)
-
-
-def test_every_transition_once_gives_the_exact_options(domain: eo.MDP) -> None:
-    """Theorem 5.1, end to end: the options, and not only the eigenvectors."""
-    sampled = eo.discover(every_transition(domain), n_options=16)
-    exact = eo.discover(domain, n_options=16, operator="combinatorial")
-    assert sampled.labels == exact.labels
-    assert np.array_equal(sampled.policy, exact.policy)
-    np.testing.assert_array_equal(sampled.value, exact.value)
-    assert sampled.provenance["operator"] == "incidence"
-    assert sampled.provenance["dynamics"] == "estimated", (
-        "what was seen may not be all, so the file does not insist"
-    )
-
-
-def test_samples_come_close_and_arrive(four_rooms: eo.MDP) -> None:
-    """Principal angles to the exact eigenspace fall, and the options of a long walk are the exact ones."""
-    table = eo.MDP(four_rooms.transition, start=four_rooms.start)
-    exact = eo.discover(table, 8, operator="combinatorial")
-    vectors = eo.spectrum(eo.graph(table), 5, "combinatorial").vectors[:, 1:]
-    for seed in range(3):
-        past, angles, low = TableExperience(104, 4), [], 0
-        path = walk(table, 20_000, rng=seed)
-        for high in (300, 3000, 20_000):
-            past.add(Transitions(*(getattr(path, part)[low:high] for part in PARTS)))
-            low = high
-            angles.append(subspace_angles(past.spectrum(5).vectors[:, 1:], vectors)[0])
-        assert angles[0] > angles[1] > angles[2]
-        assert angles[2] < 1e-7
-        assert len(past.gram) == 336
-        assert np.array_equal(past.options(8).policy, exact.policy)
+# Walks
 
 
 @pytest.mark.parametrize("chance", [None, 0.0, 0.3, 1.0])
 @pytest.mark.parametrize("maze", ["four-rooms", "slippery"])
-def test_the_walk_is_its_slow_twin(maze: str, chance: float | None, slippery: eo.MDP) -> None:
+def test_walk_agrees_with_its_slow_twin(maze: str, chance: float | None, slippery: eo.MDP) -> None:
     mdp = slippery.with_task(goal=2) if maze == "slippery" else eo.maze(maze)
     options = eo.discover(mdp, n_options=4)
     walked = walk(mdp, 2000, options, option_chance=chance, rng=5, max_episode_steps=150)
@@ -77,225 +34,236 @@ def test_the_walk_is_its_slow_twin(maze: str, chance: float | None, slippery: eo
     slow = reference.wander(mdp, options.policy, **how)
     assert np.array_equal(np.stack([walked.obs, walked.action, walked.next_obs], axis=1), slow)
     assert np.array_equal(walked.terminated, walked.next_obs == mdp.goal)
-    on = reference.wander(mdp, options.policy, begin=1, **how)
-    assert np.array_equal(
-        walk(mdp, 2000, options, option_chance=chance, begin=1, rng=5, max_episode_steps=150).obs, on[:, 0]
-    )
+    slow = reference.wander(mdp, options.policy, begin=1, **how)
+    walked = walk(mdp, 2000, options, option_chance=chance, begin=1, rng=5, max_episode_steps=150)
+    assert np.array_equal(walked.obs, slow[:, 0])
 
 
-def test_a_walk_chooses_uniformly_over_actions_and_options(four_rooms: eo.MDP) -> None:
-    """By the definition of diffusion time: the mean steps of the walk are those of the exact computation."""
-    goal, start = 9, 94
+def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms: eo.MDP) -> None:
     options = eo.discover(four_rooms, n_options=64)
-    task = four_rooms.with_task(start=start, goal=goal)
-    walked = walk(task, 400_000, options, rng=3)
-    ends = np.flatnonzero(walked.terminated)
-    lengths = np.diff(ends)
-    exact = eo.hitting_times(four_rooms, options)[start, goal]
+    lengths = np.diff(np.flatnonzero(walk(four_rooms, 400_000, options, rng=3).terminated))
+    exact = eo.hitting_times(four_rooms, options)[four_rooms.start, four_rooms.goal]
     assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
 
 
-def test_the_sampled_mdp_is_shares_of_what_followed(slippery: eo.MDP) -> None:
-    past = TableExperience(3, 2)
-    batch = walk(everywhere(slippery), 60_000, rng=0)
-    past.add(batch)
-    np.testing.assert_allclose(past.mdp().transition.toarray(), slippery.transition.toarray(), atol=0.02)
-    assert past.n_seen == 3
-    fresh = TableExperience(3, 2)
-    for low in range(0, 60_000, 7001):
-        fresh.add(Transitions(*(getattr(batch, part)[low : low + 7001] for part in PARTS)))
-    assert np.array_equal(fresh.counts.toarray(), past.counts.toarray())
-    assert fresh.options(2).policy.tobytes() == past.options(2).policy.tobytes()
+def test_walk_records_the_option_behind_each_step(four_rooms: eo.MDP) -> None:
+    options = eo.discover(four_rooms, 4)
+    steps, option = walk(four_rooms, 500, options, rng=2, record_options=True)
+    led = option >= 0
+    assert set(option.tolist()) == {-1, 0, 1, 2, 3}
+    assert np.array_equal(options.policy[option[led], steps.obs[led]], steps.action[led])
 
 
-def test_what_was_not_tried_stays_put() -> None:
-    past = TableExperience(5, 2)
-    past.add(Transitions(np.array([0, 1]), np.array([1, 1]), np.array([1, 2]), np.zeros(2, dtype=bool)))
-    assert past.mdp().successors.tolist() == [[0, 1], [1, 2], [2, 2], [3, 3], [4, 4]]
-    options = past.options()
-    assert (options.policy[:, 3:] == -1).all(), "a state never seen has no option"
+# Tables
 
 
-def test_batches_are_as_good_as_one(four_rooms: eo.MDP, tmp_path: Path) -> None:
-    whole = collect("eigenoptions/FourRooms-v0", 5000, chunk=1000)
-    record = collect("eigenoptions/FourRooms-v0", 5000, chunk=1000, out=tmp_path)
-    space = gym.spaces.Discrete(104)
-    one = eo.discover(whole, n_options=8, space=space)
-    many = eo.discover(record, n_options=8, space=space)
+def list_transitions(mdp: eo.MDP) -> Transitions:
+    """Every transition of a deterministic table once."""
+    table = mdp.transition.tocoo()
+    action = table.row % mdp.n_actions
+    return Transitions(table.row // mdp.n_actions, action, table.col, np.zeros(table.nnz, dtype=bool))
+
+
+def test_discover_every_transition_gives_the_exact_options(domain: eo.MDP) -> None:
+    """Theorem 5.1, end to end: the options, and not only the eigenvectors."""
+    sampled = eo.discover(list_transitions(domain), n_options=16)
+    exact = eo.discover(domain, n_options=16, operator="combinatorial")
+    assert sampled.labels == exact.labels
+    np.testing.assert_array_equal(sampled.policy, exact.policy)
+    np.testing.assert_array_equal(sampled.value, exact.value)
+    assert sampled.provenance["dynamics"] == "estimated"
+
+
+def test_discover_more_samples_come_closer_to_the_exact_options(four_rooms: eo.MDP) -> None:
+    table = replace(four_rooms, goal=None)
+    exact = eo.discover(table, 8, operator="combinatorial")
+    vectors = eo.spectrum(eo.graph(table), 5, "combinatorial").vectors[:, 1:]
+    for seed in range(3):
+        path, angles = walk(table, 20_000, rng=seed), []
+        for n in (300, 3000, 20_000):
+            batch = Transitions(*(part[:n] for part in vars(path).values()))
+            options = eo.discover(batch, 8, space=Discrete(104), n_actions=4)
+            found = np.stack([purpose.potential for purpose in options.purposes[::2]], axis=1)
+            angles.append(subspace_angles(found, vectors)[0])
+        assert angles[0] > angles[1] > angles[2]
+        assert angles[2] < 1e-7
+        assert np.array_equal(options.policy, exact.policy)
+
+
+def test_discover_states_never_seen_have_no_option() -> None:
+    batch = ([4, 5, 6], [1, 1, 1], [5, 6, 7])
+    options = eo.discover(batch, space=Discrete(9), n_actions=2)
+    assert options.labels[0] == "e2+"
+    assert (options.policy[:, [0, 1, 2, 3, 8]] == -1).all()
+    assert eo.discover(batch, 2, "covering", space=Discrete(9), n_actions=2).goals == (4, 7)
+    # Settings with one entry per state are those of the states seen; visits are counted.
+    visits = eo.discover(batch, 1, "neo", space=Discrete(9), n_actions=2, visits=np.arange(9))
+    assert visits.policy.shape == (1, 9)
+    counted = eo.discover(batch, 1, "neo", space=Discrete(9), n_actions=2)
+    given = np.bincount(batch[0], minlength=9)
+    by_hand = eo.discover(batch, 1, "neo", space=Discrete(9), n_actions=2, visits=given)
+    assert counted.policy.tobytes() == by_hand.policy.tobytes()
+
+
+def test_discover_batches_agree_with_one(four_rooms: eo.MDP) -> None:
+    whole = walk(four_rooms, 5000, rng=0)
+    parts = [Transitions(*(part[i : i + 700] for part in vars(whole).values())) for i in range(0, 5000, 700)]
+    one, many = (eo.discover(data, 8, space=Discrete(104), n_actions=4) for data in (whole, parts))
     assert one.policy.tobytes() == many.policy.tobytes()
-    assert one.n_states == 104
 
 
-def test_environments_are_sampled(four_rooms: eo.MDP) -> None:
-    table = from_samples("eigenoptions/FourRooms-v0", 4, steps=4000)
+def test_discover_warns_of_sizes_that_come_from_the_data(four_rooms: eo.MDP, caplog: Any) -> None:
+    batch = walk(four_rooms, 3000, rng=0)
+    eo.discover(batch, 2, space=Discrete(104), n_actions=4)
+    assert caplog.text == ""
+    eo.discover(batch, 2)
+    assert "n_actions=" in caplog.text
+
+
+# Environments
+
+
+def test_discover_samples_of_environments(four_rooms: eo.MDP) -> None:
+    table = eo.discover("eigenoptions/FourRooms-v0", 4, steps=4000)
     assert isinstance(table, eo.OptionSet)
     assert table.provenance["environment"] == "eigenoptions/FourRooms-v0"
-    assert np.array_equal(table.coords, four_rooms.coords)
+    assert np.array_equal(table.mdp.coords, four_rooms.coords)
     eo.OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), table).reset(seed=0)
-    lake = from_samples("FrozenLake-v1", 2, steps=2000)
+    lake = eo.discover("FrozenLake-v1", 2, steps=2000)
     assert (lake.n_states, lake.n_actions) == (16, 4)
-    same = from_samples(four_rooms, 4, steps=4000)
-    assert (same.n_states, same.provenance["environment"]) == (104, "four-rooms")
-    car = from_samples(lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4)
+    car = eo.discover(lambda: gym.make("MountainCar-v0"), 2, steps=500, features="tiles", tiles=4)
     assert isinstance(car, LinearOptionSet)
     assert car.features == Tiles((-1.2, -0.07), (0.6, 0.07), tiles=4)
     vector = gym.make_vec("CartPole-v1", num_envs=2)
-    assert len(from_samples(vector, 2, steps=500)) == 2
-    raw = from_samples("Acrobot-v1", 2, steps=500, features="raw")
+    assert len(eo.discover(vector, 2, steps=500)) == 2
+    raw = eo.discover("Acrobot-v1", 2, steps=500, features="raw")
     assert raw.directions.shape == (2, 6)
 
 
-def test_whitened_functions_have_variance_one_and_vary_on_the_data() -> None:
-    batch = collect("MountainCar-v0", 4000, n_envs=4)
-    phi = Fourier((-1.2, -0.07), (0.6, 0.07), order=3)
-    spread = {}
-    for whiten in (True, False):
-        past = FeatureExperience(phi, 3, whiten=whiten)
-        past.add(batch)
-        f = phi(past.kept.obs) @ past.spectrum(3).vectors
-        spread[whiten] = f.std(axis=0)
-        assert past.spectrum(3).n_zero == 0
-    np.testing.assert_allclose(spread[True], 1.0, atol=1e-6)
-    assert spread[False].max() < 0.01, (
-        "without it the smallest eigenvalues belong to functions that are flat there"
+def test_discover_look_ahead_is_bound_to_a_given_environment() -> None:
+    env = gym.make("CartPole-v1")
+    options = eo.discover(env, 2, steps=300, features="fourier", order=2, policy="look-ahead")
+    obs, _ = env.reset(seed=0)
+    assert options.choices(obs).shape == (2,)
+    unbound = eo.discover("CartPole-v1", 2, steps=300, policy="look-ahead")
+    with pytest.raises(ValueError, match="look_ahead"):
+        unbound.choices(obs)
+
+
+def test_discover_dict_observations_by_a_function() -> None:
+    class Named(gym.ObservationWrapper[Any, Any, Any]):
+        observation_space = gym.spaces.Dict({"x": gym.spaces.Box(-2.0, 2.0, (2,), np.float64)})
+
+        def observation(self, observation: Any) -> Any:
+            return {"x": np.asarray(observation, dtype=np.float64)}
+
+    def read(obs: Any) -> Any:
+        return np.column_stack([obs["x"], obs["x"] ** 2])
+
+    options = eo.discover(
+        lambda: Named(gym.make("MountainCar-v0")), 2, steps=300, features=read, iterations=3
     )
+    assert options.features is read
+    assert options[0].act({"x": np.zeros(2)}) in (-1, 0, 1, 2)
 
 
-def test_whitening_does_not_depend_on_the_scale_of_features() -> None:
-    batch = collect("MountainCar-v0", 2000, n_envs=4)
-    phi = Fourier((-1.2, -0.07), (0.6, 0.07), order=2)
-    scale = np.linspace(0.5, 1.5, 9)
-    curves = []
-    for features in (phi, lambda obs: phi(obs) * scale):
-        past = FeatureExperience(features, 3, cells=40, each=None)
-        past.add(batch)
-        curves.append(np.abs(features(batch.obs) @ past.spectrum(1).vectors[:, 0]).std())
-    assert curves[0] == pytest.approx(curves[1], rel=0.05)
+# Feature spaces
 
 
-def test_crowded_places_do_not_outweigh_the_others() -> None:
-    past = FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=10, each=3)
-    x = np.full((1000, 1), 0.55)
-    past.add(Transitions(x, np.tile([0, 1], 500), x + 0.01, np.zeros(1000, dtype=bool)))
-    past.add(Transitions(x, np.tile([0, 1], 500), x + 0.01, np.zeros(1000, dtype=bool)))
-    past.add(Transitions(np.array([[0.2]]), np.array([0]), np.array([[0.3]]), np.zeros(1, dtype=bool)))
-    assert len(past.kept) == 3 + 3 + 1
-    assert (past.n_seen, past.n_transitions) == (3, 2001)
-    rng = np.random.default_rng(0)
-    whole, parts = (FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=10, each=3) for _ in range(2))
-    obs, action = rng.random((500, 1)), rng.integers(2, size=500)
-    batch = Transitions(obs, action, rng.random((500, 1)), np.zeros(500, dtype=bool))
-    whole.add(batch)
-    for low in range(0, 500, 77):
-        parts.add(Transitions(*(getattr(batch, part)[low : low + 77] for part in PARTS)))
-    assert np.array_equal(whole.kept.obs, parts.kept.obs)
+@pytest.fixture(scope="module")
+def car() -> Transitions:
+    return eo.collect("MountainCar-v0", 4000, n_envs=4)
 
 
-def test_the_kind_of_experience_is_told_by_the_space() -> None:
-    numbers = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
-
-    def kind(space: Any, features: Any = None) -> type:
-        return type(begin(numbers, space, 2, features, {})[0])
-
-    assert kind(None) is TableExperience
-    assert kind(gym.spaces.Discrete(4)) is TableExperience
-    assert kind(None, OneHot(7)) is TableExperience
-    assert kind(gym.spaces.MultiBinary(4), "raw") is FeatureExperience
-    with pytest.raises(ValueError, match="need Box observations, these are MultiBinary"):
-        kind(gym.spaces.MultiBinary(4))
+def test_discover_whitened_functions_have_variance_one(car: Transitions) -> None:
+    how = {"features": Fourier((-1.2, -0.07), (0.6, 0.07), order=3), "n_actions": 3, "iterations": 2}
+    kept = car.obs[find_rare_transitions(car, how["features"])]
+    whitened, plain = (eo.discover(car, 6, whiten=whiten, **how) for whiten in (True, False))
+    np.testing.assert_allclose(whitened.potential(kept).std(axis=1), 1.0, atol=1e-6)
+    # Without it, the smallest eigenvalues belong to functions that are flat on the data.
+    assert plain.potential(kept).std(axis=1).max() < 0.01
 
 
-def test_an_environment_that_fails_is_reported() -> None:
-    class Broken(gym.Wrapper[Any, Any, Any, Any]):
-        steps = 0
-
-        def step(self, action: Any) -> Any:
-            self.steps += 1
-            if self.steps > 700:
-                raise OSError("the cable fell out")
-            return super().step(action)
-
-    message = r"stopped after 700 of 2000 transitions: OSError: the cable fell out"
-    with pytest.raises(CollectionStopped, match=message):
-        eo.discover(Broken(gym.make("eigenoptions/FourRooms-v0")), n_options=4, steps=2000)
+def test_discover_whitened_eigenvalues_do_not_depend_on_the_scale_of_features(car: Transitions) -> None:
+    phi, scale = Fourier((-1.2, -0.07), (0.6, 0.07), order=2), np.linspace(0.5, 1.5, 9)
+    how = {"n_actions": 3, "per_cell": None, "iterations": 2}
+    first, second = (eo.discover(car, 2, features=f, **how) for f in (phi, lambda obs: phi(obs) * scale))
+    assert first.eigenvalues[0] == pytest.approx(second.eigenvalues[0], rel=0.05)
 
 
-def test_bad_input_is_refused(four_rooms: eo.MDP) -> None:
-    batch = walk(four_rooms, 50)
-    nan = Transitions(
-        np.full((3, 2), np.nan), np.zeros(3, dtype=int), np.zeros((3, 2)), np.zeros(3, dtype=bool)
-    )
-    words = Transitions(np.array([{"a": 1}]), np.array([0]), np.array([{"a": 1}]), np.zeros(1, dtype=bool))
-    nothing = Transitions(np.zeros((0, 2)), np.zeros(0, dtype=int), np.zeros((0, 2)), np.zeros(0, dtype=bool))
-    options = eo.discover(four_rooms, n_options=2)
-    cases: list[tuple[Any, str]] = [
-        (
-            lambda: from_transitions(batch, 9999),
-            r"n_options must be in 1..\d+ for these transitions, got 9999",
-        ),
-        (lambda: from_transitions(iter([1, 2])), "give Transitions, batches of them or what .* got int"),
-        (lambda: from_transitions([]), "there are no transitions: the sequence is empty"),
-        (lambda: from_transitions(nothing), "there are no transitions"),
-        (lambda: from_transitions(nan), "observation 0 has nan in dimension 0"),
-        (
-            lambda: from_transitions(words),
-            "observations must be arrays of numbers, got object: pass features=",
-        ),
-        (lambda: from_transitions(batch, space=gym.spaces.Discrete(3)), "states must be in 0..2"),
-        (lambda: from_transitions(batch, n_actions=1), "actions must be in 0..0"),
-        (
-            lambda: eo.discover(batch, 2, "covering-eigen"),
-            "method 'covering-eigen' does not work from samples: make an MDP first, or choose one of .*eigen",
-        ),
-        (
-            lambda: eo.discover("Pendulum-v1", 2),
-            r"Pendulum-v1 has actions Box.*: only Discrete\(n\) is supported",
-        ),
-        (lambda: eo.discover("Blackjack-v1", 2), "only a deterministic environment can be explored"),
-        (
-            lambda: eo.discover("Blackjack-v1", 2, steps=50),
-            r"observations of Blackjack-v1 are Tuple.*pass features=",
-        ),
-        (lambda: eo.discover("NoSuchEnv-v0", 2), "no environment 'NoSuchEnv-v0'"),
-        (lambda: eo.discover("MountainCar-v0", 2, steps=0), "steps must be a whole number from 1, got 0"),
-        (
-            lambda: eo.discover("MountainCar-v0", 2, steps=99, policy="magic"),
-            "policy must be one of learned, look-ahead, got 'magic'",
-        ),
-        (lambda: eo.discover("MountainCar-v0", 2, steps=99, features="wavelets"), "features must be one of"),
-        (
-            lambda: FeatureExperience(Fourier((0.0,), (1.0,)), 2, cells=0),
-            "cells must be a whole number from 1, got 0",
-        ),
-        (lambda: walk(four_rooms, 0), "steps must be a whole number from 1, got 0"),
-        (lambda: walk(four_rooms, 5, begin=104), "begin must be a state in 0..103, got 104"),
-        (lambda: walk(four_rooms, 5, options, option_chance=2), r"option_chance must be in \[0, 1\]"),
-        (lambda: walk(eo.maze("i-maze"), 5, options), "options of another state space"),
-        (
-            lambda: collect("FrozenLake-v1", 5, policy=options, option_chance=-1),
-            r"option_chance must be in \[0, 1\]",
-        ),
-    ]
-    for call, complaint in cases:
-        with pytest.raises(ValueError, match=complaint):
-            call()
-    with pytest.raises(
-        TypeError, match="discover takes an MDP, a maze, Transitions or an environment, got int"
+def test_discover_maps_each_observation_once(car: Transitions) -> None:
+    rows = []
+
+    def count(obs: Any) -> Any:
+        rows.append(len(obs))
+        return Fourier((-1.2, -0.07), (0.6, 0.07), order=2)(obs)
+
+    eo.discover(car, 2, features=count, n_actions=3, per_cell=None)
+    assert rows == [2 * len(car)]
+
+
+def test_find_rare_transitions_keeps_few_of_each_cell_and_action() -> None:
+    x = np.concatenate([np.full((1000, 1), 0.55), [[0.2]]])
+    batch = Transitions(x, np.arange(1001) % 2, x + 0.01, np.zeros(1001, dtype=bool))
+    rows = find_rare_transitions(batch, Fourier((0.0,), (1.0,)), cells=10, per_cell=3)
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 1000]
+    assert len(find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=None)) == 1001
+
+
+def test_read_samples_tells_numbered_states_by_the_space_or_the_type() -> None:
+    batch = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
+    assert read_samples(batch).numbered
+    assert read_samples(batch, Discrete(4)).numbered
+    assert not read_samples(batch, MultiBinary(4)).numbered
+    assert not read_samples((np.array([[0.5], [0.2]]), [0, 1], np.array([[0.1], [0.3]]))).numbered
+
+
+# Errors
+
+BATCH = walk(eo.maze("four-rooms"), 50)
+NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "word"),
+    [
+        (BATCH, {"n_options": 9999}, "n_options"),
+        (iter([1, 2]), {}, "parts"),
+        ([], {}, "empty"),
+        ((np.zeros((0, 2)), np.zeros(0, int), np.zeros((0, 2))), {}, "no transitions"),
+        (NAN, {}, "observation 0"),
+        ((np.array([{"a": 1}]), [0], np.array([{"a": 1}])), {}, "numbers"),
+        (BATCH, {"space": Discrete(3)}, "states"),
+        (BATCH, {"n_actions": 1}, "actions"),
+        ("Pendulum-v1", {}, "Discrete"),
+        ("Blackjack-v1", {}, "deterministic"),
+        ("Blackjack-v1", {"steps": 50}, "features="),
+        ("NoSuchEnv-v0", {}, "NoSuchEnv"),
+        ("MountainCar-v0", {"steps": 0}, "steps"),
+        ("MountainCar-v0", {"steps": 99, "policy": "magic"}, "policy"),
+        ("MountainCar-v0", {"steps": 99, "features": "wavelets"}, "features"),
+        ("MountainCar-v0", {"steps": 99, "cells": 0}, "cells"),
+        ("MountainCar-v0", {"steps": 99, "method": "covering"}, "numbered"),
+    ],
+)
+def test_discover_bad_samples_raise(source: Any, settings: dict[str, Any], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        eo.discover(source, **{"n_options": 2, **settings})
+
+
+def test_discover_unknown_settings_of_samples_raise() -> None:
+    with pytest.raises(TypeError, match="did you mean 'order'"):
+        eo.discover("MountainCar-v0", 2, steps=99, oder=3)
+    with pytest.raises(TypeError, match="speed"):
+        eo.discover(BATCH, 2, "diffusion", speed=3)
+
+
+def test_walk_bad_arguments_raise(four_rooms: eo.MDP) -> None:
+    options = eo.discover(four_rooms, 2)
+    for mdp, settings, word in (
+        (four_rooms, {"begin": 104}, "begin"),
+        (four_rooms, {"option_chance": 2}, "option_chance"),
+        (eo.maze("i-maze"), {}, "state space"),
     ):
-        eo.discover(3)
-
-
-def test_a_function_of_bare_numbers_or_of_words_can_be_the_features() -> None:
-    """Batches that are no arrays (N, ...) of numbers have no cells to thin them by: all transitions count."""
-    rng = np.random.default_rng(0)
-    x, action = rng.random(400), rng.integers(2, size=400)
-    after = np.clip(x + 0.1 * (2 * action - 1), 0, 1)
-
-    def waves(obs: Any) -> np.ndarray:
-        return np.cos(np.pi * np.outer(np.asarray(obs).astype(float), np.arange(1, 4)))
-
-    plain = Transitions(x, action, after, np.zeros(400, dtype=bool))
-    words = Transitions(x.astype(str), action, after.astype(str), np.zeros(400, dtype=bool))
-    found = [eo.discover(data, 2, features=waves, n_actions=2) for data in (plain, words)]
-    assert isinstance(found[0], LinearOptionSet)
-    np.testing.assert_allclose(found[0].directions, found[1].directions, atol=1e-9)
+        with pytest.raises(ValueError, match=word):
+            walk(mdp, 5, options, **settings)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.online import cycle
+from eigenoptions.discovery.exploration import cycle
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.mdp.maps import rooms_map
 from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, missing, single_file_hash, train
@@ -195,7 +195,7 @@ def known_options(name: str) -> Any:
 
 
 def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
-    """Options of the last of four rounds of `cycle` in the task, whose reward is not used; toward what is unknown."""
+    """Options of the last of four rounds of `cycle` in the task, whose reward is not used."""
     env = make_task(task)
     rounds = 4
     if "maze" in task:
@@ -204,8 +204,6 @@ def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
         how: dict[str, Any] = {"max_episode_steps": task["limit"]}
     else:
         how = {}
-    if _numbered(task):
-        how["explore"] = "frontier"
     *_, last = cycle(env, n_options=task["n_options"], steps=steps // rounds, rounds=rounds, rng=seed, **how)
     found: Any = last.options
     return found if hasattr(found, "policy") else found.with_termination(patience=PATIENCE)

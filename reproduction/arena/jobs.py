@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods import method as declared
-from eigenoptions.discovery.online import cycle
+from eigenoptions.discovery.exploration import cycle
+from eigenoptions.discovery.methods import get_method as declared
+from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.evaluation import best_option_chance, diffusion_estimate, diffusion_time
 from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
@@ -80,14 +81,12 @@ def cover(job: Job) -> list[float]:
     """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
 
     The walk never restarts, and each round derives options from all that was seen before. A method that explores on
-    its own does it its own way. One that works neither way gives an empty list.
+    its own does it its own way.
 
     >>> job = {"domain": "i-maze", "method": "none", "seeds": [0], "online": 4, "chance": 0.05, "longest": 1000}
     >>> 0 < cover(job)[0] < 1000
     True
     """
-    if job["method"] != NONE and not (declared(job["method"]).samples or declared(job["method"]).explore):
-        return []
     return [_cover(build(job["domain"]), job, seed) for seed in job["seeds"]]
 
 
@@ -284,8 +283,8 @@ def _entered(mdp: MDP, job: Job, seed: int) -> Iterator[NDArray[np.int64]]:
         rounds = cycle(mdp, n_options=2, steps=steps, option_chance=0.0, rng=seed)
     else:
         chosen = declared(job["method"])
-        if chosen.explore is not None:
-            return chosen.explore(mdp, seed)
+        if chosen.name == "covering-eigen":
+            return (latest.entered for latest in rod_cycle(mdp, rng=seed))
         how: dict[str, Any] = {"rewards": mdp.reward} if chosen.needs_rewards else {}
         rounds = cycle(
             mdp,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenoptions._validation import check_choice
-from eigenoptions.discovery.methods import method as declared
+from eigenoptions.discovery.methods import get_method as declared
 from eigenoptions.discovery.methods import methods as method_names
 from eigenoptions.parallel import current_engine
 from reproduction.arena import Contest, Report

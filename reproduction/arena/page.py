@@ -7,7 +7,7 @@ from html import escape
 from math import inf, isfinite
 from typing import Any
 
-from eigenoptions.discovery.methods import method as declared
+from eigenoptions.discovery.methods import get_method as declared
 from reproduction import panels as plots
 from reproduction.arena.domains import DOMAINS, build
 from reproduction.arena.jobs import NONE

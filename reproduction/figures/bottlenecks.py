@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
-from eigenoptions.discovery.methods.bottleneck import betweenness_of, rooms
+from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_rooms
 from eigenoptions.plots import draw_policy
 from reproduction.drawing import make_maps
 from reproduction.lab import NEAR, Claim, Data, Lab
@@ -25,7 +25,7 @@ def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
     """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
     mdp = eo.maze(maze)
     options = eo.discover(mdp, method="bottleneck")
-    room, doors = rooms(mdp)
+    room, doors = find_rooms(mdp)
     distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
     cells = pd.DataFrame(np.asarray(mdp.coords), columns=["row", "column"]).assign(room=room + 1)
     starts = []
@@ -36,7 +36,7 @@ def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
             cells.loc[inside].assign(option=option.label, steps=steps, closest_doorway=distances[inside])
         )
     # Share of the pairs of other states whose shortest path leads through each state.
-    share = betweenness_of(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
+    share = compute_betweenness(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
     planning = [
         {"choices": name, **count_sweeps(mdp, some), "diffusion_time": eo.diffusion_time(mdp, some)}
         for name, some in (("primitive actions", None), ("bottleneck options", options))

@@ -14,7 +14,7 @@ import pandas as pd
 
 import eigenoptions as eo
 from eigenoptions import OptionSet
-from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.discovery.methods import bottleneck
 from eigenoptions.plots import draw_policy
 from reproduction.drawing import make_maps
 from reproduction.lab import Data
@@ -38,7 +38,7 @@ def find_options(maze: str, eigenvectors: int, gamma: float) -> Data:
         "options": pd.concat(options),
         "policies": pd.concat(policies),
         "eigenvectors": pd.concat(vectors),
-        "rooms": cells.assign(room=rooms(mdp)[0], maze=maze),
+        "rooms": cells.assign(room=bottleneck.find_rooms(mdp)[0], maze=maze),
     }
 
 

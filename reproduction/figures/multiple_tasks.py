@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
-from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_maze
 from reproduction.drawing import draw_learning, make_graphs
 from reproduction.figures.agents import learn_all, make_eigenoptions
@@ -38,7 +38,7 @@ def run(
     """Returns of three agents in each task; task 2i + 1 swaps the start and goal of task 2i."""
     mdp = eo.maze("four-rooms")
     state = {tuple(cell): s for s, cell in enumerate(np.asarray(mdp.coords).tolist())}
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, rooms(mdp)[1]].min(axis=1)
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, find_rooms(mdp)[1]].min(axis=1)
     ends = [(state[tuple(a)], state[tuple(b)]) for pair in pairs for a, b in (pair, pair[::-1])]
     tasks = pd.DataFrame(ends, columns=["start", "goal"])
     tasks.insert(0, "task", tasks.index + 1)

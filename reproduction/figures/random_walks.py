@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 import eigenoptions as eo
 from eigenoptions import MDP
-from eigenoptions.discovery.methods.bottleneck import rooms
+from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import make_maps
@@ -84,7 +84,7 @@ def measure_walks(
         seen[np.arange(walkers), path[:, step]] = step
     time = np.bincount(path.ravel(), minlength=mdp.n_states) / path.size
     entropy = -(time[time > 0] * np.log(time[time > 0])).sum()
-    room, doors = rooms(mdp)
+    room, doors = find_rooms(mdp)
     changes = inside = np.nan
     if len(doors):
         visits = [room[states][room[states] >= 0] for states in path]

@@ -259,13 +259,13 @@ def studio(args: Namespace) -> None:
 def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any) -> Any:
     """Options by the method and settings of the arguments that were given."""
     from eigenoptions.discovery import discover
-    from eigenoptions.discovery.methods import method
+    from eigenoptions.discovery.methods import get_method
 
     names = ("operator", "steps", "features")
     settings = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     if args.n_options is None:
         # Some methods find out how many options there are.
-        n_options = n_options if method(args.method).n_options is not None else None
+        n_options = n_options if get_method(args.method).n_options is not None else None
     return discover(
         source, n_options, args.method, gamma=args.gamma, rng=args.seed, progress=progress, **settings
     )

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_int, check_settings, make_generator
+from eigenoptions.discovery.goals import TooFewOptionsError
 from eigenoptions.discovery.methods import Method, Progress, get_method
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
@@ -106,7 +107,13 @@ def discover(
     resolved, kind = _resolve(source, settings, rng, progress)
     if isinstance(resolved, MDP):
         return _discover_table(resolved, n_options, chosen, gamma, rng, progress, settings, {"source": kind})
-    return discover_samples(resolved, n_options, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
+    options = discover_samples(
+        resolved, n_options, chosen, gamma=gamma, rng=rng, progress=progress, **settings
+    )
+    if getattr(options, "kind", "") == "look-ahead" and hasattr(source, "step"):
+        # The options of an environment that is given look ahead in it.
+        return options.look_ahead(source)  # type: ignore[union-attr]
+    return options
 
 
 def _resolve(
@@ -160,6 +167,8 @@ def discover_samples(
 
     # A method knows only the states that the samples connect; in the others no option may start.
     states = np.flatnonzero(np.diff(graph(mdp).indptr))
+    if not len(states):
+        raise TooFewOptionsError("no transition leads from one state to another: sample more", 0)
     visited = _restrict_mdp(mdp, states)
     settings = {name: _restrict_array(value, states, mdp.n_states) for name, value in settings.items()}
     options = _discover_table(visited, n_options, method, gamma, rng, progress, settings, provenance)
@@ -241,7 +250,7 @@ def is_environment_id(source: str | Path) -> bool:
 
 def _restrict_mdp(mdp: MDP, states: NDArray[np.intp]) -> MDP:
     """The MDP of some states, which no action leaves."""
-    if len(states) in (0, mdp.n_states):
+    if len(states) == mdp.n_states:
         return mdp
     rows = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
     coords = None if mdp.coords is None else mdp.coords[states]

@@ -25,8 +25,7 @@ from eigenoptions.features import (
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.mdp.transitions import read_spaces
 from eigenoptions.options import eigenpurposes
-from eigenoptions.options.fitted import FitSettings, fit
-from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.linear import LinearOptionSet, fit
 from eigenoptions.spectra.incidence import feature_spectrum
 
 log = logging.getLogger("eigenoptions")
@@ -228,7 +227,9 @@ def discover_linear(
     check_choice("policy", policy, ("learned", "look-ahead"))
     features = samples.features or features or "fourier"
     mapping = _take_map_settings(features, settings)
-    check_settings("discovery in a feature space", settings, [f.name for f in fields(FitSettings)], mapping)
+    own = ("both_signs", "skip_zero", "policy", "basis", "whiten", "cells", "per_cell")
+    allowed = ("iterations", "ridge", "stop", "parts")
+    check_settings("discovery in a feature space", settings, allowed, (*own, *list_map_settings(features)))
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
     if features == "deep":
         from eigenoptions.deep import learn
@@ -279,16 +280,25 @@ def discover_linear(
     )
     options = replace(options, features=phi, basis=basis)
     # Values on trained features are never exact: an option whose potential no longer rises could run for ever.
-    return options.guarded(patience=8) if features == "deep" else options
+    return options.with_termination(patience=8) if features == "deep" else options
+
+
+def list_map_settings(features: str | Map) -> list[str]:
+    """Names of the settings of a feature map that is given by name.
+
+    >>> list_map_settings("fourier")
+    ['order', 'coupled']
+    """
+    if not isinstance(features, str):
+        return []
+    kind = get_feature_map(features)
+    names = getattr(kind, "settings", None) or [f.name for f in fields(kind)]
+    return [name for name in names if name not in ("low", "high", "n_states")]
 
 
 def _take_map_settings(features: str | Map, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a feature map that is given by name, taken out of all settings."""
-    if not isinstance(features, str):
-        return {}
-    kind = get_feature_map(features)
-    names = getattr(kind, "settings", None) or [f.name for f in fields(kind)]
-    taken = {name: settings.pop(name) for name in names if name in settings}
+    taken = {name: settings.pop(name) for name in list_map_settings(features) if name in settings}
     if "training_steps" in taken:
         taken["steps"] = taken.pop("training_steps")
     return taken

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._text import directions
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods import method as declared
+from eigenoptions.discovery.methods import get_method as declared
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time, hitting_times
 from eigenoptions.learning import LearningRecord, q_learning

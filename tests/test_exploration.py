@@ -1,0 +1,185 @@
+"""Online, with an incomplete graph: explore, derive options, explore further."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import eigenoptions as eo
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.exploration import Snapshot, cycle
+from eigenoptions.discovery.methods.covering_eigen import rod_cycle
+from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.walks import walk
+from eigenoptions.spectra.representations import learned_default
+
+
+def run(*args: Any, **settings: Any) -> list[Snapshot]:
+    return list(cycle(*args, **settings))
+
+
+def test_cycle_arrives_at_the_options_of_the_whole_graph(four_rooms: eo.MDP) -> None:
+    snapshots = run(replace(four_rooms, goal=None), steps=2000, rounds=8, n_options=8)
+    assert [s.steps for s in snapshots] == list(range(2000, 16_001, 2000))
+    seen = [s.seen for s in snapshots]
+    assert seen == sorted(seen)
+    assert seen[-1] == 104
+    exact = eo.discover(four_rooms, n_options=8, operator="combinatorial")
+    assert np.array_equal(snapshots[-1].options.policy, exact.policy)
+    assert not np.array_equal(snapshots[0].options.policy, exact.policy)
+
+
+def test_cycle_in_a_table_continues_where_it_was(four_rooms: eo.MDP) -> None:
+    first, second, third = run(replace(four_rooms, goal=None), steps=300, rounds=3)
+    assert first.transitions.obs[0] == 94
+    assert second.transitions.obs[0] == first.transitions.next_obs[-1]
+    assert third.transitions.obs[0] == second.transitions.next_obs[-1]
+
+
+def test_cycle_takes_options_from_the_second_round_on(four_rooms: eo.MDP) -> None:
+    always, never = (run(four_rooms, steps=500, rounds=2, n_options=4, option_chance=p) for p in (1.0, 0.0))
+    assert np.array_equal(always[0].transitions.obs, never[0].transitions.obs)
+    policy, walked = always[0].options.policy, always[1].transitions
+    follows = (policy[:, walked.obs] == walked.action).any(axis=0)
+    available = (policy[:, walked.obs] >= 0).any(axis=0)
+    assert follows[available].mean() > 0.95  # what is left is the first step of a new episode
+    assert not np.array_equal(always[1].transitions.obs, never[1].transitions.obs)
+
+
+def test_cycle_with_the_same_seed_is_the_same(four_rooms: eo.MDP) -> None:
+    a, b = (list(islice(cycle(four_rooms, steps=200, rng=7), 4)) for _ in range(2))
+    for one, other in zip(a, b, strict=True):
+        assert one.transitions.obs.tobytes() == other.transitions.obs.tobytes()
+        assert one.options.policy.tobytes() == other.options.policy.tobytes()
+
+
+@pytest.mark.parametrize("make", ["id", "function", "object"])
+def test_cycle_of_any_environment_of_numbered_states(make: str) -> None:
+    name = "eigenoptions/FourRooms-v0"
+    env = {"id": name, "function": lambda: gym.make(name), "object": gym.make(name)}[make]
+    snapshots = run(env, steps=400, rounds=3, n_options=4, max_episode_steps=100)
+    assert snapshots[-1].options.n_states == 104
+    assert snapshots[-1].seen > 20
+
+
+def test_cycle_of_a_car_leaves_the_valley_without_a_reward() -> None:
+    """Random actions hardly move it; options of what was seen take it out, and to where more can be seen."""
+    how = {"features": "fourier", "order": 3, "n_options": 8, "steps": 3000, "rounds": 4, "n_envs": 4}
+    with_options, without = (run("MountainCar-v0", option_chance=p, **how) for p in (0.05, 0.0))
+    assert isinstance(with_options[-1].options, LinearOptionSet)
+    assert with_options[-1].seen > 2 * without[-1].seen
+    assert max(s.transitions.next_obs[:, 0].max() for s in with_options) > 0.0
+    assert max(s.transitions.next_obs[:, 0].max() for s in without) < -0.1
+
+
+@pytest.mark.parametrize("method", ["eigen", "covering", "bottleneck", "random"])
+def test_cycle_has_fewer_options_where_there_are_not_enough(method: str) -> None:
+    still = eo.MDP.from_successors([[0, 0], [1, 1]])
+    assert run(still, steps=10, rounds=1, method=method)[0].options is None
+    small = run(eo.maze("S..."), steps=50, rounds=1, method=method)[0]
+    assert small.options is None or 0 < len(small.options) < 16
+
+
+def test_cycle_sees_more_where_options_are_taken_seldom() -> None:
+    mdp = replace(eo.maze(rooms_map(4, 4, size=5)), start=0)
+    seen = {
+        chance: np.mean(
+            [run(mdp, steps=1000, rounds=6, option_chance=chance, rng=s)[-1].seen for s in range(6)]
+        )
+        for chance in (0.0, 0.05, None)
+    }
+    assert seen[None] < seen[0.0] < seen[0.05]
+
+
+@pytest.mark.parametrize(
+    ("env", "settings", "word"),
+    [
+        ("four-rooms", {"rounds": 0}, "rounds"),
+        ("four-rooms", {"n_options": 0}, "n_options"),
+        ("four-rooms", {"steps": 0}, "steps"),
+        ("four-rooms", {"option_chance": 1.5}, "option_chance"),
+        ("four-rooms", {"gamma": 1.5}, "gamma"),
+        ("Pendulum-v1", {}, "Discrete"),
+        ("Blackjack-v1", {}, "features="),
+    ],
+)
+def test_cycle_bad_arguments_raise(env: str, settings: dict[str, Any], word: str) -> None:
+    source = eo.maze(env) if env == "four-rooms" else env
+    with pytest.raises(ValueError, match=word):
+        run(source, **{"rounds": 1, **settings})
+
+
+# The cycle of covering eigenoptions
+
+
+def test_rod_cycle_sees_all_states_sooner_than_a_random_walk(four_rooms: eo.MDP) -> None:
+    """Machado et al. (2023), Figure 6; medians of ten seeds."""
+    needed, alone = [], []
+    for seed in range(10):
+        latest = next(r for r in rod_cycle(four_rooms, rng=seed) if r.seen.all())
+        needed.append(latest.steps)
+        assert len(latest.options) == latest.steps // 100
+        walked = walk(replace(four_rooms, goal=None), 100_000, rng=seed, max_episode_steps=100)
+        alone.append(max(np.unique(walked.next_obs, return_index=True)[1]))
+    assert np.median(needed) < np.median(alone)
+
+
+def test_rod_cycle_round_agrees_with_a_slow_twin(four_rooms: eo.MDP) -> None:
+    """One walk, temporal differences one by one, and the eigenvector of the largest eigenvalue, away from visits."""
+    first = next(rod_cycle(four_rooms, rng=3))
+    batch = walk(replace(four_rooms, goal=None), 100, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.entered, batch.next_obs)
+    psi = np.zeros((104, 104))
+    for _ in range(10):
+        for s, t in zip(batch.obs, batch.next_obs, strict=True):
+            psi[s] += 0.1 * ((np.arange(104) == s) + 0.99 * psi[t] - psi[s])
+    e = np.linalg.eigh((psi + psi.T) / 2)[1][:, -1]
+    e = -np.sign(e.sum()) * e
+    sampled = eo.MDP.from_transitions(batch, 104, 4)
+    assert_allclose(first.options.value, eo.solve(sampled, eo.Purpose(e), 0.99).value, atol=1e-8)
+    assert (first.options.policy[0][~first.seen] == -1).all()
+    options = discover(four_rooms, 3, "covering-eigen", rng=3)
+    np.testing.assert_array_equal(options.policy[0], first.options.policy[0])
+    assert options.labels == ("round 1", "round 2", "round 3")
+
+
+def test_rod_cycle_with_rewards_agrees_with_a_slow_twin() -> None:
+    """Temporal differences one by one, the first eigenvector by inverse iteration, and its logarithm as purpose."""
+    corridor = replace(eo.maze("S...."), goal=None, reward=np.array([-1.0, -1.0, -2.0, -1.0, -1.0]))
+    first = next(rod_cycle(corridor, representation="default", alpha=0.2, sweeps=2, round_steps=30, rng=1))
+    batch = walk(corridor, 30, rng=np.random.default_rng(1))
+    Z = np.eye(5)
+    pairs = list(zip(batch.obs, batch.next_obs, strict=True))
+    for s, t in pairs[::-1] + pairs:
+        Z[s] += 0.2 * (np.exp(corridor.reward[s] / 1.3) * ((np.arange(5) == s) + Z[t]) - Z[s])
+    learned = learned_default(batch.obs, batch.next_obs, corridor.reward, alpha=0.2, sweeps=2)
+    assert_allclose(learned, Z, rtol=1e-12)
+    left = np.unique(batch.obs)
+    e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])
+    potential = np.zeros(5)
+    potential[left] = np.log(e)
+    purpose = eo.Purpose(potential / np.linalg.norm(potential))
+    expected = eo.solve(eo.MDP.from_transitions(batch, 5, 4), purpose, 0.99)
+    assert_allclose(first.options.value, expected.value, atol=1e-9)
+    kept = [latest.options.labels for latest in islice(rod_cycle(corridor, keep=2, round_steps=10), 3)][-1]
+    assert kept == ("round 2", "round 3")
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"representation": "default"}, "reward"),
+        ({"representation": "x"}, "representation"),
+        ({"keep": 0}, "keep"),
+    ],
+)
+def test_rod_cycle_bad_arguments_raise(four_rooms: eo.MDP, settings: dict[str, Any], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        next(rod_cycle(four_rooms, **settings))
