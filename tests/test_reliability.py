@@ -22,7 +22,7 @@ from scipy.sparse import coo_array, csc_array, csr_array
 import eigenoptions as eo
 from eigenoptions import files
 from eigenoptions.cli import main
-from eigenoptions.discovery.hierarchy import spanned
+from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.mdp import reachable
 from eigenoptions.options.solver import lengths
 from eigenoptions.spectra.representations import (
@@ -354,9 +354,8 @@ UNCLEAR = {
     "Spectrum, complex": lambda env, mdp: eo.Spectrum([0.0, 1.0], np.eye(2) * 1j),
     "from_env, seed": lambda env, mdp: eo.from_env(env, seed="x"),
     "Numbered, seed": lambda env, mdp: eo.envs.Numbered(env, seed=-1),
-    "gather, one array": lambda env, mdp: eo.gather(csc_array(np.eye(3))),
     "weights of 1e308": lambda env, mdp: eo.spectrum(np.array([[0, 1e308], [1e308, 0]])),
-    "options of nothing": lambda env, mdp: spanned(mdp, 3),
+    "options of nothing": lambda env, mdp: mdp_with_options(mdp, 3),
     "actions of a game": lambda env, mdp: eo.envs.OptionsSpace(2**70, 1),
 }
 

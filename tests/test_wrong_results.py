@@ -11,10 +11,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
-from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions.discovery.samples import from_transitions
 from eigenoptions.envs import Numbered, OptionsWrapper, from_env
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
@@ -306,106 +304,6 @@ def test_ends_by_some_moves_only_are_reported(caplog):
     mdp = from_env(Door())
     assert np.array_equal(mdp.successors, truth())
     assert "1 actions end the episode in a state where it goes on" in caplog.text
-
-
-# Samples
-
-
-def sampled(**changes):
-    """A walk through four rooms as arrays."""
-    walk = eo.collect(eo.maze("four-rooms"), 4000, rng=0)
-    parts = {name: getattr(walk, name) for name in ("obs", "action", "next_obs", "terminated")}
-    return eo.Transitions(**{name: changes.get(name, lambda x: x)(part) for name, part in parts.items()})
-
-
-def column(x):
-    return x[:, None]
-
-
-def test_columns_of_replay_buffers_are_what_they_hold(caplog):
-    """Version 0.1: columns of states became four Fourier features, columns of actions were refused."""
-    expected = eo.discover(sampled(), 4)
-    for changes in (
-        {"action": column},
-        {"terminated": column},
-        {"obs": column, "next_obs": column},
-        dict.fromkeys(("obs", "action", "next_obs", "terminated"), column),
-    ):
-        found = eo.discover(sampled(**changes), 4)
-        assert isinstance(found, eo.OptionSet)
-        assert np.array_equal(found.policy, expected.policy)
-    floats = {name: lambda x: x[:, None].astype(float) for name in ("obs", "next_obs")}
-    found = eo.discover(sampled(**floats), 4, space=Discrete(104), n_actions=4)
-    assert np.array_equal(found.policy, eo.discover(sampled(), 4, space=Discrete(104), n_actions=4).policy)
-
-
-def test_numbers_stored_as_floats_are_not_guessed():
-    """Version 0.1: Fourier features of the state's number."""
-    as_float = {name: lambda x: x.astype(np.float32) for name in ("obs", "next_obs")}
-    for shape in (lambda x: x, column):
-        both = {name: lambda x, f=f, s=shape: s(f(x)) for name, f in as_float.items()}
-        with pytest.raises(ValueError, match=r"whole numbers stored as float32.*astype\(int\).*fourier"):
-            eo.discover(sampled(**both), 4)
-    assert len(eo.discover(sampled(**both), 2, features="fourier")) == 2
-    with pytest.raises(ValueError, match=r"states must be whole numbers \(N,\), got float64"):
-        eo.discover(sampled(obs=lambda x: x + 0.5), 4, space=Discrete(104))
-
-
-def test_sizes_that_are_taken_from_samples_are_reported(caplog):
-    """Version 0.1: 97 states of 104 without a word."""
-    few = {name: lambda x: x[:60] for name in ("obs", "action", "next_obs", "terminated")}
-    walk = sampled(**few)
-    found = eo.discover(walk, 2)
-    assert found.n_states == max(walk.obs.max(), walk.next_obs.max()) + 1
-    assert f"n_actions (4) and space ({found.n_states} states); pass them" in caplog.text
-    caplog.clear()
-    assert eo.discover(walk, 2, space=Discrete(104), n_actions=4).n_states == 104
-    assert caplog.text == ""
-    eo.discover(eo.collect("MountainCar-v0", 500, rng=0), 2, n_actions=3)
-    assert "space (the bounds of features); pass them" in caplog.text
-    with pytest.raises(ValueError, match=r"states must be in 0\.\.3, got .*space=Discrete\(n\)"):
-        eo.discover(walk, 2, space=Discrete(4), n_actions=4)
-
-
-def test_bare_arrays_are_columns():
-    """Version 0.1: an AttributeError."""
-    walk = sampled()
-    found = from_transitions((walk.obs, walk.action, walk.next_obs, walk.terminated), 4)
-    np.testing.assert_array_equal(found.policy, from_transitions(walk, 4).policy)
-
-
-# Options that stop at the wrong end
-
-
-def test_stops_that_no_setting_changes_are_not_reported(caplog):
-    """A corridor of 6 states whose end opens into a one-way corridor of 12: nothing climbs back from there."""
-    n, two_way = 18, 6
-    states = np.arange(n)
-    left = np.where(states < two_way, np.maximum(states - 1, 0), states)
-    after = np.stack([left, np.minimum(states + 1, n - 1)], axis=1).ravel()
-    table = csr_array((np.ones(2 * n), (np.arange(2 * n), after)), shape=(2 * n, n))
-    found = eo.discover(eo.MDP(table), 2)
-    assert max(map(len, found.stops)) > n // 2
-    assert caplog.text == ""
-
-
-def test_options_that_stop_mostly_at_the_wrong_end_are_reported(caplog):
-    """Version 0.1: e2+ of ``rooms:30x30`` stops in 1,895 places without a word, of these rooms in 16."""
-    rooms = eo.maze("rooms:6x6")
-    found = eo.discover(rooms, 2)
-    low = eo.spectrum(eo.graph(rooms), 2).vectors[:, 1][found.stops[0]] < 0
-    assert f"(e2+ in {len(low)} places, {low.sum()} of them where it is negative)" in caplog.text
-    assert low.mean() > 0.5
-    assert 'try a larger gamma (0.99) or operator="random-walk"' in caplog.text
-    caplog.clear()
-    for remedy in ({"gamma": 0.99}, {"operator": "random-walk"}):
-        assert len(eo.discover(rooms, 2, **remedy).stops[0]) == 1
-    for name in ("four-rooms", "open-room", "i-maze"):
-        eo.discover(name)
-    # Holes and cliffs, where every option stops.
-    for name in ("FrozenLake-v1", "CliffWalking-v1"):
-        eo.discover(name, 8)
-    assert "wrong end" not in caplog.text
 
 
 def test_a_wrapper_that_fails_is_reported_and_not_passed_on():
