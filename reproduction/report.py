@@ -280,7 +280,7 @@ def show_table(table: pd.DataFrame | None) -> Markup:
     """HTML of a small table; numbers have three digits."""
     if table is None or table.empty:
         return Markup("")
-    html = table.to_html(
+    html = table.rename_axis(columns=None).to_html(
         index=False, border=0, classes="small", na_rep="", float_format="{:.3g}".format, justify="unset"
     )
     return Markup(f'<div class="scroll">{html}</div>')
@@ -293,7 +293,7 @@ def show_figure(figure: Figure, alt: str) -> Markup:
         figure.savefig(svg, format="svg", metadata={"Date": None})
     width, height = 72 * figure.get_size_inches()
     size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
-    size += f";max-height:{0.95 * height:.0f}px" if height > width else ""
+    size += ";max-height:none" if height > width else ""
     source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
     image = Markup('<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>')
     return image.format(alt, size, source)

@@ -105,7 +105,7 @@ def figure(data: Data) -> Any:
         values = returns[n].reindex(range(mdp.n_states))
         bar = "mean return" if n == shown[-1] else None
         draw_values(ax, mdp, values, signed=False, limits=(0.0, 1.0), colorbar=bar)
-        ax.set_title(f"each goal, {n} options")
+        ax.set_title(f"{n} options")
     return picture
 
 

@@ -67,6 +67,8 @@ def figure(data: Data) -> Any:
         ax.set_title(f"task {task.task}")
         curves = data["curves"][data["curves"].task == task.task]
         draw_learning(graph, {agent: curves[curves.agent == agent] for agent in AGENTS}, ylabel="return")
+        if task.task <= len(tasks) - 2:
+            graph.set_xlabel("")
     axes[1].legend()
     return picture
 

@@ -58,7 +58,7 @@ def measure(*, maze: str, n: int, probabilities: Sequence[float]) -> tuple[pd.Da
 def figure(data: Data) -> Any:
     """Diffusion time against the probability of an option, a line per number of options."""
     domains = data["probabilities"].groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains))
+    picture, axes = make_graphs(len(domains), width=8.0)
     for ax, (domain, table) in zip(axes, domains, strict=True):
         times = table.pivot(index="n_options", columns="probability", values="diffusion_time")
         primitive = data["best"].set_index("domain").primitive[[domain]].iloc[0]

@@ -331,7 +331,9 @@ def notes(data: Data) -> Iterator[Block]:
         "the section on every goal asks again with every state as the goal.",
         pd.DataFrame(
             {
-                "nearest end of the set": f"{steps} steps from the goal" if steps else "on the goal",
+                "nearest end of the set": f"{steps} step{'s' if steps > 1 else ''} from the goal"
+                if steps
+                else "on the goal",
                 "sets": len(means),
                 "mean return": f"{means.mean():.3f}",
                 "lowest": f"{means.min():.3f}",
