@@ -48,11 +48,11 @@ class Start:
         """The actions as text, runs of equal ones together."""
         return " ".join(f"{len(list(run))}*{action}" for action, run in groupby(self.actions))
 
-    @classmethod
-    def from_text(cls, game: str, text: str) -> Self:
-        """The start state to which such actions lead."""
-        runs = [[int(number) for number in run.split("*")] for run in text.split()]
-        return cls.reach(game, tuple(action for count, action in runs for _ in range(count)))
+    @staticmethod
+    def parse_actions(text: str) -> list[int]:
+        """The actions of such a text."""
+        runs = [run.split("*") for run in text.split()]
+        return [int(action) for count, action in runs for _ in range(int(count))]
 
     @classmethod
     def reach(cls, game: str, actions: tuple[int, ...], watch: tuple[int, ...] = ()) -> Self:

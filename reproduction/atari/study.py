@@ -483,9 +483,9 @@ def _choose_apart(table: pd.DataFrame, n: int, min_distance: float) -> pd.DataFr
 def trace_highlights(
     lab: Lab, study: Study, highlights: pd.DataFrame, found: Mapping[int, Starts]
 ) -> pd.DataFrame:
-    """What the highlighted options did, frame by frame; the longest roll-outs that the study has of their variants."""
+    """What the highlighted options did, frame by frame."""
     seed = study.seeds[0]
-    variants = {v.name: v for v in sorted(study.variants, key=lambda v: v.frames)}
+    variants = {variant.name: variant for variant in study.variants if not variant.long}
     jobs, labels = [], []
     for (name, start), options in highlights.groupby(["variant", "start"]):
         variant = variants[name]

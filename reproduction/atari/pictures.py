@@ -1,0 +1,165 @@
+"""Pictures and clips of one game: its highlighted options, and all options in two measures (paper, Figures 8 to 10)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import gaussian_filter
+
+from eigenoptions.atari import Emulator
+from eigenoptions.plots import save_clip
+from reproduction.atari.games import Game, get_game
+from reproduction.atari.measures import AXES
+from reproduction.atari.starts import Start
+from reproduction.atari.study import BIN
+from reproduction.drawing import COLORS, make_graphs
+from reproduction.lab import Data
+
+KIND_COLORS = {
+    "singular": "#0072b2",
+    "random": "#9a9a9a",
+    "rotated": "#56b4e9",
+    "rows": "#e69f00",
+    "published": "#cc79a7",
+    "constant": "#009e73",
+    "walk": "#000000",
+}
+
+
+def draw_highlights(data: Data, *, game: str) -> Figure:
+    """Where highlighted options end, on the game's screen; beside it their heights (Freeway), or some of them."""
+    known = get_game(game)
+    if not known.position:
+        return draw_measures(data)
+    highlights, traces = data["highlights"], data["traces"].groupby("label", sort=False)
+    first = highlights[highlights.variant == highlights.variant.iloc[0]]
+    singular = [label for label in first[first.kind == "singular"].label if label in traces.groups]
+    ends = [_get_positions(traces.get_group(label)) for label in singular]
+    picture, axes = make_graphs(2 if game == "Freeway" else min(4, 1 + len(singular)), columns=4)
+    if ends:
+        late = np.concatenate([path[len(path) // 2 :] for path in ends])
+        draw_heat_map(axes[0], get_screen(data, game, 0), known.to_screen(late), "where options end")
+    if game == "Freeway":
+        shown = [*singular, *highlights[highlights.kind == "walk"].label]
+        _draw_height_histograms(axes[1], {name: traces.get_group(name).x.to_numpy() for name in shown})
+    else:
+        starts = highlights.set_index("label").start
+        for ax, label, path in zip(axes[1:], singular, ends, strict=False):
+            draw_heat_map(ax, get_screen(data, game, starts[label]), known.to_screen(path), label)
+    return picture
+
+
+def draw_measures(data: Data) -> Figure:
+    """Groups of options in two measures, places where they arrive, heights and scores."""
+    table = data["rollouts"]
+    table = table[table.variant == table.variant.iloc[0]]
+    placed, is_long = "x" in table, "long" in data
+    picture, axes = make_graphs(2 + placed + is_long, columns=2)
+    if placed:
+        groups = data["groups"][data["groups"].variant == table.variant.iloc[0]]
+        _draw_points(axes[0], groups, "arrives", "agreement", "one basis of one collection each")
+        axes[0].set(xlabel="share that arrives somewhere", ylabel="agreement across starts")
+        arrived = table[(table.arrives > 0) & table.kind.isin(["random", "singular"])]
+        across, up = ("x", "y") if "y" in table else ("start", "x")
+        _draw_points(axes[1], arrived, across, up, "places where options arrive")
+        axes[1].set(xlabel="x (memory)" if "y" in table else "start", ylabel="y (memory)" if "y" in table else "height (memory)")
+    scored = data["long"][data["long"].variant == "paper"] if is_long else table
+    _draw_points(axes[-1], scored[scored.kind != "walk"], "direction", "score", "score of each option")
+    axes[-1].set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
+    if is_long:
+        _draw_height_curves(axes[2], scored)
+    for ax in axes[: 2 + placed + is_long]:
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend()
+    return picture
+
+
+def draw_heat_map(ax: Axes, screen: NDArray[np.uint8], places: ArrayLike, title: str = "") -> None:
+    """Draw the share of time that the player was at each of its places ``(N, 2)``, pixels (x, y), over a screen."""
+    height, width = screen.shape[:2]
+    grey = screen.astype(float) / 255 @ [0.3, 0.59, 0.11]
+    picture = np.repeat((0.65 + 0.35 * grey)[:, :, None], 3, axis=2)
+    x, y = np.clip(np.asarray(places), 0, [width - 1, height - 1]).astype(int).T
+    time = np.bincount(y * width + x, minlength=height * width).reshape(height, width) / len(x)
+    # The player is about six pixels wide. The square root makes rare places visible too.
+    strength = np.sqrt(gaussian_filter(time, 3.0))
+    strength /= strength.max()
+    cover = np.clip(1.6 * strength, 0, 1)[:, :, None]
+    ax.imshow((1 - cover) * picture + cover * colormaps["inferno"](1 - 0.85 * strength)[:, :, :3])
+    ax.set(title=title)
+    ax.set_axis_off()
+
+
+def get_screen(data: Data, game: str, start: int) -> NDArray[np.uint8]:
+    """The screen at a start of the first collection; white where ale-py is not installed."""
+    try:
+        emulator = Emulator(game)
+    except ImportError:
+        return np.full((210, 160, 3), 255, dtype=np.uint8)
+    emulator.replay(Start.parse_actions(data["starts"].actions[start]))
+    return emulator.screen()
+
+
+def save_clips(data: Data, game: str, folder: Path, *, frames: int = 600, every: int = 3) -> pd.DataFrame:
+    """Write a clip of each highlighted option; returns their files, labels and why they are shown."""
+    emulator, rows = Emulator(game), []
+    traces = data["traces"].groupby("label", sort=False)
+    for option in data["highlights"].itertuples():
+        if option.label not in traces.groups:
+            continue
+        emulator.replay(Start.parse_actions(data["starts"].actions[option.start]))
+        film = [emulator.screen()]
+        for t, action in enumerate(traces.get_group(option.label).action[:frames]):
+            emulator.act(int(action))
+            if t % every == every - 1:
+                film.append(emulator.screen())
+        name = option.label.lower().replace("+", " plus").replace("-", " minus")
+        file = re.sub(r"[^a-z0-9]+", "-", name).strip("-") + ".gif"
+        save_clip(film, folder / file, fps=60 / every)
+        text = f"{option.variant}: {option.reason}, from start {option.start}. Score {option.score:g}."
+        rows.append({"file": file, "label": option.label, "text": text})
+    return pd.DataFrame(rows)
+
+
+def _get_positions(trace: pd.DataFrame) -> NDArray[Any]:
+    return trace[[axis for axis in AXES if axis in trace]].to_numpy()
+
+
+def _draw_points(ax: Axes, table: pd.DataFrame, x: str, y: str, title: str) -> None:
+    for kind, color in reversed(KIND_COLORS.items()):
+        part = table[table.kind == kind]
+        if len(part):
+            ax.plot(part[x], part[y], ".", color=color, markersize=3, alpha=0.7, label=kind)
+    ax.set(title=title)
+
+
+def _draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
+    """Share of the time that the chicken was at each height, one line per option (Figure 8, right)."""
+    edges = np.arange(0, 256 + BIN, BIN)
+    for (label, values), color in zip(heights.items(), COLORS, strict=False):
+        share = np.histogram(values, edges)[0] / len(values)
+        ax.stairs(share, edges, orientation="horizontal", label=label, linewidth=1.1, color=color)
+    ax.set(xlabel="share of the time", ylabel="height (byte 14)", xlim=(0, 1), ylim=(0, 184))
+    ax.legend()
+
+
+def _draw_height_curves(ax: Axes, table: pd.DataFrame) -> None:
+    """Share of the time at each height, mean per kind and for the three highest singular options."""
+    bins = [name for name in table if name.startswith("at ")]
+    share = table[bins].div(table[bins].sum(axis=1), axis=0)
+    x = [int(name.removeprefix("at ")) for name in bins]
+    top = table[table.kind == "singular"].nlargest(3, "height").index
+    ax.plot(x, share.loc[top].T, color=KIND_COLORS["singular"], linewidth=0.5)
+    for kind in ("random", "published", "walk", "singular"):
+        if (table.kind == kind).any():
+            ax.plot(x, share[table.kind == kind].mean(), color=KIND_COLORS[kind], label=f"{kind}, mean")
+    ax.set(title=f"height in {table.frames.max():,} frames; thin: the three highest singular options")
+    ax.set(xlabel="height (memory)", ylabel="share of the time")
