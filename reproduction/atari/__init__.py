@@ -1,7 +1,159 @@
-"""Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man."""
+"""Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man, and any other game.
+
+The report judges stored results of full runs (``results/``), unless it is asked to run the games anew.
+``python -m reproduction atari GAME`` studies one game; its sizes are in `settings`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
-EXPERIMENTS: tuple[Any, ...] = ()
+import pandas as pd
+from markupsafe import Markup
+
+from eigenoptions.atari import ram_options
+from eigenoptions.atari.emulator import game_name
+from reproduction.atari.claims import describe, judge_game
+from reproduction.atari.pictures import draw_highlights, draw_measures, save_clips
+from reproduction.atari.settings import GAMES, Study, make_study
+from reproduction.atari.starts import find_starts
+from reproduction.atari.study import load_collection, make_job, run_study, summarize
+from reproduction.lab import Data, Experiment, Lab, open_lab
+from reproduction.report import Outcome, Section, make_section, print_claims, write_page
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def run(lab: Lab, *, game: str) -> Data:
+    """Stored results of a full run; with ``lab.atari`` those of a new, small one."""
+    if lab.atari:
+        return run_study(lab, make_study(game, "quick" if lab.quick else "paper"))
+    (data,) = lab.pmap(load_results, [{"game": game}])
+    return data
+
+
+def load_results(game: str) -> Data:
+    """The stored tables of a game, and their summaries."""
+    paths = sorted((RESULTS / game.lower()).glob("*.csv*"))
+    data = {path.name.partition(".")[0]: pd.read_csv(path) for path in paths}
+    for name in {"rollouts", "long", "highlights"} & data.keys():
+        data[name]["region"] = data[name].region.fillna("")
+    return data | summarize(data["rollouts"])
+
+
+def make_experiment(game: str, title: str = "", section: str = "5.2", shows: str = "") -> Experiment:
+    """The experiment of a game."""
+    return Experiment(
+        game.lower(),
+        title or game,
+        section,
+        shows or "Nothing: the paper does not look at this game.",
+        run=partial(run, game=game),
+        figure=partial(draw_highlights, game=game),
+        claims=partial(judge_game, game=game),
+        closer=draw_measures,
+        notes=describe,
+        order=1000 + GAMES.index(game) if game in GAMES else 2000,
+        caption=f"Stored results of python -m reproduction atari {game} --full, unless this report was made with "
+        "--atari."
+        if game in GAMES
+        else "",
+        atari=True,
+    )
+
+
+EXPERIMENTS = {
+    "Freeway": make_experiment(
+        "Freeway",
+        "Figure 8: Freeway",
+        shows="Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
+        "scores 28 points.",
+    ),
+    "MontezumaRevenge": make_experiment(
+        "MontezumaRevenge",
+        "Figure 9: Montezuma's Revenge",
+        shows="Options with the intent of reaching staircases, ropes and doors, similar to those made by hand "
+        "elsewhere.",
+    ),
+    "MsPacman": make_experiment(
+        "MsPacman",
+        "Appendix E: Ms. Pac-Man",
+        "Appendix E",
+        "Options with the intent of reaching corners and intersections.",
+    ),
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Study one game and write its tables, clips, options and a page into a folder; an interrupted run continues."""
+    parser = argparse.ArgumentParser("python -m reproduction atari", description=main.__doc__)
+    parser.add_argument("game", help="a game of ale-py: Freeway, MontezumaRevenge, MsPacman, Breakout, ...")
+    sizes = parser.add_mutually_exclusive_group()
+    for size, words in {
+        "paper": "the paper's protocol in a small run",
+        "full": "the paper's protocol and all variants, which judges its claims; up to an hour",
+        "small": "the default with few starts, states and frames",
+        "quick": "a run of seconds, to check that everything works",
+    }.items():
+        sizes.add_argument(
+            f"--{size}", dest="size", action="store_const", const=size, default="default", help=words
+        )
+    parser.add_argument("--seeds", type=int, nargs="+", help="one per collection of transitions")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/atari"), metavar="DIR", help="default: out/atari"
+    )
+    options = parser.parse_args(arguments)
+    game = game_name(options.game)
+    study = make_study(game, options.size)
+    if options.seeds:
+        study = replace(study, seeds=tuple(options.seeds))
+    folder = options.out / game.lower()
+    experiment = EXPERIMENTS.get(game) or make_experiment(game)
+    with open_lab(folder, quick=options.size == "quick") as lab:
+        data = run_study(lab, study)
+        outcome = Outcome(
+            experiment, data, {"size": options.size}, lab.seconds, list(experiment.claims(data))
+        )
+        write_game(folder, outcome, study)
+    print_claims(outcome.claims)
+    print(f"report: {folder / 'index.html'}")
+
+
+def write_game(folder: Path, outcome: Outcome, study: Study) -> None:
+    """Write the tables (in the format of ``results``), clips and options of a game, and a page about them."""
+    game, data = study.game, outcome.data
+    (folder / "data").mkdir(exist_ok=True)
+    compression = {"method": "gzip", "mtime": 0}
+    for name, table in data.items():
+        table.to_csv(folder / "data" / f"{name}.csv", index=False)
+        if name in ("rollouts", "long", "traces"):
+            table.to_csv(
+                folder / "data" / f"{name}.csv.gz", index=False, float_format="%.6g", compression=compression
+            )
+    variant, seed = study.variants[0], study.seeds[0]
+    starts = tuple(find_starts(game, study.n_starts, bursts=study.bursts, rng=seed))
+    spectrum = load_collection(**make_job(study, variant, seed, starts)).spectrum
+    options = ram_options(spectrum, game, frame_skip=variant.frame_skip)
+    options.save(folder / "options.safetensors")
+    clips = [
+        Markup(
+            '<figure class="card"><img src="{}" alt="{}"><figcaption><b>{}</b> {}</figcaption></figure>'
+        ).format(clip.file, clip.label, clip.label, clip.text)
+        for clip in save_clips(data, game, folder).itertuples()
+    ]
+    cards = Markup('<div class="cards">{}</div>').format(Markup("").join(clips))
+    text = "Options that settle somewhere, away from their start and from each other, chosen by a rule; and baselines."
+    sections = [
+        Section("clips", "Highlighted options", text, [cards]),
+        make_section(replace_caption(outcome)),
+    ]
+    write_page(folder / "index.html", f"Eigenoptions of {game}", sections)
+
+
+def replace_caption(outcome: Outcome) -> Outcome:
+    """The outcome without the caption about stored results."""
+    return replace(outcome, experiment=replace(outcome.experiment, caption=""))

@@ -11,7 +11,7 @@ more; with fewer the claim is not decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -54,33 +54,34 @@ def judge_game(data: Data, *, game: str) -> list[Claim]:
 
 def describe(data: Data) -> Iterator[Block]:
     """The roll-outs, the baselines, the differences and the agreement of all kinds."""
-    table, many = _select(data), data["starts"].collection.nunique()
-    singular, random = table[table.kind == "singular"], table[table.kind == "random"]
-    sizes = data["collections"][data["collections"].variant == table.variant.iloc[0]]
-    ranks = " to ".join(f"{rank}" for rank in sorted({sizes["rank"].min(), sizes["rank"].max()}))
+    table, n_collections = _select(data), data["starts"].collection.nunique()
+    variant, random = table.variant.iloc[0], table[table.kind == "random"]
+    sizes = data["collections"][data["collections"].variant == variant]
     yield (
-        f"{many} collection{'s' * (many != 1)} of transitions, {table.start.nunique()} starts each, "
-        f"{table.frames.iloc[0]} frames per roll-out. From each start {_count_each(singular)} singular options (both signs; "
-        f"T has rank {ranks} of {sizes.features.iloc[0]}) and {_count_each(random)} of {random.basis.nunique()} random bases."
+        f"{n_collections} collection{'s' * (n_collections != 1)} of transitions, {table.start.nunique()} starts each, "
+        f"{table.frames.iloc[0]} frames per roll-out. From each start {_count_each(table[table.kind == 'singular'])} "
+        f"singular options (both signs; T has rank {' to '.join(map(str, sorted({*sizes['rank']})))} of "
+        f"{sizes.features.iloc[0]}) and {_count_each(random)} of {random.basis.nunique()} random bases."
     )
-    means = data["means"][data["means"].variant == table.variant.iloc[0]]
-    columns = {"dwell": "stay at one place", "arrives": "arrive", "places": "places", "died": "died", "score": "score"}
-    columns |= {"stopped": "no positive action"}
-    yield f"Means by kind, {_name_way(table)}:", means[["kind", *(c for c in columns if c in means)]].rename(columns=columns)
-    if "effects" in data:
-        effects = data["effects"]
-        effects = effects[(effects.against == "random") & effects.measure.isin(["arrives", "agreement", "reach", "dwell"])]
-        shown = effects[["variant", "measure"]].assign(
-            difference=[str(Difference(e.difference, e.low, e.high)) for e in effects.itertuples()],
-            above=[f"{e.above} of {e.groups} bases" for e in effects.itertuples()],
-        )
-        yield "Singular directions minus random ones:", shown
-        levels = data["levels"]
-        shown = levels[["variant", "kind"]].assign(
-            agreement=[str(Difference(row.agreement, row.low, row.high)) for row in levels.itertuples()],
-            reliable=[f"{row.reliable:.1%} of {row.options}" for row in levels.itertuples()],
-        )
-        yield "Agreement across starts, and reliable options:", shown.rename(columns={"agreement": "agreement across starts"})
+    columns = ["kind", "dwell", "arrives", "places", "died", "score", "stopped"]
+    means = data["means"][data["means"].variant == variant]
+    yield f"Means by kind, {variant}:", means[[name for name in columns if name in means]]
+    if "effects" not in data:
+        return
+    effects = data["effects"][data["effects"].against == "random"]
+    text = [str(Difference(e.difference, e.low, e.high)) for e in effects.itertuples()]
+    above = [f"{e.above} of {e.groups} bases" for e in effects.itertuples()]
+    yield (
+        "Singular directions minus random ones:",
+        effects[["variant", "measure"]].assign(difference=text, above=above),
+    )
+    levels = data["levels"]
+    text = [str(Difference(row.agreement, row.low, row.high)) for row in levels.itertuples()]
+    reliable = [f"{row.reliable:.1%} of {row.options}" for row in levels.itertuples()]
+    yield (
+        "Agreement and reliable options:",
+        levels[["variant", "kind"]].assign(agreement=text, reliable=reliable),
+    )
 
 
 # All games
@@ -98,10 +99,10 @@ def _judge_intent(data: Data, game: str) -> Claim:
         f"intent ({game}).",
         tests=[level.above() if _are_enough(data) else None, _is_more(agrees, data)],
         measured=f"agreement across starts {level}, random directions {other.agreement:+.3f}",
-        evidence="Two tests: from two starts an option's places are near each other more often than those of two different "
-        f"options (agreement above 0), and more so than for random directions. {own.reliable:.1%} of {own.options:.0f} "
-        f"options are reliable, of random ones {other.reliable:.1%}. Time at the modal place, options against random "
-        f"walks: {stays}.",
+        evidence="Two tests: from two starts an option's places are near each other more often than those of two "
+        f"different options (agreement above 0), and more so than for random directions. {own.reliable:.1%} of "
+        f"{own.options:.0f} options are reliable, of random ones {other.reliable:.1%}. Time at the modal place, "
+        f"options against random walks: {stays}.",
         lesson="Options stop somewhere because a myopic agent gets stuck; options of random directions do so as well.",
     )
 
@@ -118,9 +119,10 @@ def _compare_with_random(data: Data, game: str, number: int, variant: str) -> Cl
         f"({game}{'' if is_paper else f', {variant}'}).",
         tests=[_is_more(arrives, data), _is_more(agrees, data)],
         measured=f"share of options that arrive: {arrives.interval}; agreement across starts: {agrees.interval}",
-        evidence="The paper has no such baseline. Two tests, the intervals of both held together: more options arrive, and "
-        f"they agree more across starts; each must hold in every collection too. Above {arrives.above} and {agrees.above} "
-        f"of {arrives.groups} random bases. Different places that as many options arrive at: {reach}.{worse}",
+        evidence="The paper has no such baseline. Two tests, the intervals of both held together: more options arrive, "
+        f"and they agree more across starts; each must hold in every collection too. Above {arrives.above} and "
+        f"{agrees.above} of {arrives.groups} random bases. Different places that as many options arrive at: "
+        f"{reach}.{worse}",
         lesson=f"Followed in {'the way of the paper' if is_paper else variant}, singular directions are no better than "
         "random ones.",
     )
@@ -133,7 +135,10 @@ def _compare_places(data: Data, words: dict[str, str]) -> tuple[list[bool | None
     table = _select(data)
     for name, word in words.items():
         there = table.region.str.contains(word) & (table.arrives > 0)
-        shares = {kind: there[table.kind == kind].groupby(table.collection).mean() for kind in ("singular", "random")}
+        shares = {
+            kind: there[table.kind == kind].groupby(table.collection).mean()
+            for kind in ("singular", "random")
+        }
         gain = compare_kinds(table.assign(there=there.astype(float)), "there", n_intervals=len(words))
         exists = _is_seen(shares["singular"].min() > 0, data)
         tests.append(_is_more(gain, data) if exists else exists)
@@ -155,9 +160,10 @@ def _judge_montezuma(data: Data) -> Iterator[Claim]:
         "staircases, ropes and doors.",
         tests=tests,
         measured=f"roll-outs that arrive there: {_list_places(table)}",
-        evidence="Three tests, one each for staircases, ropes and doors: some option arrives there in every collection, and "
-        "more often than random directions do.",
-        lesson="Options of the memory's bits reach ladders and ropes now and then, and random directions do so as often.",
+        evidence="Three tests, one each for staircases, ropes and doors: some option arrives there in every "
+        "collection, and more often than random directions do.",
+        lesson="Options of the memory's bits reach ladders and ropes now and then, and random directions do so as "
+        "often.",
         table=table,
     )
     goals = {kind: list(_count_goals(data, kind)) for kind in ("singular", "random")}
@@ -173,8 +179,8 @@ def _judge_montezuma(data: Data) -> Iterator[Claim]:
         tests=[_is_seen(min(shares) >= SIMILAR_SHARE, data), _is_seen(max(shares) >= 0.5, data)],
         measured=f"singular options arrive at {reached['singular']} of their {len(GOALS)} goals by collection "
         f"({', '.join(sorted(set().union(*goals['singular']))) or 'none'})",
-        evidence=f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them in every collection, half of them in "
-        f"some. Random directions arrive at {reached['random']}. Of as many options ({k}) singular ones arrive at "
+        evidence=f"Goals: {', '.join(GOALS)}. Two tests: {SIMILAR_SHARE:.0%} of them in every collection, half of them "
+        f"in some. Random directions arrive at {reached['random']}. Of as many options ({k}) singular ones arrive at "
         f"{of_k[0]:.1f} goals, random ones at {of_k[1]:.1f} (mean over choices of them).",
         lesson="Fewer than half of the goals chosen by hand are reached, and random directions reach more.",
     )
@@ -199,12 +205,12 @@ def _judge_pacman(data: Data) -> Iterator[Claim]:
     yield Claim(
         "pacman-places",
         "Appendix E",
-        "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the screen, such as corners and "
-        "intersections.",
+        "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the screen, such as corners "
+        "and intersections.",
         tests=tests,
         measured=f"roll-outs that arrive there: {_list_places(table)}",
-        evidence="Two tests, one for corners and one for intersections: some option arrives there in every collection, and "
-        "more often than random directions do. Modal places of random walks, settled or not: "
+        evidence="Two tests, one for corners and one for intersections: some option arrives there in every collection, "
+        "and more often than random directions do. Modal places of random walks, settled or not: "
         f"{', '.join(f'{name} {shares}' for name, shares in walks.items())}.",
         lesson="Options do end in corners and at intersections, and random directions end there as often.",
         table=table,
@@ -237,7 +243,9 @@ def _judge_lanes(data: Data) -> Claim:
     inside = (singular.region.str.contains("lane") & (singular.arrives > 0)).mean()
     n_starts = singular.start.nunique()
     shares = {kind: f"{len(found[kind])} of {len(tables[kind]) // n_starts}" for kind in found}
-    published = f", of rows of V by the published program {shares['published']}" if "published" in shares else ""
+    published = (
+        f", of rows of V by the published program {shares['published']}" if "published" in shares else ""
+    )
     return Claim(
         "freeway-lane",
         "5.2",
@@ -268,8 +276,8 @@ def _judge_heights(data: Data) -> Claim:
         measured=f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of options), highest "
         f"{singular.height.max():.0f}; modal heights in {bands} bands of {LANE_HEIGHT:g}",
         evidence=f"From the first start of each collection, {table.frames.max()} frames. Two tests: the middle 90% of "
-        f"options differ by at least a lane ({LANE_HEIGHT:g} units), and modal heights lie in at least {MIN_LANES} bands of "
-        f"that size.{other}",
+        f"options differ by at least a lane ({LANE_HEIGHT:g} units), and modal heights lie in at least {MIN_LANES} "
+        f"bands of that size.{other}",
         lesson="With the bits of the memory a greedy option rarely leaves the lower pavement, whatever its direction.",
     )
 
@@ -283,10 +291,10 @@ def _judge_walks(data: Data) -> Claim:
         "5.2",
         "A random walk over primitive actions does not explore the environment properly.",
         tests=[walk.score.max() == 0, reached < ROAD_HEIGHT / 2],
-        measured=f"{len(walk)} walks of {table.frames.max()} frames reach at most {walk.score.max():g} points and a median "
-        f"distance of {reached:.0f} units, of {ROAD_HEIGHT:g}",
-        evidence="Two tests: no walk crosses the road, and the median walk gets less than half across. Singular options get "
-        f"{singular.farthest.median():.0f} far (median), {singular.farthest.max():.0f} at most.",
+        measured=f"{len(walk)} walks of {table.frames.max()} frames reach at most {walk.score.max():g} points and a "
+        f"median distance of {reached:.0f} units, of {ROAD_HEIGHT:g}",
+        evidence="Two tests: no walk crosses the road, and the median walk gets less than half across. Singular "
+        f"options get {singular.farthest.median():.0f} far (median), {singular.farthest.max():.0f} at most.",
         lesson="A random walk gets across the road as well.",
     )
 
@@ -315,12 +323,12 @@ def _judge_scores(data: Data) -> Iterator[Claim]:
         "Remarkably, option #445 scores 28 points at the end of the episode.",
         tests=[True if score >= NEARLY * PAPER_SCORE else fails for score in (min(mine), max(mine))],
         measured=f"best score of a singular option: {_list(mine)} (by collection)",
-        evidence=f"Two tests: at least {NEARLY * PAPER_SCORE:g} points in every collection, and in some. Best of others: "
-        f"{'; '.join(f'{words[kind]} {_list(best[kind])}' for kind in words if kind in best)}."
-        f"{f' Row 445 scores {_list(row)}.' if row else ''} The published program takes rows of V for singular vectors, so "
-        f"its numbers are those of memory bits; #445 is past the rank of T.{part}",
-        lesson="True singular vectors of the memory's bits do not cross the road; the rows of V that the published program "
-        "follows instead do, as does holding UP.",
+        evidence=f"Two tests: at least {NEARLY * PAPER_SCORE:g} points in every collection, and in some. Best of "
+        f"others: {'; '.join(f'{words[kind]} {_list(best[kind])}' for kind in words if kind in best)}."
+        f"{f' Row 445 scores {_list(row)}.' if row else ''} The published program takes rows of V for singular "
+        f"vectors, so its numbers are those of memory bits; #445 is past the rank of T.{part}",
+        lesson="True singular vectors of the memory's bits do not cross the road; the rows of V that the published "
+        "program follows instead do, as does holding UP.",
     )
     yield Claim(
         "freeway-close-to-dqn",
@@ -329,8 +337,8 @@ def _judge_scores(data: Data) -> Iterator[Claim]:
         tests=[True if max(mine) >= NEARLY * DQN_SCORE else fails],
         measured=f"best singular option {max(mine):g}, best of the published program "
         f"{max(best.get('published', [np.nan])):g}, DQN {DQN_SCORE:g}",
-        evidence=f"Very close: at least {NEARLY * DQN_SCORE:.1f} points, {NEARLY:.0%} of what DQN had (Mnih et al., 2015). "
-        f"Holding UP scores {_list(best.get('constant', []))}, so the game is a weak test of purpose.{part}",
+        evidence=f"Very close: at least {NEARLY * DQN_SCORE:.1f} points, {NEARLY:.0%} of what DQN had (Mnih et al., "
+        f"2015). Holding UP scores {_list(best.get('constant', []))}, so the game is a weak test of purpose.{part}",
         lesson="No singular option of the memory's bits scores at all; 28 points are close to what holding UP scores.",
     )
 
@@ -344,14 +352,15 @@ def _judge_bytes(data: Data) -> Claim:
     return Claim(
         "freeway-bytes",
         "ours",
-        "With the bytes of the memory instead of its bits, and the paper's protocol otherwise, some singular vector leads "
-        "the chicken up the road, and some scores, where no random direction does (Freeway).",
+        "With the bytes of the memory instead of its bits, and the paper's protocol otherwise, some singular vector "
+        "leads the chicken up the road, and some scores, where no random direction does (Freeway).",
         tests=[_is_seen(climbs.all(), data), _is_seen((best[0] > best[1]).any(), data)],
-        measured=f"farthest of singular options {_list(high[0])}, of random ones {_list(high[1])} of {ROAD_HEIGHT:g} units; "
-        f"best scores {_list(best[0])} and {_list(best[1])} (by collection, {table.frames.max():,} frames)",
+        measured=f"farthest of singular options {_list(high[0])}, of random ones {_list(high[1])} of {ROAD_HEIGHT:g} "
+        f"units; best scores {_list(best[0])} and {_list(best[1])} (by collection, {table.frames.max():,} frames)",
         evidence="Two tests: in every collection a singular option gets at least half across the road and no random "
         "direction does; in some collection the best singular option has more points than the best random direction.",
-        lesson="Bits hide the height of the chicken behind binary carries; on bytes the same protocol does not get stuck.",
+        lesson="Bits hide the height of the chicken behind binary carries; on bytes the same protocol does not get "
+        "stuck.",
     )
 
 
@@ -398,11 +407,6 @@ def _is_more(effect: Effect, data: Data) -> bool | None:
 def _count_each(table: pd.DataFrame) -> int:
     """Options of one collection and start."""
     return len(table[(table.collection == table.collection.iloc[0]) & (table.start == table.start.iloc[0])])
-
-
-def _name_way(table: pd.DataFrame) -> str:
-    variant = table.variant.iloc[0]
-    return "the protocol of the paper" if variant == "paper" else str(variant)
 
 
 def _list(values: Iterable[float]) -> str:

@@ -20,7 +20,7 @@ from reproduction.atari.games import Game, get_game
 from reproduction.atari.measures import AXES
 from reproduction.atari.starts import Start
 from reproduction.atari.study import BIN
-from reproduction.drawing import COLORS, make_graphs
+from reproduction.drawing import make_graphs
 from reproduction.lab import Data
 
 KIND_COLORS = {
@@ -70,7 +70,10 @@ def draw_measures(data: Data) -> Figure:
         arrived = table[(table.arrives > 0) & table.kind.isin(["random", "singular"])]
         across, up = ("x", "y") if "y" in table else ("start", "x")
         _draw_points(axes[1], arrived, across, up, "places where options arrive")
-        axes[1].set(xlabel="x (memory)" if "y" in table else "start", ylabel="y (memory)" if "y" in table else "height (memory)")
+        axes[1].set(
+            xlabel="x (memory)" if "y" in table else "start",
+            ylabel="y (memory)" if "y" in table else "height (memory)",
+        )
     scored = data["long"][data["long"].variant == "paper"] if is_long else table
     _draw_points(axes[-1], scored[scored.kind != "walk"], "direction", "score", "score of each option")
     axes[-1].set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
@@ -144,9 +147,9 @@ def _draw_points(ax: Axes, table: pd.DataFrame, x: str, y: str, title: str) -> N
 def _draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
     """Share of the time that the chicken was at each height, one line per option (Figure 8, right)."""
     edges = np.arange(0, 256 + BIN, BIN)
-    for (label, values), color in zip(heights.items(), COLORS, strict=False):
+    for i, (label, values) in enumerate(heights.items()):
         share = np.histogram(values, edges)[0] / len(values)
-        ax.stairs(share, edges, orientation="horizontal", label=label, linewidth=1.1, color=color)
+        ax.stairs(share, edges, orientation="horizontal", label=label, linewidth=1.1, color=f"C{i}")
     ax.set(xlabel="share of the time", ylabel="height (byte 14)", xlim=(0, 1), ylim=(0, 184))
     ax.legend()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from itertools import product
 from typing import Any
@@ -16,12 +16,12 @@ from eigenoptions.atari import Emulator, Ram, collect_ram
 from eigenoptions.atari.emulator import Bytes
 from eigenoptions.atari.slow import lasting_bytes, play_randomly, slow_spectrum
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.incidence import feature_spectrum
+from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence_spectrum
 from reproduction.atari.game_graph import GameGraph, explore_game, follow, plan
 from reproduction.atari.games import get_game
 from reproduction.atari.measures import AXES, FAR, Array, get_points, measure
 from reproduction.atari.rollouts import Rollouts, roll_out_actions, roll_out_directions
-from reproduction.atari.settings import Study, Variant
+from reproduction.atari.settings import Kinds, Study, Variant
 from reproduction.atari.starts import Start, find_published_starts, find_starts
 from reproduction.atari.statistics import compare_kinds, mean_agreement, share_of_reliable, summarize_groups
 from reproduction.lab import Data, Lab
@@ -41,168 +41,133 @@ def run_study(lab: Lab, study: Study) -> Data:
     -------
     dict of data frames
         ``rollouts``: one row per variant, collection, start and option, with its measures; ``long`` the same of long
-        roll-outs, with the frames spent at each height (Freeway only); ``starts``; ``collections``: sizes; the summaries
-        of `summarize`; ``highlights``: options to show; and ``traces``: what these did.
+        roll-outs, with the frames spent at each height; ``starts``; ``collections``: sizes; the summaries of
+        `summarize`; ``highlights``: options to show; and ``traces``: what these did.
     """
-    game = study.game
-    jobs = [{"game": game, "n": study.n_starts, "bursts": study.bursts, "rng": seed} for seed in study.seeds]
-    found = dict(zip(study.seeds, map(tuple, lab.pmap(find_starts, jobs)), strict=True))
-    jobs = list(_make_jobs(study, found))
-    # The longest first.
-    jobs.sort(key=lambda job: not job["variant"].long)
+    jobs: list[dict[str, Any]] = [
+        {"game": study.game, "n": study.n_starts, "bursts": study.bursts, "rng": seed} for seed in study.seeds
+    ]
+    starts = dict(zip(study.seeds, map(tuple, lab.pmap(find_starts, jobs)), strict=True))
+    jobs = []
+    for variant in sorted(study.variants, key=lambda variant: -variant.frames):
+        for seed in variant.seeds or study.seeds:
+            collection = make_job(study, variant, seed, starts[seed])
+            numbers = list(range(1 if variant.long else min(variant.n_starts, len(collection["starts"]))))
+            # One game graph serves all starts.
+            jobs += [
+                {**collection, "numbers": part}
+                for part in ([numbers] if variant.graph_states else [[i] for i in numbers])
+            ]
     tables = lab.pmap(roll_out_kinds, jobs)
-    order = [variant.name for variant in study.variants]
-    pairs = list(zip(jobs, tables, strict=True))
     data: Data = {}
+    order = [variant.name for variant in study.variants]
     for name, is_long in (("rollouts", False), ("long", True)):
-        parts = [table for job, table in pairs if job["variant"].long == is_long]
+        parts = [table for job, table in zip(jobs, tables, strict=True) if job["variant"].long == is_long]
         if parts:
-            joined = pd.concat(parts, ignore_index=True)
-            data[name] = joined.sort_values("variant", key=lambda v: v.map(order.index), kind="stable")
+            table = pd.concat(parts).sort_values("variant", key=lambda v: v.map(order.index), kind="stable")
+            data[name] = table.reset_index(drop=True)
     data["starts"] = pd.DataFrame(
-        {
-            "collection": seed,
-            "start": i,
-            "position": " ".join(map(str, start.position)),
-            "actions": start.to_text(),
-        }
-        for seed, starts in found.items()
-        for i, start in enumerate(starts)
+        {"collection": seed, "start": i, "position": " ".join(map(str, s.position)), "actions": s.to_text()}
+        for seed, group in starts.items()
+        for i, s in enumerate(group)
     )
-    data["collections"] = _count_features(lab, jobs)
+    collections = {
+        (job["variant"].name, job["seed"]): {
+            name: job[name] for name in ("study", "variant", "seed", "starts")
+        }
+        for job in jobs
+    }
+    data["collections"] = pd.DataFrame(lab.pmap(describe_collection, collections.values()))
     data |= summarize(data["rollouts"])
-    data["highlights"] = choose_highlights(data, Emulator(game).actions)
-    data["traces"] = trace_highlights(lab, study, data["highlights"], found)
+    data["highlights"] = choose_highlights(data, Emulator(study.game).actions)
+    data["traces"] = trace_highlights(lab, study, data["highlights"], starts[study.seeds[0]])
     return data
 
 
-def _make_jobs(study: Study, found: Mapping[int, Starts]) -> Iterator[dict[str, Any]]:
-    """Jobs of `roll_out_kinds`."""
-    for variant in study.variants:
-        for seed in variant.seeds or study.seeds:
-            starts = _choose_starts(study, variant, found[seed])
-            numbers = range(1 if variant.long else min(variant.n_starts, len(starts)))
-            # One game graph serves all starts.
-            for chosen in [list(numbers)] if variant.graph_states else [[number] for number in numbers]:
-                yield {**_job(study), "variant": variant, "seed": seed, "starts": starts, "numbers": chosen}
-
-
-def _job(study: Study) -> dict[str, Any]:
-    names = ("game", "transitions", "max_episode_frames", "one_life")
-    return {name: getattr(study, name) for name in names}
-
-
-def _choose_starts(study: Study, variant: Variant, own: Starts) -> Starts:
-    return tuple(find_published_starts(study.game)) if variant.published_starts else own
+def make_job(study: Study, variant: Variant, seed: int, starts: Starts) -> dict[str, Any]:
+    """Arguments of a job on one collection; other variants do not change it."""
+    if variant.published_starts:
+        starts = tuple(find_published_starts(study.game))
+    return {
+        "study": replace(study, variants=(), seeds=()),
+        "variant": variant,
+        "seed": seed,
+        "starts": starts,
+    }
 
 
 def roll_out_kinds(
-    game: str,
-    variant: Variant,
-    seed: int,
-    starts: Starts,
-    numbers: Sequence[int],
-    transitions: int,
-    max_episode_frames: int,
-    one_life: bool,
+    study: Study, variant: Variant, seed: int, starts: Starts, numbers: Sequence[int]
 ) -> pd.DataFrame:
     """Roll out options of all kinds of a variant from some of the starts, and measure each."""
-    collection = load_collection(game, variant, seed, starts, transitions, max_episode_frames)
-    options = _list_options(variant.kinds, _get_emulator(game).n_actions, collection)
-    tables = []
+    collection = load_collection(study, variant, seed, starts)
+    options = _list_options(variant.kinds, _get_emulator(study.game).n_actions, collection)
+    game, tables = get_game(study.game), []
     for number in numbers:
-        for part, log in _roll_out(game, variant, seed, starts, number, collection, options, one_life):
-            table = pd.concat(
-                [part.reset_index(drop=True), measure(log, starts[number].position, get_game(game))], axis=1
-            )
+        for part, log in _roll_out(study, variant, collection, starts, number, options):
+            table = part.reset_index(drop=True).join(measure(log, starts[number].position, game))
             if variant.long:
-                heights = [
-                    np.bincount(log.watched[i, : log.length[i], -1], minlength=256)
-                    .reshape(-1, BIN)
-                    .sum(axis=1)
-                    for i in range(len(part))
-                ]
-                names = [f"at {BIN * i}" for i in range(256 // BIN)]
-                table = pd.concat([table, pd.DataFrame(heights, columns=names)], axis=1)
-            table.insert(0, "start", number)
-            tables.append(table)
-    joined = pd.concat(tables, ignore_index=True)
-    joined.insert(0, "variant", variant.name)
-    joined.insert(1, "collection", seed)
-    joined.insert(2, "frames", variant.frames)
-    return joined
+                for low in range(0, 256, BIN):
+                    heights = log.watched[:, :, -1]
+                    played = np.arange(variant.frames) < log.length[:, None]
+                    table[f"at {low}"] = ((heights >= low) & (heights < low + BIN) & played).sum(axis=1)
+            tables.append(table.assign(start=number))
+    keys = {"variant": variant.name, "collection": seed, "frames": variant.frames}
+    joined = pd.concat(tables, ignore_index=True).assign(**keys)
+    return joined[[*keys, "start", *(name for name in joined if name not in (*keys, "start"))]]
 
 
 def trace_options(
-    game: str,
-    variant: Variant,
-    seed: int,
-    starts: Starts,
-    number: int,
-    transitions: int,
-    max_episode_frames: int,
-    one_life: bool,
-    options: pd.DataFrame,
-) -> list[pd.DataFrame]:
+    study: Study, variant: Variant, seed: int, starts: Starts, number: int, options: pd.DataFrame
+) -> pd.DataFrame:
     """Of each option, from one start, its action and the player's position frame by frame."""
-    collection = load_collection(game, variant, seed, starts, transitions, max_episode_frames)
-    traces = {}
-    for part, log in _roll_out(game, variant, seed, starts, number, collection, options, one_life):
-        for row, index in enumerate(part.index):
-            length = log.length[row]
-            positions = log.watched[row, :length]
-            columns = {axis: positions[:, i] for i, axis in enumerate(AXES[: positions.shape[1]])}
-            traces[index] = pd.DataFrame(
-                {"frame": np.arange(length), "action": log.actions[row, :length], **columns}
-            )
-    return [traces[index] for index in options.index]
+    collection, traces = load_collection(study, variant, seed, starts), []
+    for part, log in _roll_out(study, variant, collection, starts, number, options):
+        for row, label in enumerate(part.label):
+            frames = np.arange(log.length[row])
+            columns = {
+                axis: log.watched[row, frames, i] for i, axis in enumerate(AXES[: log.watched.shape[2]])
+            }
+            columns = {"label": label, "frame": frames, "action": log.actions[row, frames], **columns}
+            traces.append(pd.DataFrame(columns))
+    return pd.concat(traces)
 
 
 def _roll_out(
-    game: str,
-    variant: Variant,
-    seed: int,
-    starts: Starts,
-    number: int,
-    collection: Collection,
-    options: pd.DataFrame,
-    one_life: bool,
+    study: Study, variant: Variant, collection: Collection, starts: Starts, number: int, options: pd.DataFrame
 ) -> Iterator[tuple[pd.DataFrame, Rollouts]]:
     """Roll-outs of options from one start, in as few calls as possible."""
-    emulator, start, frames = _get_emulator(game), starts[number], variant.frames
+    emulator, start, frames = _get_emulator(study.game), starts[number], variant.frames
     emulator.replay(start.actions)
-    state = emulator.save()
-    rules: dict[str, Any] = {"one_life": one_life, "watch": start.watch}
-    blind = options[options.kind.isin(["constant", "walk"])]
-    if len(blind):
+    state, features = emulator.save(), collection.features
+    rules: dict[str, Any] = {"one_life": study.one_life, "watch": start.watch}
+    blind = options.kind.isin(["constant", "walk"])
+    if blind.any():
         actions = [
             np.full(frames, option.direction)
             if option.kind == "constant"
-            else np.random.default_rng([seed, number, option.direction]).integers(
+            else np.random.default_rng([collection.seed, number, option.direction]).integers(
                 emulator.n_actions, size=frames
             )
-            for option in blind.itertuples()
+            for option in options[blind].itertuples()
         ]
-        yield blind, roll_out_actions(emulator, state, np.stack(actions), **rules)
+        yield options[blind], roll_out_actions(emulator, state, np.stack(actions), **rules)
     for published in (False, True):
-        part = options.drop(blind.index)
-        part = part[(part.kind == "published") == published]
+        part = options[~blind & ((options.kind == "published") == published)]
         if part.empty:
             continue
-        vectors = [o.sign * collection.make_basis(o.kind, o.basis)[o.direction] for o in part.itertuples()]
-        e, features = np.stack(vectors), collection.features
+        e = np.stack(
+            [o.sign * collection.make_basis(o.kind, o.basis)[o.direction] for o in part.itertuples()]
+        )
         if variant.graph_states:
-            graph = _explore_game(game, starts, variant.frame_skip, variant.graph_states)
+            graph = _explore_game(study.game, starts, variant.frame_skip, variant.graph_states)
             yield part, follow(emulator, state, graph, plan(graph, e, features), frames, **rules)
         else:
-            rules["frame_skip"] = variant.frame_skip
-            yield (
-                part,
-                roll_out_directions(emulator, state, e, features, frames, published=published, **rules),
-            )
+            rules |= {"frame_skip": variant.frame_skip, "published": published}
+            yield part, roll_out_directions(emulator, state, e, features, frames, **rules)
 
 
-def _list_options(kinds: Any, n_actions: int, collection: Collection) -> pd.DataFrame:
+def _list_options(kinds: Kinds, n_actions: int, collection: Collection) -> pd.DataFrame:
     """The options of some kinds, one per row."""
     rows: list[tuple[Any, ...]] = []
     for kind, how in kinds.items():
@@ -210,12 +175,8 @@ def _list_options(kinds: Any, n_actions: int, collection: Collection) -> pd.Data
             rows += product([kind], [0], range(n_actions if kind == "constant" else how["n"]), [1])
         else:
             numbers = collection.choose_numbers(kind, how["n"], how.get("end"))
-            rows += product(
-                [kind],
-                range(how.get("bases", 1)),
-                numbers,
-                (1,) if kind in ("rows", "published") else (1, -1),
-            )
+            signs = (1,) if kind in ("rows", "published") else (1, -1)
+            rows += product([kind], range(how.get("bases", 1)), numbers, signs)
     return pd.DataFrame(rows, columns=OPTION)
 
 
@@ -291,41 +252,35 @@ def draw_orthonormal(k: int, d: int, rng: np.random.Generator) -> Array:
     return rows
 
 
-def load_collection(
-    game: str, variant: Variant, seed: int, starts: Starts, transitions: int, max_episode_frames: int
-) -> Collection:
+def load_collection(study: Study, variant: Variant, seed: int, starts: Starts) -> Collection:
     """The collection from which the options of a variant come."""
-    how = (variant.code, variant.frame_skip, variant.lasting, variant.slow)
-    return _collect(game, seed, starts, transitions, max_episode_frames, *how)
+    return _collect(study, seed, starts, variant.code, variant.frame_skip, variant.lasting, variant.slow)
 
 
 @lru_cache(maxsize=2)
 def _collect(
-    game: str,
-    seed: int,
-    starts: Starts,
-    transitions: int,
-    max_episode_frames: int,
-    code: str,
-    frame_skip: int,
-    lasting: bool,
-    slow: bool,
+    study: Study, seed: int, starts: Starts, code: str, frame_skip: int, lasting: bool, slow: bool
 ) -> Collection:
     """With a frame skip of 1, the paper's protocol; else random play in which each decision is one transition."""
-    actions = [start.actions for start in starts]
     if frame_skip == 1:
         features = Ram(code)
-        how: dict[str, Any] = {"features": features, "max_episode_frames": max_episode_frames, "rng": seed}
-        sampled = collect_ram(game, actions, transitions, **how)
+        how: dict[str, Any] = {
+            "features": features,
+            "max_episode_frames": study.max_episode_frames,
+            "rng": seed,
+        }
+        sampled = collect_ram(study.game, [start.actions for start in starts], study.transitions, **how)
         return Collection(features, feature_spectrum(sampled, features, whiten=False), seed)
-    episodes, addresses = _play(game, seed, starts, frame_skip, max(transitions * 9_000 // 25_000, 200))
+    episodes, addresses = _play(study.game, seed, starts, frame_skip, max(study.transitions * 9 // 25, 200))
     # All bytes in a game in which the influence of no action lasts.
     features = Ram(code, (addresses or None) if lasting else None)
     if slow:
         return Collection(features, slow_spectrum(episodes, features), seed, slow=True)
-    before, after = (np.concatenate([ram[part] for ram in episodes]) for part in (slice(-1), slice(1, None)))
-    nothing = np.zeros(len(before), dtype=np.int64)
-    return Collection(features, feature_spectrum((before, nothing, after), features, whiten=False), seed)
+    T = Incidence()
+    for ram in episodes:
+        phi = features(ram)
+        T.add(phi[:-1], phi[1:])
+    return Collection(features, incidence_spectrum(T.rows, features=features), seed)
 
 
 @lru_cache(maxsize=3)
@@ -348,23 +303,11 @@ def _get_emulator(game: str) -> Emulator:
     return Emulator(game)
 
 
-def describe_collection(
-    game: str, variant: Variant, seed: int, starts: Starts, transitions: int, max_episode_frames: int
-) -> dict[str, Any]:
+def describe_collection(study: Study, variant: Variant, seed: int, starts: Starts) -> dict[str, Any]:
     """Number of features, of those that ever changed, and rank of T."""
-    collection = load_collection(game, variant, seed, starts, transitions, max_episode_frames)
-    sizes = {
-        "features": len(collection.changed),
-        "active": int(collection.changed.sum()),
-        "rank": collection.rank,
-    }
-    return {"variant": variant.name, "collection": seed, **sizes}
-
-
-def _count_features(lab: Lab, jobs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    names = ("game", "variant", "seed", "starts", "transitions", "max_episode_frames")
-    different = {(job["variant"].name, job["seed"]): {name: job[name] for name in names} for job in jobs}
-    return pd.DataFrame(lab.pmap(describe_collection, different.values()))
+    collection = load_collection(study, variant, seed, starts)
+    sizes = {"features": len(collection.changed), "active": int(collection.changed.sum())}
+    return {"variant": variant.name, "collection": seed, **sizes, "rank": collection.rank}
 
 
 def summarize(rollouts: pd.DataFrame) -> Data:
@@ -391,7 +334,7 @@ def summarize(rollouts: pd.DataFrame) -> Data:
 
 def _compare_all(table: pd.DataFrame) -> pd.DataFrame:
     """Effects of singular directions against other kinds."""
-    compared = [("random", m) for m in ("arrives", "agreement", "reach", "dwell", "died", "score")]
+    compared = [("random", m) for m in ("arrives", "agreement", "reach", "dwell")]
     compared += [("rotated", "arrives"), ("rotated", "agreement"), ("walk", "dwell")]
     kinds = set(table.kind)
     return pd.DataFrame(
@@ -480,20 +423,15 @@ def _choose_apart(table: pd.DataFrame, n: int, min_distance: float) -> pd.DataFr
     return table.iloc[list(taken.values())].assign(reason=reasons)
 
 
-def trace_highlights(
-    lab: Lab, study: Study, highlights: pd.DataFrame, found: Mapping[int, Starts]
-) -> pd.DataFrame:
-    """What the highlighted options did, frame by frame."""
-    seed = study.seeds[0]
+def trace_highlights(lab: Lab, study: Study, highlights: pd.DataFrame, starts: Starts) -> pd.DataFrame:
+    """What the highlighted options of the first collection did, frame by frame."""
     variants = {variant.name: variant for variant in study.variants if not variant.long}
-    jobs, labels = [], []
-    for (name, start), options in highlights.groupby(["variant", "start"]):
-        variant = variants[name]
-        job = {"variant": variant, "seed": seed, "starts": _choose_starts(study, variant, found[seed])}
-        jobs.append({**_job(study), **job, "number": start, "options": options[OPTION]})
-        labels.append(options.label)
-    traces = lab.pmap(trace_options, jobs)
-    pairs = [
-        pair for names, parts in zip(labels, traces, strict=True) for pair in zip(names, parts, strict=True)
+    jobs = [
+        {
+            **make_job(study, variants[name], study.seeds[0], starts),
+            "number": number,
+            "options": options[["label", *OPTION]],
+        }
+        for (name, number), options in highlights.groupby(["variant", "start"])
     ]
-    return pd.concat([part.assign(label=label) for label, part in pairs], ignore_index=True)
+    return pd.concat(lab.pmap(trace_options, jobs), ignore_index=True)
