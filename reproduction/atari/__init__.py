@@ -66,26 +66,26 @@ def make_experiment(game: str, title: str = "", section: str = "5.2", shows: str
     )
 
 
-EXPERIMENTS = {
-    "Freeway": make_experiment(
+EXPERIMENTS = (
+    make_experiment(
         "Freeway",
         "Figure 8: Freeway",
         shows="Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
         "scores 28 points.",
     ),
-    "MontezumaRevenge": make_experiment(
+    make_experiment(
         "MontezumaRevenge",
         "Figure 9: Montezuma's Revenge",
         shows="Options with the intent of reaching staircases, ropes and doors, similar to those made by hand "
         "elsewhere.",
     ),
-    "MsPacman": make_experiment(
+    make_experiment(
         "MsPacman",
         "Appendix E: Ms. Pac-Man",
         "Appendix E",
         "Options with the intent of reaching corners and intersections.",
     ),
-}
+)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.seeds:
         study = replace(study, seeds=tuple(options.seeds))
     folder = options.out / game.lower()
-    experiment = EXPERIMENTS.get(game) or make_experiment(game)
+    experiment = replace(make_experiment(game), caption="")
     with open_lab(folder, quick=options.size == "quick") as lab:
         data = run_study(lab, study)
         outcome = Outcome(
@@ -149,11 +149,6 @@ def write_game(folder: Path, outcome: Outcome, study: Study) -> None:
     text = "Options that settle somewhere, away from their start and from each other, chosen by a rule; and baselines."
     sections = [
         Section("clips", "Highlighted options", text, [cards]),
-        make_section(replace_caption(outcome)),
+        make_section(outcome),
     ]
     write_page(folder / "index.html", f"Eigenoptions of {game}", sections)
-
-
-def replace_caption(outcome: Outcome) -> Outcome:
-    """The outcome without the caption about stored results."""
-    return replace(outcome, experiment=replace(outcome.experiment, caption=""))

@@ -188,11 +188,11 @@ def find_reliable(table: pd.DataFrame) -> pd.DataFrame:
     half of all starts, and arrives there from at least one of them. The rows are those roll-outs whose place it is.
     """
     n_starts, rows = table.start.nunique(), []
-    for _, option in table.groupby(["collection", "kind", "basis", "direction", "sign"], sort=True):
-        points, settles = get_points(option), option.settles.to_numpy() > 0
-        near = np.linalg.norm(points[:, None] - points[None], axis=2) < FAR
-        near &= settles[:, None] & settles[None]
+    points, settles, arrives = get_points(table), table.settles.to_numpy() > 0, table.arrives.to_numpy() > 0
+    for option in table.groupby(["collection", "kind", "basis", "direction", "sign"]).indices.values():
+        near = np.linalg.norm(points[option, None] - points[None, option], axis=2) < FAR
+        near &= settles[option, None] & settles[None, option]
         best = int(near.sum(axis=1).argmax())
-        if near[best].sum() > n_starts / 2 and option.arrives[near[best]].any():
-            rows.append(option.index[best])
-    return table.loc[rows]
+        if near[best].sum() > n_starts / 2 and arrives[option[near[best]]].any():
+            rows.append(option[best])
+    return table.iloc[rows]

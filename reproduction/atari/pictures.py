@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter
 
 from eigenoptions.atari import Emulator
 from eigenoptions.plots import save_clip
-from reproduction.atari.games import Game, get_game
+from reproduction.atari.games import get_game
 from reproduction.atari.measures import AXES
 from reproduction.atari.starts import Start
 from reproduction.atari.study import BIN

@@ -240,13 +240,11 @@ def _make_statistic(group: pd.DataFrame, measure: str, starts: Sequence[int], k:
             return np.where(total > 0, excess / np.where(total > 0, total, 1.0), np.nan)
 
         return agree
-    parts = [group[group.start == s] for s in starts]
     if measure == "reach":
-        means = np.array(
-            [count_places(get_points(p), p.arrives, k) if len(p) else math.nan for p in parts], dtype=float
-        )
+        values = {s: count_places(get_points(part), part.arrives, k) for s, part in group.groupby("start")}
     else:
-        means = np.array([p[measure].mean() for p in parts])
+        values = group.groupby("start")[measure].mean().to_dict()
+    means = np.array([values.get(s, math.nan) for s in starts])
     there = ~np.isnan(means)
 
     def average(w: Array) -> Array:
