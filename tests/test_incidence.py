@@ -36,8 +36,7 @@ def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
 
 
 @pytest.mark.parametrize("kind", ["bits", "numbers", "sparse"])
-@pytest.mark.parametrize("unique", [True, False])
-def test_incidence_in_batches_is_the_papers_matrix(kind, unique, rng):
+def test_incidence_in_batches_is_the_papers_matrix(kind, rng):
     """Rows of features with many repeats, some of which change nothing."""
     few = rng.random((5, 70)) < 0.5 if kind == "bits" else rng.integers(-2, 3, (5, 70)).astype(float)
     states = rng.integers(5, size=(2, 200))
@@ -46,17 +45,12 @@ def test_incidence_in_batches_is_the_papers_matrix(kind, unique, rng):
         return csr_array(few[numbers]) if kind == "sparse" else few[numbers]
 
     batches = [make_batch(*states[:, low:high]) for low, high in ((0, 1), (1, 60), (60, 60), (60, 200))]
-    T = Incidence(unique=unique)
+    T = Incidence()
     n_new = sum(T.add(features(batch.obs), features(batch.next_obs)).sum() for batch in batches)
-    assert n_new == len(T)
-    if unique:
-        assert abs(incidence(batches, features) - T.rows).nnz == 0
-    T = T.rows.toarray()
-    expected = reference.incidence(few[states[0]], few[states[1]], dedupe=unique)
-    expected = expected[expected.any(axis=1)]
-    assert len(T) == len(expected)
-    assert_array_equal(np.unique(T, axis=0), np.unique(expected, axis=0))
-    assert_allclose(T.T @ T, expected.T @ expected)
+    assert n_new == len(T) == T.rows.shape[0]
+    assert abs(incidence(batches, features) - T.rows).nnz == 0
+    expected = reference.incidence(few[states[0]], few[states[1]])
+    assert_array_equal(np.unique(T.rows.toarray(), axis=0), np.unique(expected[expected.any(axis=1)], axis=0))
 
 
 def test_incidence_rows_keep_the_order_of_transitions():

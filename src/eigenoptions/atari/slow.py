@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
 from eigenoptions.atari.emulator import Bytes, Emulator
 from eigenoptions.atari.ram import N_BYTES, Ram
 from eigenoptions.spectra import Spectrum
-from eigenoptions.spectra.incidence import Incidence, incidence_spectrum
+from eigenoptions.spectra.incidence import incidence_spectrum
 
 
 def slow_directions(
@@ -132,8 +133,7 @@ def lasting_bytes(
 
 def slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     """Directions by their mean squared change per step, relative to their variance over the states of the episodes."""
-    T, bits = Incidence(unique=False), [features(ram) for ram in episodes]
-    for phi in bits:
-        T.add(phi[:-1], phi[1:])
-    covariance = np.cov(np.concatenate(bits).astype(float), rowvar=False)
-    return incidence_spectrum(T.rows, covariance=covariance, tolerance=1e-11, features=features)
+    bits = [features(ram).astype(float) for ram in episodes]
+    T = csr_array(np.concatenate([np.diff(phi, axis=0) for phi in bits]))
+    covariance = np.cov(np.concatenate(bits), rowvar=False)
+    return incidence_spectrum(T, covariance=covariance, tolerance=1e-11, features=features)

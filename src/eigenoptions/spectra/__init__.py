@@ -89,9 +89,9 @@ class Spectrum:
         Parameters
         ----------
         scale
-            ``"commute"``: columns over the square root of their eigenvalues, and 0 for eigenvalue zero. With all
-            eigenvectors of the combinatorial Laplacian, the squared distance of two rows times the sum of all degrees
-            is the expected number of steps of a random walk from one state to the other and back (Wang et al., 2023).
+            ``"commute"``: columns over the root of their eigenvalues, and 0 for eigenvalue zero. With all eigenvectors
+            of the combinatorial Laplacian, the squared distance of two rows times the sum of all degrees is the
+            expected number of steps of a random walk from one state to the other and back (Wang et al., 2023).
             ``"diffusion"``: columns times ``(1 - eigenvalue)^t``, a diffusion map (Coifman and Lafon, 2006).
         t
             Steps of the diffusion.

@@ -32,7 +32,7 @@ class Incidence:
     """Rows of an incidence matrix, from one batch of transitions after the other.
 
     "We define two vectors t and t' to be identical if and only if t - t' = 0" (Section 5.2): each difference of
-    features is one row, or with ``unique=False`` each transition. Transitions that change no feature have no row.
+    features is one row. Transitions that change no feature have no row.
 
     >>> T = Incidence()
     >>> T.add(np.array([[0, 0], [1, 0], [2, 2]]), np.array([[1, 0], [2, 0], [2, 2]])).tolist()
@@ -41,14 +41,12 @@ class Incidence:
     [[1.0, 0.0]]
     """
 
-    def __init__(self, *, unique: bool = True) -> None:
-        self.unique = unique
+    def __init__(self) -> None:
         self._blocks: list[csr_array] = []
         self._seen: set[bytes] = set()
 
     def __len__(self) -> int:
-        """Number of rows."""
-        return sum(block.shape[0] for block in self._blocks)
+        return len(self._seen)
 
     @property
     def rows(self) -> csr_array:
@@ -65,14 +63,14 @@ class Incidence:
         difference = csr_array(phi_next - phi, dtype=np.float64)
         difference.sum_duplicates()
         difference.eliminate_zeros()
-        new: NDArray[np.bool_] = np.diff(difference.indptr) > 0
-        if self.unique:
-            # A row is known by its columns (4 bytes each) and entries (8 bytes each).
-            columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
-            for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
-                key = columns[4 * low : 4 * high] + entries[8 * low : 8 * high]
-                new[i] &= key not in self._seen
+        # A row is known by its columns (4 bytes each) and entries (8 bytes each).
+        columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
+        new = np.zeros(difference.shape[0], dtype=np.bool_)
+        for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
+            key = columns[4 * low : 4 * high] + entries[8 * low : 8 * high]
+            if key and key not in self._seen:
                 self._seen.add(key)
+                new[i] = True
         self._blocks.append(difference[new])
         return new
 
@@ -167,8 +165,8 @@ def incidence_spectrum(
     Returns
     -------
     Spectrum
-        ``values`` are those of ``T'T / 2``, which is L itself when every transition of a graph was sampled. Without
-        `covariance`, features that never changed take no part: their entries are 0, and they do not count as zeros.
+        ``values`` are those of ``T'T / 2``. Without `covariance`, features that never changed take no part: their
+        entries are 0, and they do not count as zeros.
     """
     d = T.shape[1]
     if not T.nnz:
