@@ -1,4 +1,4 @@
-"""States of MiniGrid: how `from_env` identifies, saves and restores them."""
+"""MiniGrid's states: how exploration identifies, saves and restores them."""
 
 from __future__ import annotations
 
@@ -16,91 +16,79 @@ LEGEND = (
 )
 
 
-class MiniGrid:
-    """Key, save and restore for MiniGrid: the grid with its doors, what is carried, position and direction.
+def is_minigrid(env: Any) -> bool:
+    """Whether an unwrapped environment is one of MiniGrid's."""
+    return all(hasattr(env, part) for part in ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs"))
 
-    BabyAI's instructions remember what has been done ("open the red door, then the blue one"): part of the state.
-    Equal objects have equal codes: if two balls of one colour swap places, the state is the same.
+
+def identify_state(env: Any, obs: Any = None) -> Hashable:
+    """Key of the present state: the grid with its doors, what is carried, the instructions, position and direction.
+
+    Equal objects have equal keys: if two balls of one colour swap places, the state is the same.
     """
-
-    @staticmethod
-    def fits(env: Any) -> bool:
-        """Whether an unwrapped environment is one of MiniGrid's."""
-        return all(hasattr(env, part) for part in ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs"))
-
-    def __init__(self) -> None:
-        self.looks: dict[Any, int] = {None: 0}
-        self.grid: Any = None
-
-    def see(self, env: Any) -> None:
-        """Read a new grid: each object's code, and its doors (the only objects that change in place)."""
-        self.grid = env.grid
-        self.codes = {thing: self.code(thing) for thing in env.grid.grid}
-        self.doors = [thing for thing in env.grid.grid if hasattr(thing, "is_locked")]
-        self.size = (env.grid.height, env.grid.width)
-
-    def code(self, thing: Any) -> int:
-        """Number of an object's type, colour and content."""
-        look = thing
-        if thing is not None:
-            inside = self.code(thing.contains) if thing.contains is not None else 0
-            look = (thing.type, thing.color, inside)
-        return self.looks.setdefault(look, len(self.looks))
-
-    def key(self, env: Any, obs: Any) -> Hashable:
-        """Identity of the present state."""
-        if env.grid is not self.grid:
-            self.see(env)
-        codes = self.codes
-        try:
-            cells = bytes([codes[thing] for thing in env.grid.grid])
-        except KeyError:
-            # An object that came out of a box.
-            codes.update({thing: self.code(thing) for thing in env.grid.grid})
-            cells = bytes([codes[thing] for thing in env.grid.grid])
-        doors = tuple([(door.is_open, door.is_locked) for door in self.doors])
-        x, y = env.agent_pos
-        carried = 0 if env.carrying is None else self.code(env.carrying)
-        done = tuple([self.done(value) for part in _instructions(env) for value in _memory(part).values()])
-        return cells, doors, carried, done, int(x), int(y), int(env.agent_dir)
-
-    def done(self, value: Any) -> int:
-        """What an instruction remembers, as a number: an object by its code, else whether it was a success."""
-        return self.code(value) if hasattr(value, "color") else int(value in (True, "success"))
-
-    def save(self, env: Any) -> Any:
-        """The present state, for `restore`."""
-        if env.grid is not self.grid:
-            self.see(env)
-        doors = [(door.is_open, door.is_locked) for door in self.doors]
-        memory = [_memory(part) for part in _instructions(env)]
-        return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
-
-    def restore(self, env: Any, saved: Any) -> None:
-        """Return to a saved state."""
-        cells, doors, env.carrying, env.agent_pos, env.agent_dir, memory = saved
-        for part, values in zip(_instructions(env), memory, strict=True):
-            vars(part).update(values)
-        env.grid.grid = cells.copy()
-        for door, state in zip(self.doors, doors, strict=True):
-            door.is_open, door.is_locked = state
-        env.step_count = 0
-
-    def places(self, keys: list[Any]) -> tuple[NDArray[np.int_] | None, str]:
-        """Four maps, one per heading (right, down, left, up), if every state then has its own place; and a legend."""
-        high, wide = self.size
-        places = [(y + (high + 1) * (d // 2), x + (wide + 1) * (d % 2)) for *_, x, y, d in keys]
-        return (np.array(places), LEGEND) if len(set(places)) == len(places) else (None, "")
+    # Walls and floors do not change; without them keys are short.
+    things = tuple(
+        [
+            (cell, *_describe_object(thing))
+            for cell, thing in enumerate(env.grid.grid)
+            if thing is not None and thing.type not in ("wall", "floor")
+        ]
+    )
+    done = tuple(
+        [_describe_memory(value) for part in _list_instructions(env) for value in _read_memory(part).values()]
+    )
+    size, position = (env.grid.height, env.grid.width), map(int, (*env.agent_pos, env.agent_dir))
+    return things, _describe_object(env.carrying), done, *size, *position
 
 
-def _instructions(env: Any) -> list[Any]:
+def save_state(env: Any) -> Any:
+    """The present state, for `restore_state`."""
+    doors = [(thing, thing.is_open, thing.is_locked) for thing in env.grid.grid if hasattr(thing, "is_locked")]
+    memory = [_read_memory(part) for part in _list_instructions(env)]
+    return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
+
+
+def restore_state(env: Any, saved: Any) -> None:
+    """Return to a saved state."""
+    cells, doors, env.carrying, env.agent_pos, env.agent_dir, memory = saved
+    for part, values in zip(_list_instructions(env), memory, strict=True):
+        vars(part).update(values)
+    env.grid.grid = cells.copy()
+    for door, is_open, is_locked in doors:
+        door.is_open, door.is_locked = is_open, is_locked
+    env.step_count = 0
+
+
+def place_states(keys: list[Any]) -> tuple[NDArray[np.int_] | None, str]:
+    """Four maps, one per heading (right, down, left, up), if every state then has its own place; and a legend."""
+    places = [
+        (y + (height + 1) * (heading // 2), x + (width + 1) * (heading % 2))
+        for *_, height, width, x, y, heading in keys
+    ]
+    return (np.array(places), LEGEND) if len(set(places)) == len(places) else (None, "")
+
+
+def _describe_object(thing: Any) -> tuple[Hashable, ...]:
+    """Type, colour, content and, of a door, state of an object; empty for None."""
+    if thing is None:
+        return ()
+    door = getattr(thing, "is_open", None), getattr(thing, "is_locked", None)
+    return thing.type, thing.color, _describe_object(thing.contains), *door
+
+
+def _describe_memory(value: Any) -> Hashable:
+    """What an instruction remembers: an object, or whether it was a success."""
+    return _describe_object(value) if hasattr(value, "color") else value in (True, "success")
+
+
+def _list_instructions(env: Any) -> list[Any]:
     """BabyAI's instruction and the parts it consists of; none in other environments."""
-    found = [env.instrs] if hasattr(env, "instrs") else []
-    for part in found:
-        found += [getattr(part, name) for name in ("instr_a", "instr_b") if hasattr(part, name)]
-    return found
+    parts = [env.instrs] if hasattr(env, "instrs") else []
+    for part in parts:
+        parts += [getattr(part, name) for name in ("instr_a", "instr_b") if hasattr(part, name)]
+    return parts
 
 
-def _memory(instruction: Any) -> dict[str, Any]:
+def _read_memory(instruction: Any) -> dict[str, Any]:
     """Attributes of an instruction that change while it is carried out."""
     return {name: value for name, value in vars(instruction).items() if name in MEMORY}

@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int
-from eigenoptions.envs.tables import count_actions, made_env
+from eigenoptions.envs.sources import count_actions, make_env
 from eigenoptions.options.stopping import begun
-
-# Most runs, and most steps of a run.
-MAX_COUNT = 10**9
-
-Paths = list[list[NDArray[Any]]]
 
 
 def run_options(
@@ -27,7 +22,7 @@ def run_options(
     max_steps: int = 500,
     warm_up: int = 50,
     rng: int = 0,
-) -> Paths:
+) -> list[list[NDArray[Any]]]:
     """Paths of each option through an environment, from the same states for all (Section 5.2).
 
     Parameters
@@ -41,7 +36,7 @@ def run_options(
     max_steps
         Steps after which an option is stopped.
     warm_up
-        Most steps of the random walk that leads from a reset to a start.
+        Maximum number of steps of the random walk that leads from a reset to a start.
     rng
         Seed that draws the starts.
 
@@ -49,7 +44,7 @@ def run_options(
     -------
     list of lists of arrays
         For each option and start the observations ``(T + 1, ...)`` from its first to its last state. A single
-        observation: the option did not start there, or the warm-up had ended the episode.
+        observation: the option was not available there, or the warm-up had ended the episode.
 
     Examples
     --------
@@ -59,49 +54,43 @@ def run_options(
     >>> [path[0].tolist() for path in paths]
     [[16, 17, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 1], [16, 17]]
     """
-    runs, max_steps = (
-        check_int("runs", runs, maximum=MAX_COUNT),
-        check_int("max_steps", max_steps, maximum=MAX_COUNT),
-    )
-    warm_up, rng = (
-        check_int("warm_up", warm_up, minimum=0, maximum=MAX_COUNT),
-        check_int("rng", rng, minimum=0),
-    )
-    wrong = (
-        [type(x).__name__ for x in options if not hasattr(x, "act")]
-        if hasattr(options, "__iter__")
-        else [options]
-    )
-    if wrong:
+    check_int("runs", runs)
+    check_int("max_steps", max_steps)
+    check_int("warm_up", warm_up, 0)
+    check_int("rng", rng, 0)
+    if not hasattr(options, "__iter__") or not all(hasattr(option, "act") for option in options):
         raise TypeError(
-            f"options must be an OptionSet or objects with act(obs), got {wrong[0]}: make them with discover"
+            f"options must be an OptionSet or objects with act(obs), got {type(options).__name__}: make them with "
+            "discover"
         )
-    made = made_env(env)
+    made = make_env(env)
     n_actions = count_actions(made)
-    paths: Paths = [[] for _ in options]
+    paths: list[list[NDArray[Any]]] = [[] for _ in options]
     try:
         for run in range(runs):
-            for i, option in enumerate(options):
+            for option, its_paths in zip(options, paths, strict=True):
                 generator = np.random.default_rng((rng, run))
-                obs, over = _warm_up(made, n_actions, warm_up, generator)
-                seen = [obs]
-                running = begun(option, generator)
-                while not over and len(seen) <= max_steps and (action := running.act(obs)) >= 0:
+                obs, ended = _warm_up(made, n_actions, warm_up, generator)
+                path = [np.array(obs)]
+                policy = begun(option, generator)
+                while not ended and len(path) <= max_steps and (action := policy.act(obs)) >= 0:
                     obs, _, terminated, truncated, _ = made.step(action)
-                    seen.append(obs)
-                    over = terminated or truncated
-                paths[i].append(np.array(seen))
+                    path.append(np.array(obs))
+                    ended = terminated or truncated
+                its_paths.append(np.array(path))
     finally:
         if isinstance(env, str):
             made.close()
     return paths
 
 
-def _warm_up(env: gym.Env[Any, Any], n_actions: int, most: int, rng: np.random.Generator) -> tuple[Any, bool]:
-    """Reset and take 0 to `most` random steps: the last observation, and whether the episode ended."""
+def _warm_up(
+    env: gym.Env[Any, Any], n_actions: int, max_steps: int, rng: np.random.Generator
+) -> tuple[Any, bool]:
+    """Reset and take 0 to `max_steps` random steps: the last observation, and whether the episode ended."""
     obs, _ = env.reset(seed=int(rng.integers(2**31)))
-    for _ in range(int(rng.integers(most + 1))):
-        before = obs
+    for _ in range(int(rng.integers(max_steps + 1))):
+        before = np.array(obs) if isinstance(obs, np.ndarray) else obs
         obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
         if terminated or truncated:
             return before, True

@@ -1,7 +1,7 @@
-"""`OptionsSpace`: actions and options as one Discrete space whose random samples are seldom options.
+"""Action spaces of primitive actions and options that sample an option with a given probability.
 
 Most agents explore by ``action_space.sample()``. Uniform samples would spend most steps inside options, which undoes
-the search between them (see `eigenoptions.best_option_chance`); so a sample is an option with a small chance only.
+the search between them (see `eigenoptions.best_option_chance`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_int
-from eigenoptions.options.walks import check_option_chance
+from eigenoptions._validation import check_float, check_int
 
 # Generic from Gymnasium 1.2.2 on.
 if TYPE_CHECKING:
@@ -26,28 +25,31 @@ else:
 class OptionsSpace(_Discrete):
     """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
 
-    Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options may
-    start: it samples from all, and `OptionsWrapper` takes a random primitive action in place of one that may not.
+    Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options are
+    available: it samples from all, and `OptionsWrapper` takes a random primitive action in place of an unavailable one.
 
     Parameters
     ----------
     n_primitive, n_options
         Number of primitive actions, which come first, and of options.
     option_chance
-        Probability that a sample is an option, where one may start. None: uniform over actions and options that may.
+        Probability that a sample is an option, where one is available. None: uniform over actions and available
+        options.
     seed
         As in `Discrete`.
 
     Attributes
     ----------
-    source
-        Function that gives the mask ``(n,)`` of the choices possible now, or None for all; the environment sets it.
+    current_mask
+        Function that returns the mask ``(n,)`` of the present choices, or None for all; the environment sets it.
+    last_sample
+        The last sample, until the environment takes a step; None: no sample since then.
 
     Examples
     --------
     >>> space = OptionsSpace(4, 8, option_chance=0.05, seed=0)
-    >>> drawn = [space.sample() for _ in range(1000)]
-    >>> bool(30 < sum(a >= 4 for a in drawn) < 70)
+    >>> samples = [space.sample() for _ in range(1000)]
+    >>> bool(30 < sum(a >= 4 for a in samples) < 70)
     True
     >>> space == Discrete(12)
     True
@@ -56,57 +58,58 @@ class OptionsSpace(_Discrete):
     def __init__(
         self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: int | None = None
     ) -> None:
-        most = 2**31 - 1
-        n_primitive = check_int("n_primitive", n_primitive, maximum=most)
-        n_options = check_int("n_options", n_options, minimum=0, maximum=most)
-        self.n_primitive = n_primitive
-        self.option_chance = check_option_chance(option_chance)
-        self.source: Callable[[], NDArray[np.int8] | None] | None = None
-        super().__init__(n_primitive + n_options, seed)
+        self.n_primitive = check_int("n_primitive", n_primitive, maximum=2**31 - 1)
+        self.option_chance = _check_chance(option_chance)
+        self.current_mask: Callable[[], NDArray[np.int8] | None] | None = None
+        self.last_sample: np.int64 | None = None
+        super().__init__(self.n_primitive + check_int("n_options", n_options, 0, 2**31 - 1), seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Draw an action or an option, among those that a `mask` (by default the current one) allows.
 
         With a `probability` this is `Discrete.sample`.
         """
-        if mask is None and probability is None and self.source is not None:
-            mask = self.source()
+        if mask is None and probability is None and self.current_mask is not None:
+            mask = self.current_mask()
         if probability is not None or self.option_chance is None or (mask is not None and not np.any(mask)):
-            return super().sample(mask, probability)
-        first, n = self.n_primitive, int(self.n)
-        allowed = np.ones(n, np.int8) if mask is None else mask
-        if np.shape(allowed) != (n,):
-            raise ValueError(f"a mask must have shape {(n,)}, got {np.shape(allowed)}")
-        actions, options = np.flatnonzero(allowed[:first]), first + np.flatnonzero(allowed[first:])
-        use = len(options) > 0 and (len(actions) == 0 or self.np_random.random() < self.option_chance)
-        menu = options if use else actions
-        return self.dtype.type(menu[self.np_random.integers(len(menu))])
+            self.last_sample = super().sample(mask, probability)
+            return self.last_sample
+        n_primitive, n = self.n_primitive, int(self.n)
+        mask = np.ones(n, np.int8) if mask is None else mask
+        if np.shape(mask) != (n,):
+            raise ValueError(f"mask must have shape {(n,)}, got {np.shape(mask)}")
+        actions, options = np.flatnonzero(mask[:n_primitive]), n_primitive + np.flatnonzero(mask[n_primitive:])
+        use_option = len(options) > 0 and (
+            len(actions) == 0 or self.np_random.random() < self.option_chance
+        )
+        choices = options if use_option else actions
+        self.last_sample = self.dtype.type(choices[self.np_random.integers(len(choices))])
+        return self.last_sample
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "source": None}
+        return {**self.__dict__, "current_mask": None}
 
     def __repr__(self) -> str:
-        first = self.n_primitive
-        return f"OptionsSpace({first}, {int(self.n) - first}, option_chance={self.option_chance})"
+        n_options = int(self.n) - self.n_primitive
+        return f"OptionsSpace({self.n_primitive}, {n_options}, option_chance={self.option_chance})"
 
 
 class OptionsVectorSpace(MultiDiscrete):
-    """Actions of the copies of a vector environment, ``(n_envs,)``: each is sampled as by `OptionsSpace`.
+    """Actions of a vector environment, ``(n_envs,)``: each is sampled as by `OptionsSpace`.
 
     Equal to the `MultiDiscrete` of the same sizes.
 
     Parameters
     ----------
     n_primitive, n_options, n_envs
-        Number of primitive actions, of options, and of copies.
+        Number of primitive actions, of options, and of environments.
     option_chance, seed
         As in `OptionsSpace`.
 
     Attributes
     ----------
-    source
-        Function that gives the masks ``(n_envs, n)`` of the choices possible now, or None for all; the environment
-        sets it.
+    current_mask, last_sample
+        As in `OptionsSpace`, with shapes ``(n_envs, n)`` and ``(n_envs,)``.
 
     Examples
     --------
@@ -126,48 +129,44 @@ class OptionsVectorSpace(MultiDiscrete):
         seed: int | None = None,
     ) -> None:
         self.n_primitive, self.n = n_primitive, n_primitive + n_options
-        self.option_chance = check_option_chance(option_chance)
-        self.source: Callable[[], NDArray[np.int8] | None] | None = None
+        self.option_chance = _check_chance(option_chance)
+        self.current_mask: Callable[[], NDArray[np.int8] | None] | None = None
+        self.last_sample: NDArray[np.int64] | None = None
         super().__init__([self.n] * n_envs, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Draw an action or an option per copy, among those that the masks ``(n_envs, n)`` allow.
+        """Draw an action or an option per environment, among those that the masks ``(n_envs, n)`` allow.
 
         With a `probability` this is `MultiDiscrete.sample`.
         """
         if probability is not None:
             return super().sample(mask, probability)
-        n_envs = len(self.nvec)
-        if mask is None and self.source is not None:
-            mask = self.source()
-        allowed = np.ones((n_envs, self.n), np.int8) if mask is None else np.asarray(mask)
-        if allowed.shape != (n_envs, self.n):
-            raise ValueError(f"masks must have shape {(n_envs, self.n)}, got {allowed.shape}")
-        return choices(allowed, self.n_primitive, self.option_chance, self.np_random)
+        shape = len(self.nvec), self.n
+        if mask is None and self.current_mask is not None:
+            mask = self.current_mask()
+        allowed = np.ones(shape, np.int8) if mask is None else np.asarray(mask)
+        if allowed.shape != shape:
+            raise ValueError(f"mask must have shape {shape}, got {allowed.shape}")
+        # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
+        keys = self.np_random.random(shape) * allowed
+        if self.option_chance is not None:
+            use_option = self.np_random.random((shape[0], 1)) < self.option_chance
+            is_option = np.arange(self.n) >= self.n_primitive
+            keys += (use_option == is_option) * allowed
+        self.last_sample = keys.argmax(axis=1)
+        # A copy: agents write greedy actions into it.
+        return self.last_sample.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "source": None}
+        return {**self.__dict__, "current_mask": None}
 
     def __repr__(self) -> str:
-        n_options = self.n - self.n_primitive
+        n_options, n_envs = self.n - self.n_primitive, len(self.nvec)
         chance = f"option_chance={self.option_chance}"
-        return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={len(self.nvec)}, {chance})"
+        return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={n_envs}, {chance})"
 
 
-def choices(
-    allowed: NDArray[Any], n_primitive: int, chance: float | None, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """``(n,)`` random choices, one per row of ``allowed (n, actions and options)``, by whether each may be chosen.
-
-    They are uniform; or for an option with a `chance`, where one may start.
-
-    >>> choices(np.array([[1, 1, 0], [0, 0, 1]]), 2, 1.0, np.random.default_rng(0)).tolist()
-    [0, 2]
-    """
-    # The largest of the random numbers of the allowed choices; the kind that is drawn, if allowed, gets 1 more.
-    keys = rng.random(allowed.shape) * allowed
-    if chance is not None:
-        use = rng.random(len(allowed)) < chance
-        keys[:, :n_primitive] += ~use[:, None] * allowed[:, :n_primitive]
-        keys[:, n_primitive:] += use[:, None] * allowed[:, n_primitive:]
-    return np.asarray(keys.argmax(axis=1), dtype=np.int64)
+def _check_chance(option_chance: float | None) -> float | None:
+    if option_chance is None:
+        return None
+    return check_float("option_chance", option_chance, minimum=0, maximum=1)

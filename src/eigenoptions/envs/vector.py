@@ -1,9 +1,8 @@
-"""`OptionsVectorWrapper`: options as extra actions in every copy of a vector environment (paper, Section 2.2)."""
+"""`OptionsVectorWrapper`: options as extra actions in every environment of a vector environment (paper, Section 2.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -14,17 +13,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.envs.batch import OptionBatch
-from eigenoptions.envs.fit import check_fit
-from eigenoptions.envs.mazes import MAX_STEPS, MazeVectorEnv, fresh_copies
+from eigenoptions.envs.compatibility import check_spaces
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
-from eigenoptions.envs.wrapper import MODES, OPTION_CHANCE
+from eigenoptions.envs.wrapper import MODES
 from eigenoptions.options import OptionSet
-
-INT64, INT8, BOOL = np.dtype(np.int64), np.dtype(np.int8), np.dtype(np.bool_)
-# Powers of the discount that are computed beforehand.
-KNOWN_POWERS = 1024
-
+from eigenoptions.options.linear import LinearOptionSet
+from eigenoptions.options.stopping import begun
 
 # Not generic in Gymnasium 1.1.
 if TYPE_CHECKING:
@@ -34,12 +28,12 @@ else:
 
 
 class OptionsVectorWrapper(_VectorWrapper):
-    """Options as extra actions in every copy of a `gymnasium.vector` environment, in one batch call per step.
+    """Options as extra actions in every environment of a `gymnasium.vector` environment, in one batch call per step.
 
-    Every call of `step` takes one primitive step in each copy. Options have different lengths, so decisions end at
-    different steps: ``infos["complete"]`` marks the copies where one has just ended. While an option runs in a copy,
-    its mask allows nothing else, and whatever action is given, the option continues. The result of a complete decision
-    is the one of `OptionsWrapper`.
+    Every call of `step` takes one primitive step in each environment. Options have different lengths, so decisions end
+    at different steps: ``infos["complete"]`` marks the environments where one has just ended. While an option runs in
+    an environment, its mask allows nothing else, and whatever action is given, the option continues. The result of a
+    complete decision is the one of `OptionsWrapper`.
 
     * ``"call-and-return"``: the reward is 0 while an option runs; with its last step come the discounted reward,
       duration and discount of the whole decision.
@@ -52,20 +46,21 @@ class OptionsVectorWrapper(_VectorWrapper):
     Parameters
     ----------
     env
-        The vector environment, with a time limit of its own if there shall be one: it counts primitive steps.
+        The vector environment. Apply a time limit to its environments first if you want one: it counts primitive steps.
     options
-        An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``, which act one copy at a time.
-    gamma, mode, max_duration, option_chance
+        An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``, which act in one environment at a time.
+    gamma, mode, max_duration, option_chance, stop_chance
         As in `OptionsWrapper`.
     state
         Function from a *batch* of observations to the options' inputs; None: options act on the observations.
 
     Notes
     -----
-    Entries of the infos, one per copy: ``complete``, ``choice`` and ``begin_obs`` (the action of the decision and the
-    observation it was made at; ``begin_obs`` only where observations are arrays), ``option`` (-1 for a primitive
-    action), ``duration``, ``discount``, ``primitive_return``, ``unavailable``, ``cut`` and ``action_mask``. A replay
-    buffer takes the rows ``infos["complete"]`` of ``begin_obs, choice, reward, obs, discount``.
+    Entries of the infos, one per environment: ``complete``, ``choice`` and ``begin_obs`` (the action of the decision
+    and the observation it was made at; ``begin_obs`` only where observations are arrays), ``primitive_action`` (the
+    action of this step), ``option`` (-1 for a primitive action), ``duration``, ``discount``, ``primitive_return``,
+    ``unavailable``, ``option_truncated`` and ``action_mask``. A replay buffer takes the rows ``infos["complete"]`` of
+    ``begin_obs, choice, reward, obs, discount``.
 
     Examples
     --------
@@ -90,227 +85,236 @@ class OptionsVectorWrapper(_VectorWrapper):
         *,
         state: Callable[[Any], Any] | None = None,
         max_duration: int = 10_000,
-        option_chance: float | None = OPTION_CHANCE,
+        option_chance: float | None = 0.05,
+        stop_chance: float = 0.0,
     ) -> None:
         super().__init__(env)
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.mode = check_choice("mode", mode, MODES)
         self.max_duration = check_int("max_duration", max_duration)
-        reset_mode = env.metadata.get("autoreset_mode")
-        if not isinstance(reset_mode, AutoresetMode):
+        self.stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
+        self.autoreset = env.metadata.get("autoreset_mode")
+        if not isinstance(self.autoreset, AutoresetMode):
             raise ValueError(
-                f"the vector environment must name its autoreset mode in metadata, got {reset_mode!r}"
+                f"the vector environment must name its autoreset_mode in metadata, got {self.autoreset!r}"
             )
         if getattr(options, "model", None) is not None:
             raise ValueError(
                 "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
             )
-        self.n_primitive = check_fit(env, options, mapped=state is not None)
-        self.options = options
-        self._batch, self._state = OptionBatch(options, self.num_envs), state
-        self._single = mode == "step"
-        self._spaces(option_chance)
+        self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        self.options, self.state = options, state
+        n, n_options = self.num_envs, len(options)
+        self.single_action_space = OptionsSpace(self.n_primitive, n_options, option_chance)
+        self.action_space: OptionsVectorSpace = OptionsVectorSpace(
+            self.n_primitive, n_options, n, option_chance
+        )
+        self.action_space.current_mask = self._current_mask
+        if mode == "step":
+            self.single_observation_space = Dict(
+                {"observation": env.single_observation_space, "option": Discrete(n_options + 1)}
+            )
+            self.observation_space = batch_space(self.single_observation_space, n)
         self._rng = np.random.default_rng()
-        self._prepare(reset_mode == AutoresetMode.NEXT_STEP)
-        self._numbers = np.arange(self.num_envs)
-        # No option of a table has a guard.
-        self._unhalted = np.zeros(self.num_envs, dtype=np.bool_)
-        # The last observations, as the options read them, and those at which the decisions began.
+        self._env_ids = np.arange(n)
+        self._policies = list(options)
+        # Whether an option remembers its steps (`patience`): then each execution is an object of its own.
+        self._has_guards = any(begun(policy, self._rng) is not policy for policy in self._policies)
+        self._executions: list[Any] = [None] * n
+        # The decision of each environment: the choice, whether it is an option that is not available or was sampled,
+        # the action with which its option continues (-1: none does), and what has been collected so far.
+        self._choice = np.zeros(n, dtype=np.int64)
+        self._unavailable, self._sampled = np.zeros((2, n), dtype=np.bool_)
+        self._next_action = np.full(n, -1)
+        self._duration = np.zeros(n, dtype=np.int64)
+        self._discounted, self._undiscounted = np.zeros((2, n))
+        self._begin_obs: Any = None
+        self._episode_over = np.zeros(n, dtype=np.bool_)
+        # The last observations, what the options act on, and the action of every option there (n, n_options).
         self._obs: Any = None
         self._inputs: Any = None
-        self._begin_obs: Any = None
-        self._offers: Any = None
-        self._mask: Any = None
-
-    def _prepare(self, resets: bool) -> None:
-        """The kernels of a step, with the arrays that they keep between steps; see `_kernels.decisions`."""
-        from eigenoptions._kernels.decisions import begin, decide, finish
-
-        env: Any = self.env
-        n, table = self.num_envs, self._batch.table
-        # A maze of ours is stepped together with its options in one call, unless a subclass has another `step`.
-        ours = getattr(env.step, "__func__", None) is MazeVectorEnv.step
-        self._maze: Any = env if ours and table is not None and self._state is None else None
-        self._decisions, sums = np.zeros((6, n), dtype=np.int64), np.zeros((2, n))
-        self._counter = self._rng.integers(2**64, size=1, dtype=np.uint64)
-        most = min(self.max_duration, MAX_STEPS)
-        rules = np.array([self.n_primitive, most, self._single, resets, *(env.rules if ours else ())])
-        powers = np.array([self.gamma**k for k in range(KNOWN_POWERS)])
-        self._begin: Any = partial(begin, self._decisions, sums, rules, self._counter)
-        self._finish: Any = partial(finish, self._decisions, sums, rules, powers)
-        if self._maze is not None:
-            kernel: Any = decide
-            state = env.copies, self._decisions, sums, rules, self._counter
-            self._decide = partial(kernel, *env.table, *state, powers, table)
-
-    def _spaces(self, option_chance: float | None) -> None:
-        n, m = self.num_envs, len(self.options)
-        # Of a mask; the properties of a wrapper take time.
-        self._shape = n, self.n_primitive + m
-        self.single_action_space = OptionsSpace(self.n_primitive, m, option_chance)
-        self.action_space: OptionsVectorSpace = OptionsVectorSpace(self.n_primitive, m, n, option_chance)
-        self.action_space.source = self._known_mask
-        if self._single:
-            seen = {"observation": self.env.single_observation_space, "option": Discrete(m + 1)}
-            self.single_observation_space = Dict(seen)
-            self.observation_space = batch_space(self.single_observation_space, n)
+        self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
+        self._mask: NDArray[np.int8] | None = None
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every copy, or in those of ``options["reset_mask"]`` (bool, ``(B,)``)."""
-        # Before the environment, which removes the mask from its options.
-        fresh = fresh_copies(options, self.num_envs)
+        """Begin an episode in every environment, or in those of ``options["reset_mask"]`` (bool, ``(n_envs,)``)."""
+        # Gymnasium checks the mask, and removes it from the options.
+        reset_mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
         if seed is not None:
-            given = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
+            seeds = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
-            self._rng = np.random.default_rng(given or None)
-            self._counter[0] = self._rng.integers(2**64, dtype=np.uint64)
+            self._rng = np.random.default_rng(seeds or None)
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        choice, going, _, _, over, _ = self._decisions
-        going[fresh] = -1
-        over[fresh] = False
-        self._observe(obs)
+        self._next_action[reset_mask] = -1
+        self._episode_over[reset_mask] = False
+        self.action_space.last_sample = None
+        self._update_options(obs)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
-        runs = np.flatnonzero(going >= 0)
-        mask = np.ones(self._shape, dtype=np.int8)
-        mask[:, self.n_primitive :] = self._offers >= 0
-        mask[runs] = 0
-        mask[runs, choice[runs]] = 1
-        infos["action_mask"] = self._kept(mask, infos)
-        return self._seen(obs), infos
+        infos["action_mask"] = self._update_mask(infos)
+        return self._observe(), infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Take one primitive step in each copy: that of the option that runs, or of the action given."""
-        actions = np.asarray(actions)
-        if actions.shape != self._shape[:1] or actions.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions must be {self.num_envs} whole numbers, got {actions.dtype} of shape {actions.shape}"
-            )
-        if actions.dtype is not INT64:
-            actions = actions.astype(INT64)
-        if self._obs is None:
+        """Take one primitive step in each environment: that of the option that runs, or of the action given."""
+        if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
-        if self._maze is not None:
-            return self._step_maze(actions)
-        self._hold(actions)
-        moves = np.empty_like(actions)
-        wrong = self._begin(self._offers, self._numbers, actions, moves)
-        if wrong >= 0:
-            raise self._refusal(actions, wrong)
-        obs, rewards, terminated, truncated, infos = self.env.step(moves)
-        ends = np.array([terminated, truncated])
-        self._observe(obs)
-        halted = self._halted(ends[0] | ends[1])
-        found = reals, wholes, marks, masks = self._results(3)
-        self._finish(self._offers, self._numbers, rewards, ends, halted, *found)
-        reward, infos["discount"], infos["primitive_return"] = reals
-        infos["option"], infos["duration"], infos["choice"] = wholes
-        infos["complete"], infos["cut"], infos["unavailable"] = marks
-        infos["action_mask"] = self._kept(masks, infos)
+        primitive = self._start(np.asarray(actions))
+        obs, rewards, terminated, truncated, infos = self.env.step(primitive)
+        rewards, terminated, truncated = self._check_outcome(rewards, terminated, truncated)
+        self._update_options(obs)
+
+        # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
+        live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
+        ended = self._episode_over = live & (terminated | truncated)
+        rewards = np.where(live, rewards, 0.0)
+        self._discounted += self.gamma**self._duration * rewards
+        self._undiscounted += rewards
+        self._duration += live
+
+        # Options continue unless the episode ended, they terminate, or they have run for `max_duration` steps.
+        option = self._choice - self.n_primitive
+        runs = (option >= 0) & ~self._unavailable & live & ~ended
+        next_action = np.where(runs, self._option_actions[self._env_ids, option], -1)
+        if self._has_guards:
+            for i in np.flatnonzero(next_action >= 0):
+                if not getattr(self._executions[i], "goes_on", _continue)(index_obs(self._inputs, i)):
+                    next_action[i] = -1
+        if self.stop_chance > 0:
+            next_action[self._sampled & (self._rng.random(self.num_envs) < self.stop_chance)] = -1
+        option_truncated = (next_action >= 0) & (self._duration >= self.max_duration)
+        next_action[option_truncated] = -1
+        self._next_action = next_action
+
+        if self.mode == "step":
+            complete, duration, reward, undiscounted = live, live.astype(np.int64), rewards, rewards
+        else:
+            complete, duration, undiscounted = live & (next_action < 0), self._duration, self._undiscounted
+            reward = np.where(complete, self._discounted, 0.0)
+        infos |= {
+            "complete": complete,
+            "choice": self._choice.copy(),
+            "primitive_action": primitive,
+            "option": np.where((option >= 0) & (duration > 0), option, -1),
+            "duration": duration.copy(),
+            "discount": self.gamma**duration,
+            "primitive_return": undiscounted.copy(),
+            "unavailable": self._unavailable.copy(),
+            "option_truncated": option_truncated,
+            "action_mask": self._update_mask(infos),
+        }
         if self._begin_obs is not None:
             infos["begin_obs"] = self._begin_obs.copy()
-        return self._seen(obs), reward, terminated, truncated, infos
-
-    def _step_maze(self, actions: NDArray[np.int64]) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """`step` in copies of a maze: one kernel does it all."""
-        maze = self._maze
-        found = reals, wholes, marks, masks = self._results(5)
-        over = self._decide(maze.draws(), actions, *found)
-        if over < 0:
-            raise self._refusal(actions, -1 - over)
-        maze.n_over = over
-        self._mask = masks
-        # Subscripts, since unpacking an array takes twice the time.
-        infos = {
-            "option": wholes[0],
-            "duration": wholes[1],
-            "choice": wholes[2],
-            "begin_obs": wholes[4],
-            "discount": reals[1],
-            "primitive_return": reals[2],
-            "complete": marks[0],
-            "cut": marks[1],
-            "unavailable": marks[2],
-            "action_mask": masks.copy(),
-        }
-        return self._seen(wholes[3]), reals[0], marks[3], marks[4], infos
-
-    def _results(self, rows: int) -> tuple[NDArray[Any], ...]:
-        """Arrays for the results of a kernel."""
-        n = self._shape[0]
-        return (
-            np.empty((3, n)),
-            np.empty((rows, n), INT64),
-            np.empty((rows, n), BOOL),
-            np.empty(self._shape, INT8),
-        )
-
-    def _refusal(self, actions: NDArray[np.int64], copy: int) -> ValueError:
-        last = self.n_primitive + len(self.options) - 1
-        return ValueError(f"actions must be in 0..{last}, got {actions[copy]} for copy {copy}")
+        return self._observe(), reward, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """``(B, n_primitive + n_options)`` which actions may be chosen now."""
+        """``(n_envs, n_primitive + n_options)`` which actions are available now."""
         return np.asarray(self._mask, dtype=np.bool_)
 
-    def _observe(self, obs: Any) -> None:
-        """Note new observations, and what every option would do at them."""
-        self._obs = self._inputs = obs
-        if self._state is not None:
-            self._inputs = given = self._state(obs)
-            if self._batch.table is not None:
-                # A wrong number must not read another entry.
-                n, states = len(self._batch.table), np.asarray(given)
-                low, high = int(states.min()), int(states.max())
-                if states.shape != self._shape[:1] or low < 0 or high >= n:
-                    raise ValueError(
-                        f"state= must give {self.num_envs} numbers in 0..{n - 1}, got {states.shape} in {low}..{high}"
-                    )
-        self._offers = self._batch.offers(self._inputs)
-
-    def _hold(self, actions: NDArray[Any]) -> None:
-        """Keep the observations of the decisions that begin now, and begin the executions of options with a guard."""
-        begins = self._decisions[1] < 0
+    def _start(self, actions: NDArray[Any]) -> NDArray[np.int64]:
+        """Begin decisions where no option runs; ``(n_envs,)`` the primitive action of every environment."""
+        n, n_actions = self.num_envs, self.n_primitive + len(self._policies)
+        if actions.shape != (n,) or actions.dtype.kind not in "iu":
+            raise ValueError(f"actions must be {n} integers, got {actions.dtype} of shape {actions.shape}")
+        begins = self._next_action < 0
+        wrong = np.flatnonzero(begins & ((actions < 0) | (actions >= n_actions)))
+        if len(wrong):
+            raise ValueError(
+                f"actions must be in 0..{n_actions - 1}, got {actions[wrong[0]]} for environment {wrong[0]}"
+            )
+        self._choice = np.where(begins, actions, self._choice)
+        option = self._choice - self.n_primitive
+        first = np.where(option < 0, self._choice, self._option_actions[self._env_ids, option])
+        self._unavailable = np.where(begins, first < 0, self._unavailable)
+        if self._unavailable.any():
+            first = np.where(first < 0, self._rng.integers(self.n_primitive, size=n), first)
+        last_sample = self.action_space.last_sample
+        self._sampled = np.where(begins, False if last_sample is None else actions == last_sample, self._sampled)
+        self.action_space.last_sample = None
+        self._duration[begins] = 0
+        self._discounted[begins] = self._undiscounted[begins] = 0.0
         if self._begin_obs is not None:
-            where = begins.reshape((-1,) + (1,) * (self._obs.ndim - 1))
-            np.copyto(self._begin_obs, self._obs, where=where)
-        if self._batch.guarded:
-            option = np.clip(actions - self.n_primitive, -1, len(self.options) - 1)
-            offered = self._offers[np.arange(self.num_envs), option] >= 0
-            self._batch.begin(np.where(begins & offered & (option >= 0), option, -1), self._inputs, self._rng)
+            self._begin_obs[begins] = self._obs[begins]
+        if self._has_guards:
+            for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
+                policy = self._policies[option[i]]
+                self._executions[i] = begun(policy, self._rng, index_obs(self._inputs, i))
+        return np.where(begins, first, self._next_action)
 
-    def _halted(self, ended: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Where a guard ends an option; `finish` has not noted the step yet."""
-        if not self._batch.guarded:
-            return self._unhalted
-        choice, _, _, unavailable, _, _ = self._decisions
-        runs = (choice >= self.n_primitive) & (unavailable == 0) & ~ended
-        return self._batch.halted(np.where(runs, choice - self.n_primitive, -1), self._inputs, self._rng)
+    def _check_outcome(self, *outcome: Any) -> tuple[NDArray[Any], ...]:
+        """Rewards, terminated and truncated as arrays ``(n_envs,)``; ValueError where they have another shape."""
+        names, dtypes = ("rewards", "terminated", "truncated"), (np.float64, np.bool_, np.bool_)
+        arrays = tuple(np.asarray(part, dtype) for part, dtype in zip(outcome, dtypes, strict=True))
+        for name, array in zip(names, arrays, strict=True):
+            if array.shape != (self.num_envs,):
+                raise ValueError(
+                    f"{name} of the vector environment must have shape {(self.num_envs,)}, got {array.shape}"
+                )
+        return arrays
 
-    def _kept(self, mask: NDArray[np.int8], infos: dict[str, Any]) -> NDArray[np.int8]:
-        """A copy for the caller of the mask, in which the environment's mask of its own actions is the first part."""
-        own = infos.get("action_mask")
-        if own is not None and np.shape(own) == (self.num_envs, self.n_primitive):
-            known = infos.get("_action_mask", True) & (self._decisions[1] < 0)
-            mask[known, : self.n_primitive] = own[known]
+    def _update_options(self, obs: Any) -> None:
+        """Note new observations, and the action of every option at them."""
+        self._obs = obs
+        self._inputs = obs if self.state is None else self.state(obs)
+        n = self.num_envs
+        if isinstance(self.options, OptionSet):
+            states = np.asarray(self._inputs)
+            n_states = self.options.n_states
+            if states.shape != (n,) or states.dtype.kind not in "iu" or not 0 <= states.min() <= states.max() < n_states:
+                raise ValueError(
+                    f"{'observations' if self.state is None else 'state='} must be {n} states in 0..{n_states - 1}, got "
+                    f"{states.dtype} of shape {states.shape} in {states.min()}..{states.max()}"
+                )
+            self._option_actions = self.options.policy[:, states].T
+        elif isinstance(self.options, LinearOptionSet):
+            self._option_actions = self.options.actions(self._inputs, n).T
+        else:
+            rows = (index_obs(self._inputs, i) for i in range(n))
+            self._option_actions = np.array([[policy.act(row) for policy in self._policies] for row in rows])
+
+    def _update_mask(self, infos: dict[str, Any]) -> NDArray[np.int8]:
+        """Find the masks of the present choices; a copy for the caller, who may change it."""
+        n, free = self.n_primitive, self._next_action < 0
+        mask = np.empty((self.num_envs, n + len(self._policies)), dtype=np.int8)
+        mask[:, :n] = free[:, None]
+        mask[:, n:] = free[:, None] & (self._option_actions >= 0)
+        # The environment's mask of its own actions.
+        own_mask = infos.get("action_mask")
+        if own_mask is not None and np.shape(own_mask) == (self.num_envs, n):
+            known = free & infos.get("_action_mask", True)
+            mask[known, :n] = own_mask[known]
+        running = np.flatnonzero(~free)
+        mask[running, self._choice[running]] = 1
         self._mask = mask
         return mask.copy()
+
+    def _observe(self) -> Any:
+        """Observations as the agent gets them."""
+        if self.mode != "step":
+            return self._obs
+        option = np.where(self._next_action >= 0, self._choice - self.n_primitive + 1, 0)
+        return {"observation": self._obs, "option": option}
+
+    def _current_mask(self) -> NDArray[np.int8] | None:
+        return self._mask
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies and pickles: the action space of a copy asks the copy for its masks."""
         self.__dict__.update(state)
-        self.action_space.source = self._known_mask
+        self.action_space.current_mask = self._current_mask
 
-    def _known_mask(self) -> Any:
-        """The current masks; None before the first reset."""
-        return self._mask
 
-    def _seen(self, obs: Any) -> Any:
-        """Observations as the agent gets them."""
-        if not self._single:
-            return obs
-        choice, going, *_ = self._decisions
-        option = np.where(going >= 0, choice - self.n_primitive + 1, 0)
-        return {"observation": obs, "option": option}
+def index_obs(obs: Any, i: Any) -> Any:
+    """Observation i of a batch.
+
+    >>> index_obs({"x": np.arange(3)}, 1)
+    {'x': np.int64(1)}
+    """
+    if isinstance(obs, dict):
+        return {name: index_obs(part, i) for name, part in obs.items()}
+    return tuple(index_obs(part, i) for part in obs) if isinstance(obs, tuple) else obs[i]
+
+
+def _continue(_: Any) -> bool:
+    return True
