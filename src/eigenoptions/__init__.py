@@ -122,6 +122,5 @@ for _name, _maze in {
     gymnasium.register(
         f"eigenoptions/{_name}-v0",
         entry_point="eigenoptions.envs.mazes:MazeEnv",
-        vector_entry_point="eigenoptions.envs.mazes:MazeVectorEnv",
         kwargs={"maze": _maze},
     )

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs import minigrid
-from eigenoptions.envs.search import Cloning, Key, Progress, Restore, Save, choose_cloning, explore
+from eigenoptions.envs.search import Cloning, Key, Progress, Restore, Save, choose_cloning, copy_env, explore
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
 
@@ -200,12 +200,14 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
 def _choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Cloning:
     if not minigrid.is_minigrid(env.unwrapped) or key is not None or save is not None:
         return choose_cloning(env, key, save, restore)
-    # MiniGrid's key does not use observations, which take most of the time: wrappers that change them are left out.
+    # MiniGrid's key does not use observations, which take most of the time of a step: wrappers that change them are
+    # left out, and without wrappers that act a copy is explored that makes none.
     layer = env
-    while isinstance(layer, gym.Wrapper):
-        if not isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper, gym.ObservationWrapper)):
-            break
+    while isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper, gym.ObservationWrapper)):
         layer = layer.env
+    if layer is env.unwrapped:
+        layer = copy_env(layer)
+        layer.gen_obs = dict
     return Cloning(
         layer, minigrid.identify_state, minigrid.save_state, minigrid.restore_state, minigrid.place_states
     )

@@ -81,19 +81,12 @@ class Cloning:
 
     def save_state(self, env: Any) -> Any:
         """The present state of an environment, for `step_from`."""
-        if self.save is not None:
-            return self.save(env.unwrapped)
-        # What holds no state is shared: the spaces, and the specification.
-        layers = [env]
-        while hasattr(layers[-1], "env"):
-            layers.append(layers[-1].env)
-        shared = [getattr(layer, part, None) for layer in layers for part in ("spec", "action_space", "observation_space")]
-        return copy.deepcopy(env, {id(part): part for part in shared if part is not None})
+        return copy_env(env) if self.save is None else self.save(env.unwrapped)
 
     def step_from(self, saved: Any, action: int) -> tuple[Any, Hashable, bool]:
         """Take an action in a saved state: the environment, the key of its next state, whether the episode ended."""
         if self.restore is None:
-            env = self.save_state(saved)
+            env = copy_env(saved)
         else:
             env = self.env
             self.restore(env.unwrapped, saved)
@@ -108,6 +101,23 @@ class Cloning:
         return self.key(env.unwrapped, obs), bool(terminated)
 
 
+def copy_env(env: Any) -> Any:
+    """A copy of an environment with its wrappers; ValueError where it cannot be copied."""
+    # What holds no state is shared: the spaces and the specification.
+    memo, layer = {}, env
+    while layer is not None:
+        parts = [vars(layer).get(name) for name in ("spec", "action_space", "observation_space")]
+        memo |= {id(part): part for part in parts if part is not None}
+        layer = vars(layer).get("env")
+    try:
+        return copy.deepcopy(env, memo)
+    except Exception as error:
+        raise ValueError(
+            f"{env_name(env)} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, or sample it "
+            "(discover(env, steps=...), or collect)"
+        ) from error
+
+
 def explore(
     cloning: Cloning, max_states: int, progress: Progress | None = None, seed: int | None = 0
 ) -> MDP:
@@ -120,13 +130,7 @@ def explore(
     name, n_actions = env_name(env), count_actions(env)
     obs, _ = env.reset(seed=seed)
     numbers: dict[Hashable, int] = {cloning.key(env.unwrapped, obs): 0}
-    try:
-        start = cloning.save_state(env)
-    except Exception as error:
-        raise ValueError(
-            f"{name} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, or sample it "
-            "(discover(env, steps=...), or collect)"
-        ) from error
+    start = cloning.save_state(env)
     # Expand states in the order in which they are found; a state where the episode ended has no successors.
     successors: dict[int, list[int]] = {}
     endings: set[tuple[int, int]] = set()

@@ -169,7 +169,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
         ended = self._episode_over = live & (terminated | truncated)
         rewards = np.where(live, rewards, 0.0)
-        self._discounted += self.gamma**self._duration * rewards
+        self._discounted += self._discount(self._duration) * rewards
         self._undiscounted += rewards
         self._duration += live
 
@@ -198,7 +198,7 @@ class OptionsVectorWrapper(_VectorWrapper):
             "primitive_action": primitive,
             "option": np.where((option >= 0) & (duration > 0), option, -1),
             "duration": duration.copy(),
-            "discount": self.gamma**duration,
+            "discount": self._discount(duration),
             "primitive_return": undiscounted.copy(),
             "unavailable": self._unavailable.copy(),
             "option_truncated": option_truncated,
@@ -241,6 +241,10 @@ class OptionsVectorWrapper(_VectorWrapper):
                 policy = self._policies[option[i]]
                 self._executions[i] = begun(policy, self._rng, index_obs(self._inputs, i))
         return np.where(begins, first, self._next_action)
+
+    def _discount(self, duration: NDArray[np.int64]) -> NDArray[np.float64]:
+        # Python's power, as in `OptionsWrapper`: that of NumPy differs in the last bit.
+        return np.array([self.gamma**k for k in duration.tolist()])
 
     def _check_outcome(self, *outcome: Any) -> tuple[NDArray[Any], ...]:
         """Rewards, terminated and truncated as arrays ``(n_envs,)``; ValueError where they have another shape."""
