@@ -1,4 +1,4 @@
-"""Agents of Stable-Baselines3 with options: a fork that fools the stock agents and not ours.
+"""Stable-Baselines3 with options: a fork on which agents that ignore durations take the long way.
 
 From the fork a short way of 6 steps and a long one of 32 lead to the goal; the option walks 31 steps of the long way.
 With gamma 0.9 the short way is worth 0.9**5 = 0.590 and the option 0.9**31 = 0.038. An agent that takes the option for
@@ -7,7 +7,6 @@ one step believes it is worth 0.9.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -30,7 +29,6 @@ from eigenoptions.envs.sb3 import (
     SMDPMaskableRolloutBuffer,
     SMDPReplayBuffer,
     SMDPRolloutBuffer,
-    as_table,
     prefer_actions,
 )
 from tests import reference
@@ -99,17 +97,7 @@ def values(agent: DQN) -> np.ndarray:
         return agent.q_net(torch.zeros(1, dtype=torch.int64)).numpy()[0]
 
 
-def test_the_fork_is_what_it_says() -> None:
-    env = forked()
-    env.reset(seed=0)
-    assert [env.step(0)[4]["duration"] for _ in range(SHORT)] == [1] * SHORT
-    env.reset(seed=0)
-    *_, info = env.step(SKILL)
-    assert (info["duration"], info["discount"]) == (31, GAMMA**31)
-    assert env.step(0)[1:3] == (1.0, True)
-
-
-def test_dqn_with_the_stock_buffer_is_fooled_and_with_ours_is_not() -> None:
+def test_replay_buffer_gives_dqn_the_values_of_durations() -> None:
     stock = dqn().learn(1200)
     assert values(stock)[SKILL] == pytest.approx(GAMMA, abs=0.05)
     assert walked(stock, forked()) == LONG
@@ -133,7 +121,7 @@ PPO_SIZE = {
     [(PPO, SMDPRolloutBuffer), (MaskablePPO, SMDPMaskableRolloutBuffer)],
     ids=["PPO", "MaskablePPO"],
 )
-def test_ppo_with_the_stock_buffer_is_fooled_and_with_ours_is_not(kind: Any, buffer: Any) -> None:
+def test_rollout_buffer_gives_ppo_the_values_of_durations(kind: Any, buffer: Any) -> None:
     stock = kind("MlpPolicy", forked(), seed=0, **PPO_SIZE).learn(2048)
     assert walked(stock, forked()) == LONG
     ours = kind("MlpPolicy", forked(), seed=0, rollout_buffer_class=buffer, **PPO_SIZE)
@@ -141,7 +129,7 @@ def test_ppo_with_the_stock_buffer_is_fooled_and_with_ours_is_not(kind: Any, buf
     assert walked(ours, forked()) == SHORT
 
 
-def test_one_step_at_a_time_no_adapter_is_needed() -> None:
+def test_step_mode_needs_no_adapter() -> None:
     agent = MaskablePPO("MultiInputPolicy", forked("step"), seed=0, **PPO_SIZE).learn(4096)
     assert walked(agent, forked("step")) == SHORT
 
@@ -161,7 +149,7 @@ def test_replay_buffer_keeps_discounts_with_their_transitions() -> None:
     np.testing.assert_allclose(batch.discounts.numpy().ravel(), 0.5 ** seen.astype(float))
 
 
-def test_a_buffer_that_saves_memory_reads_the_next_observation_from_the_next_row() -> None:
+def test_replay_buffer_optimize_memory_usage() -> None:
     how = {"optimize_memory_usage": True, "handle_timeout_termination": False}
     buffer = SMDPReplayBuffer(8, Discrete(100), Discrete(3), device="cpu", **how)
     for i in range(13):
@@ -174,9 +162,7 @@ def test_a_buffer_that_saves_memory_reads_the_next_observation_from_the_next_row
 
 
 @pytest.mark.parametrize("n_envs", [1, 3])
-def test_rollout_buffer_is_the_parents_when_every_discount_is_gamma(
-    n_envs: int, rng: np.random.Generator
-) -> None:
+def test_rollout_buffer_with_equal_discounts_is_the_parents(n_envs: int, rng: np.random.Generator) -> None:
     size = {"buffer_size": 20, "observation_space": Discrete(9), "action_space": Discrete(3), "device": "cpu"}
     kind = {"gae_lambda": 0.8, "gamma": 0.7, "n_envs": n_envs}
     ours, theirs = SMDPRolloutBuffer(**size, **kind), RolloutBuffer(**size, **kind)
@@ -199,7 +185,7 @@ def test_rollout_buffer_is_the_parents_when_every_discount_is_gamma(
     np.testing.assert_allclose(ours.returns, theirs.returns, rtol=1e-6)
 
 
-def test_monte_carlo_returns_multiply_the_discounts() -> None:
+def test_rollout_buffer_monte_carlo_returns_multiply_the_discounts() -> None:
     buffer = SMDPRolloutBuffer(3, Discrete(9), Discrete(3), device="cpu", gae_lambda=1.0)
     for discount, reward in zip((0.5, 0.1, 0.9), (1.0, 2.0, 4.0), strict=True):
         buffer.discounts[buffer.pos] = discount
@@ -210,9 +196,9 @@ def test_monte_carlo_returns_multiply_the_discounts() -> None:
     np.testing.assert_allclose(buffer.returns.ravel(), expected, rtol=1e-6)
 
 
-def test_a_time_limit_is_bootstrapped_with_the_true_discount() -> None:
+def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
     """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V."""
-    env = gym.make("eigenoptions.envs:eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
+    env = gym.make("eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
     env = OptionsWrapper(env, detour(), gamma=GAMMA)
     size = {"n_steps": 16, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
     agent = PPO("MlpPolicy", env, seed=0, gamma=GAMMA, **size)
@@ -235,17 +221,6 @@ def test_a_time_limit_is_bootstrapped_with_the_true_discount() -> None:
 
     agent.learn(16, callback=Watch())
     assert seen
-
-
-def test_the_end_of_an_episode_is_worth_nothing_more() -> None:
-    """The last decision of a rollout ended the episode: the value of what follows is not its."""
-    buffer = SMDPRolloutBuffer(2, Discrete(9), Discrete(3), device="cpu", gae_lambda=1.0)
-    for start in (1, 0):
-        buffer.discounts[buffer.pos] = 0.5
-        zero = torch.zeros(1)
-        buffer.add(np.zeros(1), np.zeros(1), np.ones(1), np.array([start]), zero, zero)
-    buffer.compute_returns_and_advantage(torch.tensor([100.0]), np.ones(1, dtype=bool))
-    np.testing.assert_allclose(buffer.returns.ravel(), [1.5, 1.0], rtol=1e-6)
 
 
 def loop() -> tuple[eo.MDP, eo.OptionSet]:
@@ -282,7 +257,7 @@ def every_decision(agent: OptionsDQN, env: OptionsWrapper) -> None:
 
 
 @pytest.mark.parametrize("record_steps", [False, True])
-def test_targets_of_the_exact_values_are_the_exact_values(record_steps: bool) -> None:
+def test_targets_of_exact_values_are_exact(record_steps: bool) -> None:
     """Bellman's equation of the SMDP, also where options that may not start have huge values."""
     agent, env = table_agent(record_steps=record_steps)
     mdp, options = loop()
@@ -298,7 +273,7 @@ def test_targets_of_the_exact_values_are_the_exact_values(record_steps: bool) ->
     np.testing.assert_allclose(agent.targets(batch).numpy().ravel(), exact[state, action], rtol=1e-5)
 
 
-def test_double_targets_let_the_network_choose_and_the_target_network_judge() -> None:
+def test_double_targets_choose_by_the_network() -> None:
     agent, _ = table_agent()
     agent.double = True
     ours, theirs = np.zeros((6, 6)), np.zeros((6, 6))
@@ -313,7 +288,7 @@ def test_double_targets_let_the_network_choose_and_the_target_network_judge() ->
     assert agent.targets(batch).item() == 1 + 0.5 * 8
 
 
-def test_an_end_where_nothing_may_be_chosen_is_worth_its_reward() -> None:
+def test_targets_of_terminal_states_are_rewards() -> None:
     agent, _ = table_agent()
     one, nothing = torch.ones(1, 1), torch.zeros(1, 6)
     state = torch.zeros(1, 1, dtype=torch.int64)
@@ -321,31 +296,7 @@ def test_an_end_where_nothing_may_be_chosen_is_worth_its_reward() -> None:
     assert agent.targets(batch).item() == 3.0
 
 
-def test_a_table_learns_of_nothing_but_what_was_tried() -> None:
-    """With a shared bias, as of a stock layer, every choice of an action would move with the one that was tried."""
-    agent, _ = table_agent()
-    as_table(agent)
-    everywhere = torch.arange(6)
-    with torch.no_grad():
-        before = agent.q_net(everywhere).numpy().copy()
-    assert np.array_equal(agent.q_net_target(everywhere).detach().numpy(), before)
-    assert 0 < np.abs(before).max() < 0.01
-    for _ in range(8):
-        row = np.array([2]), np.array([3]), np.array([1]), np.array([1.0]), np.array([1.0])
-        agent.replay_buffer.add(*row, [{"discount": GAMMA}])
-    agent.learn(0)  # sets up the logger
-    agent.train(20, batch_size=8)
-    with torch.no_grad():
-        moved = agent.q_net(everywhere).numpy() != before
-    assert np.argwhere(moved).tolist() == [[2, 1]]
-    deep = OptionsDQN("MlpPolicy", agent.env, device="cpu")
-    with pytest.raises(
-        ValueError, match=r"as_table needs a DQN with numbered states .* OptionsDQN with 5 layers"
-    ):
-        as_table(deep)
-
-
-def test_training_stays_at_the_exact_values_comes_nearer_and_acts_on_them() -> None:
+def test_train_converges_to_exact_values() -> None:
     agent, env = table_agent()
     mdp, options = loop()
     exact = reference.choice_values(mdp, options.policy, GAMMA)
@@ -368,7 +319,7 @@ def test_training_stays_at_the_exact_values_comes_nearer_and_acts_on_them() -> N
     assert agent.predict(np.array(2), deterministic=True, action_masks=masks)[0] in (0, 3)
 
 
-def test_dqn_explores_by_the_space_of_the_wrapper() -> None:
+def test_dqn_explores_by_the_action_space() -> None:
     """Random actions of SB3 are options as rarely as the wrapper says, and may always start."""
     mdp, options = loop()
     for kind in (DQN, OptionsDQN):
@@ -387,7 +338,7 @@ def test_dqn_explores_by_the_space_of_the_wrapper() -> None:
         assert 0.05 < share < 0.35
 
 
-def test_dqn_explores_unless_it_is_told_not_to() -> None:
+def test_predict_deterministic_is_greedy() -> None:
     """While it explores every choice is drawn; a greedy agent, or a deterministic choice, takes the best."""
     agent, _ = table_agent()
     q = np.zeros((6, 6))
@@ -402,51 +353,47 @@ def test_dqn_explores_unless_it_is_told_not_to() -> None:
 
 
 @pytest.mark.parametrize("kind", [PPO, MaskablePPO])
-def test_policy_gradient_agents_begin_with_few_options(kind: Any) -> None:
+def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
     mdp, options = loop()
     agent = kind("MlpPolicy", OptionsWrapper(MazeEnv(mdp), options), n_steps=8, batch_size=8, seed=0)
     prefer_actions(agent, 0.05)
     chances = agent.policy.get_distribution(torch.arange(6)).distribution.probs
     np.testing.assert_allclose(chances[:, 4:].sum(dim=1).detach().numpy(), 0.05, rtol=0.1)
-    with pytest.raises(ValueError, match=r"option_chance must be in \(0, 1\)"):
+    with pytest.raises(ValueError, match="option_chance"):
         prefer_actions(agent, 0.0)
-    with pytest.raises(ValueError, match="wrap its environment in OptionsWrapper"):
+    with pytest.raises(ValueError, match="OptionsWrapper"):
         prefer_actions(kind("MlpPolicy", MazeEnv(mdp), n_steps=8, batch_size=8))
 
 
-def test_forgotten_parts_are_named() -> None:
+def test_missing_parts_raise() -> None:
     bare = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8)
-    with pytest.raises(ValueError, match="SMDPDiscounts needs rollout_buffer_class=SMDPRolloutBuffer"):
+    with pytest.raises(ValueError, match="SMDPRolloutBuffer"):
         bare.learn(8, callback=SMDPDiscounts())
     alone = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8, rollout_buffer_class=SMDPRolloutBuffer)
-    with pytest.raises(ValueError, match="pass callback=SMDPDiscounts"):
+    with pytest.raises(ValueError, match="SMDPDiscounts"):
         alone.learn(8)
     unwrapped = DQN("MlpPolicy", MazeEnv(fork()), replay_buffer_class=SMDPReplayBuffer, learning_starts=4)
-    with pytest.raises(ValueError, match="wrap the environment in OptionsWrapper"):
+    with pytest.raises(ValueError, match="OptionsWrapper"):
         unwrapped.learn(8)
+    with pytest.raises(ValueError, match="n_steps"):
+        OptionsDQN("MlpPolicy", forked(), n_steps=3)
+
+
+@pytest.mark.parametrize("settings", [{"optimize_memory_usage": True}, {"n_envs": 2}], ids=str)
+def test_replay_buffer_refuses_steps_that_it_cannot_store(settings: dict[str, Any]) -> None:
+    """With optimize_memory_usage the row below a decision would be its own first step, not its next observation."""
+    n_envs, memory = settings.get("n_envs", 1), settings.get("optimize_memory_usage", False)
+    how = {"optimize_memory_usage": memory, "handle_timeout_termination": False}
+    buffer = SMDPReplayBuffer(20, Discrete(38), Discrete(3), n_envs=n_envs, device="cpu", **how)
+    env = OptionsWrapper(MazeEnv(fork()), detour(), gamma=GAMMA, record_steps=True)
+    env.reset(seed=0)
+    obs, reward, _, _, info = env.step(SKILL)
+    row = (np.full(n_envs, value) for value in (0, obs, SKILL, reward, 0.0))
+    with pytest.raises(ValueError, match="record_steps"):
+        buffer.add(*row, [info] * n_envs)
 
 
 @pytest.mark.parametrize("mode", ["call-and-return", "step"])
-def test_sb3_finds_nothing_to_complain_about(mode: str, four_rooms: eo.MDP) -> None:
+def test_wrapper_passes_check_env_of_sb3(mode: str, four_rooms: eo.MDP) -> None:
     env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=50)
     check_env(OptionsWrapper(env, eo.discover(four_rooms, n_options=4), mode=mode))
-
-
-def test_a_paced_agent_explores_by_its_run_unless_it_has_no_plan_or_is_told_not_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from reproduction.arena.sb3_runs import PacedDQN
-
-    def predict(self: Any, observation: Any, deterministic: bool = False) -> tuple[str, bool]:
-        return "parent", deterministic
-
-    monkeypatch.setattr(OptionsDQN, "predict", predict)
-    agent: Any = PacedDQN.__new__(PacedDQN)
-    agent.exploration_rate = 0.5
-    agent.run = SimpleNamespace(explore=None)
-    assert agent.predict(0) == ("parent", False)
-    agent.run = SimpleNamespace(explore=lambda rate: 3 if rate == 0.5 else None)
-    assert agent.predict(0, deterministic=True) == ("parent", True)
-    assert agent.predict(0)[0].tolist() == [3]
-    agent.exploration_rate = 0.0
-    assert agent.predict(0) == ("parent", True)

@@ -185,4 +185,3 @@ def _choose_behaviour(
         return actions.astype(np.int64)
 
     return user_policy
-

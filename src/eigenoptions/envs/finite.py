@@ -96,7 +96,9 @@ def from_env(
         mdp = mdp_from_table(made) if key is None and save is None and restore is None else None
         if mdp is not None:
             if mdp.n_states > max_states:
-                raise ValueError(f"max_states={max_states}, but {env_name(made)} has {mdp.n_states} states: raise it")
+                raise ValueError(
+                    f"max_states={max_states}, but {env_name(made)} has {mdp.n_states} states: raise it"
+                )
             return mdp
         mdp = explore(_choose_cloning(made, key, save, restore), max_states, progress, seed)
         log.info("%s: %d states found by exploration", env_name(made), mdp.n_states)
@@ -160,6 +162,8 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[int, dict[str, Any]]:
         """Begin an episode in the explored layout."""
         obs, info = self.env.reset(seed=self._seed, options=options)
+        if seed is not None:
+            self.env.unwrapped.np_random = np.random.default_rng(seed)
         return self._number(obs), info
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
@@ -181,7 +185,9 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     changing = None
     layer: Any = env
     while isinstance(layer, gym.Wrapper) and not isinstance(layer, Numbered):
-        is_passive = isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper)) or type(layer).step is gym.Wrapper.step
+        is_passive = (
+            isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper)) or type(layer).step is gym.Wrapper.step
+        )
         changing = changing if is_passive else layer
         layer = layer.env
     mdp, table = getattr(layer, "mdp", None), getattr(layer, "P", None)

@@ -76,7 +76,9 @@ class MazeEnv(gym.Env[Any, Any]):
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
             if self.mdp.coords is None:
-                raise ValueError("an MDP without coords cannot be rendered: give it coords, or no render_mode")
+                raise ValueError(
+                    "an MDP without coords cannot be rendered: give it coords, or no render_mode"
+                )
         self.render_mode = render_mode
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)

@@ -43,7 +43,9 @@ def identify_state(env: Any, obs: Any = None) -> Hashable:
 
 def save_state(env: Any) -> Any:
     """The present state, for `restore_state`."""
-    doors = [(thing, thing.is_open, thing.is_locked) for thing in env.grid.grid if hasattr(thing, "is_locked")]
+    doors = [
+        (thing, thing.is_open, thing.is_locked) for thing in env.grid.grid if hasattr(thing, "is_locked")
+    ]
     memory = [_read_memory(part) for part in _list_instructions(env)]
     return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
 

@@ -11,7 +11,7 @@ MaskablePPO     ``MaskablePPO(..., rollout_buffer_class=SMDPMaskableRolloutBuffe
 ==============  ==========================================================================================
 
 DQN explores by the wrapper's ``action_space.sample()``, so its options are rare (`option_chance`); for the others
-`prefer_actions` sets the initial chance of an option.
+`prefer_actions` sets the initial probability of an option.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from eigenoptions._validation import check_float
 
 __all__ = [
     "OptionsDQN",
-    "as_table",
     "prefer_actions",
     "SMDPReplayBuffer",
     "SMDPRolloutBuffer",
@@ -48,13 +47,7 @@ __all__ = [
 
 
 class Samples(NamedTuple):
-    """A batch of decisions: the fields of SB3's `ReplayBufferSamples`, and the masks of the next states.
-
-    Examples
-    --------
-    >>> Samples._fields[-1]
-    'next_masks'
-    """
+    """A batch of decisions: the fields of SB3's `ReplayBufferSamples`, and the masks of the next states."""
 
     observations: torch.Tensor
     actions: torch.Tensor
@@ -66,26 +59,23 @@ class Samples(NamedTuple):
 
 
 class SMDPReplayBuffer(ReplayBuffer):
-    """A replay buffer for DQN whose samples carry the discount of each decision, and the mask of the next state.
+    """A replay buffer whose samples have SB3's own ``discounts``, one per decision, and the mask of the next state.
 
     With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are stored too, as decisions of
-    their own (intra-option learning); for a single environment only.
+    their own (intra-option learning); for a single environment, and without ``optimize_memory_usage``, which reads a
+    next observation from the row below.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> import gymnasium as gym
     >>> from stable_baselines3 import DQN
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0", max_episode_steps=200)
-    >>> env = eo.envs.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4), gamma=0.9)
+    >>> env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=200)
+    >>> env = eo.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4), gamma=0.9)
     >>> agent = DQN("MlpPolicy", env, gamma=0.9, replay_buffer_class=SMDPReplayBuffer, learning_starts=8, seed=0)
-    >>> _ = agent.learn(16)
-    >>> agent.replay_buffer.sample(4).discounts.shape
+    >>> agent.learn(16).replay_buffer.sample(4).discounts.shape
     torch.Size([4, 1])
     """
-
-    discounts: NDArray[np.float32]
-    masks: NDArray[np.bool_]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -102,39 +92,46 @@ class SMDPReplayBuffer(ReplayBuffer):
         done: NDArray[Any],
         infos: list[dict[str, Any]],
     ) -> None:
-        """Store a transition of each environment, and the primitive steps inside an option."""
-        self.discounts[self.pos] = _discounts(infos)
+        """Store a decision of each environment, and the primitive steps inside an option."""
+        self.discounts[self.pos] = _read_discounts(infos)
         self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
         super().add(obs, next_obs, action, reward, done, infos)
-        inside = [info.get("steps", ()) for info in infos]
-        if not any(inside):
+        if not any("steps" in info for info in infos):
             return
-        if self.n_envs != 1:
+        if self.n_envs != 1 or self.optimize_memory_usage:
             raise ValueError(
-                f"steps inside options are stored for a single environment, got {self.n_envs}: use "
-                "OptionsWrapper(record_steps=False), or one environment"
+                "steps inside options need one environment and optimize_memory_usage=False, or "
+                f"OptionsWrapper(record_steps=False); got {self.n_envs} environments, {self.optimize_memory_usage}"
             )
-        for i, step in enumerate(inside[0]):
-            last = i == len(inside[0]) - 1
+        for step in infos[0]["steps"]:
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
-            before, after = np.array([step.obs]), np.array([step.next_obs])
-            ended = done if last else np.zeros(1)
-            cut = [{"TimeLimit.truncated": last and infos[0].get("TimeLimit.truncated", False)}]
-            super().add(before, after, np.array([step.action]), np.array([step.reward]), ended, cut)
+            # Only the last step may have ended the episode.
+            is_last = step is infos[0]["steps"][-1]
+            truncated = is_last and infos[0].get("TimeLimit.truncated", False)
+            super().add(
+                np.array([step.obs]),
+                np.array([step.next_obs]),
+                np.array([step.action]),
+                np.array([step.reward]),
+                done if is_last else np.zeros(1),
+                [{"TimeLimit.truncated": truncated}],
+            )
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
-        """Samples as the parent draws them (it does not return which environment it drew), with the discounts."""
-        at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
-        after = ((batch_inds + 1) % self.buffer_size, at[1])
-        later = self.observations[after] if self.optimize_memory_usage else self.next_observations[at]
+        """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
+        rows = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
+        rows_below = (batch_inds + 1) % self.buffer_size, rows[1]
+        next_obs = (
+            self.observations[rows_below] if self.optimize_memory_usage else self.next_observations[rows]
+        )
         parts = (
-            self._normalize_obs(self.observations[at], env),
-            self.actions[at],
-            self._normalize_obs(later, env),
-            (self.dones[at] * (1 - self.timeouts[at]))[:, None],
-            self._normalize_reward(self.rewards[at][:, None], env),
-            self.discounts[at][:, None],
-            self.masks[at],
+            self._normalize_obs(self.observations[rows], env),
+            self.actions[rows],
+            self._normalize_obs(next_obs, env),
+            (self.dones[rows] * (1 - self.timeouts[rows]))[:, None],
+            self._normalize_reward(self.rewards[rows][:, None], env),
+            self.discounts[rows][:, None],
+            self.masks[rows],
         )
         return Samples(*(self.to_torch(part) for part in parts))  # type: ignore[arg-type]
 
@@ -142,13 +139,13 @@ class SMDPReplayBuffer(ReplayBuffer):
 class OptionsDQN(DQN):
     """SB3's DQN over actions and options, with the right values (Section 2.2).
 
-    Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what may be chosen in s': an option that
-    may not start is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return".
+    Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what is available in s': an unavailable
+    option is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return".
 
     Parameters
     ----------
     args, kwargs
-        As of SB3's DQN.
+        As of SB3's DQN, without n-step returns.
     double
         Whether the network chooses the action of s' that the target network evaluates (van Hasselt et al., 2016). The
         maximum over many actions and options of one network overestimates; far from the goal the error can be larger
@@ -158,15 +155,19 @@ class OptionsDQN(DQN):
     --------
     >>> import eigenoptions as eo
     >>> import gymnasium as gym
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0", max_episode_steps=200)
+    >>> env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=200)
     >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
-    >>> env = eo.envs.OptionsWrapper(env, options, gamma=0.9, record_steps=True)
+    >>> env = eo.OptionsWrapper(env, options, gamma=0.9, record_steps=True)
     >>> agent = OptionsDQN("MlpPolicy", env, gamma=0.9, learning_starts=8, seed=0).learn(16)
     >>> agent.replay_buffer.size() >= 16
     True
     """
 
     def __init__(self, *args: Any, double: bool = False, **kwargs: Any) -> None:
+        if kwargs.get("n_steps", 1) != 1:
+            raise ValueError(
+                f"n_steps must be 1: decisions have durations of their own, got {kwargs['n_steps']}"
+            )
         self.double = double
         super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
 
@@ -174,12 +175,12 @@ class OptionsDQN(DQN):
         """``(N, 1)`` values that the decisions of a batch are moved towards."""
         with torch.no_grad():
             values = self.q_net_target(batch.next_observations)
-            judge = self.q_net(batch.next_observations) if self.double else values
-            low = torch.finfo(values.dtype).min
-            chosen = judge.masked_fill(~batch.next_masks.bool(), low).argmax(dim=1, keepdim=True)
-            # A terminal state is worth 0, also one where nothing may be chosen.
-            rest = torch.where(batch.dones > 0, 0.0, values.gather(1, chosen))
-            return batch.rewards + batch.discounts * rest
+            choosing = self.q_net(batch.next_observations) if self.double else values
+            lowest = torch.finfo(values.dtype).min
+            best = choosing.masked_fill(~batch.next_masks.bool(), lowest).argmax(dim=1, keepdim=True)
+            # A terminal state is worth 0, also one where nothing is available.
+            next_values = torch.where(batch.dones > 0, 0.0, values.gather(1, best))
+            return batch.rewards + batch.discounts * next_values
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Take gradient steps on batches of the replay buffer."""
@@ -210,7 +211,7 @@ class OptionsDQN(DQN):
     ) -> tuple[NDArray[Any], Any]:
         """The action of the highest value that `action_masks` allows, or a random one while exploring.
 
-        Without masks they are asked of the agent's environment for its current observation, and none hold for others.
+        Without masks, those of the agent's environment are used for its current observation, and none for others.
         """
         if not deterministic and np.random.rand() < self.exploration_rate:  # noqa: NPY002 (SB3 seeds this one)
             return super().predict(observation, state, episode_start, deterministic=False)
@@ -218,55 +219,19 @@ class OptionsDQN(DQN):
             action_masks = np.stack(self.env.env_method("action_masks"))
         if action_masks is None:
             return self.policy.predict(observation, state, episode_start, deterministic)
-        tensor, batched = self.policy.obs_to_tensor(observation)
+        tensor, is_batch = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
             values = self.q_net(tensor).cpu().numpy()
         allowed = np.asarray(action_masks, dtype=np.bool_).reshape(values.shape)
-        chosen = np.where(allowed, values, -np.inf).argmax(axis=1)
-        return (chosen if batched else chosen[0]), state
-
-
-def as_table(agent: Any) -> None:
-    """Make the network of a DQN a table for numbered states: one weight per state and choice, all near 0.
-
-    Numbered states have nothing in common that a hidden layer or a bias could use. Choices that were never tried would
-    inherit the values of others, and be taken for the best (docs/agents.md). Call it before `learn`. The learning rate
-    of SGD is that of a table times the size of a batch.
-
-    Parameters
-    ----------
-    agent
-        A DQN with ``policy_kwargs={"net_arch": []}`` whose observations are numbers of states.
-
-    Examples
-    --------
-    >>> import gymnasium as gym
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0")
-    >>> how = {"net_arch": [], "optimizer_class": torch.optim.SGD}
-    >>> agent = DQN("MlpPolicy", env, learning_rate=0.16 * 128, batch_size=128, policy_kwargs=how, seed=0)
-    >>> as_table(agent)
-    >>> agent.q_net(torch.arange(104)).abs().max().item() < 0.01
-    True
-    """
-    layers: Any = getattr(getattr(agent, "q_net", None), "q_net", ())
-    if not isinstance(getattr(agent, "observation_space", None), Discrete) or len(layers) != 1:
-        raise ValueError(
-            'as_table needs a DQN with numbered states and policy_kwargs={"net_arch": []}, got '
-            f"{type(agent).__name__} with {len(layers)} layers"
-        )
-    layer = layers[0]
-    # Small random values, so that there are no ties: the first action would win them all.
-    torch.nn.init.normal_(layer.weight, std=1e-3)
-    torch.nn.init.zeros_(layer.bias)
-    layer.bias.requires_grad_(False)
-    agent.q_net_target.load_state_dict(agent.q_net.state_dict())
+        best = np.where(allowed, values, -np.inf).argmax(axis=1)
+        return (best if is_batch else best[0]), state
 
 
 def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
-    """Set the initial chance of an option of PPO, A2C or MaskablePPO, which have no random exploration to change.
+    """Set the initial probability of an option of PPO, A2C or MaskablePPO, which do not explore by random samples.
 
-    The biases of the action logits are set so that all options together have probability `option_chance` where all may
-    start, up to the agent's small initial weights. Call it before `learn`; learning then changes the chance.
+    The biases of the action logits are set so that all options together have probability `option_chance` where all are
+    available, up to the agent's small initial weights. Call it before `learn`, which then changes the probability.
 
     Parameters
     ----------
@@ -278,19 +243,17 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
     Examples
     --------
     >>> import eigenoptions as eo
-    >>> import gymnasium as gym
     >>> from stable_baselines3 import PPO
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0")
-    >>> env = eo.envs.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4))
+    >>> env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), eo.discover(eo.maze("four-rooms"), n_options=4))
     >>> agent = PPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0)
     >>> prefer_actions(agent, 0.1)
-    >>> chances = agent.policy.get_distribution(torch.zeros(1, dtype=torch.int64)).distribution.probs
-    >>> round(chances[0, 4:].sum().item(), 2)
+    >>> probabilities = agent.policy.get_distribution(torch.zeros(1, dtype=torch.int64)).distribution.probs
+    >>> round(probabilities[0, 4:].sum().item(), 2)
     0.1
     """
-    chance = check_float("option_chance", option_chance, above=0, below=1)
-    first = getattr(getattr(agent, "action_space", None), "n_primitive", None)
-    if first is None:
+    check_float("option_chance", option_chance, above=0, below=1)
+    n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)
+    if n_primitive is None:
         raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")
     if not hasattr(agent.policy, "action_net"):
         raise ValueError(
@@ -298,12 +261,24 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
         )
     bias = agent.policy.action_net.bias
     with torch.no_grad():
-        bias[:first] = np.log((1 - chance) / first)
-        bias[first:] = np.log(chance / (len(bias) - first))
+        bias[:n_primitive] = np.log((1 - option_chance) / n_primitive)
+        bias[n_primitive:] = np.log(option_chance / (len(bias) - n_primitive))
 
 
-class _TrueDiscounts(RolloutBuffer):
-    """Advantages in which step t is discounted by the duration of the decision at t."""
+class SMDPRolloutBuffer(RolloutBuffer):
+    """A rollout buffer for PPO and A2C that discounts each decision by its true duration.
+
+    A rollout buffer does not receive the infos, so the callback `SMDPDiscounts` passes the discounts to it.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> from stable_baselines3 import PPO
+    >>> env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), eo.discover(eo.maze("four-rooms"), n_options=4))
+    >>> agent = PPO("MlpPolicy", env, n_steps=8, batch_size=8, rollout_buffer_class=SMDPRolloutBuffer, seed=0)
+    >>> agent.learn(8, callback=SMDPDiscounts()).rollout_buffer.discounts.shape
+    (8, 1)
+    """
 
     discounts: NDArray[np.float32]
 
@@ -316,69 +291,31 @@ class _TrueDiscounts(RolloutBuffer):
         """GAE with one discount per decision: ``A_t = r_t + d_t V_t+1 - V_t + d_t lambda A_t+1``."""
         if np.isnan(self.discounts).any():
             raise ValueError("the buffer has no discounts: pass callback=SMDPDiscounts() to learn")
-        values = last_values.clone().cpu().numpy().flatten()
-        goes_on = 1.0 - dones.astype(np.float32)
+        next_values = last_values.clone().cpu().numpy().flatten()
+        continues = 1.0 - dones.astype(np.float32)
         advantage = np.zeros(self.n_envs, dtype=np.float32)
         for step in reversed(range(self.buffer_size)):
-            weight = self.discounts[step] * goes_on
-            delta = self.rewards[step] + weight * values - self.values[step]
-            advantage = delta + weight * self.gae_lambda * advantage
+            discount = self.discounts[step] * continues
+            delta = self.rewards[step] + discount * next_values - self.values[step]
+            advantage = delta + discount * self.gae_lambda * advantage
             self.advantages[step] = advantage
-            values, goes_on = self.values[step], 1.0 - self.episode_starts[step]
+            next_values, continues = self.values[step], 1.0 - self.episode_starts[step]
         self.returns = self.advantages + self.values
 
 
-class SMDPRolloutBuffer(_TrueDiscounts):
-    """A rollout buffer for PPO and A2C that discounts each decision by its true duration.
-
-    A rollout buffer does not receive the infos, so the callback `SMDPDiscounts` passes the discounts to it.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> import gymnasium as gym
-    >>> from stable_baselines3 import PPO
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0", max_episode_steps=200)
-    >>> env = eo.envs.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4))
-    >>> agent = PPO("MlpPolicy", env, n_steps=8, batch_size=8, rollout_buffer_class=SMDPRolloutBuffer, seed=0)
-    >>> agent = agent.learn(8, callback=SMDPDiscounts())
-    >>> agent.rollout_buffer.discounts.shape
-    (8, 1)
-    """
-
-
-class SMDPMaskableRolloutBuffer(_TrueDiscounts, MaskableRolloutBuffer):
-    """The same for MaskablePPO, which calls the wrapper's `action_masks` and never takes an unavailable option.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> import gymnasium as gym
-    >>> from sb3_contrib import MaskablePPO
-    >>> env = gym.make("eigenoptions.envs:eigenoptions/FourRooms-v0", max_episode_steps=200)
-    >>> env = eo.envs.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4))
-    >>> buffer = {"rollout_buffer_class": SMDPMaskableRolloutBuffer}
-    >>> agent = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, **buffer)
-    >>> agent = agent.learn(8, callback=SMDPDiscounts())
-    >>> agent.rollout_buffer.discounts.shape
-    (8, 1)
-    """
+class SMDPMaskableRolloutBuffer(SMDPRolloutBuffer, MaskableRolloutBuffer):
+    """`SMDPRolloutBuffer` for MaskablePPO, which calls the wrapper's `action_masks`: no unavailable option is taken."""
 
 
 class SMDPDiscounts(BaseCallback):
     """Passes the discounts of `OptionsWrapper` to the rollout buffer, step by step.
 
-    Where a time limit cuts an episode, SB3 adds gamma times the value of the last state to the reward. The callback
-    adds the difference to the true discount beforehand, so that the sum is exact.
-
-    Examples
-    --------
-    >>> SMDPDiscounts().n_calls
-    0
+    Where a time limit truncates an episode, SB3 adds gamma times the value of the last state to the reward. The
+    callback adds the difference to the true discount beforehand, so that the sum is exact.
     """
 
     def _on_training_start(self) -> None:
-        if not isinstance(getattr(self.model, "rollout_buffer", None), _TrueDiscounts):
+        if not isinstance(getattr(self.model, "rollout_buffer", None), SMDPRolloutBuffer):
             raise ValueError(
                 "SMDPDiscounts needs rollout_buffer_class=SMDPRolloutBuffer (or SMDPMaskableRolloutBuffer)"
             )
@@ -387,7 +324,7 @@ class SMDPDiscounts(BaseCallback):
         model: Any = self.model
         infos, rewards = self.locals["infos"], self.locals["rewards"]
         buffer = model.rollout_buffer
-        buffer.discounts[buffer.pos] = discounts = _discounts(infos)
+        buffer.discounts[buffer.pos] = discounts = _read_discounts(infos)
         for i, info in enumerate(infos):
             if info.get("TimeLimit.truncated", False) and info.get("terminal_observation") is not None:
                 last = model.policy.obs_to_tensor(info["terminal_observation"])[0]
@@ -397,7 +334,7 @@ class SMDPDiscounts(BaseCallback):
         return True
 
 
-def _discounts(infos: list[dict[str, Any]]) -> list[float]:
+def _read_discounts(infos: list[dict[str, Any]]) -> list[float]:
     try:
         return [info["discount"] for info in infos]
     except KeyError:

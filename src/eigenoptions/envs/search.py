@@ -1,9 +1,9 @@
 """Breadth-first exploration of a deterministic environment by cloning its states.
 
 A `Cloning` identifies a state (`key`), saves it and restores it. MiniGrid's is built in (`minigrid`); other
-environments are copied, and their states identified by the observation. A random walk in the environment is then
-compared with the result: a copy holds the environment's random generator too, so that each action seems to have one
-outcome even where it is random.
+environments are copied, and their states identified by the observation. A random walk in the environment is compared
+with the result: a copy holds the environment's random generator too, so that each action seems to have one outcome even
+where it is random.
 """
 
 from __future__ import annotations
@@ -80,24 +80,19 @@ class Cloning:
     place_states: Callable[[list[Any]], tuple[NDArray[np.int_] | None, str]] = lambda keys: (None, "")
 
     def save_state(self, env: Any) -> Any:
-        """The present state of an environment, for `step_from`."""
+        """The present state of an environment."""
         return copy_env(env) if self.save is None else self.save(env.unwrapped)
 
-    def step_from(self, saved: Any, action: int) -> tuple[Any, Hashable, bool]:
-        """Take an action in a saved state: the environment, the key of its next state, whether the episode ended."""
+    def restore_state(self, saved: Any) -> Any:
+        """An environment in a saved state."""
         if self.restore is None:
-            env = copy_env(saved)
-        else:
-            env = self.env
-            self.restore(env.unwrapped, saved)
-        return env, *self.step(env, action)
+            return copy_env(saved)
+        self.restore(self.env.unwrapped, saved)
+        return self.env
 
     def step(self, env: Any, action: int) -> tuple[Hashable, bool]:
-        """Take an action, which must not draw random numbers: key of the next state, whether the episode ended."""
-        before = env.unwrapped.np_random.bit_generator.state
+        """Take an action: key of the next state, and whether the episode ended."""
         obs, _, terminated, _, _ = env.step(action)
-        if env.unwrapped.np_random.bit_generator.state != before:
-            raise _not_deterministic(env, "draws random numbers in a step")
         return self.key(env.unwrapped, obs), bool(terminated)
 
 
@@ -118,9 +113,7 @@ def copy_env(env: Any) -> Any:
         ) from error
 
 
-def explore(
-    cloning: Cloning, max_states: int, progress: Progress | None = None, seed: int | None = 0
-) -> MDP:
+def explore(cloning: Cloning, max_states: int, progress: Progress | None = None, seed: int | None = 0) -> MDP:
     """MDP of the states that can be reached from ``env.reset(seed=seed)``; its `states` are their keys.
 
     Raises `StateLimitReached` beyond `max_states`, and ValueError where the environment cannot be copied or is not
@@ -129,9 +122,11 @@ def explore(
     env = cloning.env
     name, n_actions = env_name(env), count_actions(env)
     obs, _ = env.reset(seed=seed)
-    numbers: dict[Hashable, int] = {cloning.key(env.unwrapped, obs): 0}
+    first = cloning.key(env.unwrapped, obs)
     start = cloning.save_state(env)
+    walk = record_walk(cloning, start, first, n_actions)
     # Expand states in the order in which they are found; a state where the episode ended has no successors.
+    numbers: dict[Hashable, int] = {first: 0}
     successors: dict[int, list[int]] = {}
     endings: set[tuple[int, int]] = set()
     queue, queued, is_full = deque([(0, start)]), {0}, False
@@ -139,7 +134,8 @@ def explore(
         state, saved = queue.popleft()
         row: list[int] = []
         for action in range(n_actions):
-            reached, key, terminated = cloning.step_from(saved, action)
+            env = cloning.restore_state(saved)
+            key, terminated = cloning.step(env, action)
             if key not in numbers and len(numbers) == max_states:
                 is_full = True
                 break
@@ -148,7 +144,7 @@ def explore(
                 endings.add((state, action))
             elif row[-1] not in queued:
                 queued.add(row[-1])
-                queue.append((row[-1], cloning.save_state(reached)))
+                queue.append((row[-1], cloning.save_state(env)))
         else:
             successors[state] = row
         if progress is not None and (len(successors) % 64 == 0 or not queue or is_full):
@@ -156,9 +152,7 @@ def explore(
     table = np.tile(np.arange(len(numbers))[:, None], n_actions)
     table[list(successors)] = list(successors.values())
     coords, legend = cloning.place_states(list(numbers))
-    mdp = MDP.from_successors(
-        table, coords=coords, start=0, name=name, legend=legend, states=list(numbers)
-    )
+    mdp = MDP.from_successors(table, coords=coords, start=0, name=name, legend=legend, states=list(numbers))
     if is_full:
         raise StateLimitReached(
             f"{name} has more than max_states={max_states} states: {len(successors)} of the {len(numbers)} found "
@@ -166,7 +160,10 @@ def explore(
             mdp,
             len(successors),
         )
-    check_determinism(cloning, start, numbers, successors, endings)
+    for (before, action), (after, terminated) in walk.items():
+        state = numbers.get(before, -1)
+        if numbers.get(after) != table[state, action] or terminated != ((state, action) in endings):
+            raise _not_deterministic(env, before, action)
     ambiguous = sum(int(table[end]) in successors for end in endings)
     if ambiguous:
         log.warning(
@@ -178,32 +175,24 @@ def explore(
     return mdp
 
 
-def check_determinism(
-    cloning: Cloning,
-    start: Any,
-    numbers: dict[Hashable, int],
-    successors: dict[int, list[int]],
-    endings: set[tuple[int, int]],
-    steps: int = 1000,
-) -> None:
-    """Raise ValueError unless a random walk, in which nothing is restored, follows the table of single steps."""
-    rng = np.random.default_rng(0)
-    env, state = cloning.env, None
-    for _ in range(steps):
-        action = int(rng.integers(len(successors[0])))
-        if state is None:
-            state = 0
-            env, key, terminated = cloning.step_from(start, action)
-        else:
-            key, terminated = cloning.step(env, action)
-        is_ending = (state, action) in endings
-        if numbers.get(key) != successors[state][action] or terminated != is_ending:
-            raise _not_deterministic(
-                env,
-                f"does not repeat itself (action {action} in state {state}): it is random, or remembers more than its "
-                "observation (key=) or its copies (save=, restore=) hold",
-            )
-        state = None if terminated else numbers[key]
+def record_walk(
+    cloning: Cloning, start: Any, first: Hashable, n_actions: int, steps: int = 1000
+) -> dict[tuple[Hashable, int], tuple[Hashable, bool]]:
+    """Outcomes of a random walk by state and action; ValueError where an action has two outcomes in one state.
+
+    Every 250 steps, and where an episode ends, the walk begins again with other random numbers of the environment.
+    """
+    rng, outcomes, key, env = np.random.default_rng(0), {}, None, cloning.env
+    for step in range(steps):
+        if key is None or step % 250 == 0:
+            key, env = first, cloning.restore_state(start)
+            env.unwrapped.np_random = np.random.default_rng(step)
+        before, action = key, int(rng.integers(n_actions))
+        key, terminated = cloning.step(env, action)
+        if outcomes.setdefault((before, action), (key, terminated)) != (key, terminated):
+            raise _not_deterministic(env, before, action)
+        key = None if terminated else key
+    return outcomes
 
 
 def choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Cloning:
@@ -220,10 +209,11 @@ def choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restor
     return Cloning(env, key or (lambda _, obs: _hashable(obs)), save, restore)
 
 
-def _not_deterministic(env: Any, reason: str) -> ValueError:
+def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
     return ValueError(
-        f"{env_name(env)} {reason}: only a deterministic environment can be explored; sample this one "
-        "(discover(env, steps=...), or collect)"
+        f"{env_name(env)} does not repeat itself (action {action} in state {str(key)[:80]}): it is random, or remembers "
+        "more than its observation (key=) or its copies (save=, restore=) hold; sample it (discover(env, steps=...), or "
+        "collect)"
     )
 
 

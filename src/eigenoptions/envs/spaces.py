@@ -6,7 +6,7 @@ the search between them (see `eigenoptions.best_option_chance`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float, check_int
+from eigenoptions.envs.sources import count_actions, env_name
+from eigenoptions.options import OptionSet
 
 # Generic from Gymnasium 1.2.2 on.
 if TYPE_CHECKING:
@@ -78,10 +80,11 @@ class OptionsSpace(_Discrete):
         mask = np.ones(n, np.int8) if mask is None else mask
         if np.shape(mask) != (n,):
             raise ValueError(f"mask must have shape {(n,)}, got {np.shape(mask)}")
-        actions, options = np.flatnonzero(mask[:n_primitive]), n_primitive + np.flatnonzero(mask[n_primitive:])
-        use_option = len(options) > 0 and (
-            len(actions) == 0 or self.np_random.random() < self.option_chance
+        actions, options = (
+            np.flatnonzero(mask[:n_primitive]),
+            n_primitive + np.flatnonzero(mask[n_primitive:]),
         )
+        use_option = len(options) > 0 and (len(actions) == 0 or self.np_random.random() < self.option_chance)
         choices = options if use_option else actions
         self.last_sample = self.dtype.type(choices[self.np_random.integers(len(choices))])
         return self.last_sample
@@ -164,6 +167,50 @@ class OptionsVectorSpace(MultiDiscrete):
         n_options, n_envs = self.n - self.n_primitive, len(self.nvec)
         chance = f"option_chance={self.option_chance}"
         return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={n_envs}, {chance})"
+
+
+def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
+    """Raise ValueError unless the actions and observations of an environment are those of the options.
+
+    Parameters
+    ----------
+    env
+        An environment or a vector environment. It is not stepped.
+    options
+        An `OptionSet`, a `LinearOptionSet`, or a sequence of objects with ``act(obs)``.
+    mapped
+        Whether the options act on something else than the observations.
+
+    Returns
+    -------
+    int
+        The number of primitive actions.
+    """
+    n_actions = count_actions(env)
+    if not hasattr(options, "__len__"):
+        raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
+    if len(options) == 0:
+        raise ValueError("there are no options: discover at least one")
+    if not all(callable(getattr(option, "act", None)) for option in options):
+        raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
+    if getattr(options, "n_actions", n_actions) != n_actions:
+        raise ValueError(
+            f"options of another environment: they choose among {options.n_actions} actions, "  # type: ignore[union-attr]
+            f"{env_name(env)} has {n_actions}; discover options on it"
+        )
+    if isinstance(options, OptionSet) and not mapped:
+        space = getattr(env, "single_observation_space", env.observation_space)
+        if not isinstance(space, Discrete) or space.start != 0:
+            raise ValueError(
+                f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
+                "state=, a function from an observation to its state's number (or wrap the environment in Numbered)"
+            )
+        if space.n != options.n_states:
+            raise ValueError(
+                f"options of another environment: they have {options.n_states} states, {env_name(env)} has {space.n}; "
+                "discover options on it (from_env)"
+            )
+    return n_actions
 
 
 def _check_chance(option_chance: float | None) -> float | None:

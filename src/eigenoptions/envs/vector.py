@@ -13,8 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.envs.compatibility import check_spaces
-from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
+from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spaces
 from eigenoptions.envs.wrapper import MODES
 from eigenoptions.options import OptionSet
 from eigenoptions.options.linear import LinearOptionSet
@@ -176,7 +175,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         # Options continue unless the episode ended, they terminate, or they have run for `max_duration` steps.
         option = self._choice - self.n_primitive
         runs = (option >= 0) & ~self._unavailable & live & ~ended
-        next_action = np.where(runs, self._option_actions[self._env_ids, option], -1)
+        next_action = np.where(runs, self._option_actions[self._env_ids, np.maximum(option, 0)], -1)
         if self._has_guards:
             for i in np.flatnonzero(next_action >= 0):
                 if not getattr(self._executions[i], "goes_on", _continue)(index_obs(self._inputs, i)):
@@ -225,12 +224,15 @@ class OptionsVectorWrapper(_VectorWrapper):
             )
         self._choice = np.where(begins, actions, self._choice)
         option = self._choice - self.n_primitive
-        first = np.where(option < 0, self._choice, self._option_actions[self._env_ids, option])
+        first = self._option_actions[self._env_ids, np.maximum(option, 0)]
+        first = np.where(option < 0, self._choice, first)
         self._unavailable = np.where(begins, first < 0, self._unavailable)
         if self._unavailable.any():
             first = np.where(first < 0, self._rng.integers(self.n_primitive, size=n), first)
         last_sample = self.action_space.last_sample
-        self._sampled = np.where(begins, False if last_sample is None else actions == last_sample, self._sampled)
+        self._sampled = np.where(
+            begins, False if last_sample is None else actions == last_sample, self._sampled
+        )
         self.action_space.last_sample = None
         self._duration[begins] = 0
         self._discounted[begins] = self._undiscounted[begins] = 0.0
@@ -265,7 +267,11 @@ class OptionsVectorWrapper(_VectorWrapper):
         if isinstance(self.options, OptionSet):
             states = np.asarray(self._inputs)
             n_states = self.options.n_states
-            if states.shape != (n,) or states.dtype.kind not in "iu" or not 0 <= states.min() <= states.max() < n_states:
+            if (
+                states.shape != (n,)
+                or states.dtype.kind not in "iu"
+                or not 0 <= states.min() <= states.max() < n_states
+            ):
                 raise ValueError(
                     f"{'observations' if self.state is None else 'state='} must be {n} states in 0..{n_states - 1}, got "
                     f"{states.dtype} of shape {states.shape} in {states.min()}..{states.max()}"

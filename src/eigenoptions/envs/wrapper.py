@@ -20,8 +20,7 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int, check_state
-from eigenoptions.envs.compatibility import check_spaces
-from eigenoptions.envs.spaces import OptionsSpace
+from eigenoptions.envs.spaces import OptionsSpace, check_spaces
 from eigenoptions.options import OptionSet
 from eigenoptions.options.stopping import begun
 

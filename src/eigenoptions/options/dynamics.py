@@ -1,0 +1,49 @@
+"""Whether an environment moves as the MDP of options does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eigenoptions._validation import check_int, check_state
+
+if TYPE_CHECKING:
+    from eigenoptions.options import OptionSet
+
+
+def check_dynamics(
+    options: OptionSet, env: Any, *, state: Callable[[Any], Any] | None = None, steps: int = 200
+) -> None:
+    """Raise ValueError if a random walk in an environment makes a move that is impossible in the MDP of the options.
+
+    Parameters
+    ----------
+    options : OptionSet
+        Options with their MDP.
+    env : gymnasium.Env
+        The environment in which they shall act. It takes steps: reset it before you use it again.
+    state : callable, default=None
+        Function from an observation to the number of its state; None: the observation is that number.
+    steps : int, default=200
+        Length of the walk.
+    """
+    rng, table, n_actions = np.random.default_rng(0), options.mdp.transition, options.n_actions
+
+    def read_state(obs: Any) -> int:
+        return check_state(obs if state is None else state(obs), options.n_states)
+
+    obs, _ = env.reset(seed=0)
+    for _ in range(check_int("steps", steps)):
+        before, action = read_state(obs), int(rng.integers(n_actions))
+        obs, _, terminated, truncated, _ = env.step(action)
+        after, row = read_state(obs), before * n_actions + action
+        # An action that always stays put may be one that was never tried when the MDP was made.
+        if table[row, after] == 0 and table[row, before] < 1:
+            raise ValueError(
+                f"options of another state space: action {action} led from state {before} to {after}, which never "
+                f"happens in {options.mdp!r}; discover options on this environment"
+            )
+        if terminated or truncated:
+            obs, _ = env.reset()
