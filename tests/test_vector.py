@@ -184,7 +184,7 @@ class Right:
 
 def test_patience_ends_options_as_in_single_wrappers() -> None:
     weights = [[[0.0], [1.0], [0.0], [0.0]]]
-    learned = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=weights).guarded(patience=3)
+    learned = LinearOptionSet([eo.Purpose([1.0])], Raw(), 4, weights=weights).with_termination(patience=3)
     batch, single = (lambda s: np.minimum(s, 4.0)[:, None]), (lambda s: np.minimum([float(s)], 4.0))
     for options, first, states in (([Right(3), Right()], 4, (None, None)), (learned, 1, (batch, single))):
         maze = "S" + "." * 20

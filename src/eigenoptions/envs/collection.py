@@ -15,7 +15,7 @@ from eigenoptions.envs.sources import Source, count_actions, env_name, make_vect
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.mdp import Transitions
 from eigenoptions.options import OptionSet
-from eigenoptions.options.linear import batch_of_one
+from eigenoptions.options.linear import add_batch_axis
 
 PARTS = ("obs", "action", "next_obs", "terminated")
 # Spaces whose batches of observations are not arrays.
@@ -80,7 +80,7 @@ def stream(
                 # The last observation of an episode is in the infos.
                 last_obs = next_obs.copy()
                 for i in np.flatnonzero(ended):
-                    last_obs[i] = store(batch_of_one(infos["final_obs"][i]))[0]
+                    last_obs[i] = store(add_batch_axis(infos["final_obs"][i]))[0]
             # Under NEXT_STEP the step after an end is a reset of that environment: no transition.
             keep = np.flatnonzero(~is_reset)[: steps - n_yielded - n_rows]
             is_reset = ended if mode == AutoresetMode.NEXT_STEP else is_reset
@@ -149,7 +149,7 @@ def collect(env: Source, steps: int, **settings: Any) -> Transitions:
 
 
 def _choose_storage(envs: VectorEnv[Any, Any, Any], features: Any) -> Callable[[Any], NDArray[Any]]:
-    """Function from a batch of observations to the array that is stored: a copy, since environments may reuse theirs."""
+    """Function from observations to the array that is stored: a copy, since environments may reuse their own."""
     space = envs.single_observation_space
     name = env_name(envs.envs[0] if hasattr(envs, "envs") else envs)
     if features is None and isinstance(space, NOT_ARRAYS):

@@ -19,9 +19,10 @@ from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs import minigrid
-from eigenoptions.envs.search import Cloning, Key, Progress, Restore, Save, choose_cloning, copy_env, explore
+from eigenoptions.envs.search import Cloning, Key, Progress, Restore, Save, choose_cloning, explore
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
+from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,7 @@ class MazeEnv(gym.Env[Any, Any]):
             (p, s, float(s == goal), s == goal)
             for p, s in zip(table.data.tolist(), table.indices.tolist(), strict=True)
         ]
-        rows = [outcomes[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        rows = [outcomes[low:high] for low, high in pairwise(bounds)]
         result = {s: {a: rows[s * n + a] for a in range(n)} for s in range(self.mdp.n_states)}
         if goal is not None:
             result[goal] = {a: [(1.0, goal, 0.0, True)] for a in range(n)}
@@ -149,11 +150,12 @@ class MazeEnv(gym.Env[Any, Any]):
     @cached_property
     def initial_state_distrib(self) -> NDArray[np.float64]:
         """``(S,)`` probability of each state to be the first: the start, or uniform over all but the goal."""
-        probability = np.zeros(self.mdp.n_states)
+        probability: NDArray[np.float64] = np.zeros(self.mdp.n_states)
         if self.mdp.start is not None:
             probability[self.mdp.start] = 1.0
         else:
             probability[:] = 1.0
             if self.mdp.goal is not None and self.mdp.n_states > 1:
                 probability[self.mdp.goal] = 0.0
-        return probability / probability.sum()
+        probability /= probability.sum()
+        return probability

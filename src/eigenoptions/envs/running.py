@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs.sources import count_actions, make_env
-from eigenoptions.options.stopping import begun
+from eigenoptions.options.linear import start_option
 
 
 def run_options(
@@ -72,7 +72,7 @@ def run_options(
                 generator = np.random.default_rng((rng, run))
                 obs, ended = _warm_up(made, n_actions, warm_up, generator)
                 path = [np.array(obs)]
-                policy = begun(option, generator)
+                policy = start_option(option, generator)
                 while not ended and len(path) <= max_steps and (action := policy.act(obs)) >= 0:
                     obs, _, terminated, truncated, _ = made.step(action)
                     path.append(np.array(obs))

@@ -8,7 +8,6 @@ where it is random.
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
+from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
 
@@ -96,23 +96,6 @@ class Cloning:
         return self.key(env.unwrapped, obs), bool(terminated)
 
 
-def copy_env(env: Any) -> Any:
-    """A copy of an environment with its wrappers; ValueError where it cannot be copied."""
-    # What holds no state is shared: the spaces and the specification.
-    memo, layer = {}, env
-    while layer is not None:
-        parts = [vars(layer).get(name) for name in ("spec", "action_space", "observation_space")]
-        memo |= {id(part): part for part in parts if part is not None}
-        layer = vars(layer).get("env")
-    try:
-        return copy.deepcopy(env, memo)
-    except Exception as error:
-        raise ValueError(
-            f"{env_name(env)} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore=, or sample it "
-            "(discover(env, steps=...), or collect)"
-        ) from error
-
-
 def explore(cloning: Cloning, max_states: int, progress: Progress | None = None, seed: int | None = 0) -> MDP:
     """MDP of the states that can be reached from ``env.reset(seed=seed)``; its `states` are their keys.
 
@@ -182,7 +165,8 @@ def record_walk(
 
     Every 250 steps, and where an episode ends, the walk begins again with other random numbers of the environment.
     """
-    rng, outcomes, key, env = np.random.default_rng(0), {}, None, cloning.env
+    rng, key, env = np.random.default_rng(0), None, cloning.env
+    outcomes: dict[tuple[Hashable, int], tuple[Hashable, bool]] = {}
     for step in range(steps):
         if key is None or step % 250 == 0:
             key, env = first, cloning.restore_state(start)
@@ -211,9 +195,9 @@ def choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restor
 
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
     return ValueError(
-        f"{env_name(env)} does not repeat itself (action {action} in state {str(key)[:80]}): it is random, or remembers "
-        "more than its observation (key=) or its copies (save=, restore=) hold; sample it (discover(env, steps=...), or "
-        "collect)"
+        f"{env_name(env)} does not repeat itself (action {action} in state {str(key)[:80]}): it is random, or "
+        "remembers more than its observation (key=) or its copies (save=, restore=) hold; sample it "
+        "(discover(env, steps=...), or collect)"
     )
 
 

@@ -1,4 +1,4 @@
-"""`OptionsVectorWrapper`: options as extra actions in every environment of a vector environment (paper, Section 2.2)."""
+"""`OptionsVectorWrapper`: options as extra actions in a vector environment (paper, Section 2.2)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spaces
 from eigenoptions.envs.wrapper import MODES
 from eigenoptions.options import OptionSet
-from eigenoptions.options.linear import LinearOptionSet
-from eigenoptions.options.stopping import begun
+from eigenoptions.options.linear import LinearOptionSet, start_option
 
 # Not generic in Gymnasium 1.1.
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._env_ids = np.arange(n)
         self._policies = list(options)
         # Whether an option remembers its steps (`patience`): then each execution is an object of its own.
-        self._has_guards = any(begun(policy, self._rng) is not policy for policy in self._policies)
+        self._has_guards = any(start_option(policy, self._rng) is not policy for policy in self._policies)
         self._executions: list[Any] = [None] * n
         # The decision of each environment: the choice, whether it is an option that is not available or was sampled,
         # the action with which its option continues (-1: none does), and what has been collected so far.
@@ -178,7 +177,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         next_action = np.where(runs, self._option_actions[self._env_ids, np.maximum(option, 0)], -1)
         if self._has_guards:
             for i in np.flatnonzero(next_action >= 0):
-                if not getattr(self._executions[i], "goes_on", _continue)(index_obs(self._inputs, i)):
+                if not getattr(self._executions[i], "continues", _continue)(index_obs(self._inputs, i)):
                     next_action[i] = -1
         if self.stop_chance > 0:
             next_action[self._sampled & (self._rng.random(self.num_envs) < self.stop_chance)] = -1
@@ -241,7 +240,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         if self._has_guards:
             for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
                 policy = self._policies[option[i]]
-                self._executions[i] = begun(policy, self._rng, index_obs(self._inputs, i))
+                self._executions[i] = start_option(policy, self._rng, index_obs(self._inputs, i))
         return np.where(begins, first, self._next_action)
 
     def _discount(self, duration: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -251,7 +250,7 @@ class OptionsVectorWrapper(_VectorWrapper):
     def _check_outcome(self, *outcome: Any) -> tuple[NDArray[Any], ...]:
         """Rewards, terminated and truncated as arrays ``(n_envs,)``; ValueError where they have another shape."""
         names, dtypes = ("rewards", "terminated", "truncated"), (np.float64, np.bool_, np.bool_)
-        arrays = tuple(np.asarray(part, dtype) for part, dtype in zip(outcome, dtypes, strict=True))
+        arrays = tuple(np.asarray(part, np.dtype(dtype)) for part, dtype in zip(outcome, dtypes, strict=True))
         for name, array in zip(names, arrays, strict=True):
             if array.shape != (self.num_envs,):
                 raise ValueError(
@@ -265,16 +264,12 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._inputs = obs if self.state is None else self.state(obs)
         n = self.num_envs
         if isinstance(self.options, OptionSet):
-            states = np.asarray(self._inputs)
-            n_states = self.options.n_states
-            if (
-                states.shape != (n,)
-                or states.dtype.kind not in "iu"
-                or not 0 <= states.min() <= states.max() < n_states
-            ):
+            states, last = np.asarray(self._inputs), self.options.n_states - 1
+            in_range = states.dtype.kind in "iu" and 0 <= states.min() <= states.max() <= last
+            if states.shape != (n,) or not in_range:
+                source = "observations" if self.state is None else "state="
                 raise ValueError(
-                    f"{'observations' if self.state is None else 'state='} must be {n} states in 0..{n_states - 1}, got "
-                    f"{states.dtype} of shape {states.shape} in {states.min()}..{states.max()}"
+                    f"{source} must be {n} states in 0..{last}, got {states.dtype} of shape {states.shape}: {states}"
                 )
             self._option_actions = self.options.policy[:, states].T
         elif isinstance(self.options, LinearOptionSet):

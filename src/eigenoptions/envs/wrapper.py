@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from eigenoptions._validation import check_choice, check_float, check_int, check_state
 from eigenoptions.envs.spaces import OptionsSpace, check_spaces
 from eigenoptions.options import OptionSet
-from eigenoptions.options.stopping import begun
+from eigenoptions.options.linear import start_option
 
 MODES = ("call-and-return", "step")
 
@@ -159,8 +159,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
         self.options, self.state, self.record_steps = options, state, record_steps
-        self.action_space: OptionsSpace = OptionsSpace(self.n_primitive, len(options), option_chance)
-        self.action_space.current_mask = self._current_mask
+        self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
+        self._space.current_mask = self._current_mask
         if mode == "step":
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
@@ -180,7 +180,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
-        self._running = self.action_space.last_sample = None
+        self._running = self._space.last_sample = None
         return self._observe(), self._add_mask(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -188,7 +188,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
         execution = self._running or self._start(operator.index(action))
-        self.action_space.last_sample = None
+        self._space.last_sample = None
         # Take primitive steps until the decision is complete.
         duration, discounted, undiscounted, path = 0, 0.0, 0.0, []
         option_truncated = continues = False
@@ -239,8 +239,8 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ValueError(f"action must be in 0..{n - 1}, got {action}")
         if option < 0:
             return _Execution(-1, None, action, 0.0)
-        stop_chance = self.stop_chance if action == self.action_space.last_sample else 0.0
-        policy = begun(self._policies[option], self._rng)
+        stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
+        policy = start_option(self._policies[option], self._rng)
         first = int(policy.act(self._option_input(self._obs)))
         if first < 0:
             return _Execution(option, None, int(self._rng.integers(self.n_primitive)), 0.0)
@@ -295,4 +295,4 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Copies and pickles: the action space of a copy asks the copy for its mask."""
         self.__dict__.update(state)
-        self.action_space.current_mask = self._current_mask
+        self._space.current_mask = self._current_mask

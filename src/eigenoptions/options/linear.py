@@ -476,6 +476,3 @@ def add_batch_axis(obs: Any) -> Any:
     if isinstance(obs, dict):
         return {name: np.asarray(part)[None] for name, part in obs.items()}
     return tuple(np.asarray(part)[None] for part in obs) if isinstance(obs, tuple) else np.asarray(obs)[None]
-
-
-batch_of_one = add_batch_axis

@@ -43,7 +43,7 @@ class Clones:
         self._verified = False
         if save is None:
             # An environment that cannot be copied is refused here, not in the middle of an episode.
-            self._copy()
+            copy_env(env)
 
     def outcomes(self) -> list[list[Any]]:
         """For every action the observations it may lead to."""
@@ -58,7 +58,7 @@ class Clones:
     def try_action(self, action: int, seed: Any = None) -> Any:
         """The observation after an action in a copy; with a `seed`, under other random numbers than the original's."""
         if self.save is None or self.restore is None:
-            twin = self._copy()
+            twin = copy_env(self.env)
             if seed is not None:
                 twin.unwrapped.np_random = np.random.default_rng(seed)
             return twin.step(action)[0]
@@ -72,32 +72,6 @@ class Clones:
             self.restore(base, saved)
             if seed is not None:
                 base.np_random = generator
-
-    def _copy(self) -> Any:
-        # Copies share what holds no state of the environment and may not be copyable: spaces and windows.
-        shared = (
-            "spec",
-            "observation_space",
-            "action_space",
-            "screen",
-            "surf",
-            "clock",
-            "window",
-            "window_surface",
-        )
-        memo: dict[int, Any] = {}
-        layer = self.env
-        while layer is not None:
-            parts = vars(layer)
-            memo |= {id(parts[name]): parts[name] for name in shared if parts.get(name) is not None}
-            layer = parts.get("env")
-        try:
-            twin = copy.deepcopy(self.env, memo)
-        except Exception as error:
-            raise ValueError(self._explain(f"{type(error).__name__}: {error}")) from error
-        if getattr(twin.unwrapped, "render_mode", None) is not None:
-            twin.unwrapped.render_mode = None
-        return twin
 
     def _explain(self, reason: str) -> str:
         remedy = "pass save= and restore= that keep its whole state, or learn the options (fit)"
@@ -113,7 +87,32 @@ def _equal(first: Any, second: Any) -> bool:
     )
 
 
-def name_of(env: Any) -> str:
-    """The id of an environment, or the name of its class."""
-    spec = getattr(env, "spec", None)
-    return str(spec.id) if spec is not None else type(env.unwrapped).__name__
+def copy_env(env: Any) -> Any:
+    """A copy of an environment with its wrappers, which is not rendered; ValueError where it cannot be copied."""
+    # Copies share what holds no state of the environment and may not be copyable: spaces and windows.
+    shared = (
+        "spec",
+        "observation_space",
+        "action_space",
+        "screen",
+        "surf",
+        "clock",
+        "window",
+        "window_surface",
+    )
+    memo: dict[int, Any] = {}
+    layer = env
+    while layer is not None:
+        parts = vars(layer)
+        memo |= {id(parts[name]): parts[name] for name in shared if parts.get(name) is not None}
+        layer = parts.get("env")
+    try:
+        twin = copy.deepcopy(env, memo)
+    except Exception as error:
+        raise ValueError(
+            f"{env} cannot be cloned ({type(error).__name__}: {error}): pass save= and restore= that keep its whole "
+            "state, or sample it (discover(env, steps=...), or collect)"
+        ) from error
+    if getattr(twin.unwrapped, "render_mode", None) is not None:
+        twin.unwrapped.render_mode = None
+    return twin
