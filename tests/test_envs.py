@@ -321,33 +321,120 @@ def test_from_env_max_states_keeps_what_was_found() -> None:
     assert from_env(Counter(), max_states=10).n_states == 10
 
 
-class Uncopyable(Counter):
+class Grid(gym.Env[int, int]):
+    """A 5 x 5 grid that observes the number of its cell and has no table; `draw` replaces actions at random."""
+
+    def __init__(self, low: int = 0, draw: Any = None) -> None:
+        self.observation_space, self.action_space = Discrete(25, start=low), Discrete(4)
+        self.low, self.draw, self.steps, self.visited = low, draw, 0, {12}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.cell, self.visited = 12, {12}
+        return self.cell + self.low, {}
+
+    def step(self, action: int) -> Any:
+        self.steps += 1
+        if self.draw is not None:
+            action = self.draw(self, action)
+        row, column = np.clip(np.add(divmod(self.cell, 5), MOVES[action]), 0, 4)
+        self.cell = int(5 * row + column)
+        self.visited.add(self.cell)
+        return self.cell + self.low, 0.0, False, False, {}
+
+
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+CELLS = np.stack(np.divmod(np.arange(25), 5), axis=1)
+SUCCESSORS = np.stack([np.clip(CELLS + move, 0, 4) @ [5, 1] for move in MOVES], axis=1)
+
+
+class Mirrored(gym.ActionWrapper[Any, Any, Any]):
+    def action(self, action: Any) -> Any:
+        return 3 - action
+
+
+class Reversed(gym.ObservationWrapper[Any, Any, Any]):
+    def observation(self, obs: Any) -> Any:
+        return 24 - obs
+
+
+@pytest.mark.parametrize("low", [0, 7])
+def test_from_env_explored_discrete_states_keep_their_numbers(low: int) -> None:
+    mdp = from_env(Grid(low))
+    np.testing.assert_array_equal(mdp.successors, SUCCESSORS)
+    assert mdp.start == 12
+    up_and_down = from_env(TransformAction(Grid(), lambda a: 2 * a, Discrete(2)))
+    np.testing.assert_array_equal(up_and_down.successors[2::5], SUCCESSORS[2::5, [0, 2]])
+    np.testing.assert_array_equal(up_and_down.successors[:2], [[0, 0], [1, 1]])  # never reached
+    np.testing.assert_array_equal(from_env(Mirrored(Grid())).successors, SUCCESSORS[:, ::-1])
+    np.testing.assert_array_equal(from_env(Reversed(Grid())).successors, 24 - SUCCESSORS[::-1])
+
+
+def test_from_env_end_that_depends_on_the_move_warns(caplog: pytest.LogCaptureFixture) -> None:
+    class Door(Grid):
+        """Entering the corner from the left ends the episode, from above it does not."""
+
+        def step(self, action: int) -> Any:
+            before, (obs, *_) = self.cell, super().step(action)
+            return obs, 0.0, obs == 24 and before == 23, False, {}
+
+    np.testing.assert_array_equal(from_env(Door()).successors, SUCCESSORS)
+    assert "1 actions end" in caplog.text
+
+
+class History(Grid):
+    """A corner ends the episode if the opposite one was visited."""
+
+    def step(self, action: int) -> Any:
+        obs, *_ = super().step(action)
+        return obs, 0.0, obs == 0 and 24 in self.visited, False, {}
+
+
+class Alternating(gym.Wrapper[Any, Any, Any, Any]):
+    """Every second action is mirrored."""
+
+    odd = False
+
+    def step(self, action: Any) -> Any:
+        self.odd = not self.odd
+        return super().step(action if self.odd else 3 - action)
+
+
+@pytest.mark.parametrize("name", ["BabyAI-OpenTwoDoors-v0", "BabyAI-OpenRedBlueDoors-v0"])
+def test_numbered_babyai_remembers_what_was_done(name: str) -> None:
+    """The order of the doors is part of the state: a walk to an end ends the episode there and not before."""
+    env = Numbered(gym.make(f"minigrid:{name}"), seed=1)
+    mdp = env.mdp
+    ends = np.flatnonzero((mdp.successors == np.arange(mdp.n_states)[:, None]).all(axis=1))
+    assert len(ends) > 0
+    for option in eo.solve(mdp, [eo.Purpose(np.eye(mdp.n_states)[end], goal=int(end)) for end in ends[:2]]):
+        state, _ = env.reset()
+        terminated = False
+        while not terminated:
+            state, _, terminated, _, _ = env.step(option.act(state))
+        assert state == option.goal
+
+
+class Uncopyable(Grid):
     def reset(self, **settings: Any) -> Any:
         self.generator = (i for i in range(3))
         return super().reset(**settings)
 
 
-class SharedState(Counter):
-    """Keeps a part of its state where a copy does not find it."""
-
-    shared: dict[str, int] = {}  # noqa: RUF012
-
-    def step(self, action: int) -> Any:
-        self.shared["steps"] = self.shared.get("steps", 0) + 1
-        return self.shared["steps"] % 10, 0.0, False, False, {}
+def slip(env: Any, action: int) -> int:
+    return env.np_random.integers(4) if env.np_random.random() < 0.05 else action
 
 
-class Noisy(Counter):
-    def step(self, action: int) -> Any:
-        return super().step(int(self.np_random.integers(2)))
+def slip_by_numpy(env: Any, action: int) -> int:
+    return np.random.randint(4) if np.random.random() < 0.05 else action  # noqa: NPY002
 
 
-class OwnGenerator(Counter):
-    rng: Any = None
+def slip_by_own_generator(env: Any, action: int, rng: Any = np.random.default_rng(3)) -> int:  # noqa: B008
+    return rng.integers(4) if rng.random() < 0.05 else action
 
-    def step(self, action: int) -> Any:
-        self.rng = self.rng or np.random.default_rng(0)
-        return super().step(int(self.rng.integers(2)))
+
+def count(env: Any, action: int) -> int:
+    return action if env.steps % 7 else 0
 
 
 class Continuous(Counter):
@@ -358,9 +445,12 @@ class Continuous(Counter):
     ("env", "settings", "word"),
     [
         (Uncopyable(), {}, "cloned"),
-        (SharedState(), {}, "repeat"),
-        (OwnGenerator(), {}, "repeat"),
-        (Noisy(), {}, "random"),
+        (Grid(draw=slip), {}, "random"),
+        (Grid(draw=slip_by_numpy), {}, "random"),
+        (Grid(draw=slip_by_own_generator), {}, "random"),
+        (Grid(draw=count), {}, "remembers"),
+        (History(), {}, "remembers"),
+        (Alternating(Grid()), {}, "remembers"),
         ("Blackjack-v1", {}, "random"),
         (Continuous(), {}, "DiscretizeAction"),
         ("CartPole-v1", {}, "finite"),

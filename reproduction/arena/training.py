@@ -20,7 +20,8 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs.tables import Numbered, made_env
+from eigenoptions.envs import Numbered
+from eigenoptions.envs.sources import make_env
 from eigenoptions.envs.wrapper import OptionsWrapper
 from reproduction.arena.exploration import Act, BudgetSpent, CountBonus, Record, Repeats, Run
 
@@ -165,13 +166,13 @@ def make_task(task: Mapping[str, Any]) -> Any:
         return TimeLimit(MazeEnv(task["maze"], start=task.get("start"), goal=task.get("goal")), task["limit"])
     if task["env"].startswith("minigrid:"):
         return TimeLimit(copy.deepcopy(_numbered(task["env"])), task["limit"])
-    return made_env(task["env"])
+    return make_env(task["env"])
 
 
 @lru_cache(maxsize=4)
 def _numbered(name: str) -> Numbered:
     """An environment of MiniGrid without its own time limit, whose states have been numbered."""
-    env: Any = made_env(name).unwrapped
+    env: Any = make_env(name).unwrapped
     # The task's own limit holds.
     env.max_steps = ENDLESS
     numbered = Numbered(env)

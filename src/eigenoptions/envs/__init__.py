@@ -7,6 +7,7 @@ and ``eigenoptions/Maze-v0`` (any map, as text, path or `MDP`).
 from __future__ import annotations
 
 from eigenoptions.envs.collection import collect, stream
+from eigenoptions.envs.dynamics import check_dynamics
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.running import run_options
@@ -20,6 +21,7 @@ __all__ = [
     "from_env",
     "Numbered",
     "StateLimitReached",
+    "check_dynamics",
     "collect",
     "stream",
     "OptionsWrapper",

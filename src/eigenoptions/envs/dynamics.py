@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from eigenoptions._validation import check_int, check_state
-
-if TYPE_CHECKING:
-    from eigenoptions.options import OptionSet
+from eigenoptions.envs.spaces import check_spaces
+from eigenoptions.options import OptionSet
 
 
 def check_dynamics(
-    options: OptionSet, env: Any, *, state: Callable[[Any], Any] | None = None, steps: int = 200
+    options: OptionSet,
+    env: gym.Env[Any, Any],
+    *,
+    state: Callable[[Any], Any] | None = None,
+    steps: int = 200,
 ) -> None:
     """Raise ValueError if a random walk in an environment makes a move that is impossible in the MDP of the options.
 
+    ``options.check(env)`` calls it.
+
     Parameters
     ----------
-    options : OptionSet
+    options
         Options with their MDP.
-    env : gymnasium.Env
+    env
         The environment in which they shall act. It takes steps: reset it before you use it again.
-    state : callable, default=None
-        Function from an observation to the number of its state; None: the observation is that number.
-    steps : int, default=200
+    state
+        As in `OptionsWrapper`.
+    steps
         Length of the walk.
+
+    Examples
+    --------
+    >>> import eigenoptions as eo
+    >>> check_dynamics(eo.discover(eo.maze("four-rooms"), n_options=2), eo.envs.MazeEnv("four-rooms"))
     """
+    check_spaces(env, options, mapped=state is not None)
     rng, table, n_actions = np.random.default_rng(0), options.mdp.transition, options.n_actions
 
     def read_state(obs: Any) -> int:
