@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
 import eigenoptions as eo
 from eigenoptions import parallel, plots
-from eigenoptions.envs import CollectionStopped, MazeEnv, collect, load_transitions, stream
 from eigenoptions.mdp import maps
 from eigenoptions.spectra import laplacian
 
@@ -32,20 +29,6 @@ def told() -> tuple[list[tuple[int, int]], Any]:
 
 def bytes_of(options: eo.OptionSet) -> tuple[bytes, ...]:
     return options.policy.tobytes(), options.value.tobytes(), options.mean_length.tobytes()
-
-
-class Fragile(MazeEnv):
-    """A maze that breaks after so many steps."""
-
-    def __init__(self, most: int = 700) -> None:
-        super().__init__("four-rooms")
-        self.left = most
-
-    def step(self, action: int) -> Any:
-        self.left -= 1
-        if not self.left:
-            raise OSError("the robot fell over")
-        return super().step(action)
 
 
 # A maze of a hundred thousand states, from map to picture
@@ -90,45 +73,6 @@ def test_workers_walk_the_same_walks(monkeypatch: pytest.MonkeyPatch, four_rooms
     calls, progress = told()
     assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3, progress=progress) == alone
     assert calls[-1] == (30, 30)
-
-
-def test_workers_collect_the_same_transitions(tmp_path: Path, four_rooms: eo.MDP) -> None:
-    how: dict[str, Any] = {"n_envs": 4, "chunk": 100, "rng": 5, "policy": eo.discover(four_rooms, 4)}
-    alone = collect(four_rooms, 2050, **how)
-    calls, progress = told()
-    far = on_workers(collect, four_rooms, 2050, progress=progress, **how)
-    for part in ("obs", "action", "next_obs", "terminated"):
-        assert getattr(far, part).tobytes() == getattr(alone, part).tobytes()
-    assert calls[-1] == (2050, 2050)
-    collect(four_rooms, 2050, out=tmp_path / "one", **how)
-    collect(four_rooms, 900, out=tmp_path / "two", **how)
-    on_workers(collect, four_rooms, 2050, out=tmp_path / "two", **how)  # goes on where the other stopped
-    one, two = (
-        {file.name: hashlib.sha256(file.read_bytes()).digest() for file in (tmp_path / name).iterdir()}
-        for name in ("one", "two")
-    )
-    assert one == two
-    rng = np.random.default_rng(1)
-    assert len(on_workers(lambda: list(stream("CartPole-v1", 500, chunk=100, rng=rng)))) == 5
-
-
-def test_workers_that_break_off_lose_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for engine in ("serial", "processes"):
-        seen = []
-        with (
-            parallel.using(engine),
-            pytest.raises(CollectionStopped, match=r"after \d+ of 3000 transitions: .*fell over"),
-        ):
-            seen.extend(stream(Fragile, 3000, chunk=1000))
-        assert sum(map(len, seen)) > 600
-    with pytest.raises(CollectionStopped, match="the same call goes on from there"):
-        on_workers(collect, Fragile, 3000, chunk=1000, out=tmp_path)
-    assert len(load_transitions(tmp_path)) == sum(map(len, seen))
-    assert len(on_workers(collect, gym.make("CartPole-v1"), 100)) == 100
-    assert "given as an object is walked in this process, not by engine 'processes'" in caplog.text
-
-
-# One stream out of many parts
 
 
 # Pictures and the command line

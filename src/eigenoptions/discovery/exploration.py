@@ -110,7 +110,7 @@ def cycle(
     Snapshot(round 2: 1000 steps, 101 seen)
     Snapshot(round 3: 1500 steps, 103 seen)
     """
-    from eigenoptions.envs.sampler import vectorised as make_vector_env
+    from eigenoptions.envs.sources import make_vector_env
 
     check_int("n_options", n_options)
     check_int("steps", steps)

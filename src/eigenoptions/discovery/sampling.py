@@ -94,9 +94,8 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
 def read_environment(source: Any, progress: Progress | None = None) -> tuple[MDP, str] | None:
     """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for others."""
     from eigenoptions.envs import from_env
-    from eigenoptions.envs.tables import known_mdp as mdp_from_table
-    from eigenoptions.envs.tables import made_env as make_env
-    from eigenoptions.options.lookahead import name_of as env_name
+    from eigenoptions.envs.finite import mdp_from_table
+    from eigenoptions.envs.sources import env_name, make_env
 
     if hasattr(source, "single_observation_space"):
         return None
@@ -146,10 +145,8 @@ def sample_environment(
     Discrete(48)
     """
     from eigenoptions.envs import collect
-    from eigenoptions.envs.fit import mdp_of as mdp_from_table
-    from eigenoptions.envs.sampler import vectorised as make_vector_env
-    from eigenoptions.envs.tables import count_actions
-    from eigenoptions.options.lookahead import name_of as env_name
+    from eigenoptions.envs.finite import mdp_from_table
+    from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 
     n_envs = (1 if is_environment(env) else 8) if n_envs is None else n_envs
     envs, owned = make_vector_env(env, n_envs, max_episode_steps)
@@ -157,7 +154,7 @@ def sample_environment(
         space = envs.single_observation_space
         first = envs.envs[0] if hasattr(envs, "envs") else envs
         name = env.name if isinstance(env, MDP) else env_name(first)
-        mdp = mdp_from_table(envs)
+        mdp = mdp_from_table(first) if first is not envs else None
         numbered = mdp is not None and getattr(space, "n", None) == mdp.n_states
         is_array = any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
         applied = features if callable(features) and not is_array else None

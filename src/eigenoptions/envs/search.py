@@ -195,7 +195,7 @@ def choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restor
 
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
     return ValueError(
-        f"{env_name(env)} does not repeat itself (action {action} in state {str(key)[:80]}): it is random, or "
+        f"{env_name(env)} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or "
         "remembers more than its observation (key=) or its copies (save=, restore=) hold; sample it "
         "(discover(env, steps=...), or collect)"
     )
