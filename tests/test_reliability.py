@@ -70,9 +70,6 @@ ENTRIES = {
     "sparse solver": lambda bad: eo.spectrum(bad, 1),
     "laplacian": eo.laplacian,
     "graph": lambda bad: eo.graph(eo.MDP(np.eye(4)), bad),
-    "Gram": lambda bad: eo.Gram().add(bad, csr_array(np.eye(4))),
-    "Gram, second": lambda bad: eo.Gram(dedupe=False).add(csr_array(np.eye(4)), bad),
-    "features": lambda bad: eo.Gram(features=lambda obs: bad).add(np.zeros((4, 1)), np.ones((4, 1))),
     "reachable": lambda bad: reachable(bad, [0]),
 }
 
@@ -330,14 +327,6 @@ sys.exit(main(["reproduce", "--out", sys.argv[1]]))
     assert (ended.returncode, ended.stdout) == (130, "")
     kept = tmp_path / "jobs"
     assert ended.stderr == f"stopped: 1 job finished and kept in {kept}; the same command continues\n"
-
-
-@pytest.mark.parametrize("states", [[10**9], [2 * 10**7]])
-def test_a_high_state_number_does_not_fill_the_memory(states):
-    gram = eo.Gram()
-    gram.add([*states, *range(80)], [0, *range(1, 81)])
-    with pytest.raises(ValueError, match=r"the limit is .*number the states from 0"):
-        gram.spectrum()
 
 
 UNCLEAR = {

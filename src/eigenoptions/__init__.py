@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
-    from eigenoptions.spectra.gram import Gram as Gram
+    from eigenoptions.spectra.incidence import feature_spectrum as feature_spectrum
+    from eigenoptions.spectra.incidence import incidence as incidence
 
 # Public names by the module that holds them.
 _NAMES = {
@@ -63,7 +64,7 @@ _NAMES = {
     "discovery": ("discover",),
     "discovery.methods": ("methods",),
     "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "run_options"),
-    "spectra.gram": ("Gram",),
+    "spectra.incidence": ("incidence", "feature_spectrum"),
     "options.linear": ("LinearOption", "LinearOptionSet"),
     "discovery.exploration": ("cycle",),
     "evaluation": (

@@ -27,6 +27,7 @@ from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods import get_method as declared
 from eigenoptions.discovery.methods import methods
 from eigenoptions.evaluation import best_option_chance, diffusion_time, hitting_times
+from eigenoptions.features import OneHot
 from eigenoptions.learning import LearningRecord, q_learning
 from eigenoptions.mdp import MDP, distance, graph, maze, mazes
 from eigenoptions.mdp.maps import GENERATORS, rooms_map
@@ -35,7 +36,7 @@ from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra import OPERATORS, Spectrum, spectrum
 from eigenoptions.spectra.canonical import cluster_bounds
-from eigenoptions.spectra.gram import Gram
+from eigenoptions.spectra.incidence import Incidence, incidence_spectrum
 from eigenoptions.studio.requests import (
     MAX_CELLS,
     MAX_EIGENVECTORS,
@@ -309,10 +310,10 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
     }
     rng = np.random.default_rng(request.seed)
     endless = replace(mdp, start=None, goal=None)
-    gram = Gram(n)
+    T, states_to_rows, n_steps = Incidence(), OneHot(n), 0
     known: set[tuple[int, int]] = set()
     here, steps = mdp.start, 12.0
-    while len(gram) < W.nnz and gram.n_transitions < MAX_SAMPLES:
+    while len(T) < W.nnz and n_steps < MAX_SAMPLES:
         began = time.perf_counter()
         walked = walk(endless, int(steps), begin=here, rng=rng)
         states = [int(walked.obs[0]), *walked.next_obs.tolist()]
@@ -320,12 +321,13 @@ def sample(request: Request, alive: Alive) -> Iterator[Answer]:
         # The new rows in the order in which the walk found them.
         moves = [m for m in dict.fromkeys(pairwise(states)) if m[0] != m[1] and m not in known]
         known.update(moves)
-        gram.add(walked.obs, walked.next_obs)
-        yield {**_compared(gram, exact, shown), "new": [s for move in moves for s in move]}
+        T.add(states_to_rows(walked.obs), states_to_rows(walked.next_obs))
+        n_steps += len(walked)
+        yield {**_compared(T, n_steps, exact, shown), "new": [s for move in moves for s in move]}
         alive()
         steps *= 1.22
         time.sleep(max(0.0, SAMPLING_INTERVAL - (time.perf_counter() - began)))
-    yield {"done": len(gram) == W.nnz}
+    yield {"done": len(T) == W.nnz}
 
 
 # Path of each endpoint under /api, what computes it, and the fields of a request that it takes.
@@ -441,18 +443,18 @@ def _reach(mdp: MDP, options: OptionSet | None, chance: float | None, alive: Ali
     return packed(np.minimum(times.sum(axis=0) / (mdp.n_states - 1), 3e38), "<f4")
 
 
-def _compared(gram: Gram, exact: Spectrum, shown: int) -> Answer:
+def _compared(T: Incidence, n_steps: int, exact: Spectrum, shown: int) -> Answer:
     """T'T and its first eigenvectors, and the share of each that lies in the exact eigenspace (1: all of it)."""
-    G = gram.matrix.tocoo()
+    G = (T.rows.T @ T.rows).tocoo()
     answer: Answer = {
-        "steps": gram.n_transitions,
-        "rows": len(gram),
+        "steps": n_steps,
+        "rows": len(T),
         "gram": packed(np.stack([G.row, G.col, G.data]), "<i2"),
         "vectors": None,
         "agreement": [0.0] * shown,
     }
-    if len(gram) and int((gram.matrix.diagonal() > 0).sum()) > shown:
-        columns: NDArray[np.float64] = gram.spectrum(shown + 1).vectors[:, 1:].copy()
+    if len(T) and int((G.diagonal() > 0).sum()) > shown:
+        columns: NDArray[np.float64] = incidence_spectrum(T.rows, shown + 1).vectors[:, 1:].copy()
         bounds = cluster_bounds(exact.values).tolist()
         eigenspace = {j: (low, high) for low, high in pairwise(bounds) for j in range(low, high)}
         for j in range(shown):
