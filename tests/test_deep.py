@@ -15,7 +15,7 @@ import pytest
 import eigenoptions as eo
 from eigenoptions.deep import Certificate, Dataset, Encoder, learn, recognition, ritz
 from eigenoptions.deep.encoder import _count_above_noise
-from eigenoptions.features import recalled, record
+from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import Transitions, maze
 from eigenoptions.options.walks import walk
 
@@ -314,8 +314,8 @@ def test_options_files_hold_the_encoder_and_are_read_without_torch(skills: Any, 
     images = pixels()
     assert isinstance(same.features, Encoder)
     assert same.actions(images).tolist() == skills.actions(images).tolist()
-    assert record(same.features) == record(skills.features)
-    assert recalled(record(skills.features), skills.features) is skills.features
+    assert features_to_dict(same.features) == features_to_dict(skills.features)
+    assert features_from_dict(features_to_dict(skills.features), skills.features) is skills.features
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "import eigenoptions as eo, numpy as np\n"

