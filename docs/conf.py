@@ -12,7 +12,7 @@ from sphinx.util.inspect import stringify_signature
 from sphinx_gallery.scrapers import figure_rst
 
 import eigenoptions
-from eigenoptions.studio import write_static
+from eigenoptions.studio import write_studio
 
 project = "eigenoptions"
 author = "the eigenoptions contributors"
@@ -81,7 +81,7 @@ def show_annotations_as_written(
 def add_studio(app: Sphinx, failure: Exception | None) -> None:
     """Put the studio beside the pages, where studio.md links to it."""
     if failure is None and app.builder.name == "html":
-        write_static(Path(app.outdir) / "try")
+        write_studio(Path(app.outdir) / "try")
 
 
 def setup(app: Sphinx) -> None:

@@ -246,14 +246,13 @@ def learn(args: Namespace) -> None:
 
 def studio(args: Namespace) -> None:
     """Open the studio in the browser, or write it into a folder."""
-    if args.out is not None:
-        from eigenoptions.studio.static import write_static
+    from eigenoptions.studio import serve_studio, write_studio
 
-        print_line(f"wrote {write_static(args.out, args.maze)[0]}")
-        return
-    from eigenoptions.studio import serve
-
-    serve(args.maze, port=args.port, browser=not args.no_browser)
+    if args.out is None:
+        serve_studio(args.maze, port=args.port, open_browser=not args.no_browser)
+    else:
+        check_folder(args.out)
+        print_line(f"wrote {write_studio(args.out, args.maze)}")
 
 
 def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any) -> Any:

@@ -1,8 +1,4 @@
-// Dense linear algebra and random numbers for the page without a server. Matrices are Float64Array, row by row.
-
-const INVERSE_ITERATIONS = 3;
-// Largest residual of an eigenvector of the tridiagonal form, relative to the norm.
-const MAX_RESIDUAL = 1e-14;
+// Dense linear algebra and random numbers. Matrices are Float64Array, row by row.
 
 // Eigenvalues of a symmetric matrix in ascending order, and unit eigenvectors, one per row. Householder reduction
 // to tridiagonal form and the implicit QL method; A is overwritten.
@@ -15,97 +11,6 @@ export function eigh(A, n) {
   const vectors = new Float64Array(n * n);
   order.forEach((from, to) => vectors.set(A.subarray(from * n, (from + 1) * n), to * n));
   return { values: Float64Array.from(order, (i) => d[i]), vectors };
-}
-
-// All eigenvalues of a symmetric matrix in ascending order, and the unit eigenvectors of the first ones, as many as
-// `count` says when it is given the eigenvalues: those of the tridiagonal form by inverse iteration. Null if they are not
-// as accurate as those of `eigh`; A is overwritten.
-export function lowest(A, n, count) {
-  const [h, e] = [new Float64Array(n), new Float64Array(n)];
-  reduce(A, n, h, e);
-  e[0] = 0;
-  const diag = Float64Array.from({ length: n }, (_, i) => A[i * n + i]);
-  const values = diag.slice();
-  diagonal(null, n, values, e.slice());
-  values.sort();
-  const many = count(values);
-  const vectors = new Float64Array(many * n);
-  const norm = Math.max(Math.abs(values[0]), Math.abs(values[n - 1])) || 1;
-  const rand = random(1);
-  for (let j = 0, shift = -Infinity; j < many; j++) {
-    const x = vectors.subarray(j * n, (j + 1) * n);
-    for (let i = 0; i < n; i++) x[i] = rand() - 0.5;
-    // Shifts of equal eigenvalues differ a little, as in LAPACK's dstein.
-    shift = Math.max(values[j], shift + 10 * Number.EPSILON * norm);
-    for (let again = 0; again < INVERSE_ITERATIONS; again++) {
-      solveTridiagonal(diag, e, shift, x, Number.EPSILON * norm);
-      orthogonal(x, vectors, j, n);
-    }
-    for (let i = 0; i < n; i++) {
-      const r = diag[i] * x[i] + (i ? e[i] * x[i - 1] : 0) + (i + 1 < n ? e[i + 1] * x[i + 1] : 0) - values[j] * x[i];
-      if (!(Math.abs(r) <= MAX_RESIDUAL * norm)) return null;
-    }
-  }
-  // The reflections of the reduction, in turn, lead back from the tridiagonal form.
-  for (let j = 0; j < many; j++) {
-    const x = vectors.subarray(j * n, (j + 1) * n);
-    for (let i = 1; i < n; i++) {
-      if (h[i] === 0) continue;
-      let g = 0;
-      for (let k = 0; k < i; k++) g += A[i * n + k] * x[k];
-      g /= h[i];
-      for (let k = 0; k < i; k++) x[k] -= g * A[i * n + k];
-    }
-  }
-  return { values, vectors };
-}
-
-// x := (T - shift)^-1 x up to its length, by elimination with row exchanges; pivots are at least `least`.
-function solveTridiagonal(diag, off, shift, x, least) {
-  const n = x.length;
-  const [main, up, far] = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
-  let [pivot, right] = [diag[0] - shift, n > 1 ? off[1] : 0];
-  for (let i = 0; i + 1 < n; i++) {
-    const below = off[i + 1];
-    const here = diag[i + 1] - shift;
-    const next = i + 2 < n ? off[i + 2] : 0;
-    if (Math.abs(pivot) >= Math.abs(below)) {
-      if (Math.abs(pivot) < least) pivot = least;
-      const f = below / pivot;
-      [main[i], up[i], far[i]] = [pivot, right, 0];
-      x[i + 1] -= f * x[i];
-      pivot = here - f * right;
-      right = next;
-    } else {
-      const f = pivot / below;
-      [main[i], up[i], far[i]] = [below, here, next];
-      [x[i], x[i + 1]] = [x[i + 1], x[i] - f * x[i + 1]];
-      pivot = right - f * here;
-      right = -f * next;
-    }
-  }
-  main[n - 1] = Math.abs(pivot) < least ? least : pivot;
-  let top = 0;
-  for (let i = n - 1; i >= 0; i--) {
-    x[i] = (x[i] - (i + 1 < n ? up[i] * x[i + 1] : 0) - (i + 2 < n ? far[i] * x[i + 2] : 0)) / main[i];
-    top = Math.max(top, Math.abs(x[i]));
-  }
-  for (let i = 0; i < n; i++) x[i] /= top;
-}
-
-// Make x a unit vector orthogonal to the first `many` rows; twice, since once leaves rounding errors.
-function orthogonal(x, rows, many, n) {
-  for (let again = 0; again < 2; again++) {
-    for (let j = 0; j < many; j++) {
-      let g = 0;
-      for (let i = 0; i < n; i++) g += rows[j * n + i] * x[i];
-      for (let i = 0; i < n; i++) x[i] -= g * rows[j * n + i];
-    }
-  }
-  let size = 0;
-  for (let i = 0; i < n; i++) size += x[i] * x[i];
-  size = Math.sqrt(size);
-  for (let i = 0; i < n; i++) x[i] /= size;
 }
 
 // Row i of V becomes the reflection of step i, with h in d; the diagonal of T stays in V, beside it is e.
@@ -189,7 +94,7 @@ function accumulate(V, n, d, e) {
   e[0] = 0;
 }
 
-// Eigenvalues of the tridiagonal form into d, and rows of V turned along, unless V is null.
+// Eigenvalues of the tridiagonal form into d; rows of V are rotated along.
 function diagonal(V, n, d, e) {
   for (let i = 1; i < n; i++) e[i - 1] = e[i];
   e[n - 1] = 0;
@@ -224,7 +129,7 @@ function diagonal(V, n, d, e) {
         p = c * d[i] - s * g;
         d[i + 1] = h + s * (c * g + s * d[i]);
         const [a, b] = [i * n, (i + 1) * n];
-        for (let k = 0; V && k < n; k++) {
+        for (let k = 0; k < n; k++) {
           const x = V[b + k];
           const y = V[a + k];
           V[b + k] = s * y + c * x;

@@ -1,6 +1,6 @@
 // The large maze: drawing on it, the numbers under the pointer, and options that run on it step by step.
 
-import { scene, diverging, sequential, scaleBar, svgOf } from "./paint.js";
+import { scene, diverging, sequential, scaleBar } from "./paint.js";
 
 const $ = (id) => document.getElementById(id);
 const canvas = $("board");
@@ -47,7 +47,7 @@ function look() {
   const of = (cell, f, none) => { const s = state(cell); return s < 0 || option.elsewhere(s) ? none : f(s); };
   return {
     color: (cell) => of(cell, colors[layer], null),
-    action: (cell) => of(cell, (s) => option.moves[s], undefined),
+    action: (cell) => of(cell, (s) => option.policy[s], undefined),
   };
 }
 
@@ -65,30 +65,35 @@ export function draw() {
   bar.hidden = studio.layer === "start";
 }
 
-// Largest side of the film of an option, in pixels, and most frames.
-const [FILM_PIXELS, FILM_FRAMES] = [480, 160];
-
-// The chosen option as an animated GIF, from the cell it was last watched from, else from the one it runs longest from.
+// The chosen option as a WebM film, from the cell it was last watched from, else from the one it runs longest from.
 export async function film() {
   const { maze, option } = studio;
-  if (!option) throw new Error("there is no option to film: draw a maze first");
-  const { gif } = await import("./gif.js");
+  if (!option) throw new Error("There is no option to film: draw a maze first.");
   const cells = maze.cells.flatMap((_, cell) => (state(cell) < 0 ? [] : [cell]));
   const path = run?.path ?? cells.map(follow).reduce((a, b) => (b.length > a.length ? b : a), [cells[0]]);
-  const each = Math.ceil(path.length / FILM_FRAMES);
-  const at = path.map((_, i) => i).filter((i) => i % each === 0 || i === path.length - 1);
   const paper = document.createElement("canvas");
-  const pixels = paper.getContext("2d", { willReadFrequently: true });
-  const side = FILM_PIXELS / (window.devicePixelRatio || 1);
-  const frames = at.map((i) => {
-    scene(paper, maze, side, { ...look(), room: side, path: path.slice(0, i + 1), walker: path[i] });
-    return pixels.getImageData(0, 0, paper.width, paper.height);
-  });
-  // Hundredths of a second: longer at both ends.
-  return gif(frames, at.map((i) => (i === 0 ? 60 : i === path.length - 1 ? 180 : 12)));
-}
+  const stream = paper.captureStream ? (drawFrame(0), paper.captureStream(30)) : null;
+  if (!stream || !window.MediaRecorder) throw new Error("This browser cannot record films.");
+  const recorder = new MediaRecorder(stream, { mimeType: "video/webm" });
+  const parts = [];
+  recorder.ondataavailable = ({ data }) => parts.push(data);
+  const ended = new Promise((done) => { recorder.onstop = done; });
+  recorder.start();
+  // In real time: a quarter of a second per step, or less if the path is long; the ends are shown longer.
+  const pause = Math.min(250, 8000 / path.length);
+  for (let i = 0; i < path.length; i++) {
+    drawFrame(i);
+    await new Promise((done) => { setTimeout(done, i === 0 || i === path.length - 1 ? 800 : pause); });
+  }
+  recorder.stop();
+  await ended;
+  return new Blob(parts, { type: "video/webm" });
 
-export const svg = () => svgOf(studio.maze, look());
+  function drawFrame(i) {
+    const side = 480 / (window.devicePixelRatio || 1);
+    scene(paper, maze, side, { ...look(), room: side, path: path.slice(0, i + 1), walker: path[i] });
+  }
+}
 
 function cellAt(event) {
   const box = canvas.getBoundingClientRect();
@@ -191,7 +196,7 @@ function words(cell) {
   const s = state(cell);
   if (s < 0 || !option) return place;
   if (option.elsewhere(s)) return `${place} · state ${s} · another component: ${option.label} does not lead here`;
-  const does = option.policy[s] < 0 ? "stops here" : `${WAY[option.moves[s]] ? `goes ${WAY[option.moves[s]]}` : `takes action ${option.policy[s]}`}, stops in ${follow(cell).length - 1}`;
+  const does = option.policy[s] < 0 ? "stops here" : `goes ${WAY[option.policy[s]]}, stops in ${follow(cell).length - 1}`;
   const e = option.sign * option.vector[s];
   return `${place} · state ${s} · e = ${e < 0 ? "−" : ""}${Math.abs(e).toFixed(4)} · value ${option.value[s].toFixed(4)} · ${does}`;
 }

@@ -1,6 +1,6 @@
 // Learning curves of the drawn task, averaged over a growing number of runs.
 
-import { stream, cancel } from "./api.js";
+import { stream, cancel } from "./client.js";
 import { chart } from "./chart.js";
 import { theme } from "./paint.js";
 
@@ -39,7 +39,7 @@ async function work() {
   $("learn-note").textContent = "learning…";
   $("learn").dataset.state = "running";
   try {
-    const whole = await stream("learn", "api/learn", studio.skills, (event) => {
+    const whole = await stream("learn", "learn", studio.skills, (event) => {
       if (event.episodes) found.head = event;
       else found.curves[event.method] = event;
       requestAnimationFrame(draw);

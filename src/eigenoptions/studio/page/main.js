@@ -1,26 +1,21 @@
 // State of the page: the maze and the settings, the views that are notified of changes, and the address that stores them.
 
-import { ask, floats, actions, shorts, hello as greeting, serverless } from "./api.js";
+import { ask } from "./client.js";
+import { LIMITS } from "./engine.js";
 import { Maze, History } from "./maze.js";
-import { scaleBar, sequential } from "./paint.js";
+import { OPERATORS } from "./model.js";
 import * as board from "./board.js";
 import * as skills from "./skills.js";
-import * as compare from "./compare.js";
 import * as measure from "./measure.js";
-import * as race from "./race.js";
 import * as learn from "./learn.js";
-import * as sample from "./sample.js";
 import * as take from "./take.js";
-import * as atari from "./atari.js";
 
 const $ = (id) => document.getElementById(id);
-// Names of the rules of random mazes that differ from those of the library.
-const KINDS = { perfect: "corridors", open: "open room" };
 const MARKS = { S: "start", G: "goal" };
-const VIEWS = { skills, compare, measure, race, learn, sample, take, atari };
+const VIEWS = { skills, measure, learn, take };
 
 const studio = {
-  maze: null, name: null, picture: null, mazes: [], operators: [], methods: [], limits: { cells: 64, shown: 64, options: 128, measured: 700 },
+  maze: null, name: null, picture: null, mazes: [], limits: LIMITS,
   operator: "normalized", gamma: 0.9, many: 32, chance: null, shown: 18, seed: 0,
   number: 2, sign: "+", layer: "vector", tool: "run", tab: "skills",
   history: new History(),
@@ -47,7 +42,7 @@ const studio = {
     const elsewhere = (s) => p.components !== null && !p.leads[index].has(p.components[s]);
     return {
       index, sign: this.sign === "-" ? -1 : 1, label: p.labels[which].replace("-", "−"), eigenvalue: p.eigenvalues[index],
-      vector: part(p.vectors, index), policy: part(p.policies, which), moves: part(p.moves, which), value: part(p.values, which), length: p.mean_length[which],
+      vector: part(p.vectors, index), policy: part(p.policies, which), value: part(p.values, which), length: p.mean_length[which],
       elsewhere, away: p.components === null ? 0 : p.components.reduce((n, c) => n + !p.leads[index].has(c), 0),
     };
   },
@@ -92,17 +87,10 @@ function throttled() {
 }
 
 // Components in which an eigenvector is not zero: only there its option leads anywhere.
-function led({ vectors, components, states }, index) {
+function findReached({ vectors, components, states }, index) {
   const vector = vectors.subarray(index * states, (index + 1) * states);
   const peak = vector.reduce((most, x) => Math.max(most, Math.abs(x)), 1e-30);
   return new Set(components.filter((_, s) => Math.abs(vector[s]) > 1e-6 * peak));
-}
-
-// What the last edit took away that some views need.
-function removed() {
-  const before = studio.history.past.at(-1)?.join("") ?? "";
-  const gone = Object.keys(MARKS).filter((letter) => before.includes(letter) && !studio.maze.cells.includes(letter));
-  return gone.length ? `The ${gone.map((letter) => MARKS[letter]).join(" and the ")} ${gone.length > 1 ? "are" : "is"} gone: place ${gone.length > 1 ? "others" : "another"} with ${gone.join(" and ")}.` : "";
 }
 
 async function picture() {
@@ -111,24 +99,17 @@ async function picture() {
   const { maze } = studio;
   const numbers = maze.numbers();
   const shown = Math.min(Math.max(studio.shown, studio.many / 2), studio.limits.shown);
-  const began = performance.now();
   try {
-    const found = await ask("picture", "api/picture", { ...studio.map, operator: studio.operator, gamma: studio.gamma, shown });
+    const found = await ask("picture", "picture", { ...studio.skills, shown });
     if (!found) return;
-    studio.picture = {
-      ...found, numbers, rows: maze.rows, cols: maze.cols,
-      vectors: floats(found.vectors), policies: actions(found.policies), moves: actions(found.moves), values: floats(found.values),
-    };
-    studio.picture.components = found.components ? shorts(found.components) : null;
-    studio.picture.leads = found.components ? found.eigenvalues.map((_, i) => led(studio.picture, i)) : [];
-    studio.say(trouble || removed());
+    studio.picture = { ...found, numbers, rows: maze.rows, cols: maze.cols };
+    studio.picture.leads = found.components ? found.eigenvalues.map((_, i) => findReached(studio.picture, i)) : [];
+    studio.say(trouble);
     trouble = "";
     $("states").textContent = `${found.states} states${found.pieces > 1 ? `, ${found.pieces} components` : ""}`;
-    $("timing").textContent = `computed in ${found.serverTime.toFixed(0)} ms`;
-    $("timing").dataset.server = found.serverTime;
+    $("timing").textContent = `computed in ${found.duration.toFixed(0)} ms`;
     skills.arrived();
     board.draw();
-    $("timing").dataset.picture = (performance.now() - began).toFixed(1);
     document.documentElement.dataset.ready = Number(document.documentElement.dataset.ready ?? 0) + 1;
   } catch (error) {
     studio.picture = null;
@@ -190,15 +171,15 @@ function recall() {
       trouble = error.message;
     }
   }
-  if (studio.operators.includes(words.get("o"))) studio.operator = words.get("o");
+  if (Object.hasOwn(OPERATORS, words.get("o") ?? "")) studio.operator = words.get("o");
   const within = (word, low, high, old) => (words.has(word) && Number(words.get(word)) >= low && Number(words.get(word)) <= high ? Number(words.get(word)) : old);
   studio.gamma = within("g", 0, 0.999, studio.gamma);
-  studio.many = Math.round(within("n", 1, studio.limits.options, studio.many));
+  studio.many = Math.round(within("n", 1, 64, studio.many));
   studio.chance = within("c", 0.001, 0.999, null);
   const e = /^(\d{1,3})(-?)$/.exec(words.get("e") ?? "");
   if (e) [studio.number, studio.sign] = [Number(e[1]), e[2] || "+"];
   const tab = words.get("t") ?? "skills";
-  return Object.hasOwn(VIEWS, tab) && !$(`tab-${tab}`).hidden ? tab : "skills";
+  return Object.hasOwn(VIEWS, tab) ? tab : "skills";
 }
 
 function open(tab, focus = false) {
@@ -211,7 +192,6 @@ function open(tab, focus = false) {
     if (on) button.parentElement.scrollLeft = button.offsetLeft - (button.parentElement.clientWidth - button.offsetWidth) / 2;
     if (on && focus) button.focus();
   }
-  $("settings").hidden = ["sample", "atari"].includes(tab);
   $("chance").parentElement.hidden = ["skills", "take"].includes(tab);
   for (const [name, view] of Object.entries(VIEWS)) view.shown?.(name === tab);
 }
@@ -219,7 +199,7 @@ function open(tab, focus = false) {
 // Use the maze in a text; why it cannot be used, or nothing.
 async function readText(text) {
   try {
-    const found = await ask("maze", "api/maze", { map: text });
+    const found = await ask("maze", "maze", { map: text });
     if (found) studio.replace(new Maze(found.map));
     return "";
   } catch (error) {
@@ -241,22 +221,9 @@ export async function copy(text, button) {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "Press Ctrl+C";
-    const range = document.createRange();
-    const code = button.parentElement.querySelector("pre");
-    if (code) {
-      range.selectNodeContents(code);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-    }
+    button.textContent = "Not allowed";
   }
   setTimeout(() => button.replaceChildren(...before), 1500);
-}
-
-function dress(theme) {
-  document.documentElement.dataset.theme = theme;
-  $("theme").setAttribute("aria-label", theme === "dark" ? "Switch to light" : "Switch to dark");
-  scaleBar($("reach-scale"), sequential);
 }
 
 function redraw() {
@@ -309,11 +276,11 @@ function wire() {
     const [rows, cols] = size();
     const seed = Math.floor(Math.random() * 2 ** 32);
     try {
-      const found = await ask("maze", "api/random", { kind: $("kind").value, rows: Math.max(rows, 3), cols: Math.max(cols, 3), seed });
+      const found = await ask("maze", "random", { kind: $("kind").value, rows: Math.max(rows, 3), cols: Math.max(cols, 3), seed });
       if (!found) return;
       studio.replace(new Maze(found.map));
       const { rows: r, cols: c } = studio.maze;
-      if (r !== rows || c !== cols) trouble = `${KINDS[$("kind").value] ?? $("kind").value}: ${r} × ${c} is the largest that fits into ${rows} × ${cols}.`;
+      if (r !== rows || c !== cols) trouble = `${$("kind").value}: ${r} × ${c} is the largest that fits into ${rows} × ${cols}.`;
     } catch (error) { studio.say(error.message); }
   });
   $("paste").addEventListener("click", () => { $("paste-text").value = studio.maze.text; $("paste-error").textContent = ""; $("paste-dialog").showModal(); $("paste-text").select(); });
@@ -330,20 +297,13 @@ function wire() {
       button.closest("details").open = false;
       const name = studio.name ?? "maze";
       if (button.dataset.download === "txt") download(`${name}.txt`, `${studio.maze.text}\n`, "text/plain");
-      else if (button.dataset.download === "svg") download(`${name}.svg`, board.svg(), "image/svg+xml");
-      else if (button.dataset.download === "gif") {
+      else if (button.dataset.download === "webm") {
         const label = studio.option?.label.replace("−", "-") ?? "";
-        board.film().then((film) => download(`${name}-${label}.gif`, film), (error) => studio.say(error.message));
+        board.film().then((film) => download(`${name}-${label}.webm`, film), (error) => studio.say(error.message));
       } else $("board").toBlob((blob) => download(`${name}.png`, blob));
     });
   }
   $("share").addEventListener("click", () => copy(location.href, $("share")));
-  $("theme").addEventListener("click", () => {
-    const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    dress(next);
-    try { localStorage.setItem("theme", next); } catch { /* private window: the choice is not kept */ }
-    redraw();
-  });
   $("settings").addEventListener("submit", (event) => event.preventDefault());
   $("settings").addEventListener("input", () => {
     studio.operator = $("operator").value;
@@ -356,13 +316,6 @@ function wire() {
     remember();
   });
   const tabs = document.querySelector("[role=tablist]");
-  // Tabs that are cut off fade out on that side.
-  const fade = () => {
-    tabs.classList.toggle("left", tabs.scrollLeft > 4);
-    tabs.classList.toggle("right", tabs.scrollLeft + tabs.clientWidth < tabs.scrollWidth - 4);
-  };
-  tabs.addEventListener("scroll", fade);
-  new ResizeObserver(fade).observe(tabs);
   tabs.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
     if (tab) { open(tab.getAttribute("aria-controls")); remember(); }
@@ -370,7 +323,7 @@ function wire() {
   tabs.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const all = [...tabs.children].filter((tab) => !tab.hidden);
+    const all = [...tabs.children];
     const at = all.findIndex((tab) => tab.id === `tab-${studio.tab}`);
     open(all[(at + step + all.length) % all.length].getAttribute("aria-controls"), true);
     remember();
@@ -390,21 +343,6 @@ function wire() {
     else if (key === "+" || key === "-") studio.choose({ sign: key });
     else if (key === "?") $("help-dialog").showModal();
   });
-  const zone = document.body;
-  let depth = 0;
-  const over = (on) => zone.classList.toggle("dropping", on);
-  zone.addEventListener("dragenter", (event) => { event.preventDefault(); depth++; over(true); });
-  zone.addEventListener("dragover", (event) => event.preventDefault());
-  zone.addEventListener("dragleave", () => { if (--depth <= 0) over(false); });
-  zone.addEventListener("drop", async (event) => {
-    event.preventDefault();
-    depth = 0;
-    over(false);
-    const dropped = event.dataTransfer.files[0];
-    if (dropped?.size > 200_000) studio.say(`${dropped.name} is too large for a maze (${Math.round(dropped.size / 1000)} kB).`);
-    else if (dropped) studio.say(await readText(await dropped.text()));
-    else if (event.dataTransfer.getData("text")) studio.say(await readText(event.dataTransfer.getData("text")));
-  });
   window.addEventListener("hashchange", () => {
     const before = studio.maze;
     const tab = recall();
@@ -416,23 +354,16 @@ function wire() {
 }
 
 async function start() {
-  let chosen = null;
-  try { chosen = localStorage.getItem("theme"); } catch { /* private window */ }
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  dress(chosen ?? (dark.matches ? "dark" : "light"));
-  dark.addEventListener("change", () => { if (!chosen) { dress(dark.matches ? "dark" : "light"); redraw(); } });
-  const hello = await greeting();
-  studio.mazes = hello.mazes;
-  Object.assign(studio, { limits: hello.limits, operators: hello.operators, methods: hello.methods });
-  $("operator").replaceChildren(...hello.operators.map((name) => new Option(name)));
-  $("kind").replaceChildren(...hello.kinds.map((name) => new Option(KINDS[name] ?? name, name)));
-  $("builtin").replaceChildren(new Option("custom", ""), ...hello.mazes.map(({ name }) => new Option(name.replace("-", " "), name)));
-  $("many").max = Math.min(64, studio.limits.options);
-  $("tab-atari").hidden = !hello.atari;
-  $("save").parentElement.hidden = serverless;
-  $("where").textContent = serverless ? "Everything is computed in this page." : "Everything is computed on this machine.";
+  const dress = () => { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; };
+  dress();
+  dark.addEventListener("change", () => { dress(); redraw(); });
+  const { maze, mazes } = await (await fetch("mazes.json")).json();
+  studio.mazes = mazes;
+  $("operator").replaceChildren(...Object.keys(OPERATORS).map((name) => new Option(name)));
+  $("builtin").replaceChildren(new Option("custom", ""), ...mazes.map(({ name }) => new Option(name.replace("-", " "), name)));
   $("waiting").remove();
-  studio.maze = new Maze(hello.maze ?? hello.mazes.find(({ name }) => name === "four-rooms").map);
+  studio.maze = new Maze(maze);
   for (const view of [board, ...Object.values(VIEWS)]) view.setup?.(studio);
   wire();
   const tab = recall();

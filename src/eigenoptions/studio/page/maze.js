@@ -9,14 +9,6 @@ export class Maze {
     this.cells = lines.join("").split("");
   }
 
-  static open(rows, cols) {
-    return new Maze(Array(rows).fill(".".repeat(cols)));
-  }
-
-  copy() {
-    return new Maze(this.lines());
-  }
-
   lines() {
     return Array.from({ length: this.rows }, (_, y) => this.cells.slice(y * this.cols, (y + 1) * this.cols).join(""));
   }
@@ -75,7 +67,7 @@ export class Maze {
     if (rows < 1 || cols < 1 || rows > most || cols > most) throw new Error(`the maze in the link is ${rows} × ${cols}: at most ${most} × ${most} can be drawn`);
     const bytes = atob(found[3].replaceAll("-", "+").replaceAll("_", "/"));
     if (bytes.length !== Math.ceil((rows * cols) / 8)) throw new Error("the link is incomplete");
-    const maze = Maze.open(rows, cols);
+    const maze = new Maze(Array(rows).fill(".".repeat(cols)));
     maze.cells = maze.cells.map((_, i) => ((bytes.charCodeAt(i >> 3) >> (i & 7)) & 1 ? "." : "#"));
     for (const [letter, place] of [["S", found[4]], ["G", found[5]]]) {
       if (place !== "" && Number(place) < rows * cols) maze.set(Number(place), letter);

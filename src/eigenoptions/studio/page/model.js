@@ -1,7 +1,7 @@
 // The maze as a table of moves, its spectrum and its options, by the rules of the library: canonical eigenvectors, and
-// one rule for ties (see docs/architecture.md). In double precision, so for mazes of a few hundred states.
+// one rule for ties.
 
-import { eigh, lowest } from "./algebra.js";
+import { eigh } from "./algebra.js";
 
 const MOVES = [[-1, 0], [0, 1], [1, 0], [0, -1]];
 // Powers of the degrees in D^-p (D - W) D^-p, and t in v = D^-t u; gamma where the values are a representation's.
@@ -44,7 +44,7 @@ export function read(text) {
   return grid.map((row) => row.join(""));
 }
 
-// {n, next (n * 4), start, goal, component, pieces} of the rows of a map.
+// {n, next (n * 4), start, goal, cells, component, pieces} of the rows of a map.
 export function table(rows) {
   const number = new Map();
   rows.forEach((row, y) => [...row].forEach((c, x) => { if (c !== "#") number.set(`${y},${x}`, number.size); }));
@@ -71,7 +71,8 @@ export function table(rows) {
     }
     pieces++;
   }
-  return { n, next, start: mark.S, goal: mark.G, component, pieces };
+  const cells = [...number.keys()].map((key) => key.split(",").map(Number));
+  return { n, next, start: mark.S, goal: mark.G, cells, component, pieces };
 }
 
 // Symmetric weights of the table's graph.
@@ -81,8 +82,8 @@ export function weights({ n, next }) {
   return W;
 }
 
-// Non-zero eigenvalues of a graph, and the first `most` eigenvectors (or some more) in the canonical basis, as rows.
-export function spectrum(W, { n, component, pieces }, operator = "normalized", most = n) {
+// Non-zero eigenvalues of a graph and their eigenvectors in the canonical basis, as rows.
+export function spectrum(W, { n, component, pieces }, operator = "normalized") {
   const { power, tilt, gamma } = OPERATORS[operator];
   const degree = new Float64Array(n);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) degree[i] += W[i * n + j];
@@ -101,19 +102,11 @@ export function spectrum(W, { n, component, pieces }, operator = "normalized", m
   for (let i = 0; i < n; i++) size[component[i]] += unit[i] ** 2;
   for (let i = 0; i < n; i++) unit[i] /= Math.sqrt(size[component[i]]);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) if (component[i] === component[j]) A[i * n + j] += 4 * norm * unit[i] * unit[j];
-  // An eigenspace is computed as a whole.
-  const count = (all) => {
-    let m = Math.min(most, n - pieces);
-    while (m < n - pieces && same(all, m, norm)) m++;
-    return m;
-  };
-  // For more than a third of the vectors it pays to compute all of them.
-  const few = 3 * most < n ? lowest(A.slice(), n, count) : null;
-  let { values, vectors } = few ?? eigh(A, n);
-  const many = few ? few.vectors.length / n : n - pieces;
-  values = values.subarray(0, n - pieces).map((v) => Math.max(v, 0));
+  let { values, vectors } = eigh(A, n);
+  const many = n - pieces;
+  values = values.subarray(0, many).map((v) => Math.max(v, 0));
   vectors = vectors.subarray(0, many * n);
-  canonical(values.subarray(0, many), vectors, n, norm);
+  canonical(values, vectors, n, norm);
   if (tilt) {
     const scale = positive.map((d) => d ** -tilt);
     for (let k = 0; k < many; k++) {
@@ -171,8 +164,8 @@ function eigenspace(block, n, m) {
 }
 
 // Optimal options of potentials f, one per row: the reward is f(s') - f(s), TERMINATE is worth 0.
-// `exact` potentials have a finer tolerance; `inside` (or null) says for each potential where its option may run.
-export function solve({ n, next }, potentials, gamma, { exact = false, inside = null } = {}) {
+// `exact` potentials have a finer tolerance.
+export function solve({ n, next }, potentials, gamma, exact = false) {
   const k = potentials.length;
   const [policies, values, lengths] = [new Int8Array(k * n), new Float64Array(k * n), new Float64Array(k)];
   const x = new Float64Array(n);
@@ -190,7 +183,6 @@ export function solve({ n, next }, potentials, gamma, { exact = false, inside = 
       policy[s] = -1;
       for (let a = 3; gain > tolerance && a >= 0; a--) if (x[next[4 * s + a]] >= top - slack) policy[s] = a;
       value[s] = Math.max(gain, 0);
-      if (inside?.[o] && !inside[o][s]) { policy[s] = -1; value[s] = 0; }
     }
     const { length } = ways(n, next, policy);
     const starts = policy.reduce((count, a) => count + (a >= 0), 0);

@@ -3,14 +3,14 @@
 const THEMES = {
   light: {
     wall: "#4a4d54", free: "#fbfaf7", line: "rgba(34,37,42,.09)", ink: "#22252a", paper: "#ffffff", stop: "#c8102e",
-    mark: "#22252a", path: "#22252a", visited: [31, 95, 166], walker: "#c8102e",
+    mark: "#22252a", path: "#22252a",
     cold: [27, 95, 165], middle: [250, 248, 244], warm: [230, 97, 1],
     ramp: [[247, 244, 236], [158, 211, 196], [55, 139, 155], [17, 70, 102], [8, 32, 58]],
     series: ["#c45500", "#1b5fa5", "#5b6470", "#0a7f64", "#8a4fa8", "#a07600"],
   },
   dark: {
     wall: "#0b0c0f", free: "#2a2e35", line: "rgba(255,255,255,.06)", ink: "#e8e6e1", paper: "#1c1f24", stop: "#e8304f",
-    mark: "#f4f2ed", path: "#f4f2ed", visited: [125, 184, 247], walker: "#ff6b80",
+    mark: "#f4f2ed", path: "#f4f2ed",
     cold: [74, 157, 240], middle: [38, 41, 48], warm: [255, 146, 56],
     ramp: [[30, 36, 44], [22, 76, 98], [36, 133, 140], [120, 201, 178], [236, 248, 226]],
     series: ["#ff9a47", "#6db2ff", "#aab2bd", "#4fd1a9", "#c795e6", "#e2bd4f"],
@@ -39,7 +39,7 @@ const css = ([r, g, b]) => `rgb(${r},${g},${b})`;
 const isDark = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b < 128;
 
 // A canvas of this width in CSS pixels, sharp on any screen; gives its context, in device pixels.
-export function fit(canvas, width, height) {
+function fit(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   if (canvas.width !== w || canvas.height !== h) {
@@ -64,8 +64,8 @@ export function thumb(canvas, maze, numbers, color) {
 }
 
 // The whole maze: walls, coloured cells, arrows and stops, marks, path, walker and cursor.
-// scene: {color(cell) -> rgb or null, action(cell) -> 0..3 (up, right, down, left), 4 (no such move), -1 (stops) or undefined, path, walker, cursor, marks}
-export function scene(canvas, maze, width, { color, action, path, walker, cursor, marks = true, room = Infinity } = {}) {
+// scene: {color(cell) -> rgb or null, action(cell) -> 0..3 (up, right, down, left), -1 (stops) or undefined, path, walker, cursor}
+export function scene(canvas, maze, width, { color, action, path, walker, cursor, room = Infinity } = {}) {
   const t = theme();
   const size = Math.min(width / maze.cols, room / maze.rows);
   canvas.style.width = `${size * maze.cols}px`;
@@ -94,7 +94,7 @@ export function scene(canvas, maze, width, { color, action, path, walker, cursor
       context.fill();
     } else {
       context.strokeStyle = context.fillStyle = rgb && isDark(rgb) ? "rgba(255,255,255,.92)" : "rgba(24,26,30,.8)";
-      arrow(context, mx - gap / 2, my - gap / 2, cw, act);
+      drawArrow(context, mx - gap / 2, my - gap / 2, cw, act);
     }
   }
   if (path?.length > 1) {
@@ -108,11 +108,9 @@ export function scene(canvas, maze, width, { color, action, path, walker, cursor
       context.stroke();
     }
   }
-  if (marks) {
-    for (const letter of "SG") {
-      const cell = maze.cells.indexOf(letter);
-      if (cell >= 0) badge(context, ...middle(cell), cw, letter, t, action?.(cell) !== undefined);
-    }
+  for (const letter of "SG") {
+    const cell = maze.cells.indexOf(letter);
+    if (cell >= 0) badge(context, ...middle(cell), cw, letter, t, action?.(cell) !== undefined);
   }
   if (walker !== undefined && walker !== null) {
     const [x, y] = Array.isArray(walker) ? [(walker[0] + 0.5) * cw, (walker[1] + 0.5) * ch] : middle(walker);
@@ -135,17 +133,10 @@ export function scene(canvas, maze, width, { color, action, path, walker, cursor
   }
 }
 
-// An arrow in a direction 0..3; a ring for a move to no neighbouring cell.
-function arrow(context, x, y, size, direction) {
+function drawArrow(context, x, y, size, direction) {
   const r = size * 0.26;
-  context.lineWidth = Math.max(1, size * 0.055);
-  if (direction > 3) {
-    context.beginPath();
-    context.arc(x, y, r / 2, 0, 7);
-    context.stroke();
-    return;
-  }
   const [dy, dx] = [[-1, 0], [0, 1], [1, 0], [0, -1]][direction];
+  context.lineWidth = Math.max(1, size * 0.055);
   context.lineCap = "round";
   if (size > 18) {
     context.beginPath();
@@ -187,23 +178,4 @@ export function scaleBar(canvas, color) {
     image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
-}
-
-// The maze and what is drawn on it, as an SVG file.
-export function svgOf(maze, { color, action } = {}) {
-  const t = theme();
-  const parts = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${maze.cols} ${maze.rows}" width="${maze.cols * 24}" height="${maze.rows * 24}">`,
-    `<rect width="${maze.cols}" height="${maze.rows}" fill="${t.wall}"/>`];
-  for (let cell = 0; cell < maze.cells.length; cell++) {
-    if (!maze.free(cell)) continue;
-    const [x, y] = [cell % maze.cols, Math.floor(cell / maze.cols)];
-    const act = action?.(cell);
-    const rgb = color?.(cell);
-    parts.push(`<rect x="${x + 0.02}" y="${y + 0.02}" width=".96" height=".96" fill="${act === -1 ? t.stop : rgb ? css(rgb) : t.free}"/>`);
-    if (act === -1) parts.push(`<circle cx="${x + 0.5}" cy="${y + 0.5}" r=".17" fill="#fff"/>`);
-    else if (act > 3) parts.push(`<circle cx="${x + 0.5}" cy="${y + 0.5}" r=".13" fill="none" stroke="#22252a" stroke-width=".055"/>`);
-    else if (act !== undefined) parts.push(`<path d="M-.26 0H.1M.3 0L.05-.16V.16Z" transform="translate(${x + 0.5} ${y + 0.5}) rotate(${act * 90 - 90})" fill="${rgb && isDark(rgb) ? "#fff" : "#22252a"}" stroke="${rgb && isDark(rgb) ? "#fff" : "#22252a"}" stroke-width=".055"/>`);
-    if ("SG".includes(maze.cells[cell])) parts.push(`<circle cx="${x + 0.23}" cy="${y + 0.23}" r=".21" fill="${maze.cells[cell] === "G" ? "#0a7f64" : "#22252a"}"/><text x="${x + 0.23}" y="${y + 0.33}" font-size=".28" font-weight="700" font-family="sans-serif" text-anchor="middle" fill="#fff">${maze.cells[cell]}</text>`);
-  }
-  return `${parts.join("")}</svg>\n`;
 }

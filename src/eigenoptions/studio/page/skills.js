@@ -14,21 +14,16 @@ export function setup(given) {
     if (button) pick(Number(button.dataset.index));
   });
   list.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by) return;
     event.preventDefault();
-    go(step);
+    step(by);
     list.querySelector("[aria-pressed=true]")?.focus();
   });
   $("more").lastElementChild.addEventListener("click", more);
-  list.addEventListener("scroll", () => {
-    if (list.scrollTop + list.clientHeight > list.scrollHeight - 60) more();
-  });
 }
 
-export const step = (by) => go(by);
-
-function go(by) {
+export function step(by) {
   const { option, picture } = studio;
   if (!option) return;
   const next = option.index + by;
@@ -64,9 +59,7 @@ export function arrived() {
     thumb(item.querySelector("canvas"), { rows: p.rows, cols: p.cols }, p.numbers, (s) => diverging(vector[s] / peak));
     item.querySelector("b").textContent = `e${i + 1 + p.pieces}`;
     item.querySelector("span").textContent = value < 0.001 ? value.toExponential(1) : value.toPrecision(3);
-    const used = 2 * i < studio.many;
-    item.classList.toggle("beyond", !used);
-    item.firstChild.setAttribute("aria-label", `Eigenvector ${i + 1 + p.pieces}, eigenvalue ${value.toPrecision(4)}${used ? "" : ", not among the options measured"}`);
+    item.firstChild.setAttribute("aria-label", `Eigenvector ${i + 1 + p.pieces}, eigenvalue ${value.toPrecision(4)}`);
   });
   const most = p.eigenvalues.length >= studio.limits.shown;
   $("more").hidden = false;
@@ -105,7 +98,7 @@ export function chosen() {
   );
   const lines = [];
   for (let y = 0; y < p.rows; y++) {
-    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.elsewhere(s) ? " " : option.policy[s] < 0 ? "●" : ARROWS[option.moves[s]] ?? "○")).join(""));
+    lines.push(p.numbers.slice(y * p.cols, (y + 1) * p.cols).map((s) => (s < 0 ? "█" : option.elsewhere(s) ? " " : option.policy[s] < 0 ? "●" : ARROWS[option.policy[s]])).join(""));
   }
   $("astext").textContent = lines.join("\n");
 }

@@ -1,6 +1,6 @@
 // Export: the lines of Python, the command, and the options file.
 
-import { file } from "./api.js";
+import { ask } from "./client.js";
 import { copy, download } from "./main.js";
 
 const $ = (id) => document.getElementById(id);
@@ -13,7 +13,8 @@ export function setup(given) {
   }
   $("save").addEventListener("click", async () => {
     try {
-      download("options.safetensors", await file("api/options", studio.skills));
+      const { file } = await ask("options", "options", studio.skills);
+      download("options.safetensors", file, "application/octet-stream");
     } catch (error) { studio.say(error.message); }
   });
 }
@@ -26,7 +27,7 @@ export function changed() {
     "import eigenoptions as eo", "",
     `mdp = eo.maze(${source})`,
     `options = eo.discover(mdp, n_options=${many}, gamma=${gamma}${how})`,
-    'print(options[:2])',
+    "print(options[:2])",
     ...(chance === null ? [] : [`print(eo.diffusion_time(mdp, options, option_chance=${chance}))`]),
     'options.save("options.safetensors")',
   ].join("\n");

@@ -1,4 +1,4 @@
-// Random walks over moves and options for the page without a server: expected steps, single walks, and Q-learning.
+// Random walks over moves and options: expected steps, and Q-learning.
 
 import { inverse, solveSmall } from "./algebra.js";
 import { ways } from "./model.js";
@@ -194,19 +194,6 @@ function decide(policies, s, chance, rand) {
   policies.forEach((policy, o) => { if (policy[s] >= 0) open.push(o); });
   const option = chance === null ? rand() * (4 + open.length) >= 4 : rand() < chance;
   return open.length && option ? open[Math.floor(rand() * open.length)] : -1;
-}
-
-// One walk from start to goal: the states, and the option behind each step (-1: a move).
-export function walk({ next, start, goal }, policies, chance, most, rand) {
-  const [path, by] = [[start], []];
-  let option = -1;
-  while (by.length < most && path.at(-1) !== goal) {
-    const s = path.at(-1);
-    if (option < 0 || policies[option][s] < 0) option = decide(policies, s, chance, rand);
-    by.push(option);
-    path.push(next[4 * s + (option < 0 ? Math.floor(4 * rand()) : policies[option][s])]);
-  }
-  return { path, by, reached: path.at(-1) === goal };
 }
 
 // Whether the greedy evaluation episode after each learning episode reached the goal, for one run: Q-learning over
