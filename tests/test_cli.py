@@ -308,7 +308,7 @@ def test_help_loads_nothing_heavy():
 
 
 def test_small_mazes_need_no_numba():
-    lines = ["discover four-rooms -n 8"]
+    lines = ["demo", "discover four-rooms -n 8", "diffusion four-rooms -n 8"]
     code = (
         f"import sys\nfrom eigenoptions.cli import main\nfor line in {lines}: assert main(line.split()) == 0\n"
         "sys.exit('numba' in sys.modules)"

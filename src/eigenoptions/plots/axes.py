@@ -17,6 +17,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._text import find_moves
+from eigenoptions.evaluation import mean_interval
 from eigenoptions.mdp import MDP, MOVES
 
 WALL, INK, STOP = "#8a8a8a", "#1a1a1a", "#d7263d"
@@ -327,7 +328,7 @@ def draw_curves(
         ax.plot(x, runs.mean(axis=0), label=name, **style)
         band = (bands or {}).get(name)
         if band is None and len(runs) > 1:
-            band = _compute_interval(runs, confidence)
+            band = mean_interval(runs, confidence)
         if band is not None:
             ax.fill_between(x, *band, color=style["color"], alpha=0.2, linewidth=0)
     ax.margins(x=0.01)
@@ -425,10 +426,3 @@ def _cell_points(ax: Axes) -> float:
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     figure: Any = ax.figure
     return float(min(box.width / abs(right - left), box.height / abs(top - bottom)) * 72 / figure.dpi)
-
-
-def _compute_interval(runs: NDArray[np.float64], confidence: float) -> tuple[ArrayLike, ArrayLike]:
-    from scipy.stats import sem, t
-
-    half = t.interval(confidence, len(runs) - 1)[1] * sem(runs)
-    return runs.mean(axis=0) - half, runs.mean(axis=0) + half

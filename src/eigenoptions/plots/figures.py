@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from eigenoptions._text import draw_arrows, explain_glyphs
 from eigenoptions._validation import check_choice, check_type
-from eigenoptions.options.storage import write_atomically
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.plots.axes import (
     compute_moves,
     draw_curves,

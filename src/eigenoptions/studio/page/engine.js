@@ -44,10 +44,10 @@ function picture(body) {
   };
 }
 
-function options(body) {
+async function options(body) {
   const t = readMaze(body);
   const { operator, gamma } = body;
-  return { file: writeOptions(t, discover(t, "eigen", settings(body)), { method: "eigen", operator, gamma, source: "studio" }) };
+  return { file: await writeOptions(t, discover(t, "eigen", settings(body)), { method: "eigen", operator, gamma, source: "studio" }) };
 }
 
 function findDistance({ n, next, start, goal }) {
@@ -152,9 +152,9 @@ export const STREAMS = { measure, learn };
 
 // In a worker: {path, body} in; events, then {done} or {error} out.
 if (typeof WorkerGlobalScope !== "undefined") {
-  self.addEventListener("message", ({ data: { path, body } }) => {
+  self.addEventListener("message", async ({ data: { path, body } }) => {
     try {
-      for (const event of ANSWERS[path] ? [ANSWERS[path](body)] : STREAMS[path](body)) self.postMessage({ event });
+      for (const event of ANSWERS[path] ? [await ANSWERS[path](body)] : STREAMS[path](body)) self.postMessage({ event });
       self.postMessage({ done: true });
     } catch (error) {
       self.postMessage({ error: error.message });

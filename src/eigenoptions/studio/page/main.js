@@ -304,7 +304,6 @@ function wire() {
     });
   }
   $("share").addEventListener("click", () => copy(location.href, $("share")));
-  $("settings").addEventListener("submit", (event) => event.preventDefault());
   $("settings").addEventListener("input", () => {
     studio.operator = $("operator").value;
     studio.gamma = Number($("gamma").value);

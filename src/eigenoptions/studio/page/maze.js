@@ -87,7 +87,6 @@ export class History {
     const lines = maze.lines();
     if (this.past.length && this.past.at(-1).join() === lines.join()) return;
     this.past.push(lines);
-    if (this.past.length > 300) this.past.shift();
     this.future = [];
   }
 
