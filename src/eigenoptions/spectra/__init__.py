@@ -79,8 +79,8 @@ class Spectrum:
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite: leave out eigenpairs that did not converge")
             object.__setattr__(self, name, array)
-        if self.values.ndim != 1 or self.vectors.ndim != 2 or self.vectors.shape[1] != len(self.values):
-            shapes = f"{self.values.shape} and {self.vectors.shape}"
+        shapes = self.values.shape, self.vectors.shape
+        if len(shapes[0]) != 1 or len(shapes[1]) != 2 or shapes[0][0] != shapes[1][1]:
             raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
@@ -171,9 +171,7 @@ def spectrum(
     vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
     the lowest number counts. Where k would cut a repeated eigenvalue, the whole eigenspace is computed before the first
     k vectors are returned, so a smaller k always gives the first columns of a larger one.
-
-    Zero has one eigenvector per connected component. Several components are reported by a warning on the logger
-    ``eigenoptions``.
+    Zero has one eigenvector per connected component.
 
     Examples
     --------
@@ -192,12 +190,8 @@ def spectrum(
     symmetric = SymmetricLaplacian.from_weights(W, degree, operator != "combinatorial")
     n_components = symmetric.null_space.shape[1]
     if n_components > 1:
-        log.warning(
-            "the graph has %d components; each has its own eigenvalue 0, so that the first label is e%d, and no option "
-            "leads from one to another",
-            n_components,
-            n_components + 1,
-        )
+        text = "the graph has %d components, each with an eigenvalue 0; no option leads from one to another"
+        log.warning(text, n_components)
     n_zero = min(k, n_components)
     values, vectors = np.zeros(k), np.empty((n, k), order="F")
     vectors[:, :n_zero] = symmetric.null_space[:, :n_zero].toarray()
@@ -230,7 +224,7 @@ def spectrum(
 
 def _check_weights(W: Any) -> tuple[csr_array, Array]:
     """Symmetric weights as csr without stored zeros, and the degrees."""
-    shape = np.shape(W) if issparse(W) or isinstance(W, np.ndarray) else ()
+    shape: tuple[int, ...] = W.shape if issparse(W) or isinstance(W, np.ndarray) else ()
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(
             f"W must be weights of shape (S, S), got {type(W).__name__} of shape {shape}: call graph(mdp)"

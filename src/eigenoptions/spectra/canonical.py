@@ -34,12 +34,8 @@ def canonical_basis(
 
     Parameters
     ----------
-    values
-        ``(m,)`` ascending eigenvalues.
-    vectors
-        ``(n, m)`` orthonormal eigenvectors as columns, whole eigenspaces.
-    norm
-        Of the operator.
+    values, vectors, norm
+        ``(m,)`` ascending eigenvalues, ``(n, m)`` orthonormal eigenvectors of whole eigenspaces, norm of the operator.
     relative_error
         Error of an eigenspace in units of the norm over the gap to the next eigenvalue. Entries that differ by less
         than it are equal, so that the error does not decide between them.

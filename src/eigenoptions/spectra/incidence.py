@@ -108,10 +108,8 @@ def feature_spectrum(
 
     Parameters
     ----------
-    transitions, features
-        As in `incidence`.
-    k
-        How many; None for all.
+    transitions, features, k
+        As in `incidence`; and the number of eigenpurposes (None: all).
     whiten
         Functions ``f(s) = e . phi(s)`` have variance 1 on the data; False: directions e have length 1, as in the paper.
         See `incidence_spectrum`.
@@ -143,14 +141,12 @@ def incidence_spectrum(
     tolerance: float | None = None,
     features: Map | None = None,
 ) -> Spectrum:
-    """Right singular vectors of an incidence matrix, those of the smallest singular values first (Section 5.1).
+    """Right singular vectors of an incidence matrix ``(N, d)``, those of the smallest singular values first.
 
     Parameters
     ----------
-    T
-        ``(N, d)`` differences of features.
-    k
-        How many; None for all.
+    T, k, features
+        The matrix, the number of vectors (None: all), and the map phi for the record.
     covariance
         ``(d, d)`` covariance M of the features. None: directions e have length 1, as in the paper. With it functions
         ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
@@ -159,8 +155,6 @@ def incidence_spectrum(
     tolerance
         Eigenvalues of T'T below `tolerance` times the largest are zero: directions in which no transition went
         (`n_zero` of them). None: the size of rounding errors.
-    features
-        The map phi, for the record.
 
     Returns
     -------
@@ -204,8 +198,9 @@ def _gram_matrix(T: csr_array, block_rows: int = 4096) -> Array:
     n, d = T.shape
     gram: Array = np.zeros((check_int("the number of features that change", d, maximum=20_000), d))
     if T.nnz < 0.1 * n * d:
-        return gram + T.T @ T
-    for low in range(0, n, block_rows):
-        block = T[low : low + block_rows].toarray()
-        gram += block.T @ block
+        gram += T.T @ T
+    else:
+        for low in range(0, n, block_rows):
+            block = T[low : low + block_rows].toarray()
+            gram += block.T @ block
     return gram

@@ -57,60 +57,65 @@ def default_representation(P: csr_array, rewards: ArrayLike, temperature: float)
 
 
 def learned_successor(
-    before: ArrayLike, after: ArrayLike, n_states: int, *, gamma: float = 0.99, **learning: Any
+    before: ArrayLike,
+    after: ArrayLike,
+    n_states: int,
+    *,
+    gamma: float = 0.99,
+    alpha: float = 0.1,
+    sweeps: int = 1,
+    begin: Array | None = None,
 ) -> Array:
     """``(S, S)`` the successor representation, learned by temporal differences (Machado et al., 2018, Section 3).
 
-    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order. `learning` are the step size
-    `alpha` (0.1), `sweeps` over all transitions (1), and `begin`, the first psi (zeros).
+    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
+    beginning with `begin` or with zeros.
 
     >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
     """
-    n = _check_size(n_states)
-    discount = np.full(n, check_float("gamma", gamma, minimum=0, below=1))
-    return _learn(before, after, discount, np.ones(n), np.zeros((n, n)), **learning)
+    n, discount = _check_size(n_states), check_float("gamma", gamma, minimum=0, below=1)
+    psi = np.zeros((n, n)) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
+    pairs = _check_pairs(before, after, n) * check_int("sweeps", sweeps)
+    return _learn(pairs, psi, alpha, np.full(n, discount), np.ones(n))
 
 
 def learned_default(
-    before: ArrayLike, after: ArrayLike, rewards: ArrayLike, *, temperature: float = 1.3, **learning: Any
+    before: ArrayLike,
+    after: ArrayLike,
+    rewards: ArrayLike,
+    *,
+    temperature: float = 1.3,
+    alpha: float = 0.1,
+    sweeps: int = 1,
+    begin: Array | None = None,
 ) -> Array:
     """``(S, S)`` the default representation, learned by temporal differences (Tse et al., 2025, Section 3).
 
     ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, once over the transitions from the last to the
-    first, then in order. `learning` as in `learned_successor`; Z begins with the identity.
+    first, then in order, `sweeps` times in all, beginning with `begin` or with the identity.
 
     >>> learned_default([0, 1] * 500, [1, 0] * 500, [-1.0, -1.0], temperature=1.0).round(3).tolist()
     [[0.425, 0.157], [0.157, 0.425]]
     """
     n = _check_size(np.size(rewards))
     weight = 1.0 / _step_costs(rewards, temperature, n)
-    return _learn(before, after, weight, weight, np.eye(n), backward_first=True, **learning)
+    Z = np.eye(n) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
+    pairs = _check_pairs(before, after, n)
+    return _learn(pairs[::-1] + pairs * (check_int("sweeps", sweeps) - 1), Z, alpha, weight, weight)
 
 
-def _learn(
-    before: ArrayLike,
-    after: ArrayLike,
-    discount: Array,
-    bonus: Array,
-    table: Array,
-    *,
-    alpha: float = 0.1,
-    sweeps: int = 1,
-    begin: ArrayLike | None = None,
-    backward_first: bool = False,
-) -> Array:
-    """``table(s) += alpha (bonus(s) 1_s + discount(s) table(s') - table(s))`` for each transition."""
-    alpha, sweeps = check_float("alpha", alpha, above=0, maximum=1), check_int("sweeps", sweeps)
-    table = table if begin is None else np.array(begin, dtype=np.float64).reshape(table.shape)
-    transitions = np.stack([np.ravel(before), np.ravel(after)], axis=1)
-    is_state = transitions.dtype.kind in "iu" and (transitions >= 0) & (transitions < len(table))
-    if not np.all(is_state):
-        raise ValueError(
-            f"before and after must be states in 0..{len(table) - 1}, got {transitions[:3].tolist()}"
-        )
-    pairs = transitions.tolist()
-    for s, s_next in pairs[:: -1 if backward_first else 1] + pairs * (sweeps - 1):
+def _check_pairs(before: ArrayLike, after: ArrayLike, n_states: int) -> list[list[int]]:
+    pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
+    if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n_states)):
+        raise ValueError(f"before and after must be states in 0..{n_states - 1}, got {pairs[:3].tolist()}")
+    return pairs.tolist()  # type: ignore[no-any-return]
+
+
+def _learn(pairs: list[list[int]], table: Array, alpha: float, discount: Array, bonus: Array) -> Array:
+    """``table(s) += alpha (bonus(s) 1_s + discount(s) table(s') - table(s))`` for each pair of states."""
+    check_float("alpha", alpha, above=0, maximum=1)
+    for s, s_next in pairs:
         table[s] += alpha * (discount[s] * table[s_next] - table[s])
         table[s, s] += alpha * bonus[s]
     return table
