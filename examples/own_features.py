@@ -27,7 +27,7 @@ env = DiscretizeAction(gym.make("Pendulum-v1"), bins=3)
 options = eo.discover(env, n_options=4, steps=6000, features=waves)
 print(options)
 figure, axes = plt.subplots(2, 2, figsize=(6.5, 4.5), layout="constrained")
-runs = eo.run_options(env, options, runs=8, max_steps=60)
+runs = eo.envs.run_options(env, options, runs=8, max_steps=60)
 for ax, option, paths in zip(axes.flat, options, runs, strict=True):
     phase = [np.stack([np.arctan2(way[:, 1], way[:, 0]), way[:, 2]], axis=1) for way in paths]
     groups = {"path": np.concatenate(phase), "end": np.stack([way[-1] for way in phase])}

@@ -330,11 +330,11 @@ sys.exit(main(["reproduce", "--out", sys.argv[1]]))
 
 
 UNCLEAR = {
-    "run_options, no options": lambda env, mdp: eo.run_options(env, None),
-    "run_options, numbers": lambda env, mdp: eo.run_options(env, [1, 2]),
-    "run_options, warm_up": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), warm_up=-1),
-    "run_options, rng": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), rng=-5),
-    "run_options, runs": lambda env, mdp: eo.run_options(env, eo.discover(mdp, 2), runs=2**70),
+    "run_options, no options": lambda env, mdp: eo.envs.run_options(env, None),
+    "run_options, numbers": lambda env, mdp: eo.envs.run_options(env, [1, 2]),
+    "run_options, warm_up": lambda env, mdp: eo.envs.run_options(env, eo.discover(mdp, 2), warm_up=-1),
+    "run_options, rng": lambda env, mdp: eo.envs.run_options(env, eo.discover(mdp, 2), rng=-5),
+    "run_options, runs": lambda env, mdp: eo.envs.run_options(env, eo.discover(mdp, 2), runs=2**70),
     "Spectrum, text": lambda env, mdp: eo.Spectrum("x", "y"),
     "Spectrum, nothing": lambda env, mdp: eo.Spectrum(None, None),
     "Spectrum, shapes": lambda env, mdp: eo.Spectrum([1.0, 2.0], np.eye(3)),

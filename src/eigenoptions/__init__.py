@@ -1,4 +1,4 @@
-"""eigenoptions: skills that no reward taught.
+"""eigenoptions: option discovery with graph Laplacians.
 
 An implementation of *A Laplacian Framework for Option Discovery in Reinforcement Learning* (Machado, Bellemare and
 Bowling, ICML 2017). `discover` is the whole pipeline; the other names are its steps, in order.
@@ -9,6 +9,7 @@ Names load when they are first used, so that ``import eigenoptions`` stays light
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
-    from eigenoptions.envs import run_options as run_options
-    from eigenoptions.evaluation import BestChance as BestChance
-    from eigenoptions.evaluation import Estimate as Estimate
     from eigenoptions.evaluation import best_option_chance as best_option_chance
     from eigenoptions.evaluation import diffusion_curve as diffusion_curve
     from eigenoptions.evaluation import diffusion_estimate as diffusion_estimate
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from eigenoptions.options import OptionSet as OptionSet
     from eigenoptions.options import Purpose as Purpose
     from eigenoptions.options import eigenpurposes as eigenpurposes
-    from eigenoptions.options.linear import LinearOption as LinearOption
     from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
     from eigenoptions.options.solver import solve as solve
     from eigenoptions.options.storage import load_options as load_options
@@ -63,65 +60,41 @@ _NAMES = {
     "options.storage": ("load_options",),
     "discovery": ("discover",),
     "discovery.methods": ("methods",),
-    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "run_options"),
+    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper"),
     "spectra.incidence": ("incidence", "feature_spectrum"),
-    "options.linear": ("LinearOption", "LinearOptionSet"),
+    "options.linear": ("LinearOptionSet",),
     "discovery.exploration": ("cycle",),
     "evaluation": (
         "diffusion_time",
         "diffusion_curve",
-        "hitting_times",
         "diffusion_estimate",
-        "Estimate",
+        "hitting_times",
         "best_option_chance",
-        "BestChance",
     ),
     "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
 }
-_MODULE = {name: module for module, names in _NAMES.items() for name in names}
-# Parts of the package that are attributes of it without an import: eo.plots.options(...).
-_SUBPACKAGES = (
-    "atari",
-    "deep",
-    "discovery",
-    "envs",
-    "evaluation",
-    "features",
-    "learning",
-    "mdp",
-    "options",
-    "parallel",
-    "plots",
-    "spectra",
-    "studio",
-)
+_OWNERS = {name: module for module, names in _NAMES.items() for name in names}
+# Modules, which are attributes of the package without an import: eo.plots.plot_options(...).
+_MODULES = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
 __version__ = "0.1.0"
-__all__ = [*_MODULE]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*_OWNERS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBPACKAGES:
+    if name in _MODULES:
         return import_module(f"eigenoptions.{name}")
-    if name not in _MODULE:
+    if name not in _OWNERS:
         raise AttributeError(f"module 'eigenoptions' has no attribute {name!r}")
-    value = getattr(import_module(f"eigenoptions.{_MODULE[name]}"), name)
+    value = getattr(import_module(f"eigenoptions.{_OWNERS[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBPACKAGES, "__version__"])
+    return sorted([*__all__, *_MODULES, "__version__"])
 
 
-for _name, _maze in {
-    "FourRooms": "four-rooms",
-    "OpenRoom": "open-room",
-    "IMaze": "i-maze",
-    "Maze": "four-rooms",
-}.items():
-    gymnasium.register(
-        f"eigenoptions/{_name}-v0",
-        entry_point="eigenoptions.envs.mazes:MazeEnv",
-        kwargs={"maze": _maze},
-    )
+_MAZES = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze", "Maze": "four-rooms"}
+for _name, _maze in _MAZES.items():
+    gymnasium.register(f"eigenoptions/{_name}-v0", "eigenoptions.envs.mazes:MazeEnv", kwargs={"maze": _maze})

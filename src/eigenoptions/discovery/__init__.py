@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_int, check_settings, make_generator
+from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import Method, Progress, get_method
+from eigenoptions.discovery.methods import METHODS, Method, Progress
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
@@ -102,7 +102,7 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
-    chosen = get_method(method)
+    chosen = METHODS[check_choice("method", method, METHODS)]
     n_options = None if n_options is None else check_int("n_options", n_options)
     resolved, kind = _resolve(source, settings, rng, progress)
     if isinstance(resolved, MDP):

@@ -1,8 +1,8 @@
 """Finite dynamics and their graph (paper, Sections 2 and 3): `MDP`, `graph`, `maze`, `from_graph`, `Transitions`."""
 
-from eigenoptions.mdp.graphs import distance, from_graph, graph, reachable
+from eigenoptions.mdp.graphs import distance, from_graph, reachable
 from eigenoptions.mdp.maps import MOVES, maze, mazes
-from eigenoptions.mdp.table import MDP
+from eigenoptions.mdp.table import MDP, graph
 from eigenoptions.mdp.transitions import Features, Transitions
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`MDP`: a transition table, with a task and with what pictures need (paper, Section 2)."""
+"""`MDP`, a transition table, and its `graph` (paper, Section 2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._text import draw_map, printable
-from eigenoptions._validation import check_csr, check_int, check_real, readonly, set_readonly
+from eigenoptions._validation import (
+    check_choice,
+    check_csr,
+    check_int,
+    check_real,
+    check_type,
+    readonly,
+    set_readonly,
+)
 from eigenoptions.mdp.transitions import Transitions, read_spaces
 
 
@@ -223,6 +231,59 @@ class MDP:
                 glyphs[state] = letter
         lines = [draw_map(self.coords, glyphs), printable(self.legend), repr(self)]
         return "\n".join(filter(None, lines))
+
+
+def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_array:
+    """Undirected graph of an MDP: symmetric weights W with an empty diagonal (Section 2.3).
+
+    Parameters
+    ----------
+    mdp : MDP
+        The dynamics.
+    weights : str or array (S, S), default "adjacency"
+        ``"adjacency"``: 1 where some action leads from one state to the other, either way (the paper's A), or
+        ``mdp.weights`` where it has them. ``"random-walk"``: the mean of p(s' | s) and p(s | s') under the uniform
+        policy. ``"incidence"``: 1 for edges that can be walked both ways and 1/2 for one way, so that the combinatorial
+        Laplacian is ``T'T / 2`` for the incidence matrix T of the transitions (Theorem 5.1). Or non-negative weights.
+
+    Returns
+    -------
+    csr_array
+        ``(S, S)``. Directed weights are symmetrised, because the Laplacian's eigenvectors are real and orthogonal only
+        for symmetric weights. Self-loops (blocked moves) are left out: staying carries no direction.
+
+    Examples
+    --------
+    >>> from eigenoptions.mdp import maze
+    >>> graph(maze("S.G")).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    check_type("mdp", mdp, MDP, "make one with maze(...) or from_env(...)")
+    n = mdp.n_states
+    if isinstance(weights, str) and weights == "adjacency" and mdp.weights is not None:
+        weights = mdp.weights
+    if isinstance(weights, str):
+        check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
+        # All actions of a state in one row.
+        table = mdp.transition
+        rows = table.indptr[:: mdp.n_actions]
+        W = csr_array((table.data / mdp.n_actions, table.indices.copy(), rows.copy()), shape=(n, n))
+        W.sum_duplicates()
+        if weights != "random-walk":
+            W.data[:] = 1.0
+    else:
+        W = check_csr("weights", weights) if issparse(weights) else check_real("weights", weights)
+        if W.shape != (n, n):
+            raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
+        W = csr_array(W, dtype=np.float64, copy=True)
+        W.sum_duplicates()
+        check_nonnegative("weights", W.data)
+    W = csr_array(W + W.T)
+    W.setdiag(0.0)
+    W.eliminate_zeros()
+    W.sort_indices()
+    W.data[:] = 1.0 if isinstance(weights, str) and weights == "adjacency" else 0.5 * W.data
+    return W
 
 
 def check_table(transition: Any) -> csr_array:
