@@ -16,8 +16,8 @@ size = {"runs": 30, "episodes": 60, "rng": 0}
 records = {
     "actions only": eo.q_learning(rooms, **size),
     "options to explore": eo.q_learning(rooms, options, **size),
-    "SMDP": eo.smdp_q_learning(rooms, options, **size),
-    "intra-option": eo.intra_option_q_learning(rooms, options, **size),
+    "SMDP": eo.q_learning(rooms, options, update="smdp", **size),
+    "intra-option": eo.q_learning(rooms, options, update="intra-option", **size),
 }
 for name, record in records.items():
     last = record.returns[:, -10:].mean()

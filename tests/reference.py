@@ -29,7 +29,7 @@ def mix(z):
 def learn(
     mdp,
     policy,
-    method,
+    update,
     *,
     episodes,
     max_steps,
@@ -38,103 +38,89 @@ def learn(
     epsilon,
     explore,
     seed,
-    chance=None,
-    follow=True,
+    option_chance=None,
+    stop_chance=0.0,
 ):
-    """One run of a learner with lists and loops; returns, learning returns, steps, evaluation steps, values.
+    """One run of `q_learning` with lists and loops: returns, learning returns, steps, evaluation steps, values.
 
-    A choice is a number: primitive action c < A, else option c - A. Without `follow`, an option's first action is taken
-    twice.
+    A choice is a number: primitive action c < A, else option c - A.
     """
     S, A = mdp.n_states, mdp.n_actions
     policy = [[int(a) for a in row] for row in policy]
-    table = mdp.transition
-    numbers = splitmix(seed)
-    over_options = method != "q_learning"
+    table, numbers, over_options = mdp.transition, splitmix(seed), update != "action"
     q = [[0.0] * (A + (len(policy) if over_options else 0)) for _ in range(S)]
 
-    def menu(s):
-        return [*range(A), *(A + o for o in range(len(policy)) if policy[o][s] >= 0)]
+    def available(s):
+        return [A + o for o in range(len(policy)) if policy[o][s] >= 0]
 
-    def one_of(x, things):
-        return things[(x % 2**32) * len(things) // 2**32]
-
-    def random_choice(s, x):
-        """A choice of the menu; with a chance, the high half of x decides between actions and options."""
-        able = menu(s)[A:]
-        if chance is None:
-            return one_of(x, menu(s))
-        return one_of(x, able if able and (x >> 32) / 2**32 < chance else list(range(A)))
-
-    def action(c, s):
-        return c if c < A else policy[c - A][s]
-
-    def goes_on(c, s):
-        return c >= A and policy[c - A][s] >= 0
+    def draw(x, choices):
+        return choices[(x % 2**32) * len(choices) // 2**32]
 
     def best(s):
-        return max(q[s][c] for c in (menu(s) if over_options else range(A)))
+        return max(q[s][c] for c in [*range(A), *(available(s) if over_options else [])])
 
-    def greedy(s, random):
-        choices = menu(s) if over_options else list(range(A))
+    def choose(s, random, learning):
+        """A choice, and whether it was drawn at random; a probability takes the high half of a number."""
         x = next(numbers)
-        unknown = over_options and chance is not None and best(s) == 0
-        if unknown or (x >> 32) / 2**32 < random:
-            # The high half of x is used up: a chance needs another number.
-            return random_choice(s, x if chance is None else mix(x)) if over_options else one_of(x, choices)
-        return one_of(x, [c for c in choices if q[s][c] == best(s)])
+        greedy = random < 1 and best(s) > 0 and (x >> 32) / 2**32 >= random
+        if greedy:
+            choices = [*range(A), *(available(s) if over_options else [])]
+            return draw(x, [c for c in choices if q[s][c] == best(s)]), False
+        options = available(s) if over_options or learning else []
+        if option_chance is None:
+            return draw(x, [*range(A), *options]), True
+        if over_options or (learning and random < 1):
+            x = mix(x)
+        takes_option = options and (x >> 32) / 2**32 < option_chance
+        return draw(x, options if takes_option else list(range(A))), True
 
     def step(s, a):
         low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
         if high - low == 1:
             return int(table.indices[low])
-        u = (next(numbers) >> 11) / 2**53
-        total = 0.0
+        u, total = (next(numbers) >> 11) / 2**53, 0.0
         for r in range(low, high):
             total += float(table.data[r])
             if u < total:
                 return int(table.indices[r])
         return int(table.indices[high - 1])
 
-    def behave(s):
-        return greedy(s, explore) if over_options else random_choice(s, next(numbers))
+    def continues(c, s):
+        return c >= A and policy[c - A][s] >= 0
 
-    def episode(choose, learning):
-        s, taken, c, again = mdp.start, 0, 0, False
+    def run_episode(random, learning):
+        s, taken, runs = mdp.start, 0, False
         while taken < max_steps and s != mdp.goal:
-            if again:
-                again = False
-            elif taken == 0 or not follow or not goes_on(c, s):
-                c = choose(s)
+            if not runs:
+                c, drawn = choose(s, random, learning)
                 origin, gain, discount = s, 0.0, 1.0
-                a = action(c, s)
-                again = not follow and c >= A
-            else:
-                a = action(c, s)
+            a = c if c < A else policy[c - A][s]
             t = step(s, a)
             taken += 1
             reward = 1.0 if t == mdp.goal else 0.0
-            gain += discount * reward
-            discount *= gamma
-            if learning and method == "q_learning":
+            gain, discount = gain + discount * reward, discount * gamma
+            runs = continues(c, t)
+            if runs and drawn and learning and stop_chance > 0:
+                runs = (next(numbers) >> 32) / 2**32 >= stop_chance
+            if learning and update == "action":
                 q[s][a] += alpha * (reward + gamma * best(t) - q[s][a])
-            elif learning and method == "intra_option_q_learning":
+            elif learning and update == "intra-option":
                 targets = {a: best(t)}
-                for o in menu(s)[A:]:
-                    if action(o, s) == a:
-                        targets[o] = q[t][o] if goes_on(o, t) else best(t)
+                for o in available(s):
+                    if policy[o - A][s] == a:
+                        targets[o] = q[t][o] if continues(o, t) else best(t)
                 for o, rest in targets.items():
                     q[s][o] += alpha * (reward + gamma * rest - q[s][o])
-            elif learning and (t == mdp.goal or taken == max_steps or not goes_on(c, t)):
-                rest = q[t][c] if goes_on(c, t) else best(t)
+            elif learning and (t == mdp.goal or taken == max_steps or not runs):
+                rest = q[t][c] if continues(c, t) else best(t)
                 q[origin][c] += alpha * (gain + discount * rest - q[origin][c])
             s = t
         return float(s == mdp.goal), taken
 
     learned, evaluated = [], []
     for _ in range(episodes):
-        learned.append(episode(behave, learning=True))
-        evaluated.append(episode(lambda s: greedy(s, epsilon), learning=False))
+        learned.append(run_episode(explore, learning=True))
+        evaluated.append(run_episode(epsilon, learning=False))
     learned, evaluated = np.array(learned), np.array(evaluated)
     return evaluated[:, 0], learned[:, 0], learned[:, 1], evaluated[:, 1], np.array(q)
 
@@ -165,7 +151,7 @@ def choice_values(mdp, policy, gamma, sweeps=2000):
     return q
 
 
-def arrival_probability(mdp, policy, max_steps, chance=None):
+def arrival_probability(mdp, policy, max_steps, chance=None, stop_chance=0.0):
     """Chance that the random behaviour over actions and options reaches the goal within `max_steps` steps.
 
     A state of the chain is (state, option running or none); decisions take no time.
@@ -180,11 +166,11 @@ def arrival_probability(mdp, policy, max_steps, chance=None):
         new = np.zeros_like(mass)
         for s in range(S):
             able = np.flatnonzero(policy[:, s] >= 0)
-            free = mass[s, n] + sum(mass[s, o] for o in range(n) if policy[o, s] < 0)
+            free = mass[s, n] + sum(mass[s, o] * (1 if policy[o, s] < 0 else stop_chance) for o in range(n))
             action, option = shares(A, len(able), chance)
             new[:, n] += free * float(action) * P[s].sum(axis=0)
             for o in able:
-                new[:, o] += (mass[s, o] + free * float(option)) * P[s, policy[o, s]]
+                new[:, o] += (mass[s, o] * (1 - stop_chance) + free * float(option)) * P[s, policy[o, s]]
         arrived += new[mdp.goal].sum()
         new[mdp.goal] = 0.0
         mass = new
@@ -205,7 +191,7 @@ def incidence(before, after, *, dedupe=True):
     return np.array(rows).reshape(len(rows), -1)
 
 
-def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, begin=None):
+def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, stop_chance=0.0, begin=None):
     """Transitions of a walk with options, with lists and loops and the same random numbers as the kernel."""
     table, A = mdp.transition, mdp.n_actions
     numbers = splitmix(seed)
@@ -213,6 +199,8 @@ def wander(mdp, policy, *, steps, starts, goal, limit, seed, chance=None, begin=
     for _ in range(steps):
         if s is None:
             s, option, age = int(starts[(next(numbers) >> 32) * len(starts) >> 32]), None, 0
+        if option is not None and policy[option][s] >= 0 and stop_chance > 0:
+            option = None if (next(numbers) >> 32) < stop_chance * 2**32 else option
         if option is not None and policy[option][s] < 0:
             option = None
         if option is None:
@@ -245,113 +233,6 @@ def shares(n_actions, n_options, chance):
         return (Fraction(1, n_actions + n_options),) * 2
     c = Fraction(chance) if n_options else Fraction(0)
     return (1 - c) / n_actions, c / max(n_options, 1)
-
-
-# Diffusion time (Appendix B) --------------------------------------------------------------------------------
-
-
-def walk_equations(mdp, policy, goal, chance=None):
-    """Equations of the expected steps to `goal`, one for each place of the walk: sparse rows, and right sides.
-
-    Places 0..S-1 are decisions; S + o * S + s is option o running in state s. Probabilities are exact fractions.
-    """
-    S, A = mdp.n_states, mdp.n_actions
-    table = mdp.transition
-    rows, sides = {}, {}
-
-    def move(row, s, a, option, weight):
-        """Take `weight` times what lies behind action a to the other side; its probabilities sum to 1 exactly."""
-        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
-        chances = [Fraction(float(p)) for p in table.data[low:high]]
-        for t, p in zip(table.indices[low:high].tolist(), chances, strict=True):
-            if t != goal:
-                place = t if option is None or policy[option][t] < 0 else S + option * S + t
-                row[place] = row.get(place, 0) - weight * p / sum(chances)
-
-    for s in range(S):
-        if s == goal:
-            continue
-        running = [o for o in range(len(policy)) if policy[o][s] >= 0]
-        action, option = shares(A, len(running), chance)
-        rows[s], sides[s] = {s: Fraction(1)}, action * A
-        for a in range(A):
-            move(rows[s], s, a, None, action)
-        for o in running:
-            place = S + o * S + s
-            rows[s][place] = rows[s].get(place, 0) - option
-            rows[place], sides[place] = {place: Fraction(1)}, Fraction(1)
-            move(rows[place], s, int(policy[o][s]), o, 1)
-    return rows, sides
-
-
-def exact_hitting_times(mdp, policy, goal, chance=None):
-    """Expected steps to `goal` from every state as exact fractions, by elimination of one place after the other."""
-    rows, sides = walk_equations(mdp, policy, goal, chance)
-    order = sorted(rows, reverse=True)
-    mentions = {place: {q for q in rows if place in rows[q]} for place in rows}
-    for place in order:
-        row = rows[place]
-        pivot = row.pop(place)
-        rows[place] = row = {q: x / pivot for q, x in row.items() if x}
-        sides[place] /= pivot
-        for other in mentions[place]:
-            if other < place and place in rows[other]:
-                f = rows[other].pop(place)
-                for q, x in row.items():
-                    rows[other][q] = rows[other].get(q, 0) - f * x
-                    mentions[q].add(other)
-                sides[other] -= f * sides[place]
-    for place in reversed(order):
-        sides[place] -= sum(x * sides[q] for q, x in rows[place].items())
-    return [sides.get(s, Fraction(0)) for s in range(mdp.n_states)]
-
-
-def hitting_times(mdp, policy, chance=None):
-    """Expected steps (start, goal): one LU in double precision a goal, over all places of the walk."""
-    S = mdp.n_states
-    times = np.zeros((S, S))
-    for goal in range(S):
-        rows, sides = walk_equations(mdp, policy, goal, chance)
-        number = {place: i for i, place in enumerate(sorted(rows))}
-        M, c = np.zeros((len(rows), len(rows))), np.zeros(len(rows))
-        for place, row in rows.items():
-            c[number[place]] = sides[place]
-            for q, x in row.items():
-                M[number[place], number[q]] = x
-        h = np.linalg.solve(M, c)
-        for s in range(S):
-            if s != goal:
-                times[s, goal] = h[number[s]]
-    return times
-
-
-def cover(mdp, policy, start, seed, chance=None):
-    """Steps until a walk first touches each state, with lists and loops and the same random numbers as the kernel."""
-    table, A = mdp.transition, mdp.n_actions
-    numbers = splitmix(seed)
-    s, option, steps, touched = start, None, 0, {start: 0}
-    while len(touched) < mdp.n_states:
-        if option is not None and policy[option][s] < 0:
-            option = None
-        if option is None:
-            x, able = next(numbers), [A + o for o in range(len(policy)) if policy[o][s] >= 0]
-            menu = [*range(A), *able]
-            if chance is not None:
-                menu = able if able and x % 2**32 < chance * 2**32 else list(range(A))
-            choice = menu[(x >> 32) * len(menu) >> 32]
-            option = None if choice < A else choice - A
-        a = choice if option is None else int(policy[option][s])
-        low, high = table.indptr[s * A + a], table.indptr[s * A + a + 1]
-        r = low
-        if high - low > 1:
-            u = (next(numbers) >> 11) / 2**53
-            sums = np.cumsum(table.data[low:high])
-            while r < high - 1 and u >= sums[r - low]:
-                r += 1
-        s = int(table.indices[r])
-        steps += 1
-        touched.setdefault(s, steps)
-    return [touched[t] for t in range(mdp.n_states)]
 
 
 # Spectra (Section 2.3) --------------------------------------------------------------------------------------

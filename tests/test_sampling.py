@@ -17,34 +17,6 @@ from eigenoptions.features import Fourier, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
-from tests import reference
-
-# Walks
-
-
-@pytest.mark.parametrize("chance", [None, 0.0, 0.3, 1.0])
-@pytest.mark.parametrize("maze", ["four-rooms", "slippery"])
-def test_walk_agrees_with_its_slow_twin(maze: str, chance: float | None, slippery: eo.MDP) -> None:
-    mdp = slippery.with_task(goal=2) if maze == "slippery" else eo.maze(maze)
-    options = eo.discover(mdp, n_options=4)
-    walked = walk(mdp, 2000, options, option_chance=chance, rng=5, max_episode_steps=150)
-    seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
-    starts = [mdp.start] if mdp.start is not None else [s for s in range(mdp.n_states) if s != mdp.goal]
-    how = {"steps": 2000, "starts": starts, "goal": mdp.goal, "limit": 150, "seed": seed, "chance": chance}
-    slow = reference.wander(mdp, options.policy, **how)
-    assert np.array_equal(np.stack([walked.obs, walked.action, walked.next_obs], axis=1), slow)
-    assert np.array_equal(walked.terminated, walked.next_obs == mdp.goal)
-    slow = reference.wander(mdp, options.policy, begin=1, **how)
-    walked = walk(mdp, 2000, options, option_chance=chance, begin=1, rng=5, max_episode_steps=150)
-    assert np.array_equal(walked.obs, slow[:, 0])
-
-
-def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms: eo.MDP) -> None:
-    options = eo.discover(four_rooms, n_options=64)
-    lengths = np.diff(np.flatnonzero(walk(four_rooms, 400_000, options, rng=3).terminated))
-    exact = eo.hitting_times(four_rooms, options)[four_rooms.start, four_rooms.goal]
-    assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
-
 
 # Tables
 
@@ -248,14 +220,3 @@ def test_discover_unknown_settings_of_samples_raise() -> None:
         eo.discover("MountainCar-v0", 2, steps=99, oder=3)
     with pytest.raises(TypeError, match="speed"):
         eo.discover(BATCH, 2, "diffusion", speed=3)
-
-
-def test_walk_bad_arguments_raise(four_rooms: eo.MDP) -> None:
-    options = eo.discover(four_rooms, 2)
-    for mdp, settings, word in (
-        (four_rooms, {"begin": 104}, "state"),
-        (four_rooms, {"option_chance": 2}, "option_chance"),
-        (eo.maze("i-maze"), {}, "state space"),
-    ):
-        with pytest.raises((ValueError, IndexError), match=word):
-            walk(mdp, 5, options, **settings)

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from eigenoptions.evaluation import diffusion_time as diffusion_time
     from eigenoptions.evaluation import hitting_times as hitting_times
     from eigenoptions.learning import LearningRecord as LearningRecord
-    from eigenoptions.learning import intra_option_q_learning as intra_option_q_learning
     from eigenoptions.learning import q_learning as q_learning
-    from eigenoptions.learning import smdp_q_learning as smdp_q_learning
     from eigenoptions.mdp import MDP as MDP
     from eigenoptions.mdp import Transitions as Transitions
     from eigenoptions.mdp import from_graph as from_graph
@@ -71,7 +69,7 @@ _NAMES = {
         "hitting_times",
         "best_option_chance",
     ),
-    "learning": ("q_learning", "smdp_q_learning", "intra_option_q_learning", "LearningRecord"),
+    "learning": ("q_learning", "LearningRecord"),
 }
 _OWNERS = {name: module for module, names in _NAMES.items() for name in names}
 # Modules, which are attributes of the package without an import: eo.plots.plot_options(...).

@@ -330,17 +330,17 @@ def diffusion_estimate(
 
 def _cover(job: tuple[int, int], tables: tuple[Any, Any], max_steps: int) -> tuple[float, int]:
     """Mean steps to the other states, and steps until the last of them, of one walk."""
-    from eigenoptions._kernels.walking import cover
+    from eigenoptions._kernels.walking import Episodes, wander
 
-    (start, seed), n_states = job, tables[1].policy.shape[1]
-    place = np.array([start, -1, 0, n_states - 1])
-    counter = np.array([seed], dtype=np.uint64)
-    touched = np.zeros(n_states, dtype=np.uint8)
+    (start, seed), n_states = job, len(tables[1].policy)
+    endless = Episodes(np.zeros(1, dtype=np.int64), -1, np.iinfo(np.int64).max)
+    place, counter = np.array([start, -1, 0, n_states - 1]), np.array([seed], dtype=np.uint64)
+    touched, nothing, total = np.zeros(n_states, dtype=np.uint8), np.empty(0, dtype=np.int64), 0.0
     touched[start] = 1
-    total = 0.0
     while place[3] and place[2] < max_steps:
         # In pieces of about a second, between which the walk can be interrupted.
-        total += cover(*tables, place, counter, touched, min(20_000_000, max_steps - place[2]))
+        n_steps = min(20_000_000, max_steps - int(place[2]))
+        total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
     if place[3]:
         least = (total + place[3] * max_steps) / (n_states - 1)
         raise ValueError(

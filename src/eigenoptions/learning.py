@@ -1,9 +1,7 @@
 """Learning to reach a goal with options (paper, Section 4.3 and the multiple tasks of Appendix D).
 
-Three learners, one record. `q_learning` is the paper's: options only explore, and the values learned are those of
-primitive actions, Q(s, a) <- Q(s, a) + alpha (r + gamma max_b Q(s', b) - Q(s, a)). `smdp_q_learning` and
-`intra_option_q_learning` also learn values of options. The reward is 1 on reaching the goal, where the episode ends,
-and 0 before. Each learning episode is followed by one greedy evaluation episode, which changes no value.
+The reward is 1 on reaching the goal, where the episode ends, and 0 before. Each learning episode is followed by one
+greedy evaluation episode, which changes no value.
 """
 
 from __future__ import annotations
@@ -11,43 +9,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_float, check_int, check_settings, readonly, set_readonly
+from eigenoptions._validation import check_choice, check_float, check_int, check_type, readonly, set_readonly
 from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import check_option_chance, cumulate_rows
+from eigenoptions.options.walks import make_tables, stack_policies
 
 log = logging.getLogger("eigenoptions")
 
-# Step counts are kept in 32 bits.
-_MAX_COUNT = 2**31 - 1
-# Largest record that is allocated.
+UPDATES = ("action", "smdp", "intra-option")
 MAX_RECORD_BYTES = 2**33
-_TABLES = ("returns", "learning_returns", "steps", "evaluation_steps")
-# Parameters of the learners beside their settings.
-PARAMETERS = ("runs", "episodes", "max_steps", "rng")
-_RATES = {"alpha": 0.1, "gamma": 0.9, "epsilon": 0.01, "explore": 1.0}
-
-Seed = int | np.random.Generator | np.random.SeedSequence
-
-
-class Settings(TypedDict, total=False):
-    """Further settings of the learners; `follow` is one of `q_learning` only, `explore` of the two others."""
-
-    alpha: float
-    gamma: float
-    epsilon: float
-    option_chance: float | None
-    start: int | None
-    goal: int | None
-    progress: Callable[[int, int], object] | None
-    follow: bool
-    explore: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,20 +33,21 @@ class LearningRecord:
 
     Attributes
     ----------
-    returns, learning_returns, evaluation_steps, steps
-        ``(runs, episodes)`` returns of the greedy evaluation after each learning episode and of the episode itself, and
-        primitive steps of both.
-    q
-        ``(runs, S, A)`` final values; for learners over options ``(runs, S, A + n)``, 0 where an option may not start.
-    runs, settings
-        ``(runs,)`` number of each run, which determines its random numbers; and method and parameters as plain values.
+    returns, learning_returns : (runs, episodes)
+        Returns of the greedy evaluation after each learning episode, and of the learning episode itself.
+    steps, evaluation_steps : (runs, episodes)
+        Primitive steps of the learning episodes, and of the evaluations.
+    q : (runs, S, A) or (runs, S, A + n)
+        Final values of actions, and of options where they are learned; 0 where an option is not available.
+    settings : dict
+        Arguments of `q_learning` as plain values.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> record = q_learning(eo.maze("S..G"), runs=20, episodes=30)
     >>> record
-    LearningRecord(q_learning, 20 runs of 30 episodes: return 1.00 in the last)
+    LearningRecord(update='action', 20 runs of 30 episodes: return 1.00 in the last)
     >>> low, high = record.band()
     >>> bool(low[-1] < record.mean()[-1] <= high[-1])
     True
@@ -82,121 +58,102 @@ class LearningRecord:
     steps: NDArray[np.int32]
     evaluation_steps: NDArray[np.int32]
     q: NDArray[np.float64]
-    runs: NDArray[np.int64]
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in (*_TABLES, "q", "runs"):
+        for name in ("returns", "learning_returns", "steps", "evaluation_steps", "q"):
             object.__setattr__(self, name, readonly(getattr(self, name)))
 
-    @property
-    def n_steps(self) -> int:
-        """Environment steps taken in all, learning and evaluation together."""
-        return int(self.steps.sum(dtype=np.int64) + self.evaluation_steps.sum(dtype=np.int64))
-
-    def mean(self, of: str = "returns") -> NDArray[np.float64]:
+    def mean(self, table: str = "returns") -> NDArray[np.float64]:
         """``(episodes,)`` mean over runs of the returns, or of another table of the record."""
-        return np.asarray(self._table(of).mean(axis=0))
+        check_choice("table", table, ("returns", "learning_returns", "steps", "evaluation_steps"))
+        return np.asarray(getattr(self, table).mean(axis=0))
 
-    def band(self, of: str = "returns", level: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
-        """``(episodes,)`` lower and upper end of a confidence band for the mean over runs.
+    def band(self, table: str = "returns", confidence: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
+        """``(episodes,)`` lower and upper end of Wilson's interval for the mean over runs of returns.
 
-        Returns are 0 or 1 and have Wilson's interval for a proportion: it stays within 0..1 and keeps a width when
-        all runs agree. Steps have Student's interval.
+        Returns are 0 or 1; Wilson's interval for a proportion stays within 0..1 and has a width when all runs agree.
         """
-        from scipy.stats import norm, t
+        from scipy.stats import norm
 
-        check_float("level", level, above=0, below=1)
-        table = self._table(of)
-        n = len(table)
-        mean = table.mean(axis=0)
-        if table.dtype.kind == "f":
-            z = float(norm.interval(level)[1])
-            centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
-            half = z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
-            # Rounding must not push the band past what it surrounds.
-            return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
-        if n < 2:
-            raise ValueError("a confidence band over steps needs at least 2 runs, got 1")
-        half = float(t.interval(level, n - 1)[1]) * table.std(axis=0, ddof=1) / np.sqrt(n)
-        return mean - half, mean + half
-
-    def __add__(self, other: LearningRecord) -> LearningRecord:
-        """Join the runs of one experiment made in blocks (``runs=range(...)``)."""
-        if self.settings != other.settings or self.q.shape[1:] != other.q.shape[1:]:
-            keys = self.settings.keys() | other.settings.keys()
-            off = sorted(k for k in keys if self.settings.get(k) != other.settings.get(k)) or ["sizes"]
-            raise ValueError(f"records of different experiments cannot be joined: {', '.join(off)} differ")
-        shared = np.intersect1d(self.runs, other.runs)
-        if len(shared):
-            raise ValueError(f"both records have run {shared[0]}: join blocks of different runs")
-        parts = {k: np.concatenate([getattr(self, k), getattr(other, k)]) for k in (*_TABLES, "q", "runs")}
-        return LearningRecord(**parts, settings=self.settings)
-
-    def _table(self, of: str) -> NDArray[Any]:
-        if of not in _TABLES:
-            raise ValueError(f"no table {of!r} in a learning record: there are {', '.join(_TABLES)}")
-        return getattr(self, of)  # type: ignore[no-any-return]
-
-    def __str__(self) -> str:
-        from eigenoptions import _text as sketch
-
-        return f"{sketch.spark(self.mean())}\n{self!r}"
-
-    def _repr_html_(self) -> str:
-        from eigenoptions import _text as sketch
-
-        picture = sketch.curve_svg(self.mean(), *self.band())
-        caption = "mean return of the greedy evaluation by episode (0 to 1), and its 95% band"
-        return f"<div>{picture}<br>{caption}<br><code>{escape(repr(self))}</code></div>"
+        check_choice("table", table, ("returns", "learning_returns"))
+        check_float("confidence", confidence, above=0, below=1)
+        mean, n = self.mean(table), len(self.returns)
+        z = float(norm.interval(confidence)[1])
+        centre = (mean + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * np.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
+        # Rounding must not push the band past what it surrounds.
+        return np.clip(centre - half, 0.0, mean), np.clip(centre + half, mean, 1.0)
 
     def __repr__(self) -> str:
         runs, episodes = self.returns.shape
-        return (
-            f"LearningRecord({self.settings.get('method', 'learning')}, {runs} run{'s' * (runs != 1)} of "
-            f"{episodes} episode{'s' * (episodes != 1)}: return {self.returns[:, -1].mean():.2f} in the last)"
-        )
+        size = f"{runs} run{'s' * (runs != 1)} of {episodes} episode{'s' * (episodes != 1)}"
+        last = f"return {self.returns[:, -1].mean():.2f} in the last"
+        return f"LearningRecord(update={self.settings.get('update', '')!r}, {size}: {last})"
 
 
 def q_learning(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    runs: int | range = 100,
+    runs: int = 100,
     episodes: int = 500,
     max_steps: int = 100,
-    rng: Seed = 0,
-    **settings: Unpack[Settings],
+    update: str = "action",
+    option_chance: float | None = None,
+    stop_chance: float = 0.0,
+    alpha: float = 0.1,
+    gamma: float = 0.9,
+    epsilon: float = 0.01,
+    explore: float = 1.0,
+    start: int | None = None,
+    goal: int | None = None,
+    rng: int | np.random.Generator | np.random.SeedSequence = 0,
+    progress: Callable[[int, int], object] | None = None,
 ) -> LearningRecord:
-    """Q-learning over primitive actions, with options to explore (Section 4.3).
+    """Q-learning with options (Section 4.3).
 
-    The behaviour chooses at random among the primitive actions and the options that may start, and follows an
-    option until it stops. Every primitive step, also inside an option, is one off-policy update.
+    The behaviour chooses at random among the primitive actions and the available options, and follows an option until
+    it terminates.
 
     Parameters
     ----------
-    mdp, options
-        Deterministic or stochastic dynamics, and options of this MDP, or None for primitive actions only.
-    runs
-        Number of runs, or a range of them: run i has child i of ``SeedSequence(rng)``, so ``runs=range(50, 100)`` gives
-        exactly rows 50..99 of ``runs=100``. Workers can compute blocks, to be joined with ``+``.
-    episodes, max_steps
+    mdp : MDP
+        Deterministic or stochastic dynamics.
+    options : OptionSet, optional
+        Options of this MDP; None for primitive actions only.
+    runs : int, default 100
+        Number of independent runs. Run i has child i of ``SeedSequence(rng)``, whatever their number.
+    episodes, max_steps : int, default 500 and 100
         Learning episodes per run, and most primitive steps per episode; a running option is cut there.
-    rng
-        A seed, a ``SeedSequence``, or a Generator, which is drawn from anew at each call.
-    alpha, gamma, epsilon
-        Step size (0.1), discount (0.9), and chance of a random action in evaluation (0.01), which is otherwise greedy
-        with ties broken at random.
-    option_chance
-        Probability in [0, 1] that a random decision is for an option, where one may start. None: uniform over actions
-        and options, as in the paper.
-    follow
-        Whether an option is followed until it stops (True). False: its first action is taken twice, wherever that
-        leads, and then the next choice is made, as the program published with the paper does.
-    start, goal
+    update : {"action", "smdp", "intra-option"}, default "action"
+        What is learned.
+
+        * ``"action"``, as in the paper: values of primitive actions only. Each step (s, a, r, s'), also inside an
+          option, moves Q(s, a) towards ``r + gamma max Q(s', .)``.
+        * ``"smdp"``: values of actions and options, each updated when it ends. A decision o made in s that ends after
+          k steps in s' with the discounted reward R moves Q(s, o) towards ``R + gamma^k max Q(s', .)``. An option that
+          is cut would have continued from s': its target is ``R + gamma^k Q(s', o)``.
+        * ``"intra-option"``: the same values. Each step updates its action, and every option o that takes a in s
+          towards ``r + gamma U(s', o)``, where U is Q(s', o) while o continues and ``max Q(s', .)`` where it terminates
+          (Sutton, Precup and Singh, 1999). They converge sooner, because no option has to run to its end first.
+    option_chance : float in [0, 1], optional
+        Probability that a random decision is for an option where one is available. None: uniform over actions and
+        options, as in the paper.
+    stop_chance : float in [0, 1], default 0
+        Probability that an option is also cut after each of its steps, where it was chosen at random while learning.
+    alpha, gamma : float, default 0.1 and 0.9
+        Step size and discount.
+    epsilon : float, default 0.01
+        Probability of a random decision in evaluation, which is otherwise greedy with ties broken at random.
+    explore : float, default 1
+        The same probability while learning. Where all values are still 0, decisions are random in any case.
+    start, goal : int, optional
         Start and goal of the task; by default those of the MDP.
-    progress
-        Called with the number of runs done and wanted.
+    rng : int, Generator or SeedSequence, default 0
+        Draws everything; a Generator is drawn from anew at each call.
+    progress : callable, optional
+        Called with the number of runs done and in all.
 
     Examples
     --------
@@ -207,238 +164,68 @@ def q_learning(
     >>> bool(skilled.returns.mean() > alone.returns.mean())
     True
     """
-    return _learn("q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
+    check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
+    check_choice("update", update, UPDATES)
+    for name, count in (("runs", runs), ("episodes", episodes), ("max_steps", max_steps)):
+        check_int(name, count, maximum=2**31 - 1)
+    rates = {"alpha": alpha, "gamma": gamma, "epsilon": epsilon, "explore": explore}
+    rates = {name: check_float(name, rate, minimum=0, maximum=1) for name, rate in rates.items()}
+    check_float("alpha", alpha, above=0, maximum=1)
+    start, goal = _check_task(mdp, start, goal, max_steps)
+    policy = stack_policies(mdp, options)
+    has_option_values = update != "action"
+    shape = runs, mdp.n_states, mdp.n_actions + len(policy) * has_option_values
+    size = 24 * runs * episodes + 8 * shape[0] * shape[1] * shape[2]
+    if size > MAX_RECORD_BYTES:
+        limit = f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB"
+        raise ValueError(f"{runs} runs of {episodes} episodes take {size / 1e9:.1f} GB, {limit}: compute fewer runs")
 
-
-def smdp_q_learning(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    runs: int | range = 100,
-    episodes: int = 500,
-    max_steps: int = 100,
-    rng: Seed = 0,
-    **settings: Unpack[Settings],
-) -> LearningRecord:
-    """Q-learning over actions and options, each updated when it ends (Section 2.2).
-
-    A choice o made in s that ends after k steps in s' with the discounted reward R on the way moves Q(s, o)
-    towards R + gamma^k max Q(s', .), the maximum over the choices in s'. An option that is cut because the
-    episode is over would have continued from s': its target is R + gamma^k Q(s', o) (Sutton, Precup and Singh,
-    1999). Evaluation follows the best choice to its end.
-
-    Parameters
-    ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, start, goal, progress
-        As in `q_learning`; `epsilon` is the chance of a random choice at each decision of an evaluation. Where all
-        values are still 0, the choice is random too.
-    explore
-        The same chance while learning (1). At 1 the behaviour is that of `q_learning`, below it is epsilon-greedy.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("S...G")
-    >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
-    >>> record = smdp_q_learning(mdp, jump, runs=1, alpha=1.0)
-    >>> record.q[0, 0].round(3).tolist()  # up, right, down, left, the option; 0.9^3 is the optimum
-    [0.656, 0.729, 0.656, 0.656, 0.729]
-    """
-    return _learn("smdp_q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
-
-
-def intra_option_q_learning(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    runs: int | range = 100,
-    episodes: int = 500,
-    max_steps: int = 100,
-    rng: Seed = 0,
-    **settings: Unpack[Settings],
-) -> LearningRecord:
-    """Q-learning over actions and options; each step updates all options that agree with it (Section 2.2).
-
-    After each primitive step (s, a, r, s'), Q(s, a) moves towards r + gamma max Q(s', .), and Q(s, o) of every option o
-    that takes a in s towards r + gamma U(s', o), where U is Q(s', o) while o continues and max Q(s', .) where it stops
-    (Sutton, Precup and Singh, 1999). Behaviour, evaluation and values in the limit are those of `smdp_q_learning`;
-    they converge sooner, because no option has to run to its end first.
-
-    Parameters
-    ----------
-    mdp, options, runs, episodes, max_steps, rng, alpha, gamma, epsilon, option_chance, explore, start, goal, progress
-        As in `smdp_q_learning`.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> mdp = eo.maze("S...G")
-    >>> jump = eo.solve(mdp, eo.Purpose(np.array([0.0, 0, 0, 0, 1]), "goal 4"))
-    >>> record = intra_option_q_learning(mdp, jump, runs=1, alpha=1.0)
-    >>> record.q[0, :, -1].round(3).tolist()  # value of the option in each state
-    [0.729, 0.81, 0.9, 1.0, 0.0]
-    """
-    return _learn("intra_option_q_learning", mdp, options, runs, (episodes, max_steps), rng, {**settings})
-
-
-def _learn(
-    method: str,
-    mdp: MDP,
-    options: OptionSet | None,
-    runs: int | range,
-    length: tuple[int, int],
-    rng: Seed,
-    given: dict[str, Any],
-) -> LearningRecord:
-    """Check everything, lay out the tables, and call a kernel once per run (Ctrl-C works in between)."""
     from eigenoptions._kernels import learning as kernels
 
-    numbers = _runs(runs)
-    episodes, max_steps = (
-        check_int(name, n, maximum=_MAX_COUNT)
-        for name, n in zip(("episodes", "max_steps"), length, strict=True)
-    )
-    over_options = method != "q_learning"
-    follow = True if over_options else given.pop("follow", True)
-    progress = given.pop("progress", None)
-    if not isinstance(follow, bool):
-        raise ValueError(f"follow must be True or False, got {follow!r}")
-    names = [*_RATES] if over_options else ["alpha", "gamma", "epsilon"]
-    more = ["option_chance", *([] if over_options else ["follow"]), "start", "goal", "progress"]
-    check_settings(method, given, [*names, *more], PARAMETERS)
-    # A step size of 0 would learn nothing.
-    rates = {name: check_float(name, given.get(name, _RATES[name]), minimum=0, maximum=1) for name in names}
-    check_float("alpha", rates["alpha"], above=0, maximum=1)
-    chance = check_option_chance(given.get("option_chance"))
-    start, goal = _task(mdp, given.get("start"), given.get("goal"), max_steps)
-    if options is not None and not isinstance(options, OptionSet):
-        raise ValueError(f"options must be an OptionSet or None, got {type(options).__name__}")
-    if options is not None:
-        options.check(mdp)
-    root = _root(rng)
-    n = 0 if options is None else len(options)
-    arguments = (
-        _dynamics(mdp),
-        _choices(mdp, options, chance, follow),
-        kernels.Task(start, goal, max_steps),
-        kernels.Rates(**{"explore": 1.0, **rates}),
-    )
-    check_size(len(numbers), episodes, mdp.n_states * (mdp.n_actions + n * over_options))
-    q = np.zeros((len(numbers), mdp.n_states, mdp.n_actions + n * over_options))
-    returns, learning_returns = np.empty((2, len(numbers), episodes))
-    steps, evaluation_steps = np.empty((2, len(numbers), episodes), dtype=np.int32)
-    for i, run in enumerate(numbers):
+    root = _make_seed_sequence(rng)
+    tables = make_tables(mdp, policy, option_chance, stop_chance)
+    task = kernels.Task(start, goal, max_steps)
+    q = np.zeros(shape)
+    returns, learning_returns = np.empty((runs, episodes)), np.empty((runs, episodes))
+    steps, evaluation_steps = (np.empty((runs, episodes), dtype=np.int32) for _ in range(2))
+    for i in range(runs):
         record = kernels.Record(q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
-        kernels.learn(*arguments, _seed(root, run), record, over_options, method != "smdp_q_learning")
+        # Child i of the root, without making the children before it.
+        child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size)
+        seed = child.generate_state(1, np.uint64)[0]
+        kernels.learn(
+            *tables, task, kernels.Rates(**rates), seed, record, has_option_values, update != "smdp"
+        )
         if progress is not None:
-            progress(i + 1, len(numbers))
-    settings = {"method": method, "n_options": n, "episodes": episodes, "max_steps": max_steps, **rates}
-    settings |= {"start": start, "goal": goal, "rng": root.entropy}
-    if chance is not None:
-        settings["option_chance"] = chance
-    if not follow:
-        settings["follow"] = False
-    if root.spawn_key:
-        settings["spawn_key"] = list(root.spawn_key)
-    numbered = np.array(numbers, dtype=np.int64)
-    set_readonly(returns, steps, q)
-    return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, numbered, settings)
+            progress(i + 1, runs)
+    set_readonly(returns, learning_returns, steps, evaluation_steps, q)
+    settings = {"update": update, "n_options": len(policy), "episodes": episodes, "max_steps": max_steps, **rates}
+    settings |= {"option_chance": option_chance, "stop_chance": stop_chance, "start": start, "goal": goal}
+    settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
+    return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, settings)
 
 
-def _seed(root: np.random.SeedSequence, run: int) -> np.uint64:
-    """Seed of a run: child `run` of the root, without making the children before it."""
-    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, run), pool_size=root.pool_size)
-    return np.uint64(child.generate_state(1, np.uint64)[0])
-
-
-def _root(rng: Any) -> np.random.SeedSequence:
+def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:
     if isinstance(rng, np.random.SeedSequence):
         return rng
     if isinstance(rng, np.random.Generator):
         return np.random.SeedSequence([int(x) for x in rng.integers(2**32, size=4)])
-    if isinstance(rng, bool | np.bool_) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise ValueError(f"rng must be a seed of at least 0, a SeedSequence or a Generator, got {rng!r}")
-    return np.random.SeedSequence(int(rng))
+    return np.random.SeedSequence(check_int("rng", rng, 0))
 
 
-def _dynamics(mdp: MDP) -> Any:
-    """Next states with -1 where uncertain, and the csr rows with running sums to draw those from."""
-    from eigenoptions._kernels.learning import Dynamics
-
-    if mdp.successors is not None:
-        none = np.empty(0, dtype=np.int64)
-        # A copy: read-only arrays would compile the kernel again.
-        return Dynamics(mdp.successors.copy(), none, none, np.empty(0))
-    P = mdp.transition
-    indptr = P.indptr.astype(np.int64)
-    nxt = np.where(np.diff(indptr) == 1, P.indices[indptr[:-1]], -1).astype(np.int32)
-    nxt = nxt.reshape(mdp.n_states, mdp.n_actions)
-    return Dynamics(nxt, indptr, P.indices.astype(np.int64), cumulate_rows(indptr, P.data))
-
-
-def _choices(mdp: MDP, options: OptionSet | None, chance: float | None, follow: bool) -> Any:
-    """Actions of the options, which may start in each state, and which take which action there."""
-    from eigenoptions._kernels.learning import Choices
-
-    S, A = mdp.n_states, mdp.n_actions
-    policy: NDArray[Any] = np.empty((0, S), dtype=np.int8) if options is None else options.policy
-    plan: NDArray[Any] = np.array(policy.T, dtype=np.int8 if A <= 127 else np.int32, order="C")
-    s, o = np.nonzero(plan >= 0)
-    offered = o.astype(np.int32)
-    pair = s * A + plan[s, o]
-    takers = offered[np.argsort(pair, kind="stable")]
-    taking = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=S * A))])
-    starts = np.ascontiguousarray(taking[::A])
-    return Choices(plan, starts, offered, taking, takers, -1.0 if chance is None else chance, follow)
-
-
-def _task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:
+def _check_task(mdp: MDP, start: int | None, goal: int | None, max_steps: int) -> tuple[int, int]:
     """Start and goal of a task that can be learned."""
-    if not isinstance(mdp, MDP):
-        raise TypeError(
-            f"learning takes an MDP, got {type(mdp).__name__}: make one with maze() or from_env()"
-        )
     task = mdp.with_task(start, goal)
-    start, goal = task.start, task.goal
-    for name, state in (("start", start), ("goal", goal)):
-        if state is None:
-            raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)")
-    assert start is not None
-    assert goal is not None
-    if start == goal:
-        raise ValueError(f"start and goal are both state {goal}: choose two, mdp.with_task(start=, goal=)")
-    away = distance(task, start, goal)
-    if away is None:
-        remedy = "choose another pair with mdp.with_task(start=, goal=)"
-        raise ValueError(f"goal {goal} cannot be reached from start {start}: {remedy}")
-    if away > max_steps:
-        log.warning("the goal is %d steps away: no episode of %d steps can reach it", away, max_steps)
-    return start, goal
-
-
-def check_size(runs: int, episodes: int, n_values: int) -> None:
-    """Raise ValueError where a record of so many runs, episodes and values per run would fill the memory.
-
-    >>> check_size(10**10, 250, 416)
-    Traceback (most recent call last):
-    ValueError: runs must be a whole number in 1..2147483647, got 10000000000
-    >>> check_size(10**6, 250, 416)
-    Traceback (most recent call last):
-    ValueError: 1000000 runs of 250 episodes with 416 values take 9.3 GB, the limit is 8.6 GB: compute fewer at a time
-    """
-    size = check_int("runs", runs, maximum=_MAX_COUNT) * (
-        24 * check_int("episodes", episodes, maximum=_MAX_COUNT) + 8 * n_values
-    )
-    if size > MAX_RECORD_BYTES:
+    if task.start is None or task.goal is None:
+        name = "start" if task.start is None else "goal"
+        raise ValueError(f"the MDP has no {name}: give {name}=, or a task: mdp.with_task(start=, goal=)")
+    if task.start == task.goal:
         raise ValueError(
-            f"{runs} runs of {episodes} episodes with {n_values} values take {size / 1e9:.1f} GB, "
-            f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB: compute fewer at a time"
+            f"start and goal are both state {task.goal}: choose two, mdp.with_task(start=, goal=)"
         )
-
-
-def _runs(runs: Any) -> range:
-    if not isinstance(runs, range):
-        return range(check_int("runs", runs, maximum=_MAX_COUNT))
-    if len(runs) == 0 or runs.step != 1 or runs.start < 0:
-        raise ValueError(f"runs must be at least 1, or a range of runs like range(50, 100), got {runs}")
-    return runs
+    shortest = distance(task, task.start, task.goal)
+    if shortest is None:
+        raise ValueError(f"goal {task.goal} cannot be reached from start {task.start}: choose another pair")
+    if shortest > max_steps:
+        log.warning("the goal is %d steps away: no episode of %d steps can reach it", shortest, max_steps)
+    return task.start, task.goal

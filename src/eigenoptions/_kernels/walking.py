@@ -1,4 +1,4 @@
-"""Random walks over actions and options in a table: `cover` until all states are visited, `wander` for N steps.
+"""Random walks over actions and options in a table: for a number of steps, or until all states are touched.
 
 Each decision is for a primitive action or for an available option; options run to their end, or stop by chance (paper,
 Section 5.1 and Appendix B). `choose` is the one place where a decision is drawn, here and in the learning kernel.
@@ -32,7 +32,7 @@ class Moves(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """Options ``policy (n, S)``, the csr list of those available in each state, and the probabilities of a decision.
+    """Options ``policy (S, n)``, the csr list of those available in each state, and the probabilities of a decision.
 
     Options of state s are ``available[first[s]:first[s + 1]]``. A negative `option_chance` is a uniform choice over
     actions and options.
@@ -46,9 +46,8 @@ class Choices(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """State to `begin` in (-1: one of `starts`), `starts` of later episodes, `goal` (-1: none), and most steps."""
+    """States that episodes start in, `goal` (-1: none), and most steps."""
 
-    begin: int
     starts: NDArray[Any]
     goal: int
     limit: int
@@ -98,75 +97,54 @@ def land(row, indptr, indices, cumulative, x):  # type: ignore[no-untyped-def]
     return indices[low]
 
 
-@njit(inline="always")
-def _advance(indptr, indices, cumulative, n_actions, policy, first, available, option_chance, stop_chance, s, o, z):  # type: ignore[no-untyped-def]
-    """One step from state s with option o running (-1: none): action, option, next state and counter."""
-    if o >= 0 and policy[o, s] >= 0 and stop_chance > 0.0:
-        z += GOLDEN
-        o = np.int64(-1) if happens(mix(z), stop_chance) else o
-    if o < 0 or policy[o, s] < 0:
-        z += GOLDEN
-        n_options = first[s + 1] - first[s]
-        use = option_chance if option_chance >= 0.0 else n_options / (n_actions + n_options)
-        a, o = choose(mix(z), n_actions, n_options, use), np.int64(-1)
-        if a >= n_actions:
-            o = np.int64(available[first[s] + a - n_actions])
-    if o >= 0:
-        a = np.int64(policy[o, s])
-    row = s * n_actions + a
-    t = np.int64(indices[indptr[row]])
-    if indptr[row + 1] - indptr[row] > 1:
-        z += GOLDEN
-        t = np.int64(land(row, indptr, indices, cumulative, mix(z)))
-    return a, o, t, z
-
-
 @njit(cache=True, nogil=True)
-def cover(moves, choices, place, counter, touched, budget):  # type: ignore[no-untyped-def]
-    """Walk on for at most `budget` steps, or until no state is left; the sum of the steps of states touched now.
+def wander(moves, choices, episodes, place, counter, n_steps, touched, state, action, after):  # type: ignore[no-untyped-def]
+    """Walk on for `n_steps` or until no state is left to touch; the sum of the steps until the states touched now.
 
     A walk that continues after touching g is, up to then, the walk that stops at g. So one walk gives the steps from
-    its start to every goal. Kept from call to call: `place`, [state, running option or -1, steps so far, states
-    left]; `counter` (1,) of random numbers; `touched` (S,).
+    its start to every goal. Kept from call to call: `place`, [state (-1: a new episode begins), running option or -1,
+    steps of the episode, states left to touch], `counter` (1,) of random numbers, and `touched` (S,), or (0,) where
+    touches do not count. Transitions go into `state`, `action`, `after` (n_steps,), unless these are (0,).
     """
     indptr, indices, cumulative, n_actions = moves
     policy, first, available, option_chance, stop_chance = choices
-    s, o, steps, left = place[0], place[1], place[2], place[3]
-    z = counter[0]
-    end = steps + budget
-    total = 0.0
-    while steps < end and left > 0:
-        _, o, s, z = _advance(
-            indptr, indices, cumulative, n_actions, policy, first, available, option_chance, stop_chance, s, o, z
-        )
-        steps += 1
-        if touched[s] == 0:
-            touched[s] = 1
-            left -= 1
-            total += steps
-    place[0], place[1], place[2], place[3] = s, o, steps, left
-    counter[0] = z
-    return total
-
-
-@njit(cache=True, nogil=True)
-def wander(moves, choices, episodes, seed, state, action, after):  # type: ignore[no-untyped-def]
-    """Walk N steps; states, actions and next states go into the arrays (N,)."""
-    indptr, indices, cumulative, n_actions = moves
-    policy, first, available, option_chance, stop_chance = choices
-    begin, starts, goal, limit = episodes
-    z = seed
-    s, o, age = np.int64(begin), np.int64(-1), np.int64(0)
-    for i in range(len(state)):
+    starts, goal, limit = episodes
+    s, o, age, left = place[0], place[1], place[2], place[3]
+    z, total = counter[0], 0.0
+    records, counts = len(state) > 0, len(touched) > 0
+    for i in range(n_steps):
         if s < 0:
             z += GOLDEN
             s = np.int64(starts[one_of(mix(z) >> _32, len(starts))])
             o, age = np.int64(-1), np.int64(0)
-        state[i] = s
-        action[i], o, s, z = _advance(
-            indptr, indices, cumulative, n_actions, policy, first, available, option_chance, stop_chance, s, o, z
-        )
-        after[i] = s
+        if o >= 0 and policy[s, o] >= 0 and stop_chance > 0.0:
+            z += GOLDEN
+            o = np.int64(-1) if happens(mix(z), stop_chance) else o
+        if o < 0 or policy[s, o] < 0:
+            z += GOLDEN
+            n_options = first[s + 1] - first[s]
+            use = option_chance if option_chance >= 0.0 else n_options / (n_actions + n_options)
+            a, o = choose(mix(z), n_actions, n_options, use), np.int64(-1)
+            if a >= n_actions:
+                o = np.int64(available[first[s] + a - n_actions])
+                a = np.int64(policy[s, o])
+        else:
+            a = np.int64(policy[s, o])
+        row = s * n_actions + a
+        t = np.int64(indices[indptr[row]])
+        if indptr[row + 1] - indptr[row] > 1:
+            z += GOLDEN
+            t = np.int64(land(row, indptr, indices, cumulative, mix(z)))
         age += 1
-        if s == goal or age >= limit:
-            s = np.int64(-1)
+        if records:
+            state[i], action[i], after[i] = s, a, t
+        s = np.int64(-1) if t == goal or age >= limit else t
+        if counts and touched[t] == 0:
+            touched[t] = 1
+            left -= 1
+            total += age
+            if left == 0:
+                break
+    place[0], place[1], place[2], place[3] = s, o, age, left
+    counter[0] = z
+    return total

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 from eigenoptions._validation import (
     check_float,
     check_int,
-    check_state,
     check_type,
     make_generator,
     set_readonly,
@@ -61,23 +60,23 @@ def walk(
     from eigenoptions._kernels.walking import wander
 
     check_int("steps", steps)
-    episodes = make_episodes(mdp, begin, max_episode_steps)
+    episodes = make_episodes(mdp, max_episode_steps)
     tables = make_tables(mdp, stack_policies(mdp, options), option_chance, stop_chance)
-    seed = make_generator(rng).integers(2**64, dtype=np.uint64)
-    state, action, after = np.empty((3, int(steps)), dtype=np.int64)
-    wander(*tables, episodes, seed, state, action, after)
+    place = np.array([-1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1), -1, 0, 0])
+    counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
+    state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
+    wander(*tables, episodes, place, counter, int(steps), np.empty(0, dtype=np.uint8), state, action, after)
     return Transitions(*set_readonly(state, action, after, after == episodes.goal))
 
 
-def make_episodes(mdp: MDP, begin: int | None, max_episode_steps: int | None) -> Any:
-    """Where and when episodes of a walk begin and end, as the kernels read it: `_kernels.walking.Episodes`."""
+def make_episodes(mdp: MDP, max_episode_steps: int | None) -> Any:
+    """Where and when episodes of a walk start and end, as the kernels read it: `_kernels.walking.Episodes`."""
     from eigenoptions._kernels.walking import Episodes
 
     limit = np.iinfo(np.int64).max
     if max_episode_steps is not None:
         limit = check_int("max_episode_steps", max_episode_steps, maximum=limit)
-    first = -1 if begin is None else check_state(begin, mdp.n_states)
-    return Episodes(first, list_start_states(mdp), -1 if mdp.goal is None else mdp.goal, limit)
+    return Episodes(list_start_states(mdp), -1 if mdp.goal is None else mdp.goal, limit)
 
 
 def list_start_states(mdp: MDP) -> NDArray[np.int64]:
@@ -110,7 +109,7 @@ def make_tables(
     available = csr_array(policy.T >= 0)
     first, numbers = available.indptr.astype(np.int64), available.indices.astype(np.int64)
     # A small type: the policy is read at every step.
-    small = policy.astype(np.min_scalar_type(-mdp.n_actions - 1))
+    small = np.ascontiguousarray(policy.T, dtype=np.min_scalar_type(-mdp.n_actions - 1))
     return moves, Choices(small, first, numbers, -1.0 if chance is None else chance, float(stop_chance))
 
 

@@ -203,9 +203,12 @@ def plot_learning(
         figure = NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
         episodes = range(1, next(iter(named.values())).returns.shape[1] + 1)
-        means = {name: record.mean(table) for name, record in named.items()}
-        draw_curves(ax, episodes, means, bands={name: record.band(table) for name, record in named.items()})
         returns = table.endswith("returns")
+        if returns:
+            means = {name: record.mean(table) for name, record in named.items()}
+            draw_curves(ax, episodes, means, bands={name: record.band(table) for name, record in named.items()})
+        else:
+            draw_curves(ax, episodes, {name: getattr(record, table) for name, record in named.items()})
         ax.set(
             xlabel="episode", ylabel="return" if returns else "steps", ylim=(-0.02, 1.02) if returns else None
         )

@@ -1,0 +1,99 @@
+"""Walks through a table over actions and options: the slow twin, exact times, episodes, bad input."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.options.walks import cumulate_rows, walk
+from tests import reference
+
+
+@pytest.fixture(params=["four-rooms", "slippery"])
+def mdp(request, slippery):
+    return slippery.with_task(goal=2) if request.param == "slippery" else eo.maze(request.param)
+
+
+@pytest.mark.parametrize(
+    ("option_chance", "stop_chance"),
+    [(None, 0.0), (0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (None, 0.2), (0.3, 1.0)],
+)
+@pytest.mark.parametrize("begin", [None, 1])
+def test_walk_equals_its_slow_twin(mdp, option_chance, stop_chance, begin):
+    options = eo.discover(mdp, n_options=4)
+    how = {"begin": begin, "stop_chance": stop_chance}
+    steps = walk(mdp, 2000, options, option_chance=option_chance, rng=5, max_episode_steps=150, **how)
+    seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))
+    starts = [mdp.start] if mdp.start is not None else [s for s in range(mdp.n_states) if s != mdp.goal]
+    how |= {
+        "steps": 2000,
+        "starts": starts,
+        "goal": mdp.goal,
+        "limit": 150,
+        "seed": seed,
+        "chance": option_chance,
+    }
+    slow = reference.wander(mdp, options.policy, **how)
+    np.testing.assert_array_equal(np.stack([steps.obs, steps.action, steps.next_obs], axis=1), slow)
+    np.testing.assert_array_equal(steps.terminated, steps.next_obs == mdp.goal)
+
+
+@pytest.mark.parametrize("how", [{}, {"option_chance": 0.1}, {"stop_chance": 0.2}])
+def test_walk_takes_as_many_steps_as_the_exact_hitting_time(four_rooms, how):
+    options = eo.discover(four_rooms, n_options=64)
+    lengths = np.diff(np.flatnonzero(walk(four_rooms, 400_000, options, rng=3, **how).terminated))
+    exact = eo.hitting_times(four_rooms, options, **how)[four_rooms.start, four_rooms.goal]
+    assert abs(lengths.mean() - exact) < 4 * lengths.std() / np.sqrt(len(lengths))
+
+
+def test_walk_without_options_takes_actions_uniformly(four_rooms):
+    actions = walk(four_rooms, 100_000, rng=1).action
+    np.testing.assert_allclose(np.bincount(actions, minlength=4) / 100_000, 0.25, atol=0.01)
+
+
+def test_walk_starts_in_all_states_but_the_goal_where_there_is_no_start():
+    mdp = eo.MDP(eo.maze("....").transition, goal=3)
+    steps = walk(mdp, 5000, rng=0, max_episode_steps=1)
+    np.testing.assert_allclose(
+        np.bincount(steps.obs, minlength=4) / 5000, [1 / 3, 1 / 3, 1 / 3, 0], atol=0.03
+    )
+
+
+def test_walk_continues_between_episodes(four_rooms):
+    steps = walk(four_rooms, 1000, rng=0, max_episode_steps=30)
+    ends = np.flatnonzero(steps.next_obs[:-1] != steps.obs[1:])
+    assert set(steps.obs[ends + 1]) == {four_rooms.start}
+    assert (np.diff(ends) <= 30).all()
+
+
+def test_walk_is_drawn_from_its_generator(four_rooms):
+    generator = np.random.default_rng(4)
+    first, second = (walk(four_rooms, 50, rng=generator) for _ in range(2))
+    assert not np.array_equal(first.obs, second.obs)
+    np.testing.assert_array_equal(first.obs, walk(four_rooms, 50, rng=np.random.default_rng(4)).obs)
+
+
+def test_cumulate_rows_adds_in_order(rng):
+    data, indptr = rng.random(20), np.array([0, 3, 4, 4, 12, 20])
+    sums = cumulate_rows(indptr, data)
+    for low, high in pairwise(indptr):
+        np.testing.assert_array_equal(sums[low:high], np.cumsum(data[low:high]))
+
+
+def test_walk_bad_argument_is_named(four_rooms):
+    options = eo.discover(four_rooms, 2)
+    for mdp, steps, how, word in (
+        (four_rooms, 0, {}, "steps"),
+        (four_rooms, 5, {"begin": 104}, "begin"),
+        (four_rooms, 5, {"max_episode_steps": 0}, "max_episode_steps"),
+        (four_rooms, 5, {"option_chance": 2}, "option_chance"),
+        (four_rooms, 5, {"stop_chance": float("nan")}, "stop_chance"),
+        (eo.maze("i-maze"), 5, {}, "state space"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            walk(mdp, steps, options, **how)
+    with pytest.raises(TypeError, match="OptionSet"):
+        walk(four_rooms, 5, [1])
