@@ -260,7 +260,9 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
             f"{folder} has content that is not a report: give a new or empty folder (--out)"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    with mark.open("a") as lock, Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    progress = Progress(console=console, transient=True, disable=not console.is_terminal)
+    with mark.open("a") as lock, progress as bar:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t, ttest_ind
+from scipy.stats import ttest_ind
 
+from eigenoptions.evaluation import mean_interval
 from reproduction.lab import MARGIN
 
 # Of all intervals of one claim together.
@@ -81,13 +82,6 @@ def compare_means(
         warnings.simplefilter("ignore", RuntimeWarning)
         interval = ttest_ind(x, y, equal_var=False).confidence_interval(1 - (1 - confidence) / n_intervals)
     return Difference(float(x.mean() - y.mean()), float(interval.low), float(interval.high))
-
-
-def mean_interval(samples: NDArray[Any], confidence: float = CONFIDENCE) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Lower and upper end of Student's interval of the mean over the first axis; the mean itself for one sample."""
-    n, mean = len(samples), np.mean(samples, axis=0)
-    half = t.ppf((1 + confidence) / 2, n - 1) * np.std(samples, axis=0, ddof=1) / np.sqrt(n) if n > 1 else 0.0
-    return mean - half, mean + half
 
 
 def summarize_runs(returns: NDArray[Any], learning_returns: NDArray[Any]) -> pd.DataFrame:

@@ -122,7 +122,7 @@ def figure(data: Data) -> Any:
         )
     axes[0].set_ylabel("diffusion time")
     axes[len(domains)].set_ylabel("mean return")
-    add_legend(picture)
+    add_legend(picture, columns=3)
     return picture
 
 
