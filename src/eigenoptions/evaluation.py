@@ -471,8 +471,11 @@ class _Walk:
         Y, total = _invert(M + 1.0), 0.0
         for first in self.firsts:
             block = self.make_block(first)
-            with np.errstate(all="ignore"):
-                B = block.balance(K[:, block.goals], block.couple(Y, w), Y, w)
+            try:
+                with np.errstate(all="ignore"):
+                    B = block.balance(K[:, block.goals], block.couple(Y, w), Y, w)
+            except np.linalg.LinAlgError:  # options that are always chosen and trap the walk
+                return inf
             # The sum of h over all starts: that of Y B is zero.
             total -= self.n_states * float((Y[block.goals] * B.T).sum())
         mean = total / (self.n_states * (self.n_states - 1))
