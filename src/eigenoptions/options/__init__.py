@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._text import draw_arrows, draw_map, explain_glyphs, find_moves, printable
-from eigenoptions._validation import (
-    check_int,
-    check_state,
-    check_type,
-    make_generator,
-    readonly,
-    suggest_name,
-)
+from eigenoptions._validation import check_int, check_state, check_type, readonly, suggest_name
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
@@ -328,7 +321,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
         [3, 2, 1, 0]
         """
         policy, table = self.policy[self.find(option)], self.mdp.transition
-        states, generator = [check_state(state, self.n_states)], make_generator(rng)
+        states, generator = [check_state(state, self.n_states)], np.random.default_rng(rng)
         while len(states) <= max_steps and policy[states[-1]] >= 0:
             row = states[-1] * self.n_actions + int(policy[states[-1]])
             outcomes = slice(table.indptr[row], table.indptr[row + 1])

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -121,7 +120,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     [[1, -1], [-1, 0]]
     """
 
-    purposes: tuple[Purpose, ...]
+    purposes: Sequence[Purpose]
     features: Map
     n_actions: int
     weights: Array | None = None
@@ -134,14 +133,9 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
 
     def __post_init__(self) -> None:
         purposes, n_actions = check_purposes(self.purposes), check_int("n_actions", self.n_actions)
-        shapes = {np.shape(p.potential) for p in purposes}
-        if (
-            len(shapes) != 1
-            or len(shapes.pop()) != 1
-            or not np.isfinite([p.potential for p in purposes]).all()
-        ):
-            raise ValueError("purposes must have finite potentials of one shape (d,), and be at least one")
-        n = len(purposes)
+        n, potentials = len(purposes), [np.asarray(p.potential) for p in purposes]
+        if {e.ndim for e in potentials} != {1} or not np.isfinite(np.stack(potentials)).all():
+            raise ValueError("purposes must be at least one, with finite potentials of one shape (d,)")
         threshold = readonly(np.zeros(n) if self.threshold is None else self.threshold, np.float64)
         weights = None if self.weights is None else readonly(self.weights, np.float64)
         if threshold.shape != (n,):
@@ -151,8 +145,8 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
         if self.patience is not None:
             check_int("patience", self.patience)
         check_float("stop_chance", self.stop_chance, minimum=0, below=1)
-        names = ("purposes", "n_actions", "threshold", "weights")
-        for name, value in zip(names, (purposes, n_actions, threshold, weights), strict=True):
+        checked = {"purposes": purposes, "n_actions": n_actions, "threshold": threshold, "weights": weights}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -241,7 +235,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> LinearOptionSet: ...
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
-        if isinstance(index, Integral | str):
+        if isinstance(index, int | np.integer | str):
             return LinearOption(self[[self.find(index)]])
         chosen = self.select(index)
         return replace(
@@ -332,23 +326,22 @@ def fit(
     action, n_actions = check_actions(transitions, n_actions)
     options = LinearOptionSet(tuple(purposes), features, n_actions)
     # Numbered observations are computed once each: observation i of the batch is row `here[i]` of what was computed.
-    numbered = all(np.ndim(o) == 1 and o.dtype.kind in "iu" for o in (transitions.obs, transitions.next_obs))
-    obs, next_obs = transitions.obs, transitions.next_obs
-    here = there = np.arange(len(transitions))
+    obs, next_obs, terminated = transitions.obs, transitions.next_obs, transitions.terminated
+    numbered = all(np.ndim(o) == 1 and o.dtype.kind in "iu" for o in (obs, next_obs))
+    here = there = kept = np.arange(len(transitions))
     if numbered:
         (obs, here), (next_obs, there) = (np.unique(o, return_inverse=True) for o in (obs, next_obs))
-    d = options.directions.shape[1]
-    phi, phi_next = (compute_features(features, o, d) for o in (obs, next_obs))
-    before, after = (np.asarray(x @ options.directions.T) for x in (phi, phi_next))
-    before, after = before[here], after[there]
+    phi, phi_next = (compute_features(features, o, options.directions.shape[1]) for o in (obs, next_obs))
+    before = np.asarray(phi @ options.directions.T)[here]
+    after = np.asarray(phi_next @ options.directions.T)[there]
     low, high = np.quantile(np.concatenate([before, after]), [0.001, 0.999], axis=0)
     threshold = stop * (high - low)
 
     # One regression per part of the batch and action; equal transitions between numbered states are one with a weight.
     group = np.arange(len(transitions)) % parts * n_actions + action
-    kept, counts = np.arange(len(transitions)), np.ones(len(transitions))
+    counts: NDArray[Any] = np.ones(len(transitions))
     if numbered:
-        columns = np.stack([group, transitions.obs, transitions.next_obs, transitions.terminated], axis=1)
+        columns = np.stack([group, transitions.obs, transitions.next_obs, terminated], axis=1)
         _, kept, counts = np.unique(columns, axis=0, return_index=True, return_counts=True)
     if basis is not None:
         phi = compute_features(basis, obs)
@@ -356,18 +349,15 @@ def fit(
     members = [np.flatnonzero(group[kept] == g) for g in range(parts * n_actions)]
     solvers = [prepare_ridge_regression(phi[here[kept][rows]], ridge, counts[rows]) for rows in members]
 
+    weights: Any = None
     gain = (after - before)[kept]
     # Most that can still be gained after a transition, (N, m).
-    limit = (
-        np.maximum(high - after, 0.0)[kept] * ~np.asarray(transitions.terminated, dtype=np.bool_)[kept, None]
-    )
+    limit = (np.maximum(high - after, 0.0) * ~np.asarray(terminated, dtype=np.bool_)[:, None])[kept]
     future = np.zeros_like(gain)
     for _ in range(iterations):
         target = gain + gamma * future
-        # (p, parts * A, m)
-        weights = np.stack(
-            [solver(target[rows]) for solver, rows in zip(solvers, members, strict=True)], axis=1
-        )
+        weights = [solve(target[rows]) for solve, rows in zip(solvers, members, strict=True)]
+        weights = np.stack(weights, axis=1)  # (p, parts * A, m)
         q = np.asarray(phi_next @ weights.reshape(len(weights), -1))
         best = q.reshape(-1, parts, n_actions, len(options)).min(axis=1).max(axis=1)
         last, future = future, np.clip(best[there[kept]], 0.0, limit)

@@ -78,8 +78,8 @@ def solve(
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
     limits = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
     for i, p in enumerate(purposes):
-        mask = p.potential if p.initiation is None else p.initiation
-        if p.potential is None or not p.potential.shape == np.shape(mask) == (n_states,):
+        shapes = {np.shape(array) for array in (p.potential, p.initiation) if array is not None}
+        if p.potential is None or shapes != {(n_states,)}:
             raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
         limits[i] *= (scale := np.abs(p.potential).max())
         if not np.isfinite(scale):
@@ -195,10 +195,10 @@ def lengths(mdp: MDP, policy: ArrayLike) -> Array:
     """
     row = np.asarray(policy)
     n_states, states = mdp.n_states, np.arange(mdp.n_states)
-    if row.shape != (n_states,) or not TERMINATE <= row.min() <= row.max() < mdp.n_actions:
-        raise ValueError(
-            f"policy must hold {n_states} actions in {TERMINATE}..{mdp.n_actions - 1}, got {policy}"
-        )
+    valid = row.shape == (n_states,) and row.dtype.kind in "iu"
+    if not valid or not TERMINATE <= row.min() <= row.max() < mdp.n_actions:
+        limits = f"{n_states} actions in {TERMINATE}..{mdp.n_actions - 1}"
+        raise ValueError(f"policy must hold {limits}, got {row.dtype} {row.shape}")
     terminates = row < 0
     if mdp.successors is not None:
         # Each round doubles the steps taken: `steps` of them lead from a state to `last`.

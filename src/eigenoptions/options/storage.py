@@ -172,8 +172,8 @@ def load_options(
 def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     table = [arrays[f"transition.{name}"] for name in ("data", "indices", "indptr")]
     shape = len(table[2]) - 1, arrays["policy"].shape[1]
-    pictures = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
-    mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **pictures)
+    fields: dict[str, Any] = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
+    mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
     purposes = [_make_purpose(None, fields) for fields in header["purposes"]]
