@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import dataclasses
 import json
 import os
-import pickle
-import platform
 import socket
 import subprocess
 import sys
@@ -20,11 +16,9 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import eigenoptions as eo
-from eigenoptions import files
 from eigenoptions.cli import main
 from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.mdp import reachable
-from eigenoptions.options.solver import lengths
 from eigenoptions.spectra.representations import (
     default_representation,
     learned_successor,
@@ -116,78 +110,6 @@ def test_sparse_arrays_without_a_part_are_refused():
             eo.spectrum(broken)
 
 
-def _records():
-    mdp = eo.maze("i-maze")
-    options = eo.discover(mdp, 4)
-    found = eo.spectrum(eo.graph(mdp), 4)
-    rows = eo.LinearOptionSet(
-        [eo.Purpose([1.0]), eo.Purpose([-1.0])], eo.features.Raw(), 2, weights=np.ones((2, 2, 1))
-    )
-    assert mdp.successors is not None
-    learned = eo.q_learning(mdp, options, runs=2, episodes=2)
-    seen = eo.collect(mdp, 20, rng=0)
-    return [mdp, options, options[0], found, eo.eigenpurposes(found)[0], learned, rows, seen]
-
-
-def _arrays(value):
-    if isinstance(value, np.ndarray):
-        return [value]
-    if isinstance(value, tuple):
-        return [array for part in value for array in _arrays(part)]
-    return [value.data, value.indices, value.indptr] if hasattr(value, "indptr") else []
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [lambda x: x, lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy, dataclasses.replace],
-    ids=["itself", "pickle", "copy", "deepcopy", "replace"],
-)
-def test_arrays_of_records_are_read_only(copied):
-    for record in _records():
-        parts = {name: _arrays(value) for name, value in vars(copied(record)).items()}
-        assert any(parts.values())
-        for name, arrays in parts.items():
-            assert not any(array.flags.writeable for array in arrays), (type(record).__name__, name)
-
-
-def test_records_do_not_change_with_the_arrays_they_were_made_from():
-    policy, value = np.full((1, 19), -1), np.zeros((1, 19))
-    coords, table, f = np.zeros((2, 2), dtype=int), np.eye(2), np.zeros(19)
-    one, spectrum = np.zeros(2), np.eye(2)
-    options, mdp, purpose = eo.OptionSet(policy, 4, value), eo.MDP(table, coords=coords), eo.Purpose(f)
-    option, found = eo.Option(policy[0], value[0]), eo.Spectrum(one, spectrum)
-    obs, action, after, ended = (
-        np.zeros((2, 3)),
-        np.zeros(2, dtype=int),
-        np.zeros((2, 3)),
-        np.zeros(2, dtype=bool),
-    )
-    seen = eo.Transitions(obs, action, after, ended)
-    for array in (policy, value, coords, table, f, one, spectrum, obs, action, after, ended):
-        array[:] = 10**6
-    assert not any(part.any() for part in (seen.obs, seen.action, seen.next_obs, seen.terminated))
-    assert options.policy.max() == option.policy.max() == -1
-    zeros = (options.value, option.value, mdp.coords, purpose.potential, found.values)
-    assert not any(array.any() for array in zeros)
-    assert mdp.transition.max() == found.vectors.max() == 1
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        options.policy.setflags(write=True)
-
-
-def test_large_arrays_of_a_set_are_not_copied_by_a_slice():
-    options = eo.discover(eo.maze("i-maze"), 4)
-    assert np.shares_memory(options.policy, options[1:].policy)
-    assert np.shares_memory(options.policy, options[0].policy)
-
-
-@pytest.mark.parametrize(
-    "policy", [np.full(19, 10**9), np.full(19, 4), np.full(19, -2), np.zeros(18, int), np.zeros(19)]
-)
-def test_lengths_refuses_what_is_no_policy(policy):
-    with pytest.raises(ValueError, match="policy must"):
-        lengths(eo.maze("i-maze"), policy)
-
-
 @pytest.mark.parametrize("states", [[19], [-1], [10**9], [2**70], [1.5], ["x"]])
 def test_a_search_begins_at_states_that_exist(states):
     with pytest.raises(ValueError, match=r"states must be .*in 0\.\.18"):
@@ -198,44 +120,6 @@ def test_a_search_begins_at_states_that_exist(states):
 def test_more_runs_than_memory_holds_are_refused_at_once(runs, capsys):
     assert main(["learn", "four-rooms", "--runs", runs]) == 2
     assert "runs" in capsys.readouterr().err
-
-
-def test_temporary_files_of_killed_processes_are_removed(tmp_path):
-    ended = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
-    )
-    host = platform.node()
-    dead = tmp_path / f"{files.TEMPORARY}{host}-{ended.stdout.strip()}-1.tmp"
-    alive = tmp_path / f"{files.TEMPORARY}{host}-{os.getppid()}-1.tmp"
-    elsewhere = tmp_path / f"{files.TEMPORARY}other-{ended.stdout.strip()}-1.tmp"
-    strange = tmp_path / ".mine.tmp"
-    for path in (dead, alive, elsewhere, strange):
-        path.touch()
-    files.write_bytes(tmp_path / "file", b"data")
-    assert {path.name for path in tmp_path.iterdir()} == {"file", alive.name, elsewhere.name, strange.name}
-
-
-def test_data_is_on_the_disk_before_a_file_gets_its_name(tmp_path, monkeypatch):
-    done = []
-    fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda number: done.append(os.fstat(number).st_size) or fsync(number))
-    monkeypatch.setattr(os, "replace", lambda old, new: done.append(Path(new).name) or replace(old, new))
-    eo.discover(eo.maze("i-maze"), 2).save(tmp_path / "skills.safetensors")
-    assert done == [(tmp_path / "skills.safetensors").stat().st_size, "skills.safetensors"]
-
-
-def test_only_regular_files_are_replaced(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("before")
-    link.symlink_to(target)
-    with pytest.raises(OSError, match="not a regular file"):
-        files.write_bytes(pipe, b"data")
-    files.write_bytes(link, b"after")
-    assert pipe.is_fifo()
-    assert link.is_symlink()
-    assert target.read_text() == "after"
 
 
 @pytest.mark.parametrize(
@@ -382,20 +266,3 @@ def test_numbers_that_are_no_random_walk_are_refused():
         learned_successor([0, 1], [0], 2)
 
 
-def test_a_panic_of_the_reader_is_a_lack_of_memory(tmp_path, monkeypatch):
-    """safetensors ends in a BaseException of its own where it gets no memory; others stay what they are."""
-    path = tmp_path / "options.safetensors"
-    eo.discover("S..G", 2).save(path)
-    for module, expected in (
-        ("pyo3_runtime", MemoryError),
-        ("another", KeyboardInterrupt),
-        ("zebra", KeyboardInterrupt),
-    ):
-        kind = type("PanicException", (KeyboardInterrupt,), {"__module__": module})
-
-        def panic(*_, kind=kind, **__):
-            raise kind("no memory")
-
-        monkeypatch.setattr(files, "safe_open", panic)
-        with pytest.raises(expected):
-            files.read(path, "options", 1)

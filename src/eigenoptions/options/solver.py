@@ -87,8 +87,8 @@ def solve(
 
     policy = np.empty((n, n_states), dtype=np.min_scalar_type(-n_actions - 1))
     value = np.empty((n, n_states))
-    # As many options together as keep the action values of a block within 32 MB.
-    block = max(1, 4_000_000 // (n_states * n_actions))
+    # As many options together as keep the action values of a block within 8 MB.
+    block = max(1, 1_000_000 // (n_states * n_actions))
     for low in range(0, n, block):
         chosen = slice(low, min(low + block, n))
         potentials = np.array([p.potential for p in purposes[chosen]]).T.copy()
