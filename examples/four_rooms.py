@@ -21,8 +21,9 @@ def main() -> None:
     print(options[:2])
 
     print("\noption  eigenvalue  stops in  mean length")
-    for option, stops in zip(options, options.stops, strict=True):
-        print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {len(stops):8d}  {option.mean_length:11.2f}")
+    for option in options:
+        stops = option.termination.sum()
+        print(f"{option.label:>6}  {option.eigenvalue:10.5f}  {stops:8d}  {option.mean_length:11.2f}")
 
     eo.plots.save_figure(eo.plots.plot_options(options), "four-rooms.svg")
     options.save("four-rooms.safetensors")

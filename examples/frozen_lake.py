@@ -16,6 +16,6 @@ options = eo.discover(lake, n_options=8)
 print(lake, options[:1], sep="\n\n")
 
 print("\noption  stops in  mean length")
-for option, stops in zip(options, options.stops, strict=True):
-    print(f"{option.label:>6}  {len(stops):8d}  {option.mean_length:11.1f}")
+for option in options:
+    print(f"{option.label:>6}  {option.termination.sum():8d}  {option.mean_length:11.1f}")
 eo.plots.save_figure(eo.plots.plot_options(options), "frozen-lake.svg")

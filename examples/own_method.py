@@ -33,7 +33,7 @@ def doors(mdp, n):
 rooms = eo.maze("four-rooms")
 options = eo.solve(rooms, doors(rooms, 4), gamma=0.99)
 print(repr(options))
-print("places:", [tuple(rooms.coords[stops[0]].tolist()) for stops in options.stops])
+print("places:", [tuple(rooms.coords[o.termination][0].tolist()) for o in options])
 print(
     f"diffusion time: {eo.diffusion_time(rooms, options, option_chance=0.05):.0f} steps with these options,"
 )

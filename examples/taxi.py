@@ -23,7 +23,8 @@ taxi = eo.from_env(max(name for name in gym.registry if name.startswith("Taxi-")
 options = eo.discover(taxi, n_options=16)
 print(repr(taxi), repr(options), sep="\n")
 print("\noption  may start in  stops in  mean length")
-for option, stops in zip(options, options.stops, strict=True):
-    print(f"{option.label:>6}  {np.sum(option.initiation):12d}  {len(stops):8d}  {option.mean_length:11.1f}")
+for option in options:
+    starts, stops = option.initiation.sum(), option.termination.sum()
+    print(f"{option.label:>6}  {starts:12d}  {stops:8d}  {option.mean_length:11.1f}")
 longest = int(np.argmax(options.mean_length))
 eo.plots.save_figure(eo.plots.plot_options(options[longest : longest + 1], width=6.5), "taxi.svg")

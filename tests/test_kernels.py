@@ -1,45 +1,17 @@
-"""Kernels against their slow, obvious twins: graphs, eigenspaces, residuals, planning, passages."""
+"""Kernels against their slow, obvious twins: passages and betweenness."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
-from eigenoptions._kernels import planning
 from eigenoptions._kernels.passages import betweenness, passages
 from tests import reference
 from tests.graphs import complete, cycle, path, product, random_maze, star, together
 
-
-def random_moves(rng):
-    S, A = int(rng.integers(1, 200)), int(rng.choice([1, 2, 3, 4, 5, 9]))
-    return rng.integers(S, size=(S, A)).astype(np.int32)
-
-
-# Planning ---------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6))
-def test_run_follows_the_policy(seed):
-    rng = np.random.default_rng(seed)
-    nxt = random_moves(rng)
-    S, A = nxt.shape
-    row = rng.integers(-1, A, size=S).astype(rng.choice([np.int8, np.int16, np.int64]))
-    row[rng.integers(S)] = -1
-    length, end = np.empty(S, dtype=np.int32), np.empty(S, dtype=np.int32)
-    stuck = planning.run(nxt, row, length, end)
-    walks = [reference.walk(nxt, row, s) for s in range(S)]
-    if stuck >= 0:
-        assert walks[stuck] is None
-    else:
-        assert [(int(a), int(b)) for a, b in zip(length, end, strict=True)] == walks
-
-
-# Rooms ------------------------------------------------------------------------------------------------------
+# Rooms
 
 GRAPHS = [path(1), path(2), path(9), cycle(5), cycle(16), cycle(17), cycle(18), star(6), complete(5)]
 GRAPHS += [product(path(4), path(3)), together(cycle(4), path(3), csr_array((1, 1)))]

@@ -148,7 +148,7 @@ def test_successor_of_a_learned_representation_has_its_ends(i_maze):
     assert np.abs(psi - exact).max() < 0.5
     learned = discover(i_maze, 4, "successor", representation=psi)
     assert learned.labels[2:] == ("e2+", "e2-")
-    ends = {tuple(sorted(stops.tolist())) for stops in learned.stops[2:]}
+    ends = {tuple(np.flatnonzero(row).tolist()) for row in learned.termination[2:]}
     assert len(ends) == 2
     with pytest.raises(ValueError, match="representation"):
         discover(i_maze, 4, "successor", representation=np.eye(3))
@@ -163,7 +163,7 @@ def test_choose_landmarks_gives_one_per_room(four_rooms):
     assert np.bincount(nearest).min() > 10
     found = discover(four_rooms, 4, "successor-goals")
     assert found.goals == tuple(chosen)
-    assert [stops.tolist() for stops in found.stops] == [[m] for m in chosen]
+    assert [np.flatnonzero(row).tolist() for row in found.termination] == [[m] for m in chosen]
     everything = discover(four_rooms, 104, "successor-goals")
     assert sorted(everything.goals) == list(range(104))
 
@@ -240,7 +240,7 @@ def test_neo_leads_away_from_the_start(four_rooms):
     visits = expected_visits(four_rooms)
     assert visits.argmax() == four_rooms.start
     assert_allclose(visits.sum(), 100.0)
-    stop = discover(four_rooms, 1, "neo").stops[0]
+    stop = np.flatnonzero(discover(four_rooms, 1, "neo")[0].termination)
     assert visits[stop].max() < np.median(visits)
     for wrong in ([1.0], np.zeros(104), np.full(104, -1.0)):
         with pytest.raises(ValueError, match="visits"):

@@ -402,10 +402,15 @@ def test_solve_records_its_settings(four_rooms):
 # Lengths
 
 
-def test_lengths_in_deterministic_dynamics_count_steps(four_rooms, rng):
-    for row in eo.discover(four_rooms, n_options=6).policy:
-        walked = [reference.walk(four_rooms.successors, row, s)[0] for s in range(104)]
-        np.testing.assert_array_equal(lengths(four_rooms, row), walked)
+@given(st.integers(0, 10**6))
+def test_lengths_in_deterministic_dynamics_count_steps(seed):
+    rng = np.random.default_rng(seed)
+    S, A = int(rng.integers(1, 60)), int(rng.choice([1, 2, 4, 9]))
+    successors = rng.integers(S, size=(S, A))
+    row = np.where(rng.random(S) < 0.2, -1, rng.integers(A, size=S))
+    walks = [reference.walk(successors, row, s) for s in range(S)]
+    expected = [np.inf if walk is None else walk[0] for walk in walks]
+    assert lengths(eo.MDP.from_successors(successors), row).tolist() == expected
 
 
 def test_lengths_in_stochastic_dynamics_are_expectations():
@@ -473,3 +478,9 @@ def test_solve_of_what_is_no_purpose_is_refused(wrong):
 def test_solve_on_what_is_no_mdp_is_refused():
     with pytest.raises(TypeError, match="MDP"):
         eo.solve(np.eye(3), [])
+
+
+@pytest.mark.parametrize("policy", [[0] * 6, [4] * 7, [-2] * 7, [0.0] * 7, [[0] * 7]])
+def test_lengths_of_what_is_no_policy_is_refused(corridor, policy):
+    with pytest.raises(ValueError, match="policy"):
+        lengths(corridor, policy)

@@ -219,7 +219,7 @@ def discover_linear(
         Seed and progress of training features.
     settings
         Those of the feature map that is given by name (`order`, `tiles`, ...), of `deep.learn` for trained features
-        (its `steps` is called `training_steps`), and of `options.fitted.fit`.
+        (its `steps` is called `training_steps`), and of `options.linear.fit`.
     """
     check_choice("policy", policy, ("learned", "look-ahead"))
     features = samples.features or features or "fourier"
