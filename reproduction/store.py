@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from eigenoptions.files import TEMPORARY, write_bytes
+from eigenoptions.options.storage import write_atomically
 from eigenoptions.parallel import run_jobs
 
 J = TypeVar("J")
@@ -66,17 +66,17 @@ class Store:
     `seconds_saved` is the time that the jobs found here took when they were computed.
 
     >>> import tempfile
-    >>> from eigenoptions.files import pick
+    >>> from eigenoptions._text import draw_spark
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for _ in range(2):  # the second time nothing is missing
     ...         with Store(folder) as store:
-    ...             print(store.pmap(pick, [3, 2], shared={"index": -1}, progress=lambda done, total: print(done)))
+    ...             print(store.pmap(draw_spark, [[0, 1], [1, 0]], progress=lambda done, _: print(done)))
     0
     1
     2
-    [array([2]), array([1])]
+    ['▁█', '█▁']
     2
-    [array([2]), array([1])]
+    ['▁█', '█▁']
     """
 
     def __init__(self, folder: str | Path, *, fresh: bool = False) -> None:
@@ -316,7 +316,7 @@ def claim_folder(folder: Path, what: str, command: str) -> None:
     make_folder(folder)
     if not mark.exists():
         text = f"This folder was created by `eigenoptions {command}`, which may write it again.\n"
-        write_bytes(mark, text.encode())
+        write_atomically(mark, text.encode())
 
 
 def make_folder(folder: Path, remedy: str = "") -> None:
@@ -333,7 +333,7 @@ def refuse_other_content(folder: Path, what: str, *marks: str) -> None:
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"cannot write {what} into {folder}: it is a file; give a folder (--out)")
     # An interrupted run may have left a mark half written.
-    names = [p.name for p in folder.iterdir() if not p.name.startswith(TEMPORARY)] if folder.is_dir() else []
+    names = [p.name for p in folder.iterdir() if not p.name.endswith(".tmp")] if folder.is_dir() else []
     if names and not set(marks) & set(names):
         raise FileExistsError(f"{folder} has other content than {what}: give a new or empty folder (--out)")
 

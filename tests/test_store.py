@@ -237,7 +237,7 @@ def test_the_version_of_the_code_covers_the_library_but_not_its_faces(tmp_path, 
     for face in ("cli", "studio", "plots"):
         (copy / face / "__init__.py").write_text("# changed")
     assert version() == before
-    for inner in ("_kernels/planning.py", "mdp/mazes/i-maze.txt", "experiments/paper/jobs.py"):
+    for inner in ("_kernels/sweep.py", "mdp/mazes/i-maze.txt", "experiments/paper/jobs.py"):
         text = (copy / inner).read_text()
         (copy / inner).write_text(text + "\n")
         assert version() != before

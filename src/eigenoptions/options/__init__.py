@@ -144,6 +144,12 @@ class OptionSequence:
         chosen: NDArray[np.intp] = np.arange(len(self))[index]
         return chosen
 
+    def save(self: Any, path: str | Path) -> None:
+        """Write a safetensors file, completely or not at all; `load_options` reads it."""
+        from eigenoptions.options.storage import save_options
+
+        save_options(self, path)
+
     def list_labels(self) -> str:
         """The first labels, for a line of text."""
         return printable(", ".join(self.labels[:6])) + (", ..." if len(self) > 6 else "")
@@ -348,12 +354,6 @@ class OptionSet(OptionSequence, Sequence[Option]):
                 f"options of another state space: they belong to {self.mdp!r}, not to {mdp!r}; discover options on it"
             )
 
-    def save(self, path: str | Path) -> None:
-        """Write a safetensors file, completely or not at all; `load_options` reads it."""
-        from eigenoptions.options.storage import save_options
-
-        save_options(self, path)
-
     def __iter__(self) -> Iterator[Option]:
         return (self[i] for i in range(len(self)))
 
@@ -401,38 +401,6 @@ class OptionSet(OptionSequence, Sequence[Option]):
             used += "".join(glyphs)
         key = printable(explain_glyphs(used, self.mdp.legend))
         return "\n\n".join([*drawn, *filter(None, [key]), repr(self)])
-
-    # Temporary, until no caller is left.
-
-    @property
-    def stops(self) -> tuple[NDArray[np.intp], ...]:
-        """For each option, the states where it terminates."""
-        return tuple(np.flatnonzero(row < 0) for row in self.policy)
-
-    def moves(self, i: int) -> NDArray[np.int64] | None:
-        """``(S, 2)`` rows and columns by which option i most likely moves from each state; None: not known."""
-        coords = self.mdp.coords
-        return None if coords is None else find_moves(coords, self.policy[i], self.mdp.most_likely_successors)
-
-    @property
-    def coords(self) -> NDArray[np.int_] | None:
-        """Of the MDP."""
-        return self.mdp.coords
-
-    @property
-    def successors(self) -> NDArray[np.int32]:
-        """Of the MDP, the most likely ones."""
-        return self.mdp.most_likely_successors
-
-    @property
-    def legend(self) -> str:
-        """Of the MDP."""
-        return self.mdp.legend
-
-    @property
-    def state_space(self) -> str:
-        """Fingerprint of the MDP; empty where it is estimated."""
-        return "" if self.provenance.get("dynamics") == "estimated" else self.mdp.fingerprint
 
 
 def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: bool = True) -> list[Purpose]:

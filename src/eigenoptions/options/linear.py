@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -244,12 +243,6 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
             threshold=self.threshold[chosen],
             weights=None if self.weights is None else self.weights[chosen],
         )
-
-    def save(self, path: str | Path) -> None:
-        """Write a safetensors file, completely or not at all; `load_options` reads it."""
-        from eigenoptions.options.storage import save_options
-
-        save_options(self, path)
 
     def __repr__(self) -> str:
         n, d = self.directions.shape
