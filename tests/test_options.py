@@ -155,6 +155,10 @@ def test_sum_of_sets_has_the_options_of_both(options, i_maze):
     assert joined.indices == (2, 2, None, None, None)
     assert joined[1:3].goals == (None, goals.goals[0])
     assert joined.provenance == {"joined": [options.provenance, goals.provenance]}
+    estimated = make_options(np.full((1, 104), -1), 4)
+    for both in (estimated + options, options + estimated, estimated + estimated[:]):
+        assert both.provenance["dynamics"] == "estimated"
+    assert (estimated + options).mdp is options.mdp
     with pytest.raises(ValueError, match="another state space"):
         options + eo.discover(i_maze, 2)
     with pytest.raises(TypeError):

@@ -376,14 +376,15 @@ class OptionSet(OptionSequence, Sequence[Option]):
         """Both sets, one after the other; both must be options of the same state space."""
         if not isinstance(other, OptionSet):
             return NotImplemented
-        other.check(self.mdp)
-        policy, value = (
-            np.concatenate([getattr(o, name) for o in (self, other)]) for name in ("policy", "value")
-        )
+        first, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
+        second.check(first.mdp)
         provenance = self.provenance
         if other.provenance != provenance:
-            provenance = {"joined": [provenance, other.provenance]}
-        return OptionSet(self.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
+            dynamics = {k: second.provenance[k] for k in ("dynamics",) if k in second.provenance}
+            provenance = {"joined": [provenance, other.provenance], **dynamics}
+        policy = np.concatenate([self.policy, other.policy])
+        value = np.concatenate([self.value, other.value])
+        return OptionSet(first.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
 
     def __repr__(self) -> str:
         n = len(self)

@@ -50,7 +50,10 @@ class Clones:
         if not self._verified:
             for action in range(self.n_actions):
                 if not _equal(self.try_action(action), self.try_action(action)):
-                    raise ValueError(self._explain(f"action {action} led two copies to different places"))
+                    raise ValueError(
+                        f"{self.env} cannot be cloned (action {action} led two copies to different places): pass "
+                        "save= and restore= that keep its whole state, or learn the options (fit)"
+                    )
             self._verified = True
         seeds = [None] if self.samples == 1 else [self.rng.integers(2**63) for _ in range(self.samples)]
         return [[self.try_action(action, seed) for seed in seeds] for action in range(self.n_actions)]
@@ -73,24 +76,18 @@ class Clones:
             if seed is not None:
                 base.np_random = generator
 
-    def _explain(self, reason: str) -> str:
-        remedy = "pass save= and restore= that keep its whole state, or learn the options (fit)"
-        return f"{self.env} cannot be cloned ({reason}): {remedy}"
-
 
 def _equal(first: Any, second: Any) -> bool:
     """Whether two observations are equal, also nested ones."""
     if isinstance(first, dict):
-        return all(_equal(first[name], second[name]) for name in first)
-    return (
-        all(map(_equal, first, second)) if isinstance(first, tuple) else bool(np.array_equal(first, second))
-    )
+        first, second = tuple(first.values()), tuple(second[name] for name in first)
+    return all(map(_equal, first, second)) if isinstance(first, tuple) else np.array_equal(first, second)
 
 
 def copy_env(env: Any) -> Any:
     """A copy of an environment with its wrappers, which is not rendered; ValueError where it cannot be copied."""
     # Copies share what holds no state of the environment and may not be copyable: spaces and windows.
-    shared = (
+    shared = [
         "spec",
         "observation_space",
         "action_space",
@@ -99,7 +96,7 @@ def copy_env(env: Any) -> Any:
         "clock",
         "window",
         "window_surface",
-    )
+    ]
     memo: dict[int, Any] = {}
     layer = env
     while layer is not None:
