@@ -42,9 +42,8 @@ def test_call_with_the_wrong_kind_says_what_is_needed(call, word):
 
 def test_wrapper_refuses_options_of_another_environment() -> None:
     car = eo.discover("MountainCar-v0", 2, steps=2000)
-    for name in ("CartPole-v1", "Acrobot-v1"):
-        with pytest.raises(ValueError, match="another environment"):
-            eo.OptionsWrapper(gym.make(name), car)
+    with pytest.raises(ValueError, match="another environment"):
+        eo.OptionsWrapper(gym.make("CartPole-v1"), car)
 
 
 def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
