@@ -18,7 +18,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from eigenoptions.plots import draw_curves, draw_maze, draw_policy, draw_surface, draw_values
+from eigenoptions.plots import draw_curves, draw_maze, draw_policy, draw_values
 from eigenoptions.plots.axes import LINE_COLORS, make_caption, make_line_style
 from eigenoptions.plots.figures import STYLE
 
@@ -105,11 +105,6 @@ def value_panel(coords: ArrayLike, values: ArrayLike, title: str = "", **setting
     """One number per state; `settings` are those of `draw_values`, with `label` for its colour bar."""
     settings["colorbar"] = settings.pop("label", None)
     return Panel(lambda ax: draw_values(ax, coords, values, **settings), title, _aspect(coords))
-
-
-def surface_panel(coords: ArrayLike, values: ArrayLike, title: str = "") -> Panel:
-    """One number per state as a height."""
-    return Panel(lambda ax: draw_surface(ax, coords, values), title, 0.8, "3d")
 
 
 def policy_panel(coords: ArrayLike, policy: ArrayLike, title: str = "") -> Panel:

@@ -17,7 +17,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.cli import COMMANDS, EXAMPLES, main
-from eigenoptions.cli.maps import coarsen, draw_cells
+from eigenoptions.cli.maps import draw_cells
 
 COMMAND = [sys.executable, "-m", "eigenoptions"]
 
@@ -61,7 +61,7 @@ def test_discover_prints_maps_a_table_and_the_next_command(capsys, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("four-rooms: 104 states; 4 eigen options")
     assert lines[2].split() == ["e2+", "e2-", "e3+", "e3-"]
-    assert lines[4] == "  ".join(["█" * 13] * 4)
+    assert lines[4].rstrip() == "  ".join(["█" * 13] * 4)
     assert any(line.split() == ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"] for line in lines)
     assert lines[-1] == "next: eigenoptions diffusion four-rooms -n 4"
 
@@ -133,20 +133,20 @@ def test_discover_of_continuous_observations_samples_and_saves(capsys, tmp_path)
     assert "e2-" in out
 
 
-def test_discover_shows_large_mazes_as_blocks(capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    (tmp_path / "hall.txt").write_text("\n".join(["." * 100] * 2))
-    out = run(capsys, f"discover {tmp_path}/hall.txt -n 2 --operator combinatorial")[1]
-    (row,) = re.findall(r"^█[●·+#-]+█  █[●·+#-]+█$", out, flags=re.MULTILINE)
-    first, second = (half.strip("█") for half in row.split("  "))
-    halves = (first, second[::-1]) if first[-1] == "●" else (first[::-1], second)
-    for half in halves:
-        assert re.fullmatch("·+-+[+]+#+●", half)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.setenv("TERM", "xterm-256color")
+def test_discover_colours_maps_where_the_terminal_can(capsys, monkeypatch):
+    for name, value in (("FORCE_COLOR", "1"), ("COLORTERM", "truecolor"), ("TERM", "xterm-256color")):
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "blue to orange" in run(capsys, f"discover {tmp_path}/hall.txt -n 2")[1]
+    out = run(capsys, "discover i-maze -n 2")[1]
+    assert "blue to orange" in out
+    assert "\x1b[" in out
+
+
+def test_discover_leaves_maps_of_large_mazes_to_files(capsys):
+    code, out, _ = run(capsys, "discover open:60x2 -n 2")
+    assert code == 0
+    assert "--out" in out
+    assert "█" not in out
 
 
 def test_notes_of_the_library_are_printed_once_on_standard_error(capsys, tmp_path):
@@ -220,12 +220,14 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
     """What commands suggest is not refused; the studio would wait for a browser."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.txt").write_text("....\n.##.\n....\n")
+    (tmp_path / "split.txt").write_text("..#..\n")
     lines = ["demo", "mazes", "discover own.txt -n 2", "discover rooms:6x6 -n 2 --gamma 0.99"]
+    lines += ["discover FrozenLake-v1 -n 2", "discover split.txt -n 2"]
     seen: set[str] = set()
     while lines:
         line = lines.pop()
         code, out, err = run(capsys, line + (" --runs 2 --episodes 3" if line.startswith("learn") else ""))
-        assert (code, err) == (0, ""), line
+        assert (code, "error" in err) == (0, False), line
         following = re.findall(r"^(?:next:|     ) eigenoptions (.+)$", out, flags=re.MULTILINE)
         lines += [new for new in following if new not in seen and not new.startswith("studio")]
         seen.update(following)
@@ -239,10 +241,10 @@ def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch
     assert all(f"\n  {command} " in out for command in COMMANDS)
     assert max(map(len, out.splitlines())) <= 85
     assert run(capsys, "")[1] == out
-    for command, examples in EXAMPLES.items():
+    for command, example in EXAMPLES.items():
         code, out, _ = run(capsys, f"{command} --help")
         assert code == 0
-        assert all(f"  eigenoptions {example}\n" in out + "\n" for example in examples)
+        assert f"  eigenoptions {example}\n" in out
         assert "None" not in out
     text = " ".join(run(capsys, "discover --help")[1].split())
     assert all(name in text for name in eo.methods())
@@ -362,12 +364,3 @@ def test_draw_cells_colours_levels_trail_and_terminations():
     assert line.plain == "██◆ → ● ██"
     styles = [str(span.style) for span in line.spans][1:4]
     assert [style.split(" on ")[1] for style in styles] == ["#ffdd33", "#ffffff", "#d7263d"]
-
-
-def test_coarsen_takes_means_of_blocks(rng):
-    coords = np.argwhere(np.ones((60, 40), dtype=bool))
-    level = rng.random(2400)
-    blocks, glyphs, mean = coarsen(coords, level, np.arange(2400) == 0, 20, 10)
-    assert len(blocks) == 12
-    np.testing.assert_allclose(mean[0], level[(coords[:, 0] < 20) & (coords[:, 1] < 10)].mean())
-    assert (glyphs[0], "●" in glyphs[1:]) == ("●", False)

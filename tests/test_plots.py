@@ -107,14 +107,6 @@ def test_draw_values_unsigned_uses_limits_and_hides_nan(ax):
     assert plots.draw_values(ax, CORRIDOR, [1, 2, 3], signed=False, limits=(0, 9)).get_clim() == (0, 9)
 
 
-def test_draw_surface_spans_the_values():
-    ax = Figure().add_subplot(projection="3d")
-    plots.draw_surface(ax, CORRIDOR, [0.0, 1.0, 3.0])
-    assert ax.get_zlim() == (0.0, 3.0)
-    assert ax.get_xlim() == (-0.5, 2.5)
-    assert len(ax.collections) == 1
-
-
 def test_draw_landscape_is_the_potential_with_paths(ax):
     plots.draw_landscape(ax, lambda obs: obs[:, 0] + 10, [0, -1], [4, 1], paths=[[[0, 0], [3, 0.5]]])
     heights = np.asarray(ax.images[0].get_array())
@@ -168,14 +160,14 @@ def test_plot_options_explains_rings_digits_and_headings():
 def test_plot_eigenvectors_skips_eigenvalue_zero():
     spectrum = eo.spectrum(eo.graph(ROOMS), k=4)
     assert [ax.get_title()[:2] for ax in plots.plot_eigenvectors(ROOMS, spectrum).axes] == ["e2", "e3", "e4"]
-    assert plots.plot_eigenvectors(ROOMS, spectrum, [0], surface=True).axes[0].name == "3d"
+    assert len(plots.plot_eigenvectors(ROOMS, spectrum, [0]).axes) == 1
 
 
-def test_plot_diffusion_pads_curves_and_marks_primitive_actions():
+def test_plot_diffusion_draws_curves_and_primitive_actions():
     ax = plots.plot_diffusion({"long": [100.0, 50.0, 20.0], "short": [100.0, 80.0]}).axes[0]
     assert [line.get_label() for line in ax.lines] == ["long", "short", "primitive actions"]
     assert ax.lines[2].get_ydata()[0] == 100.0
-    assert np.isnan(ax.lines[1].get_ydata()[2])
+    assert ax.lines[1].get_ydata().tolist() == [100.0, 80.0]
     assert len(plots.plot_diffusion([3.0, 2.0]).axes[0].lines) == 2
 
 

@@ -24,18 +24,13 @@ COMMANDS = {
     "studio": "draw a maze in the browser and see its options at once",
 }
 EXAMPLES = {
-    "demo": ["demo"],
-    "discover": [
-        "discover four-rooms -n 8",
-        "discover maze.txt -n 8 --out out/",
-        "discover FrozenLake-v1 -n 4",
-        "discover MountainCar-v0 -n 4 --features fourier",
-    ],
-    "show": ["show out/options.safetensors"],
-    "mazes": ["mazes"],
-    "diffusion": ["diffusion four-rooms -n 16", "diffusion four-rooms -n 8 --option-chance 0.1"],
-    "learn": ["learn four-rooms -n 8 --option-chance 0.05", "learn maze.txt -n 4,16 --start 1,1 --goal 9,9"],
-    "studio": ["studio", "studio maze.txt", "studio --out page/"],
+    "demo": "demo",
+    "discover": "discover four-rooms -n 8\n  eigenoptions discover maze.txt -n 8 --out out/",
+    "show": "show out/options.safetensors",
+    "mazes": "mazes",
+    "diffusion": "diffusion four-rooms -n 16",
+    "learn": "learn four-rooms -n 8 --option-chance 0.05",
+    "studio": "studio\n  eigenoptions studio maze.txt",
 }
 MAZE_HELP = (
     "built-in maze (see: eigenoptions mazes), text file with a map, map by rule (rooms:3x3, perfect:20x20, "
@@ -98,7 +93,7 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
     parser = Parser(
         prog=f"eigenoptions {command}",
         description=COMMANDS[command][0].upper() + COMMANDS[command][1:] + ".",
-        epilog="examples:\n" + "\n".join(f"  eigenoptions {example}" for example in EXAMPLES[command]),
+        epilog=f"examples:\n  eigenoptions {EXAMPLES[command]}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -17,7 +17,6 @@ from rich.text import Text
 from eigenoptions._text import MAX_SIDE, draw_arrows, draw_spark, explain_glyphs, find_moves
 from eigenoptions.cli.maps import (
     SHADES,
-    coarsen,
     draw_cells,
     has_color,
     scale_levels,
@@ -30,12 +29,9 @@ from eigenoptions.cli.terminal import (
     print_json,
     print_line,
     print_table,
-    print_trimmed,
     show_progress,
 )
 
-# Above this size exact diffusion times take long, and the command is not suggested.
-MAX_STATES_TO_MEASURE = 1000
 # Chance of an option beside which the paper's uniform choice is shown.
 SMALL_CHANCE = 0.05
 OPTION_FLAGS = ("n_options", "method", "operator", "gamma", "seed")
@@ -88,7 +84,7 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
                 live.update(set_blocks(path[:i]), refresh=True)
                 time.sleep(0.06)
     else:
-        print_trimmed(console, set_blocks([]))
+        console.print(set_blocks([]))
         print_line(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}")
         print()
 
@@ -96,14 +92,13 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
 def discover(args: Namespace) -> None:
     """Discover options of a maze or an environment; show, draw and save them."""
     check_folder(args.out)
-    with show_progress(f"discovering options of {args.maze}") as progress:
-        options = _discover(args, args.maze, _read_count(args.n_options, 8), progress.step)
+    with show_progress(f"discovering options of {args.maze}") as (_, step):
+        options = _discover(args, args.maze, _read_count(args.n_options, 8), step)
         files = [] if args.out is None else _save_options(args, options)
     _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
         return
-    mdp = getattr(options, "mdp", None)
-    if mdp is not None and mdp.successors is not None and mdp.n_states <= MAX_STATES_TO_MEASURE and not files:
+    if not files and hasattr(options, "mdp") and _can_measure(options.mdp):
         print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
     else:
         _print_next(args, files)
@@ -137,24 +132,24 @@ def mazes(args: Namespace) -> None:
         [mdp.name, f"{mdp.n_states} states", f"{size[0]} × {size[1]}", *text.split("\n")]
         for mdp, size, text in zip(every, sizes, maps, strict=True)
     ]
-    print_trimmed(Console(highlight=False), set_side_by_side(blocks))
+    Console(highlight=False).print(set_side_by_side(blocks))
     print_end([], f"eigenoptions discover {every[0].name} -n 8")
 
 
 def diffusion(args: Namespace) -> None:
     """Show the diffusion time of a maze as options are added one by one."""
     check_folder(args.out)
-    with show_progress(f"discovering options of {args.maze}") as progress:
+    with show_progress(f"discovering options of {args.maze}") as (begin, step):
         from eigenoptions.evaluation import diffusion_curve
 
         mdp = _read_maze(args)
-        options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), progress.step)
+        options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), step)
         # The paper's uniform choice is shown beside a small chance, with which few options help already.
         chances = [SMALL_CHANCE, None] if args.option_chance is None else [args.option_chance]
         curves = {}
         for chance in chances:
-            progress.begin("computing diffusion times")
-            curves[chance] = diffusion_curve(mdp, options, option_chance=chance, progress=progress.step)
+            begin("computing diffusion times")
+            curves[chance] = diffusion_curve(mdp, options, option_chance=chance, progress=step)
         curve = curves[args.option_chance]
         rows = [
             {"options": n, "added": added, "diffusion_time": float(steps)}
@@ -170,7 +165,7 @@ def diffusion(args: Namespace) -> None:
             named = {_name_chance(chance): curves[chance] for chance in chances}
             files = _save(args.out, "diffusion", answer, plot_diffusion(named))
     if args.as_json:
-        print_json({**answer, "files": _to_text(files)})
+        print_json(answer, files)
         return
     print_heading(_make_heading(options, settings))
     heads = [">options", "added"]
@@ -190,7 +185,7 @@ def diffusion(args: Namespace) -> None:
 def learn(args: Namespace) -> None:
     """Run Q-learning in a maze, with primitive actions alone and with options to explore."""
     check_folder(args.out)
-    with show_progress(f"reading {args.maze}") as progress:
+    with show_progress(f"reading {args.maze}") as (begin, step):
         from eigenoptions.learning import q_learning
 
         mdp = _read_maze(args)
@@ -201,16 +196,16 @@ def learn(args: Namespace) -> None:
                 raise ValueError(f"{args.maze} has no {word}: give --{word} ROW,COL")
         words = (args.n_options or str(min(8, mdp.n_states - 1))).split(",")
         counts = sorted({0, *(_read_count(word, 8, minimum=0) for word in words)})
-        progress.begin("discovering options")
-        options = _discover(args, mdp, max(counts), progress.step) if max(counts) else None
+        begin("discovering options")
+        options = _discover(args, mdp, max(counts), step) if max(counts) else None
         names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
         flags = ("runs", "episodes", "max_steps", "option_chance")
         settings = {name: getattr(args, name) for name in flags}
         records = {}
         for n in counts:
-            progress.begin(f"learning with {names[n]}")
+            begin(f"learning with {names[n]}")
             some = options[:n] if options is not None and n else None
-            records[n] = q_learning(mdp, some, rng=args.seed, progress=progress.step, **settings)
+            records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings)
         last = max(1, args.episodes // 10)
         agents = [
             {
@@ -232,7 +227,7 @@ def learn(args: Namespace) -> None:
             figure = plot_learning({names[n]: record for n, record in records.items()})
             files = _save(args.out, "learning", answer, figure)
     if args.as_json:
-        print_json({**answer, "files": _to_text(files)})
+        print_json(answer, files)
         return
     ends = [s if mdp.coords is None else tuple(mdp.coords[s].tolist()) for s in (mdp.start, mdp.goal)]
     print_heading(f"{answer['maze']}: {args.runs} runs of {args.episodes} episodes, {ends[0]} to {ends[1]}")
@@ -268,6 +263,18 @@ def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any
     return discover(
         source, n_options, args.method, gamma=args.gamma, rng=args.seed, progress=progress, **settings
     )
+
+
+def _can_measure(mdp: Any) -> bool:
+    """Whether diffusion times are finite and soon computed: every state can be reached from every other."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if mdp.n_states > 1000:
+        return False
+    row = np.repeat(np.arange(mdp.n_states), np.diff(mdp.transition.indptr[:: mdp.n_actions]))
+    moves = csr_array((mdp.transition.data, (row, mdp.transition.indices)), shape=(mdp.n_states,) * 2)
+    return bool(connected_components(moves, connection="strong")[0] == 1)
 
 
 def _read_maze(args: Namespace) -> Any:
@@ -352,7 +359,7 @@ def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files
     if args.as_json:
         name = getattr(args, "maze", "")
         head = {"environment": name} if mdp is None else {"maze": mdp.name or name, "states": mdp.n_states}
-        print_json({**head, "settings": settings, "options": rows, "files": _to_text(files)})
+        print_json({**head, "settings": settings, "options": rows}, files)
         return
     if mdp is None:
         # In a feature space there are no states to list.
@@ -374,33 +381,27 @@ def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files
 
 
 def _show_maps(options: Any) -> None:
-    """Print the first options as maps of arrows; of large mazes, blocks of cells by their mean level."""
+    """Print the first options as maps of arrows, if the maze fits into a terminal."""
     mdp, color, console = options.mdp, has_color(), Console(highlight=False)
     height, width = np.ptp(mdp.coords, axis=0) + 1
-    large = max(height, width) > MAX_SIDE
-    n_maps = min(len(options), 4 if large else 32)
-    blocks, glyphs = [], set()
+    if max(height, width) > MAX_SIDE:
+        print_line("The maze is too large for the terminal; --out DIR writes pictures.")
+        print()
+        return
+    blocks, glyphs, n_maps = [], set(), min(len(options), 32)
     for i in range(n_maps):
         potential = options.purposes[i].potential
-        coords, level = mdp.coords, scale_levels(-options.value[i] if potential is None else potential)
-        if large:
-            side = -(-int(width) // (console.width // (4 if color else 2) - 4))
-            # A character is about twice as high as wide.
-            rows = side if color else 2 * side
-            coords, arrows, level = coarsen(coords, level, options.policy[i] < 0, rows, side)
-        else:
-            arrows = _draw_option(options, i)
-            glyphs.update(arrows)
-        wide = color and (large or 4 * (width + 2) + 2 <= console.width)
-        cells = draw_cells(coords, arrows, level, color=color, wide=wide)
+        level = scale_levels(-options.value[i] if potential is None else potential)
+        arrows = _draw_option(options, i)
+        glyphs.update(arrows)
+        wide = color and 4 * (width + 2) + 2 <= console.width
+        cells = draw_cells(mdp.coords, arrows, level, color=color, wide=wide)
         blocks.append([options.labels[i], f"{options.mean_length[i]:.1f} steps", *cells])
-    print_trimmed(console, set_side_by_side(blocks))
-    low, high = ("blue", "orange") if color else (SHADES[0], SHADES[-1])
+    console.print(set_side_by_side(blocks))
     notes = [
         f"the other {len(options) - n_maps} options are only in the table" if len(options) > n_maps else "",
         explain_glyphs(glyphs, mdp.legend),
-        f"options climb from {low} to {high}" if large or color else "",
-        "red cells are where they terminate" if color else "● is where they terminate",
+        "options climb from blue to orange and terminate on red" if color else "● is where they terminate",
     ]
     print_line("; ".join(filter(None, notes)))
     print()
@@ -443,10 +444,6 @@ def _print_next(args: Namespace, files: list[Path]) -> None:
         print_end(files, f"eigenoptions show {quote(str(options_file[0]))}")
     else:
         print_end(files, _repeat("discover", args, *OPTION_FLAGS, "steps", "features") + " --out out/")
-
-
-def _to_text(files: list[Path]) -> list[str]:
-    return [str(file) for file in files]
 
 
 def _save_options(args: Namespace, options: Any) -> list[Path]:

@@ -24,11 +24,7 @@ def has_color() -> bool:
 
 
 def scale_levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values divided by the largest absolute value.
-
-    >>> scale_levels(np.array([1.0, -4.0])).tolist()
-    [0.25, -1.0]
-    """
+    """Values divided by the largest absolute value."""
     return values / (float(np.abs(values).max(initial=0.0)) or 1.0)
 
 
@@ -79,24 +75,6 @@ def draw_cells(
             line.append(glyph.ljust(width), style=style)
         lines.append(line)
     return lines
-
-
-def coarsen(
-    coords: NDArray[np.int_], level: NDArray[np.float64], red: NDArray[np.bool_], rows: int, columns: int
-) -> tuple[NDArray[np.int_], list[str], NDArray[np.float64]]:
-    """Blocks of `rows` x `columns` cells: their places, a character each (``●`` if a state is red), and mean levels.
-
-    >>> cells = np.argwhere(np.ones((2, 8), dtype=bool))
-    >>> coarsen(cells, np.tile(np.linspace(0, 1, 8), 2), np.arange(16) == 15, 2, 2)[1]
-    ['·', '-', '+', '●']
-    """
-    blocks, index = np.unique((coords - coords.min(axis=0)) // [rows, columns], axis=0, return_inverse=True)
-    index = index.ravel()
-    mean = np.bincount(index, level) / np.bincount(index)
-    share = (mean - mean.min()) / (np.ptp(mean) or 1.0)
-    shades = [SHADES[min(int(len(SHADES) * x), len(SHADES) - 1)] for x in share]
-    has_red = np.bincount(index, red) > 0
-    return blocks, [STOP if hot else shade for hot, shade in zip(has_red, shades, strict=True)], mean
 
 
 def set_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:

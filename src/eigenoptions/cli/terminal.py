@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -58,16 +58,9 @@ def print_log() -> None:
     logger.handlers, logger.propagate = [Notes(logging.WARNING)], False
 
 
-class Progress(NamedTuple):
-    """Functions that name the current task of a progress bar, and set how much of it is done."""
-
-    begin: Callable[[str], None]
-    step: Callable[[int, int], None]
-
-
 @contextmanager
-def show_progress(text: str) -> Iterator[Progress]:
-    """Show a progress bar while the block runs, if standard error is a terminal."""
+def show_progress(text: str) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+    """Show a progress bar, if standard error is a terminal; yields functions that name a task and set its progress."""
     from rich import progress
 
     console = get_error_console()
@@ -81,15 +74,15 @@ def show_progress(text: str) -> Iterator[Progress]:
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as shown:
         task = shown.add_task(text, total=None)
-        yield Progress(
+        yield (
             lambda text: shown.reset(task, description=text, total=None),
             lambda done, total: shown.update(task, completed=done, total=total),
         )
 
 
-def print_json(answer: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    print(json.dumps(answer))
+def print_json(answer: dict[str, Any], files: Sequence[Path] = ()) -> None:
+    """Print one JSON object, which names the files that were written."""
+    print(json.dumps({**answer, "files": [str(file) for file in files]}))
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
@@ -102,16 +95,8 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> N
     console = Console(highlight=False)
     # A terminal that is too narrow wraps lines; no cell is cut off.
     console.width = max(console.width, Console(width=1000).measure(table).maximum)
-    print_trimmed(console, table)
+    console.print(table)
     print()
-
-
-def print_trimmed(console: Console, renderable: RenderableType) -> None:
-    """Print without spaces at the ends of lines."""
-    with console.capture() as printed:
-        console.print(renderable)
-    for line in printed.get().splitlines():
-        print(line.rstrip())
 
 
 def print_end(files: Sequence[Path], *commands: str) -> None:

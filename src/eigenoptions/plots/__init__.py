@@ -9,13 +9,12 @@ from eigenoptions.plots.axes import draw_landscape as draw_landscape
 from eigenoptions.plots.axes import draw_maze as draw_maze
 from eigenoptions.plots.axes import draw_options as draw_options
 from eigenoptions.plots.axes import draw_policy as draw_policy
-from eigenoptions.plots.axes import draw_surface as draw_surface
 from eigenoptions.plots.axes import draw_values as draw_values
-from eigenoptions.plots.clip import save_clip as save_clip
 from eigenoptions.plots.figures import plot_diffusion as plot_diffusion
 from eigenoptions.plots.figures import plot_eigenvectors as plot_eigenvectors
 from eigenoptions.plots.figures import plot_learning as plot_learning
 from eigenoptions.plots.figures import plot_options as plot_options
+from eigenoptions.plots.figures import save_clip as save_clip
 from eigenoptions.plots.figures import save_figure as save_figure
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "draw_maze",
     "draw_options",
     "draw_policy",
-    "draw_surface",
     "draw_values",
     "plot_diffusion",
     "plot_eigenvectors",

@@ -1,4 +1,4 @@
-"""Functions that draw on Matplotlib axes: mazes, one number per state, policies, surfaces and curves.
+"""Functions that draw on Matplotlib axes: mazes, one number per state, policies and curves.
 
 `mdp` is an `MDP` with `coords`, or only the ``(S, 2)`` row and column of each state. What a colour says, a shape says
 too: a state where an option terminates is red and has no arrow.
@@ -35,10 +35,8 @@ def draw_maze(ax: Axes, mdp: MDP | ArrayLike, marks: Mapping[int, str] | None = 
 
     Parameters
     ----------
-    ax
-        Axes to draw on.
-    mdp
-        MDP with `coords`, or ``(S, 2)`` rows and columns.
+    ax, mdp
+        Axes to draw on; and an MDP with `coords`, or ``(S, 2)`` rows and columns.
     marks
         Letter of each marked state; by default S and G at the start and the goal of the MDP.
 
@@ -203,49 +201,6 @@ def draw_options(axes: Any, options: Any) -> None:
         ax.set_axis_off()
 
 
-def draw_surface(ax: Any, mdp: MDP | ArrayLike, values: ArrayLike) -> None:
-    """Draw a surface whose height is one number per state, with gaps for walls, like Figure 2 (left).
-
-    Parameters
-    ----------
-    ax
-        Three-dimensional axes, as of ``figure.add_subplot(projection="3d")``.
-    mdp, values
-        As in `draw_values`.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> from matplotlib.figure import Figure
-    >>> ax = Figure().add_subplot(projection="3d")
-    >>> draw_surface(ax, eo.maze("S.G"), [-1.0, 0.0, 1.0])
-    """
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
-    cells = _check_cells(mdp)
-    heights = _check_numbers("values", values, cells).astype(float)
-    # The height of a corner is the mean over the cells around it, so that the surface is connected.
-    corners = cells[:, None] + [[0, 0], [0, 1], [1, 1], [1, 0]]
-    corner, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
-    index = index.ravel()
-    height = np.bincount(index, np.repeat(heights, 4)) / np.bincount(index)
-    faces = np.concatenate([corner[:, ::-1] - 0.5, height[:, None]], axis=1)[index].reshape(-1, 4, 3)
-    top = float(np.abs(heights).max()) or 1.0
-    colors = SIGNED(0.5 + 0.5 * heights / top)
-    ax.add_collection3d(
-        Poly3DCollection(list(faces), facecolors=colors, edgecolors="#555555", linewidths=0.15)
-    )
-    (top_row, left), (bottom, right) = cells.min(axis=0) - 0.5, cells.max(axis=0) + 0.5
-    ax.set(
-        xlim=(left, right),
-        ylim=(bottom, top_row),
-        zlim=(height.min(), max(height.max(), height.min() + 1e-9)),
-    )
-    ax.set_box_aspect((right - left, bottom - top_row, 0.6 * max(right - left, bottom - top_row)), zoom=1.05)
-    ax.view_init(elev=35, azim=-60)
-    ax.set_axis_off()
-
-
 def draw_landscape(
     ax: Axes,
     potential: Callable[[NDArray[np.float64]], ArrayLike],
@@ -375,7 +330,7 @@ def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
     if np.prod(np.ptp(cells, axis=0) + 3.0) > 1000 * len(cells) + 1e6:
-        raise ValueError("coords must be rows and columns of a grid, most of whose cells are states")
+        raise ValueError("coords must be rows and columns of a grid of at most 1,000 cells per state")
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Four figures: options, eigenvectors, diffusion times and learning curves; and a function that saves them."""
+"""Four figures: options, eigenvectors, diffusion times and learning curves; and files of figures and clips."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from PIL import Image
 
 from eigenoptions._text import draw_arrows, explain_glyphs
-from eigenoptions._validation import check_choice, check_type
+from eigenoptions._validation import check_choice, check_float, check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -23,9 +24,9 @@ from eigenoptions.plots.axes import (
     compute_moves,
     draw_curves,
     draw_options,
-    draw_surface,
     draw_values,
     make_caption,
+    make_line_style,
 )
 from eigenoptions.spectra import Spectrum
 
@@ -34,19 +35,14 @@ STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "axes.titlesize": 8.0,
-    "axes.titlepad": 3.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.linewidth": 0.6,
     "xtick.labelsize": 7.0,
     "ytick.labelsize": 7.0,
     "legend.fontsize": 7.0,
     "legend.frameon": False,
     "lines.linewidth": 1.2,
     "figure.dpi": 150,
-    "figure.constrained_layout.w_pad": 0.03,
-    "figure.constrained_layout.h_pad": 0.03,
-    "savefig.dpi": 300,
     "svg.hashsalt": "eigenoptions",
     "pdf.fonttype": 42,
 }
@@ -81,9 +77,9 @@ def plot_options(options: OptionSet, *, columns: int | None = None, width: float
     with matplotlib.rc_context(STYLE):
         figure, axes = make_maps(options.mdp, len(options), columns, width)
         draw_options(axes, options)
-        mdp = options.mdp
-        glyphs = {g for policy in options.policy for g in draw_arrows(policy, compute_moves(mdp, policy))}
-        if note := explain_glyphs(glyphs, mdp.legend):
+        moves = [compute_moves(options.mdp, policy) for policy in options.policy]
+        glyphs = {g for pair in zip(options.policy, moves, strict=True) for g in draw_arrows(*pair)}
+        if note := explain_glyphs(glyphs, options.mdp.legend):
             figure.supxlabel(fill(note, int(17 * figure.get_figwidth())), x=0.01, ha="left", size=7)
     return figure
 
@@ -93,11 +89,10 @@ def plot_eigenvectors(
     spectrum: Spectrum,
     which: Sequence[int] | None = None,
     *,
-    surface: bool = False,
     columns: int | None = None,
     width: float | None = None,
 ) -> Figure:
-    """Draw eigenvectors (proto-value functions) as heat maps, or as surfaces like Figure 2 (left).
+    """Draw eigenvectors (proto-value functions) as heat maps.
 
     Parameters
     ----------
@@ -105,8 +100,6 @@ def plot_eigenvectors(
         States with `coords`, and the spectrum of their graph.
     which
         Columns of ``spectrum.vectors``, counted from 0; by default the first eight after eigenvalue zero.
-    surface
-        Draw surfaces in three dimensions.
     columns, width
         As in `plot_options`.
 
@@ -124,9 +117,9 @@ def plot_eigenvectors(
     if not chosen or not all(0 <= i < k for i in chosen):
         raise ValueError(f"which must hold numbers in 0..{k - 1} for {k} eigenvectors, got {chosen}")
     with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(mdp, len(chosen), columns, width, projection="3d" if surface else None)
+        figure, axes = make_maps(mdp, len(chosen), columns, width)
         for ax, i in zip(axes.flat, chosen, strict=False):
-            (draw_surface if surface else draw_values)(ax, mdp, spectrum.vectors[:, i])
+            draw_values(ax, mdp, spectrum.vectors[:, i])
             ax.set_title(make_caption(f"e{i + 1}", spectrum.values[i]))
         for ax in axes.flat[len(chosen) :]:
             ax.set_axis_off()
@@ -156,15 +149,10 @@ def plot_diffusion(
     with matplotlib.rc_context(STYLE):
         figure = NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
-        times = {name: np.asarray(curve, dtype=float) for name, curve in named.items()}
-        longest = max(len(curve) for curve in times.values())
-        padded = {
-            name: np.pad(curve, (0, longest - len(curve)), constant_values=np.nan)
-            for name, curve in times.items()
-        }
-        draw_curves(ax, range(longest), padded)
-        without = next(iter(times.values()))[0]
-        ax.axhline(without, color="#555555", linewidth=0.9, linestyle=(0, (4, 2)), label="primitive actions")
+        for i, (name, curve) in enumerate(named.items()):
+            times = np.asarray(curve, dtype=float)
+            ax.plot(times, label=name, **make_line_style(i))
+        ax.axhline(times[0], color="#555555", linewidth=0.9, linestyle=(0, (4, 2)), label="primitive actions")
         ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
         ax.legend()
     return figure
@@ -236,9 +224,36 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = 300) -> None:
     write_atomically(path, _to_bytes(figure, suffix, dpi))
 
 
-def make_maps(
-    mdp: MDP, n_maps: int, columns: int | None, width: float | None, projection: str | None = None
-) -> tuple[Figure, Any]:
+def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0) -> None:
+    """Write frames as an animated GIF that repeats.
+
+    Parameters
+    ----------
+    frames
+        Pictures ``(H, W, 3)`` of type uint8, as ``env.render()`` of an environment with ``render_mode="rgb_array"``
+        returns them.
+    path
+        File name.
+    fps
+        Frames per second, at most 50: browsers show faster clips at 10.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_clip(np.zeros((2, 4, 4, 3), dtype=np.uint8), f"{folder}/clip.gif")
+    """
+    check_float("fps", fps, above=0, maximum=50)
+    pictures = np.asarray(frames)
+    if pictures.ndim != 4 or pictures.shape[3] != 3 or pictures.dtype != np.uint8 or not len(pictures):
+        raise ValueError(f"frames must be uint8 of shape (N, H, W, 3), got {pictures.dtype} {pictures.shape}")
+    first, *others = [Image.fromarray(picture) for picture in pictures]
+    buffer = io.BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=others, duration=round(1000 / fps), loop=0)
+    write_atomically(path, buffer.getvalue())
+
+
+def make_maps(mdp: MDP, n_maps: int, columns: int | None, width: float | None) -> tuple[Figure, Any]:
     """A figure with an array of axes in the shape of the maze, for `n_maps` maps."""
     if not n_maps:
         raise ValueError("nothing to draw: give at least one option")
@@ -248,7 +263,7 @@ def make_maps(
     high, wide = np.ptp(mdp.coords, axis=0) + 3 if mdp.coords is not None else (1, 1)
     height = rows * (width / columns * min(high / wide, 2.0) + 0.22)
     figure = NotebookFigure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": projection})
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _to_bytes(figure: Figure, suffix: str, dpi: int) -> bytes:
