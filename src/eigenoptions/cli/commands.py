@@ -45,7 +45,7 @@ def demo(args: Namespace) -> None:
 
     mdp = maze("four-rooms")
     options = discover(mdp, 64)
-    path = options.follow("e2+", mdp.goal).tolist()
+    path = options.follow("e2+", mdp.goal or 0).tolist()
     times = {"without_options": diffusion_time(mdp), "with_options": diffusion_time(mdp, options)}
     if args.as_json:
         answer = {"maze": mdp.name, "states": mdp.n_states, "option": "e2+", "path": path}
@@ -70,7 +70,11 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
     shades = [" " if color else SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]
     size: Any = {"color": color, "wide": color}
     scale = "blue low, orange high" if color else f"{SHADES[0]} low, {SHADES[-1]} high"
-    left = [f"eigenvector e{options.indices[i]}", scale, *draw_cells(mdp.coords, shades, level, **size)]
+    left: list[Any] = [
+        f"eigenvector e{options.indices[i]}",
+        scale,
+        *draw_cells(mdp.coords, shades, level, **size),
+    ]
 
     def set_blocks(trail: list[int]) -> Any:
         state = f"{len(trail) - 1} of {len(path) - 1} steps from G" if trail else "● it terminates"
@@ -117,7 +121,7 @@ def mazes(args: Namespace) -> None:
     """List the built-in mazes, each with a small picture."""
     from eigenoptions import mdp as mazes_module
 
-    every = [mazes_module.maze(name) for name in mazes_module.mazes()]
+    every: list[Any] = [mazes_module.maze(name) for name in mazes_module.mazes()]
     maps = [str(mdp).rsplit("\n", 1)[0] for mdp in every]
     sizes = [(np.ptp(mdp.coords, axis=0) + 1).tolist() for mdp in every]
     if args.as_json:

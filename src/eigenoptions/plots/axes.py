@@ -109,8 +109,8 @@ def draw_values(
     picture = np.ma.masked_invalid(_to_grid(cells, numbers, np.nan))
     image = _draw_image(ax, cells, picture, cmap=colors, vmin=limits[0], vmax=limits[1])
     if colorbar is not None:
-        bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)), label=colorbar)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar: Any = ax.figure.colorbar(image, cax=ax.inset_axes((1.04, 0.0, 0.05, 1.0)), label=colorbar)
+        bar.outline.set_visible(False)
     return image
 
 

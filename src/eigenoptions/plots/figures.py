@@ -194,7 +194,9 @@ def plot_learning(
         returns = table.endswith("returns")
         if returns:
             means = {name: record.mean(table) for name, record in named.items()}
-            draw_curves(ax, episodes, means, bands={name: record.band(table) for name, record in named.items()})
+            draw_curves(
+                ax, episodes, means, bands={name: record.band(table) for name, record in named.items()}
+            )
         else:
             draw_curves(ax, episodes, {name: getattr(record, table) for name, record in named.items()})
         ax.set(
