@@ -207,7 +207,7 @@ def learn(args: Namespace) -> None:
         settings = {name: getattr(args, name) for name in flags}
         records = {}
         for n in counts:
-            begin(f"learning with {names[n]}")
+            begin(f"learning with {names[n]}" + " (the first run compiles)" * (n == 0))
             some = options[:n] if options is not None and n else None
             records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings)
         last = max(1, args.episodes // 10)
