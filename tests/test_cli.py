@@ -222,7 +222,7 @@ def test_every_next_command_runs(capsys, tmp_path, monkeypatch):
     (tmp_path / "own.txt").write_text("....\n.##.\n....\n")
     (tmp_path / "split.txt").write_text("..#..\n")
     lines = ["demo", "mazes", "discover own.txt -n 2", "discover rooms:6x6 -n 2 --gamma 0.99"]
-    lines += ["discover FrozenLake-v1 -n 2", "discover split.txt -n 2"]
+    lines += ["discover FrozenLake-v1 -n 2", "discover split.txt -n 2", "discover rooms:3x3 -n 2"]
     seen: set[str] = set()
     while lines:
         line = lines.pop()

@@ -270,11 +270,11 @@ def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any
 
 
 def _can_measure(mdp: Any) -> bool:
-    """Whether diffusion times are finite and soon computed: every state can be reached from every other."""
+    """Whether exact diffusion times exist: a small table in which every state can be reached from every other."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    if mdp.n_states > 1000:
+    if mdp.n_states > 500:
         return False
     row = np.repeat(np.arange(mdp.n_states), np.diff(mdp.transition.indptr[:: mdp.n_actions]))
     moves = csr_array((mdp.transition.data, (row, mdp.transition.indices)), shape=(mdp.n_states,) * 2)
