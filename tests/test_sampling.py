@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete, MultiBinary
+from gymnasium.spaces import Box, Discrete, MultiBinary
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
@@ -176,10 +176,12 @@ def test_find_rare_transitions_keeps_few_of_each_cell_and_action() -> None:
 
 def test_read_samples_tells_numbered_states_by_the_space_or_the_type() -> None:
     batch = Transitions(np.array([0, 3]), np.array([0, 1]), np.array([3, 1]), np.zeros(2, dtype=bool))
-    assert read_samples(batch).numbered
-    assert read_samples(batch, Discrete(4)).numbered
-    assert not read_samples(batch, MultiBinary(4)).numbered
-    assert not read_samples((np.array([[0.5], [0.2]]), [0, 1], np.array([[0.1], [0.3]]))).numbered
+    assert read_samples(batch).n_states == 4
+    assert read_samples(batch, Discrete(9)).n_states == 9
+    boxes = (np.array([[0.5], [0.2]]), [0, 1], np.array([[0.1], [0.3]]))
+    assert read_samples(boxes).n_states is None
+    assert read_samples(batch, MultiBinary(4)).n_states is None
+    assert read_samples(boxes, Box(0.0, 1.0, (1,))).n_states is None
 
 
 # Errors

@@ -152,12 +152,14 @@ def discover_samples(
     """Options of samples: of the table that they show where states are numbered, else in a feature space."""
     from eigenoptions.discovery.sampling import discover_linear
 
-    if settings.get("features") is not None or not samples.numbered:
+    if settings.get("features") is not None or samples.n_states is None:
         if method.name != "eigen":
             raise ValueError(f'method {method.name!r} needs numbered states: use method="eigen" for features')
         return discover_linear(samples, n_options, gamma=gamma, rng=rng, progress=progress, **settings)
     settings.pop("features", None)
-    mdp = samples.estimate_mdp()
+    mdp = MDP.from_transitions(
+        samples.transitions, samples.n_states, samples.n_actions, coords=samples.coords
+    )
     if "weights" in method.settings:
         # The Laplacian of the sampled transitions is that of their incidence matrix (Theorem 5.1).
         settings = {"weights": "incidence", "operator": "combinatorial", **settings}

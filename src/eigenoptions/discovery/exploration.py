@@ -13,7 +13,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from eigenoptions._validation import check_int, make_generator
 from eigenoptions.discovery import discover_samples
@@ -116,7 +115,10 @@ def cycle(
     check_int("steps", steps)
     chosen, generator = get_method(method), make_generator(rng)
     choice: Any = {"option_chance": option_chance, "rng": generator}
-    envs, owned = (None, False) if isinstance(env, MDP) else make_vector_env(env, n_envs, max_episode_steps)
+    envs: Any = None
+    owned = False
+    if not isinstance(env, MDP):
+        envs, owned = make_vector_env(env, n_envs, max_episode_steps)
     batches: list[Transitions] = []
     options: Any = None
     start: int | None = None
@@ -125,7 +127,7 @@ def cycle(
             if isinstance(env, MDP):
                 batch = walk(env, steps, options, begin=start, max_episode_steps=max_episode_steps, **choice)
                 start = None if batch.terminated[-1] else int(batch.next_obs[-1])
-                samples = Samples(batch, env.n_actions, Discrete(env.n_states), env.coords)
+                samples = Samples(batch, env.n_actions, env.n_states, coords=env.coords)
             else:
                 samples = sample_environment(envs, features, steps=steps, policy=options, **choice)
             batches.append(samples.transitions)

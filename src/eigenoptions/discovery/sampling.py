@@ -23,7 +23,7 @@ from eigenoptions.features import (
     make_features,
 )
 from eigenoptions.mdp import MDP, Transitions
-from eigenoptions.mdp.transitions import read_spaces
+from eigenoptions.mdp.transitions import count_states, read_spaces
 from eigenoptions.options import eigenpurposes
 from eigenoptions.options.linear import LinearOptionSet, fit
 from eigenoptions.spectra.incidence import feature_spectrum
@@ -41,6 +41,8 @@ class Samples:
         The samples; their observations are features where `features` is given.
     n_actions : int
         Number of actions.
+    n_states : int, optional
+        Number of states, where observations are the numbers of states.
     space : gymnasium.Space, optional
         Space of the observations.
     coords : array (S, 2), optional
@@ -53,23 +55,11 @@ class Samples:
 
     transitions: Transitions
     n_actions: int
+    n_states: int | None = None
     space: Any = None
     coords: NDArray[np.int_] | None = None
     features: Map | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def numbered(self) -> bool:
-        """Whether observations are the numbers of states."""
-        obs = self.transitions.obs
-        if self.space is None:
-            return obs.ndim == 1 and obs.dtype.kind in "iu"
-        return hasattr(self.space, "n") and not self.space.shape
-
-    def estimate_mdp(self) -> MDP:
-        """The table that samples of numbered states show."""
-        n_states = None if self.space is None else int(self.space.n)
-        return MDP.from_transitions(self.transitions, n_states, self.n_actions, coords=self.coords)
 
 
 def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> Samples:
@@ -79,16 +69,18 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
     if not len(transitions):
         raise ValueError("there are no transitions: collect some")
     space = declared_space if space is None else space
-    n_actions = declared_actions if n_actions is None else n_actions
+    n_actions = declared_actions if n_actions is None else check_int("n_actions", n_actions)
+    n_states = count_states(space)
     if space is None or n_actions is None:
         log.warning(
             "n_actions or the observation space were inferred from the data, which need not show all: pass n_actions= "
             "and space= to be safe"
         )
-    count = int(transitions.action.max()) + 1 if n_actions is None else check_int("n_actions", n_actions)
-    if not 0 <= transitions.action.min() <= transitions.action.max() < count:
-        raise ValueError(f"actions must be in 0..{count - 1}, got up to {transitions.action.max()}")
-    return Samples(transitions, count, space, provenance={"transitions": len(transitions)})
+    if space is None and transitions.obs.ndim == 1 and transitions.obs.dtype.kind in "iu":
+        n_states = int(max(transitions.obs.max(), transitions.next_obs.max())) + 1
+    if n_actions is None:
+        n_actions = int(transitions.action.max()) + 1
+    return Samples(transitions, n_actions, n_states, space, provenance={"transitions": len(transitions)})
 
 
 def read_environment(source: Any, progress: Progress | None = None) -> tuple[MDP, str] | None:
@@ -151,21 +143,22 @@ def sample_environment(
     n_envs = (1 if is_environment(env) else 8) if n_envs is None else n_envs
     envs, owned = make_vector_env(env, n_envs, max_episode_steps)
     with closing(envs) if owned else nullcontext():
-        space = envs.single_observation_space
-        first = envs.envs[0] if hasattr(envs, "envs") else envs
-        name = env.name if isinstance(env, MDP) else env_name(first)
+        space: Any = envs.single_observation_space
+        first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
         mdp = mdp_from_table(first) if first is not envs else None
-        numbered = mdp is not None and getattr(space, "n", None) == mdp.n_states
+        n_states = count_states(space)
         is_array = any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
         applied = features if callable(features) and not is_array else None
         transitions = collect(envs, steps, rng=rng, features=applied, **collecting)
+        name = env.name if isinstance(env, MDP) else env_name(first)
         return Samples(
             transitions,
             count_actions(envs),
+            n_states,
             None if applied else space,
-            mdp.coords if mdp is not None and numbered else None,
-            applied,
-            {"transitions": len(transitions), "environment": name, "steps": int(steps)},
+            coords=mdp.coords if mdp is not None and mdp.n_states == n_states else None,
+            features=applied,
+            provenance={"transitions": len(transitions), "environment": name, "steps": int(steps)},
         )
 
 
@@ -223,27 +216,29 @@ def discover_linear(
     """
     check_choice("policy", policy, ("learned", "look-ahead"))
     features = samples.features or features or "fourier"
-    mapping = _take_map_settings(features, settings)
-    own = ("both_signs", "skip_zero", "policy", "basis", "whiten", "cells", "per_cell")
-    allowed = ("iterations", "ridge", "stop", "parts")
-    check_settings("discovery in a feature space", settings, allowed, (*own, *list_map_settings(features)))
+    names = list_map_settings(features)
+    mapping = {name: settings.pop(name) for name in names if name in settings}
+    check_settings("discovery in features", settings, ("iterations", "ridge", "stop", "parts"), names)
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
+    signs: Any = {"both_signs": both_signs, "skip_zero": skip_zero}
     if features == "deep":
         from eigenoptions.deep import learn
         from eigenoptions.deep.dataset import Dataset
 
         data = Dataset.of(samples.transitions)
         n_vectors = 8 if n_options is None else -(-n_options // (2 if both_signs else 1))
-        learned = learn(data, n_vectors + skip_zero, rng=rng, progress=progress, **mapping)
-        purposes = eigenpurposes(learned, both_signs=both_signs, skip_zero=skip_zero)[:n_options]
+        if "training_steps" in mapping:
+            mapping["steps"] = mapping.pop("training_steps")
+        learned: Any = learn(data, n_vectors + skip_zero, rng=rng, progress=progress, **mapping)
+        purposes = eigenpurposes(learned, **signs)[:n_options]
         certificate = {"resolved": learned.certificate.resolved.tolist(), "score": learned.certificate.score}
         provenance |= {"operator": "learned", "certificate": certificate}
         phi: Any = learned.features
         if basis is None and policy == "learned":
             # Action values are linear in all layers of the network.
             phi = phi.with_all_layers()
-            n_added = phi.n_features - learned.features.n_features
-            purposes = [replace(p, potential=np.pad(p.potential, (0, n_added))) for p in purposes]
+            added = (0, phi.n_features - learned.features.n_features)
+            purposes = [replace(p, potential=np.pad(np.asarray(p.potential), added)) for p in purposes]
         observations, numbered = data.sample(20_000)
         table = compute_features(phi, observations)
     else:
@@ -257,25 +252,18 @@ def discover_linear(
         numbers = np.arange(2 * len(rows)).reshape(2, -1)
         numbered = Transitions(numbers[0], parts["action"], numbers[1], parts["terminated"])
         table = observations if samples.features else compute_features(phi, observations)
-        eigenvectors = feature_spectrum(numbered, table.__getitem__, whiten=whiten)
-        purposes = eigenpurposes(eigenvectors, both_signs=both_signs, skip_zero=skip_zero)
+        purposes = eigenpurposes(feature_spectrum(numbered, table.__getitem__, whiten=whiten), **signs)
         purposes = first_n_or_raise(n_options, purposes, "signs and eigenvectors of these transitions")
         provenance |= {"operator": "incidence", "whiten": whiten}
     if policy == "look-ahead":
         return LinearOptionSet(tuple(purposes), phi, samples.n_actions, provenance=provenance)
+    if gamma is None:
+        gamma = 0.9 if features == "deep" else 0.99
     look_up = None if basis is None else compute_features(basis, observations).__getitem__
-    default_gamma = 0.9 if features == "deep" else 0.99
-    options = fit(
-        numbered,
-        purposes,
-        table.__getitem__,
-        basis=look_up,
-        n_actions=samples.n_actions,
-        gamma=default_gamma if gamma is None else gamma,
-        provenance=provenance,
-        **settings,
+    how: Any = {"n_actions": samples.n_actions, "gamma": gamma, "provenance": provenance, **settings}
+    options = replace(
+        fit(numbered, purposes, table.__getitem__, basis=look_up, **how), features=phi, basis=basis
     )
-    options = replace(options, features=phi, basis=basis)
     # Values on trained features are never exact: an option whose potential no longer rises could run for ever.
     return options.with_termination(patience=8) if features == "deep" else options
 
@@ -293,16 +281,8 @@ def list_map_settings(features: str | Map) -> list[str]:
     return [name for name in names if name not in ("low", "high", "n_states")]
 
 
-def _take_map_settings(features: str | Map, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a feature map that is given by name, taken out of all settings."""
-    taken = {name: settings.pop(name) for name in list_map_settings(features) if name in settings}
-    if "training_steps" in taken:
-        taken["steps"] = taken.pop("training_steps")
-    return taken
-
-
 def find_rare_transitions(
-    transitions: Transitions, features: Map, cells: int = 40, per_cell: int | None = 4
+    transitions: Transitions, features: Map | None, cells: int = 40, per_cell: int | None = 4
 ) -> NDArray[np.intp]:
     """Numbers of the first `per_cell` transitions of each action in each cell of the observations.
 

@@ -66,7 +66,7 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
             raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
         if len(places):
             task[field] = int(np.flatnonzero((coords == places[0]).all(axis=1))[0])
-    return MDP.from_successors(grid_successors(coords), coords=coords, name=name, **task)  # type: ignore[arg-type]
+    return MDP.from_successors(grid_successors(coords), coords=coords, name=name, **task)
 
 
 def grid_successors(coords: NDArray[np.int_]) -> NDArray[np.int32]:

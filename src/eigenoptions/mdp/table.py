@@ -23,7 +23,7 @@ from eigenoptions._validation import (
     readonly,
     set_readonly,
 )
-from eigenoptions.mdp.transitions import Transitions, read_spaces
+from eigenoptions.mdp.transitions import Transitions, count_states, read_spaces
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,21 +132,9 @@ class MDP:
         """
         space, declared_actions = read_spaces(data)
         batch = Transitions.of(data)
-        declared = {"states": getattr(space, "n", None), "actions": declared_actions}
-        sizes = {"states": n_states, "actions": n_actions}
-        numbers = {"states": np.concatenate([batch.obs, batch.next_obs]), "actions": batch.action}
-        for kind, values in numbers.items():
-            if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
-                raise ValueError(f"{kind} must be integers (N,), got {values.dtype} of shape {values.shape}")
-            size = sizes[kind] or declared[kind] or int(values.max()) + 1
-            if not 0 <= values.min() <= values.max() < size:
-                raise ValueError(
-                    f"{kind} must be in 0..{size - 1}, got {values.min()}..{values.max()}: give n_{kind}="
-                )
-            sizes[kind] = int(size)
-        S, A = sizes["states"], sizes["actions"]
-        assert S is not None
-        assert A is not None
+        states = np.concatenate([batch.obs, batch.next_obs])
+        S = _check_numbers("states", states, n_states or count_states(space))
+        A = _check_numbers("actions", batch.action, n_actions or declared_actions)
         counts = csr_array(
             (np.ones(len(batch)), (batch.obs.astype(np.int64) * A + batch.action, batch.next_obs)),
             shape=(S * A, S),
@@ -284,6 +272,18 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     W.sort_indices()
     W.data[:] = 1.0 if isinstance(weights, str) and weights == "adjacency" else 0.5 * W.data
     return W
+
+
+def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
+    """The size of a table that has these numbers of states or actions."""
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise ValueError(f"{kind} must be integers (N,), got {numbers.dtype} of shape {numbers.shape}")
+    size = int(numbers.max()) + 1 if size is None else size
+    if not 0 <= numbers.min() <= numbers.max() < size:
+        raise ValueError(
+            f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}: give n_{kind}="
+        )
+    return size
 
 
 def check_table(transition: Any) -> csr_array:

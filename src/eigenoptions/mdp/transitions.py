@@ -125,6 +125,11 @@ def read_spaces(data: Any) -> tuple[Any, int | None]:
     return getattr(data, "observation_space", None), None if n_actions is None else int(n_actions)
 
 
+def count_states(space: Any) -> int | None:
+    """Number of states of a Discrete space; None for others."""
+    return int(space.n) if hasattr(space, "n") and not space.shape else None
+
+
 def as_actions(actions: Any) -> NDArray[np.int64]:
     """Actions ``(N,)`` as integers; a last axis of length 1, as replay buffers have, is dropped.
 
