@@ -246,8 +246,8 @@ def test_from_transitions_estimates_relative_frequencies(slippery):
     table = sampled.transition.toarray().reshape(4, 2, 4)
     np.testing.assert_allclose(table[:3, :, :3], P, atol=0.02)
     assert (table[3, :, 3] == 1).all()  # a state that was never seen stays
-    for wrong in ({"n_states": 2}, {"n_actions": 1}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+    for wrong, word in (({"n_states": 2}, "states"), ({"n_actions": 1}, "actions")):
+        with pytest.raises(ValueError, match=word):
             eo.MDP.from_transitions((obs, action, next_obs), **wrong)
 
 

@@ -118,7 +118,7 @@ def test_of_a_buffer_of_boxes_keeps_its_bounds() -> None:
     [
         ((S, np.linspace(0, 1, len(S)), N, D), "DiscretizeAction"),
         ((S, np.zeros((len(S), 2)), N, D), "DiscretizeAction"),
-        ((S, A), "2 parts"),
+        ((S, A), "got 2"),
         ({"observations": S}, "no action"),
         ((S, A, N[:5], D), "one length"),
         ((S, A, N, np.zeros((len(S), 3))), "terminated"),

@@ -92,19 +92,11 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
 
 
 def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> NDArray[np.bool_]:
-    """Which states can be reached from some of `states`, or can reach one of them.
+    """``(S,)`` which states can be reached from some of `states`, or with `backward` can reach one of them.
 
-    Parameters
-    ----------
-    transition : csr array (S * A, S) or (S, S)
-        Every stored entry is a possible move from the state of its row.
-    states : array
-        Numbers of states, or a mask ``(S,)``. They are part of the result.
-    backward : bool, default False
-        Follow moves against their direction.
+    Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
+    `states` are numbers or a mask ``(S,)``; they are part of the result.
 
-    Examples
-    --------
     >>> one_way = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     >>> reachable(one_way, [1]).tolist(), reachable(one_way, [1], backward=True).tolist()
     ([False, True, True], [True, True, False])

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,15 +65,11 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
             raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
         if len(places):
             task[field] = int(np.flatnonzero((coords == places[0]).all(axis=1))[0])
-    return MDP.from_successors(grid_successors(coords), coords=coords, name=name, **task)
+    return MDP.from_successors(find_grid_successors(coords), coords=coords, name=name, **task)
 
 
-def grid_successors(coords: NDArray[np.int_]) -> NDArray[np.int32]:
-    """``(S, 4)`` next states in a maze whose states are these cells: up, right, down, left; stay at walls.
-
-    >>> grid_successors(np.array([[0, 0], [0, 1]])).tolist()
-    [[0, 1, 0, 0], [1, 1, 1, 0]]
-    """
+def find_grid_successors(coords: NDArray[np.int_]) -> NDArray[np.int32]:
+    """``(S, 4)`` next states in a maze whose states are these cells: up, right, down, left; stay at walls."""
     cells = coords - coords.min(axis=0) + 1
     states = np.arange(len(cells), dtype=np.int32)
     state_at = np.full(tuple(cells.max(axis=0) + 2), -1, dtype=np.int32)
@@ -92,8 +87,8 @@ def mazes() -> list[str]:
     return sorted(path.name[:-4] for path in FOLDER.iterdir() if path.name.endswith(".txt"))
 
 
-def open_map(rows: int, cols: int) -> str:
-    """One room without walls.
+def open_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str:
+    """One room without walls; nothing is drawn from `rng`.
 
     >>> open_map(2, 3).split()
     ['...', '...']
@@ -105,19 +100,10 @@ def open_map(rows: int, cols: int) -> str:
 def rooms_map(
     rows: int, cols: int, size: int = 10, *, centred: bool = False, rng: int | np.random.Generator = 0
 ) -> str:
-    """A tiling of square rooms, with one door between any two neighbours.
+    """A tiling of ``rows x cols`` square rooms with sides of `size` cells, and one door between any two neighbours.
 
-    Parameters
-    ----------
-    rows, cols, size : int
-        Number of rooms down and across, and of cells along the side of a room.
-    centred : bool, default False
-        Put doors in the middle of each wall, which makes the map symmetric.
-    rng : int or Generator, default 0
-        Places the doors otherwise.
+    Doors are placed by `rng`, or `centred` in the middle of each wall, which makes the map symmetric.
 
-    Examples
-    --------
     >>> print(rooms_map(1, 2, size=3, centred=True))
     #########
     #...#...#
@@ -132,15 +118,11 @@ def rooms_map(
     grid[::step] = "#"
     grid[:, ::step] = "#"
 
-    def place_door() -> int:
-        return 1 + (size // 2 if centred else int(rng.integers(size)))
-
-    for y in range(rows):
-        for x in range(1, cols):
-            grid[y * step + place_door(), x * step] = "."
-    for y in range(1, rows):
-        for x in range(cols):
-            grid[y * step, x * step + place_door()] = "."
+    # Doors in vertical walls row by row, then in horizontal ones.
+    vertical = [(y, x, True) for y in range(rows) for x in range(1, cols)]
+    for y, x, is_vertical in [*vertical, *((y, x, False) for y in range(1, rows) for x in range(cols))]:
+        door = 1 + (size // 2 if centred else int(rng.integers(size)))
+        grid[y * step + door * is_vertical, x * step + door * (not is_vertical)] = "."
     return "\n".join("".join(row) for row in grid)
 
 
@@ -168,11 +150,8 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     return "\n".join("".join(row) for row in grid)
 
 
-GENERATORS: dict[str, Callable[[int, int, Any], str]] = {
-    "rooms": lambda rows, cols, rng: rooms_map(rows, cols, rng=rng),
-    "perfect": lambda rows, cols, rng: perfect_map(rows, cols, rng=rng),
-    "open": lambda rows, cols, rng: open_map(rows, cols),
-}
+# Functions of rows, columns and rng.
+GENERATORS: dict[str, Callable[..., str]] = {"rooms": rooms_map, "perfect": perfect_map, "open": open_map}
 
 
 def _find_maze(source: str | Path, rng: int | np.random.Generator) -> tuple[str, str]:
@@ -189,7 +168,7 @@ def _find_maze(source: str | Path, rng: int | np.random.Generator) -> tuple[str,
             sides = re.fullmatch(r"(\d{1,9})x(\d{1,9})", size, re.ASCII)
             if sides is None:
                 raise ValueError(f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}")
-            return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng)
+            return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng=rng)
     try:
         if (path := Path(source)).is_file():
             return path.stem, path.read_text(encoding="utf-8")
@@ -214,9 +193,7 @@ def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
         raise ValueError("the map is empty: give at least one line with a free cell (.)")
     height, width = len(lines), max(map(len, lines))
     if size and (height > int(size[1]) or width > int(size[2])):
-        raise ValueError(
-            f"the first line says {int(size[1])},{int(size[2])} but the map has {height} rows and {width} columns"
-        )
+        raise ValueError(f"the first line says {size[0]} but the map has {height} rows and {width} columns")
     for y, line in enumerate(lines):
         if unknown := re.search(f"[^{WALLS}{FREE}]", line):
             raise ValueError(

@@ -71,16 +71,11 @@ class MDP:
         if self.coords is not None:
             checked["coords"] = coords = readonly(self.coords)
             if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
-                raise ValueError(
-                    f"coords must be integers of shape ({n}, 2), got {coords.dtype} {coords.shape}"
-                )
+                raise ValueError(f"coords must be integers ({n}, 2), got {coords.dtype} {coords.shape}")
         if self.reward is not None:
             checked["reward"] = reward = readonly(np.ravel(self.reward), np.float64)
             if len(reward) not in (n, rows) or not np.isfinite(reward).all():
-                raise ValueError(
-                    f"reward must be {n} finite numbers, one per state, or {rows}, one per state and action, "
-                    f"got {np.shape(self.reward)}"
-                )
+                raise ValueError(f"reward must be {n} or {rows} finite numbers, got {np.shape(self.reward)}")
         if self.states is not None and len(self.states) != n:
             raise ValueError(f"states must have {n} entries, got {len(self.states)}")
         for field in ("start", "goal"):
@@ -97,11 +92,9 @@ class MDP:
         MDP(2 states, 2 actions, deterministic, start 0)
         """
         table = np.asarray(successors)
-        if table.ndim != 2 or not table.size or table.dtype.kind not in "iu":
+        if table.ndim != 2:
             raise ValueError(f"successors must be integers (S, A), got {table.dtype} {table.shape}")
-        n = len(table)
-        if not 0 <= table.min() <= table.max() < n:
-            raise ValueError(f"successors must be in 0..{n - 1}, got {table.min()}..{table.max()}")
+        n = _check_numbers("successors", table.ravel(), len(table))
         one_per_row = np.arange(table.size + 1)
         return cls(
             csr_array((np.ones(table.size), table.ravel(), one_per_row), shape=(table.size, n)), **fields
@@ -280,9 +273,7 @@ def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
         raise ValueError(f"{kind} must be integers (N,), got {numbers.dtype} of shape {numbers.shape}")
     size = int(numbers.max()) + 1 if size is None else size
     if not 0 <= numbers.min() <= numbers.max() < size:
-        raise ValueError(
-            f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}: give n_{kind}="
-        )
+        raise ValueError(f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}")
     return size
 
 

@@ -93,7 +93,7 @@ class Transitions:
             columns = _read_dict(data)
         elif hasattr(data, "iterate_episodes"):
             columns = _read_episodes(data.iterate_episodes())
-        elif hasattr(data, "buffer_size") and hasattr(data, "observations"):
+        elif hasattr(data, "buffer_size") and hasattr(data, "dones"):
             columns = _read_buffer(data)
         elif isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
             columns = _read_sequence(data if isinstance(data, tuple) else list(data))
@@ -107,7 +107,7 @@ class Transitions:
         ends = np.zeros(len(obs)) if terminated is None else _as_array("terminated", terminated)
         if ends.size != len(ends):
             raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
-        return cls(obs, as_actions(columns["action"]), next_obs, ends.reshape(len(ends)).astype(np.bool_))
+        return cls(obs, _as_actions(columns["action"]), next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
         return len(self.obs)
@@ -130,15 +130,25 @@ def count_states(space: Any) -> int | None:
     return int(space.n) if hasattr(space, "n") and not space.shape else None
 
 
-def as_actions(actions: Any) -> NDArray[np.int64]:
-    """Actions ``(N,)`` as integers; a last axis of length 1, as replay buffers have, is dropped.
+def _as_array(name: str, data: Any) -> NDArray[Any]:
+    """An array of numbers; tensors are moved to memory, rows of different shapes are refused."""
+    if isinstance(data, Mapping):
+        raise ValueError(f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)")
+    if isinstance(data, Sequence) and len(data) and hasattr(data[0], "detach"):
+        data = [_as_array(name, part) for part in data]
+    try:
+        array = np.asarray(data.detach().cpu() if hasattr(data, "detach") else data)
+    except ValueError:
+        raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    return array
 
-    >>> as_actions(np.array([[0.0], [2.0]])).tolist()
-    [0, 2]
-    """
-    array = _as_array("action", actions)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+
+def _as_actions(data: Any) -> NDArray[np.int64]:
+    """Actions ``(N,)`` as integers."""
+    array = _as_array("action", data)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.ndim != 1 or not (np.isfinite(array) & (array == np.round(array))).all():
         raise ValueError(
             f"actions must be integers (N,), got {array.dtype} of shape {array.shape}: collect from "
@@ -160,27 +170,13 @@ def _as_observations(name: str, data: Any) -> NDArray[Any]:
     return array
 
 
-def _as_array(name: str, data: Any) -> NDArray[Any]:
-    """An array of numbers; tensors are moved to memory, rows of different shapes are refused."""
-    if isinstance(data, Mapping):
-        raise ValueError(f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)")
-    if isinstance(data, Sequence) and len(data) and hasattr(data[0], "detach"):
-        data = [_as_array(name, part) for part in data]
-    try:
-        array = np.asarray(data.detach().cpu() if hasattr(data, "detach") else data)
-    except ValueError:
-        raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
-    return array
-
-
 def _read_dict(data: Mapping[str, Any]) -> dict[str, Any]:
     columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
     for part in ("obs", "action"):
         if columns[part] is None:
-            names, keys = ", ".join(NAMES[part]), ", ".join(map(str, data))
-            raise ValueError(f"the dict has no {part} (one of {names}); its keys are {keys}")
+            raise ValueError(
+                f"the dict has no {part} ({', '.join(NAMES[part])}); its keys are {', '.join(data)}"
+            )
     if columns["next_obs"] is not None:
         return columns
     # The next observation is that of the next row, which at an end belongs to another episode.
@@ -190,28 +186,23 @@ def _read_dict(data: Mapping[str, Any]) -> dict[str, Any]:
         if columns[part] is not None:
             last |= _as_array(part, columns[part]).reshape(len(obs)).astype(np.bool_)
     rows = np.flatnonzero(~last[:-1])
-    return {
-        "obs": obs[rows],
-        "action": _as_array("action", columns["action"])[rows],
-        "next_obs": obs[rows + 1],
-    }
+    action = _as_array("action", columns["action"])[rows]
+    return {"obs": obs[rows], "action": action, "next_obs": obs[rows + 1]}
 
 
 def _read_sequence(data: Sequence[Any]) -> dict[str, Any]:
     """Columns, a list of steps, each a tuple or dict of its parts, or a list of batches."""
     if not len(data):
         raise ValueError("there are no transitions: the sequence is empty")
-    first = data[0]
-    if isinstance(first, Transitions):
-        return {name: np.concatenate([vars(batch)[name] for batch in data]) for name in vars(first)}
-    if not isinstance(data, tuple) and isinstance(first, Mapping):
-        return _read_dict({name: [step[name] for step in data] for name in first})
-    if not isinstance(data, tuple) and isinstance(first, tuple):
+    if isinstance(data[0], Transitions):
+        return {name: np.concatenate([vars(batch)[name] for batch in data]) for name in vars(data[0])}
+    if not isinstance(data, tuple) and isinstance(data[0], Mapping):
+        return _read_dict({name: [step[name] for step in data] for name in data[0]})
+    if not isinstance(data, tuple) and isinstance(data[0], tuple):
         data = list(zip(*data, strict=True))
     if len(data) not in COLUMNS:
         raise ValueError(
-            "a tuple of arrays is (obs, action, next_obs), (obs, action, next_obs, terminated) or (obs, action, "
-            f"reward, next_obs, terminated), got {len(data)} parts"
+            f"a tuple of arrays has the parts {' or '.join(map(str, COLUMNS.values()))}, got {len(data)}"
         )
     return dict(zip(COLUMNS[len(data)], data, strict=True))
 
@@ -232,28 +223,28 @@ def _read_episodes(episodes: Any) -> dict[str, Any]:
 
 def _read_buffer(buffer: Any) -> dict[str, Any]:
     """A replay buffer of Stable-Baselines3: arrays ``(steps, environments, ...)``, of which some rows are filled."""
-    if not hasattr(buffer, "dones"):
-        raise TypeError(f"a {type(buffer).__name__} keeps no ends of episodes: use a replay buffer")
     size, position = int(buffer.buffer_size), int(buffer.pos)
     rows = (np.arange(size) + position) % size if buffer.full else np.arange(position)
     observations = _as_array("observations", buffer.observations)
     next_observations = getattr(buffer, "next_observations", None)
-    if getattr(buffer, "optimize_memory_usage", False) or next_observations is None:
-        # The next row holds the next observation, except after the last step of an episode, where it holds the first
-        # one of another; the oldest row of a full buffer is overwritten.
-        rows = rows[1:] if buffer.full else rows
-        next_obs = observations[(rows + 1) % size]
-        happened = ~np.asarray(buffer.dones)[rows].astype(np.bool_)
-    else:
-        next_obs = _as_array("next_observations", next_observations)[rows]
-        happened = np.ones((len(rows), *np.shape(buffer.dones)[1:]), dtype=np.bool_)
-    terminated = np.asarray(buffer.dones)[rows].astype(np.bool_)
-    if getattr(buffer, "timeouts", None) is not None:
-        terminated &= ~np.asarray(buffer.timeouts)[rows].astype(np.bool_)
-    action = np.asarray(buffer.actions)[rows]
+    lean = getattr(buffer, "optimize_memory_usage", False) or next_observations is None
+    if lean and buffer.full:
+        # The oldest row was overwritten by the next observation of the newest.
+        rows = rows[1:]
+    done = np.asarray(buffer.dones)[rows].astype(np.bool_)
+    timeout = getattr(buffer, "timeouts", None)
+    columns = {
+        "obs": observations[rows],
+        "action": np.asarray(buffer.actions)[rows],
+        "next_obs": observations[(rows + 1) % size]
+        if lean
+        else _as_array("next_obs", next_observations)[rows],
+        "terminated": done if timeout is None else done & ~np.asarray(timeout)[rows].astype(np.bool_),
+    }
+    # Without next observations, the row after the last step of an episode holds the first observation of another one.
+    happened = ~done if lean else np.ones_like(done)
     n_primitive = getattr(buffer.action_space, "n_primitive", None)
     if n_primitive is not None:
         # Decisions for options of several steps are no transitions.
-        happened &= action.reshape(happened.shape) < n_primitive
-    columns = {"obs": observations[rows], "action": action, "next_obs": next_obs, "terminated": terminated}
+        happened = happened & (columns["action"].reshape(happened.shape) < n_primitive)
     return {name: column[happened] for name, column in columns.items()}
