@@ -73,6 +73,8 @@ def compute_options(large: bool, seed: int) -> dict[str, np.ndarray]:
             options = eo.solve(mdp, eo.eigenpurposes(sp)[: None if mdp.n_states <= 300 else 64])
             results[f"{name}/{solver}/policy"] = options.policy
             results[f"{name}/{solver}/value"] = options.value
+    for method in ("community", "covering", "diffusion", "neo", "successor", "successor-goals"):
+        results[f"{method}/policy"] = eo.discover("open:9x9", 4, method).policy
     return results
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
@@ -24,6 +24,7 @@ from eigenoptions.discovery.methods import METHODS, Method, Progress
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
+from eigenoptions.spectra.representations import uniform_walk
 
 if TYPE_CHECKING:
     from eigenoptions.discovery.sampling import Samples
@@ -171,7 +172,9 @@ def discover_samples(
     states = np.flatnonzero(np.diff(graph(mdp).indptr))
     if not len(states):
         raise TooFewOptionsError("no transition leads from one state to another: sample more", 0)
-    visited = _restrict_mdp(mdp, states)
+    rows = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
+    coords = None if mdp.coords is None else mdp.coords[states]
+    visited = MDP(mdp.transition[rows][:, states], coords=coords)
     settings = {name: _restrict_array(value, states, mdp.n_states) for name, value in settings.items()}
     options = _discover_table(visited, n_options, method, gamma, rng, progress, settings, provenance)
     policy = np.full((len(options), mdp.n_states), TERMINATE, dtype=options.policy.dtype)
@@ -212,7 +215,6 @@ def _discover_table(
 
 def _warn_of_wrong_ends(options: OptionSet) -> None:
     """Warn of options that terminate mostly where their eigenvector is negative: the end they should leave."""
-    table, n = options.mdp.transition, options.n_states
     component: NDArray[np.int32] | None = None
     wrong = []
     for purpose, policy in zip(options.purposes, options.policy, strict=True):
@@ -222,20 +224,14 @@ def _warn_of_wrong_ends(options: OptionSet) -> None:
             continue
         if component is None:
             # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
-            rows = table.indptr[:: options.n_actions].copy()
-            moves = csr_array((table.data.copy(), table.indices.copy(), rows), shape=(n, n))
-            moves.sum_duplicates()
-            component = connected_components(moves, connection="strong")[1]
+            component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
         ends = (policy < 0) & (component == component[potential.argmax()])
         if 2 * np.sum(negative & ends) > np.sum(ends):
             wrong.append(purpose.label)
     if wrong:
         log.warning(
-            "%d of %d options terminate mostly where their eigenvector is negative (%s): try a larger gamma (0.99) or "
-            'operator="random-walk"',
-            len(wrong),
-            len(options),
-            ", ".join(wrong[:3]),
+            f"{len(wrong)} of {len(options)} options terminate mostly where their eigenvector is negative "
+            f'({", ".join(wrong[:3])}): try a larger gamma (0.99) or operator="random-walk"'
         )
 
 
@@ -250,20 +246,12 @@ def is_environment_id(source: str | Path) -> bool:
     return isinstance(source, str) and bool(re.fullmatch(pattern, source)) and not Path(source).is_file()
 
 
-def _restrict_mdp(mdp: MDP, states: NDArray[np.intp]) -> MDP:
-    """The MDP of some states, which no action leaves."""
-    if len(states) == mdp.n_states:
-        return mdp
-    rows = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
-    coords = None if mdp.coords is None else mdp.coords[states]
-    return MDP(mdp.transition[rows][:, states], coords=coords)
-
-
 def _restrict_array(value: Any, states: NDArray[np.intp], n_states: int) -> Any:
     """An array with one entry per state, or per two states, for some states; other values as they are."""
-    shape = np.shape(value)
-    if shape and set(shape) == {n_states}:
-        return np.asarray(value)[np.ix_(*[states] * len(shape))]
+    if np.shape(value) == (n_states,):
+        return np.asarray(value)[states]
+    if np.shape(value) == (n_states, n_states):
+        return (value if issparse(value) else np.asarray(value))[states][:, states]
     return value
 
 
