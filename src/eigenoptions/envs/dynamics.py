@@ -1,4 +1,4 @@
-"""Whether an environment moves as the MDP of options does."""
+"""`check_dynamics`: whether an environment moves as the MDP of options does."""
 
 from __future__ import annotations
 
@@ -20,28 +20,18 @@ def check_dynamics(
     state: Callable[[Any], Any] | None = None,
     steps: int = 200,
 ) -> None:
-    """Raise ValueError if a random walk in an environment makes a move that is impossible in the MDP of the options.
+    """Raise ValueError if a random walk makes a move that is impossible in the MDP of the options.
 
-    ``options.check(env)`` calls it.
-
-    Parameters
-    ----------
-    options
-        Options with their MDP.
-    env
-        The environment in which they shall act. It takes steps: reset it before you use it again.
-    state
-        As in `OptionsWrapper`.
-    steps
-        Length of the walk.
+    ``options.check(env)`` calls it. The environment takes `steps` steps: reset it before you use it again. `state` is
+    that of `OptionsWrapper`.
 
     Examples
     --------
     >>> import eigenoptions as eo
     >>> check_dynamics(eo.discover(eo.maze("four-rooms"), n_options=2), eo.envs.MazeEnv("four-rooms"))
     """
-    check_spaces(env, options, mapped=state is not None)
-    rng, table, n_actions = np.random.default_rng(0), options.mdp.transition, options.n_actions
+    n_actions = check_spaces(env, options, mapped=state is not None)
+    rng, table = np.random.default_rng(0), options.mdp.transition
 
     def read_state(obs: Any) -> int:
         return check_state(obs if state is None else state(obs), options.n_states)

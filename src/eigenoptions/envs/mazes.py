@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
-from numpy.typing import NDArray
 
 from eigenoptions._text import draw_map, layout_states
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.mdp import maze as read_maze
-
-Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
 # Of wall, free cell, start, goal and agent.
 COLORS = np.array(
@@ -45,8 +40,6 @@ class MazeEnv(gym.Env[Any, Any]):
     ----------
     mdp
         The dynamics, with start and goal.
-    P, initial_state_distrib
-        The same as tables of Gymnasium's toy environments: ``P[s][a] = [(p, s', reward, terminated)]``.
 
     Examples
     --------
@@ -80,13 +73,14 @@ class MazeEnv(gym.Env[Any, Any]):
                 raise ValueError(
                     "an MDP without coords cannot be rendered: give it coords, or no render_mode"
                 )
-        self.render_mode = render_mode
+        self.render_mode, self.state = render_mode, 0
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)
-        self.state = 0
-        self._starts = np.flatnonzero(self.initial_state_distrib)
-        self._successors = self.mdp.successors
-        self._n_actions = self.mdp.n_actions
+        states = np.arange(self.mdp.n_states)
+        # Without a start, an episode begins in any state but the goal.
+        others = np.setdiff1d(states, [self.mdp.goal]) if self.mdp.goal is not None else states
+        self._starts = states[[self.mdp.start]] if self.mdp.start is not None else others
+        self._successors, self._n_actions = self.mdp.successors, self.mdp.n_actions
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -131,31 +125,3 @@ class MazeEnv(gym.Env[Any, Any]):
                 color[grid == state] = number
         pixels_per_cell = max(1, min(24, 480 // max(grid.shape)))
         return COLORS[color].repeat(pixels_per_cell, axis=0).repeat(pixels_per_cell, axis=1)
-
-    @cached_property
-    def P(self) -> Table:  # noqa: N802 (Gymnasium's name)
-        """``P[s][a] = [(p, s', reward, terminated)]``; the goal is absorbing."""
-        table, n, goal = self.mdp.transition, self.mdp.n_actions, self.mdp.goal
-        bounds = table.indptr.tolist()
-        outcomes = [
-            (p, s, float(s == goal), s == goal)
-            for p, s in zip(table.data.tolist(), table.indices.tolist(), strict=True)
-        ]
-        rows = [outcomes[low:high] for low, high in pairwise(bounds)]
-        result = {s: {a: rows[s * n + a] for a in range(n)} for s in range(self.mdp.n_states)}
-        if goal is not None:
-            result[goal] = {a: [(1.0, goal, 0.0, True)] for a in range(n)}
-        return result
-
-    @cached_property
-    def initial_state_distrib(self) -> NDArray[np.float64]:
-        """``(S,)`` probability of each state to be the first: the start, or uniform over all but the goal."""
-        probability: NDArray[np.float64] = np.zeros(self.mdp.n_states)
-        if self.mdp.start is not None:
-            probability[self.mdp.start] = 1.0
-        else:
-            probability[:] = 1.0
-            if self.mdp.goal is not None and self.mdp.n_states > 1:
-                probability[self.mdp.goal] = 0.0
-        probability /= probability.sum()
-        return probability

@@ -31,14 +31,10 @@ def run_options(
         An id or an environment.
     options
         Objects with ``act(obs)``: an `OptionSet` where observations are states, a `LinearOptionSet`, or a list.
-    runs
-        Number of starts per option, the same for all options.
-    max_steps
-        Steps after which an option is stopped.
-    warm_up
-        Maximum number of steps of the random walk that leads from a reset to a start.
-    rng
-        Seed that draws the starts.
+    runs, max_steps
+        Number of starts per option, and steps after which an option is stopped.
+    warm_up, rng
+        Maximum number of steps of the random walk from a reset to a start, and its seed.
 
     Returns
     -------
@@ -70,8 +66,14 @@ def run_options(
         for run in range(runs):
             for option, its_paths in zip(options, paths, strict=True):
                 generator = np.random.default_rng((rng, run))
-                obs, ended = _warm_up(made, n_actions, warm_up, generator)
-                path = [np.array(obs)]
+                obs, _ = made.reset(seed=int(generator.integers(2**31)))
+                ended, path = False, [np.array(obs)]
+                for _ in range(int(generator.integers(warm_up + 1))):
+                    obs, _, terminated, truncated, _ = made.step(int(generator.integers(n_actions)))
+                    ended = terminated or truncated
+                    if ended:
+                        break
+                    path = [np.array(obs)]
                 policy = start_option(option, generator)
                 while not ended and len(path) <= max_steps and (action := policy.act(obs)) >= 0:
                     obs, _, terminated, truncated, _ = made.step(action)
@@ -82,16 +84,3 @@ def run_options(
         if isinstance(env, str):
             made.close()
     return paths
-
-
-def _warm_up(
-    env: gym.Env[Any, Any], n_actions: int, max_steps: int, rng: np.random.Generator
-) -> tuple[Any, bool]:
-    """Reset and take 0 to `max_steps` random steps: the last observation, and whether the episode ended."""
-    obs, _ = env.reset(seed=int(rng.integers(2**31)))
-    for _ in range(int(rng.integers(max_steps + 1))):
-        before = np.array(obs) if isinstance(obs, np.ndarray) else obs
-        obs, _, terminated, truncated, _ = env.step(int(rng.integers(n_actions)))
-        if terminated or truncated:
-            return before, True
-    return obs, False

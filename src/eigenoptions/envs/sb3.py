@@ -64,17 +64,6 @@ class SMDPReplayBuffer(ReplayBuffer):
     With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are stored too, as decisions of
     their own (intra-option learning); for a single environment, and without ``optimize_memory_usage``, which reads a
     next observation from the row below.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> import gymnasium as gym
-    >>> from stable_baselines3 import DQN
-    >>> env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=200)
-    >>> env = eo.OptionsWrapper(env, eo.discover(eo.maze("four-rooms"), n_options=4), gamma=0.9)
-    >>> agent = DQN("MlpPolicy", env, gamma=0.9, replay_buffer_class=SMDPReplayBuffer, learning_starts=8, seed=0)
-    >>> agent.learn(16).replay_buffer.sample(4).discounts.shape
-    torch.Size([4, 1])
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,15 +72,7 @@ class SMDPReplayBuffer(ReplayBuffer):
         self.masks = np.ones((self.buffer_size, self.n_envs, n_actions), dtype=np.bool_)
         self.discounts = np.full((self.buffer_size, self.n_envs), np.nan, dtype=np.float32)
 
-    def add(
-        self,
-        obs: NDArray[Any],
-        next_obs: NDArray[Any],
-        action: NDArray[Any],
-        reward: NDArray[Any],
-        done: NDArray[Any],
-        infos: list[dict[str, Any]],
-    ) -> None:
+    def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: list[Any]) -> None:
         """Store a decision of each environment, and the primitive steps inside an option."""
         self.discounts[self.pos] = _read_discounts(infos)
         self.masks[self.pos] = [info.get("action_mask", True) for info in infos]
@@ -107,15 +88,10 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
+            ended = done if is_last else np.zeros(1)
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
-            super().add(
-                np.array([step.obs]),
-                np.array([step.next_obs]),
-                np.array([step.action]),
-                np.array([step.reward]),
-                done if is_last else np.zeros(1),
-                [{"TimeLimit.truncated": truncated}],
-            )
+            row = (np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward))
+            super().add(*row, ended, [{"TimeLimit.truncated": truncated}])
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
@@ -239,17 +215,6 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
         An agent whose environment is an `OptionsWrapper`.
     option_chance
         Probability in (0, 1) of an option.
-
-    Examples
-    --------
-    >>> import eigenoptions as eo
-    >>> from stable_baselines3 import PPO
-    >>> env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), eo.discover(eo.maze("four-rooms"), n_options=4))
-    >>> agent = PPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0)
-    >>> prefer_actions(agent, 0.1)
-    >>> probabilities = agent.policy.get_distribution(torch.zeros(1, dtype=torch.int64)).distribution.probs
-    >>> round(probabilities[0, 4:].sum().item(), 2)
-    0.1
     """
     check_float("option_chance", option_chance, above=0, below=1)
     n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)

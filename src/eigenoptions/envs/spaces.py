@@ -6,7 +6,7 @@ the search between them (see `eigenoptions.best_option_chance`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +42,8 @@ class OptionsSpace(_Discrete):
 
     Attributes
     ----------
-    current_mask
-        Function that returns the mask ``(n,)`` of the present choices, or None for all; the environment sets it.
+    mask
+        The choices ``(n,)`` that are available now, or None for all; the environment sets it.
     last_sample
         The last sample, until the environment takes a step; None: no sample since then.
 
@@ -62,35 +62,25 @@ class OptionsSpace(_Discrete):
     ) -> None:
         self.n_primitive = check_int("n_primitive", n_primitive, maximum=2**31 - 1)
         self.option_chance = _check_chance(option_chance)
-        self.current_mask: Callable[[], NDArray[np.int8] | None] | None = None
+        self.mask: NDArray[np.int8] | None = None
         self.last_sample: np.int64 | None = None
         super().__init__(self.n_primitive + check_int("n_options", n_options, 0, 2**31 - 1), seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Draw an action or an option, among those that a `mask` (by default the current one) allows.
+        """Draw an action or an option, among those that a `mask` (by default the present one) allows.
 
         With a `probability` this is `Discrete.sample`.
         """
-        if mask is None and probability is None and self.current_mask is not None:
-            mask = self.current_mask()
-        if probability is not None or self.option_chance is None or (mask is not None and not np.any(mask)):
-            self.last_sample = super().sample(mask, probability)
-            return self.last_sample
-        n_primitive, n = self.n_primitive, int(self.n)
-        mask = np.ones(n, np.int8) if mask is None else mask
-        if np.shape(mask) != (n,):
-            raise ValueError(f"mask must have shape {(n,)}, got {np.shape(mask)}")
-        actions, options = (
-            np.flatnonzero(mask[:n_primitive]),
-            n_primitive + np.flatnonzero(mask[n_primitive:]),
-        )
-        use_option = len(options) > 0 and (len(actions) == 0 or self.np_random.random() < self.option_chance)
-        choices = options if use_option else actions
-        self.last_sample = self.dtype.type(choices[self.np_random.integers(len(choices))])
+        if probability is not None:
+            return super().sample(mask, probability)
+        allowed = _check_mask(self.mask if mask is None else mask, (int(self.n),))
+        choice = _sample(allowed[None], self.n_primitive, self.option_chance, self.np_random)[0]
+        self.last_sample = self.dtype.type(choice)
         return self.last_sample
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "current_mask": None}
+        # Where a copy is used, the environment is in another state.
+        return {**self.__dict__, "mask": None}
 
     def __repr__(self) -> str:
         n_options = int(self.n) - self.n_primitive
@@ -111,7 +101,7 @@ class OptionsVectorSpace(MultiDiscrete):
 
     Attributes
     ----------
-    current_mask, last_sample
+    mask, last_sample
         As in `OptionsSpace`, with shapes ``(n_envs, n)`` and ``(n_envs,)``.
 
     Examples
@@ -133,7 +123,7 @@ class OptionsVectorSpace(MultiDiscrete):
     ) -> None:
         self.n_primitive, self.n = n_primitive, n_primitive + n_options
         self.option_chance = _check_chance(option_chance)
-        self.current_mask: Callable[[], NDArray[np.int8] | None] | None = None
+        self.mask: NDArray[np.int8] | None = None
         self.last_sample: NDArray[np.int64] | None = None
         super().__init__([self.n] * n_envs, seed=seed)
 
@@ -144,29 +134,31 @@ class OptionsVectorSpace(MultiDiscrete):
         """
         if probability is not None:
             return super().sample(mask, probability)
-        shape = len(self.nvec), self.n
-        if mask is None and self.current_mask is not None:
-            mask = self.current_mask()
-        allowed = np.ones(shape, np.int8) if mask is None else np.asarray(mask)
-        if allowed.shape != shape:
-            raise ValueError(f"mask must have shape {shape}, got {allowed.shape}")
-        # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
-        keys = self.np_random.random(shape) * allowed
-        if self.option_chance is not None:
-            use_option = self.np_random.random((shape[0], 1)) < self.option_chance
-            is_option = np.arange(self.n) >= self.n_primitive
-            keys += (use_option == is_option) * allowed
-        self.last_sample = keys.argmax(axis=1)
+        allowed = _check_mask(self.mask if mask is None else mask, (len(self.nvec), self.n))
+        self.last_sample = _sample(allowed, self.n_primitive, self.option_chance, self.np_random)
         # A copy: agents write greedy actions into it.
         return self.last_sample.copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "current_mask": None}
+        return {**self.__dict__, "mask": None}
 
     def __repr__(self) -> str:
         n_options, n_envs = self.n - self.n_primitive, len(self.nvec)
         chance = f"option_chance={self.option_chance}"
         return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={n_envs}, {chance})"
+
+
+def _sample(
+    allowed: NDArray[Any], n_primitive: int, option_chance: float | None, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """One allowed choice per row of ``allowed (n, actions and options)``; see `OptionsSpace`."""
+    # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
+    keys = rng.random(allowed.shape) * allowed
+    if option_chance is not None:
+        use_option = rng.random((len(allowed), 1)) < option_chance
+        is_option = np.arange(allowed.shape[1]) >= n_primitive
+        keys += (use_option == is_option) * allowed
+    return np.asarray(keys.argmax(axis=1), dtype=np.int64)
 
 
 def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
@@ -214,6 +206,16 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
 
 
 def _check_chance(option_chance: float | None) -> float | None:
-    if option_chance is None:
-        return None
-    return check_float("option_chance", option_chance, minimum=0, maximum=1)
+    return (
+        option_chance
+        if option_chance is None
+        else check_float("option_chance", option_chance, minimum=0, maximum=1)
+    )
+
+
+def _check_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if mask is None:
+        return np.ones(shape, dtype=np.int8)
+    if np.shape(mask) != shape:
+        raise ValueError(f"mask must have shape {shape}, got {np.shape(mask)}")
+    return np.asarray(mask)

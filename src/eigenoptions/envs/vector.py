@@ -107,7 +107,6 @@ class OptionsVectorWrapper(_VectorWrapper):
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(
             self.n_primitive, n_options, n, option_chance
         )
-        self.action_space.current_mask = self._current_mask
         if mode == "step":
             self.single_observation_space = Dict(
                 {"observation": env.single_observation_space, "option": Discrete(n_options + 1)}
@@ -291,7 +290,7 @@ class OptionsVectorWrapper(_VectorWrapper):
             mask[known, :n] = own_mask[known]
         running = np.flatnonzero(~free)
         mask[running, self._choice[running]] = 1
-        self._mask = mask
+        self._mask = self.action_space.mask = mask
         return mask.copy()
 
     def _observe(self) -> Any:
@@ -300,14 +299,6 @@ class OptionsVectorWrapper(_VectorWrapper):
             return self._obs
         option = np.where(self._next_action >= 0, self._choice - self.n_primitive + 1, 0)
         return {"observation": self._obs, "option": option}
-
-    def _current_mask(self) -> NDArray[np.int8] | None:
-        return self._mask
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Copies and pickles: the action space of a copy asks the copy for its masks."""
-        self.__dict__.update(state)
-        self.action_space.current_mask = self._current_mask
 
 
 def index_obs(obs: Any, i: Any) -> Any:

@@ -160,7 +160,6 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
         self.options, self.state, self.record_steps = options, state, record_steps
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), option_chance)
-        self._space.current_mask = self._current_mask
         if mode == "step":
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
@@ -265,7 +264,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _add_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         """The info with the mask of the present choices: a copy, which the caller may change."""
-        self._mask = self._mask_at(self._obs, info)
+        self._mask = self._space.mask = self._mask_at(self._obs, info)
         if self._running is not None:
             self._mask[:] = 0
             self._mask[self.n_primitive + self._running.option] = 1
@@ -288,11 +287,3 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         else:
             mask[n:] = [option.act(value) >= 0 for option in self._policies]
         return mask
-
-    def _current_mask(self) -> NDArray[np.int8] | None:
-        return self._mask
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Copies and pickles: the action space of a copy asks the copy for its mask."""
-        self.__dict__.update(state)
-        self._space.current_mask = self._current_mask
