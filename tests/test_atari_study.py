@@ -18,11 +18,11 @@ from reproduction import atari
 from reproduction.atari.claims import GOALS, judge_game
 from reproduction.atari.game_graph import explore_game, follow, plan
 from reproduction.atari.games import GAMES, get_game, locate_player
-from reproduction.atari.measures import FAR, agreement_of_options, count_places, find_reliable, measure
+from reproduction.atari.measures import FAR, count_meetings, count_places, find_reliable, measure
 from reproduction.atari.rollouts import Rollouts, roll_out_directions, round_to_grid
 from reproduction.atari.settings import SIZES, make_study
 from reproduction.atari.starts import Start, find_player_bytes, find_starts, skip_intro
-from reproduction.atari.statistics import cliffs_delta, compare_kinds, mean_agreement
+from reproduction.atari.statistics import compare_kinds, mean_agreement
 from reproduction.atari.study import Collection, load_collection, make_job, summarize
 
 # Frames with NOOP until the player can move.
@@ -212,12 +212,17 @@ def test_measures_of_lost_lives_and_ties() -> None:
     assert first.x.tolist() == [90]
 
 
-def test_agreement_is_between_starts_and_beyond_other_options(rng: np.random.Generator) -> None:
+def test_meetings_of_own_places_are_beyond_those_of_other_options(rng: np.random.Generator) -> None:
+    def agreement(places: Any) -> float:
+        own, others = count_meetings(places)
+        return float((own - others)[~np.eye(len(own), dtype=bool)].mean())
+
     places = 60.0 * rng.integers(4, size=(40, 1, 2)) * np.ones((40, 5, 1))
-    assert agreement_of_options(places).mean() > 0.6  # each has its own place
+    assert agreement(places) > 0.6  # each has its own place
     shuffled = np.stack([rng.permutation(places[:, s]) for s in range(5)], axis=1)
-    assert abs(agreement_of_options(shuffled).mean()) < 0.1  # same places, but not by option
-    assert (agreement_of_options(np.zeros((7, 5, 1))) == 0).all()  # all at one place
+    assert abs(agreement(shuffled)) < 0.1  # same places, but not by option
+    assert agreement(np.zeros((7, 5, 1))) == 0  # all at one place
+    assert agreement(np.full((7, 5, 1), np.nan)) == 0  # nowhere
 
 
 def test_counted_places_are_the_mean_over_all_choices(rng: np.random.Generator) -> None:
@@ -225,11 +230,6 @@ def test_counted_places_are_the_mean_over_all_choices(rng: np.random.Generator) 
     for k in (1, 3, 7):
         counts = [len(np.unique(points[list(c)][arrives[list(c)]] // FAR)) for c in combinations(range(7), k)]
         assert count_places(points, arrives, k) == pytest.approx(np.mean(counts))
-
-
-def test_cliffs_delta_is_wins_minus_losses(rng: np.random.Generator) -> None:
-    a, b = rng.integers(4, size=9).astype(float), rng.integers(4, size=7).astype(float)
-    assert cliffs_delta(a, b) == pytest.approx(np.sign(a[:, None] - b).mean())
 
 
 def make_rollouts(

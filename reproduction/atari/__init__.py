@@ -32,7 +32,7 @@ def run(lab: Lab, *, game: str) -> Data:
     """Stored results of a full run; with ``lab.atari`` those of a new, small one."""
     if lab.atari:
         return run_study(lab, make_study(game, "quick" if lab.quick else "paper"))
-    (data,) = lab.pmap(load_results, [{"game": game}])
+    data: Data = lab.pmap(load_results, [{"game": game}])[0]
     return data
 
 

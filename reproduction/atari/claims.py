@@ -60,7 +60,7 @@ def describe(data: Data) -> Iterator[Block]:
     yield (
         f"{n_collections} collection{'s' * (n_collections != 1)} of transitions, {table.start.nunique()} starts each, "
         f"{table.frames.iloc[0]} frames per roll-out. From each start {_count_each(table[table.kind == 'singular'])} "
-        f"singular options (both signs; T has rank {' to '.join(map(str, sorted({*sizes['rank']})))} of "
+        f"singular options (both signs; T has rank {' to '.join(map(str, sorted({min(sizes['rank']), max(sizes['rank'])})))} of "
         f"{sizes.features.iloc[0]}) and {_count_each(random)} of {random.basis.nunique()} random bases."
     )
     columns = ["kind", "dwell", "arrives", "places", "died", "score", "stopped"]
@@ -312,7 +312,8 @@ def _judge_scores(data: Data) -> Iterator[Claim]:
     mine, frames = best["singular"], table.frames.max()
     row = table[(table.kind == "published") & (table.direction == 445)].score.tolist()
     # Scores never fall: a part of an episode can only pass.
-    fails, part = False, ""
+    fails: bool | None = False
+    part = ""
     if frames < EPISODE_FRAMES:
         fails = None
         part = f" An episode has {EPISODE_FRAMES:,} frames; these are the first {frames:,} of it, in which 28 points "
@@ -389,7 +390,7 @@ def _effect(data: Data, measure: str, against: str = "random", variant: str = "p
 
 
 def _are_enough(data: Data) -> bool:
-    return data["starts"].collection.nunique() >= MIN_COLLECTIONS
+    return bool(data["starts"].collection.nunique() >= MIN_COLLECTIONS)
 
 
 def _is_seen(passed: bool, data: Data) -> bool | None:

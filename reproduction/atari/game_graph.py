@@ -36,27 +36,16 @@ from reproduction.atari.starts import Start, find_player_bytes
 class GameGraph:
     """States of a game that have different key bytes, and where actions lead.
 
-    Attributes
-    ----------
-    game, starts
-        Name of the game, and the state of each start.
-    mdp
-        The table; an action is one of the game's, repeated for `frame_skip` frames.
-    ram
-        ``(S, 128)`` memory of the emulator state that represents each state.
-    loses_life, leaves_graph
-        ``(S, A)`` where an action loses a life or ends the game, and where it leads out of a graph that is full. In the
-        table it stays in its state: that has no value, so no optimal option takes it, and it is no edge.
-    frame_skip, key_bytes
-        Frames per step, and addresses of the key bytes.
+    An action that loses a life, or leads out of a graph that is full, stays in its state in the table: that has no
+    value, so no optimal option takes it, and it is no edge.
     """
 
     game: str
-    mdp: MDP
-    ram: Bytes
-    loses_life: NDArray[np.bool_]
-    leaves_graph: NDArray[np.bool_]
-    starts: tuple[int, ...]
+    mdp: MDP  # an action is one of the game's, repeated for `frame_skip` frames
+    ram: Bytes  # (S, 128) memory of the emulator state that represents each state
+    loses_life: NDArray[np.bool_]  # (S, A)
+    leaves_graph: NDArray[np.bool_]  # (S, A)
+    starts: tuple[int, ...]  # the state of each start
     frame_skip: int
     key_bytes: tuple[int, ...]
 
@@ -168,7 +157,7 @@ def explore_game(
     if known.position:
         coords = np.rint(known.to_screen(ram[:, list(known.position)])).astype(np.int64)[:, ::-1]
     mdp = MDP.from_successors(successors, coords=coords, start=first[0], name=emulator.game)
-    flags = (flag.astype(np.bool_) for flag in (loses_life, leaves_graph))
+    flags = loses_life.astype(bool), leaves_graph.astype(bool)
     return GameGraph(emulator.game, mdp, ram, *flags, tuple(first), frame_skip, tuple(key))
 
 
@@ -201,6 +190,7 @@ def follow(
 
     def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
         states = np.array([graph.locate(node.ram) for node in nodes])
-        return options.policy[live, states[at]].astype(np.intp)
+        actions: NDArray[np.intp] = options.policy[live, states[at]].astype(np.intp)
+        return actions
 
     return roll_out(emulator, state, len(options), choose, frames, frame_skip=graph.frame_skip, **rules)

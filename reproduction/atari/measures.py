@@ -2,9 +2,9 @@
 
 The paper states that options have "the clear intent of reaching particular positions". An option with such an intent
 *stays* there (`dwell`), it has *gone* there (`away`, `arrives`), and it goes there from other starts *too*
-(`agreement_of_options`); a set of options is better if they go to many places (`count_places`). The player's position
-is read from the game's memory; a *place* is a square of 4 by 4 of its units (about pixels), so that the jitter of an
-animation is not travel.
+(`count_meetings`); a set of options is better if they go to many places (`count_places`). The player's position is read
+from the game's memory; a *place* is a square of 4 by 4 of its units (about pixels), so that the jitter of an animation
+is not travel.
 
 ================ ================================================================================================
 ``dwell``        share of the second half of the frames spent at the modal place
@@ -110,14 +110,17 @@ def _find_mode(points: NDArray[Any]) -> tuple[Any, int]:
 
 def get_points(table: pd.DataFrame) -> Array:
     """``(n, p)`` modal places of a table."""
-    return table[[axis for axis in AXES if axis in table]].to_numpy(dtype=float)
+    points: Array = table[[axis for axis in AXES if axis in table]].to_numpy(dtype=float)
+    return points
 
 
 def count_meetings(places: ArrayLike) -> tuple[Array, Array]:
     """How often modal places from two starts are near each other, of one option and of two different options.
 
     Of places ``(options, starts, p)``, NaN where there is none (they are near nothing); near is less than FAR. Returns
-    ``(starts, starts)`` shares of options, and of ordered pairs of different options.
+    ``(starts, starts)`` shares of options, and of ordered pairs of different options. The *agreement* of a group of
+    options is the mean of their difference over pairs of different starts. 1 at most: the start does not matter, and no
+    two options have the same place. 0: an option agrees with itself no more than with others.
 
     >>> own, others = count_meetings([[[0.0], [0.0]], [[80.0], [80.0]]])  # each option always at its own place
     >>> float(own[0, 1]), float(others[0, 1])
@@ -133,25 +136,6 @@ def count_meetings(places: ArrayLike) -> tuple[Array, Array]:
             own[s, t] = np.diagonal(near).mean()
             others[s, t] = (near.sum() - np.diagonal(near).sum()) / max(n * (n - 1), 1)
     return own, others
-
-
-def agreement_of_options(places: ArrayLike) -> Array:
-    """``(options,)`` how often an option meets itself from another start, less how often different options meet.
-
-    Over all pairs of different starts, the share in which the option's two modal places are near each other, less the
-    share in which those of two different options of the group are. 1 at most: the start does not matter, and no two
-    options have the same place. 0: an option agrees with itself no more than with others. The mean over options is the
-    *agreement* of the group.
-
-    >>> agreement_of_options([[[0.0], [0.0]], [[80.0], [80.0]], [[0.0], [80.0]]]).round(2).tolist()
-    [0.67, 0.67, -0.33]
-    """
-    m = np.asarray(places, dtype=float)
-    pairs = ~np.eye(m.shape[1], dtype=bool)
-    if not pairs.any():
-        return np.full(len(m), np.nan)
-    apart = np.linalg.norm(m[:, :, None] - m[:, None, :], axis=3)[:, pairs]
-    return np.asarray((apart < FAR).mean(axis=1) - count_meetings(m)[1][pairs].mean())
 
 
 def count_places(points: ArrayLike, arrives: ArrayLike, k: int) -> float:

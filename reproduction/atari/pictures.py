@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter
 from eigenoptions.atari import Emulator
 from eigenoptions.plots import save_clip
 from reproduction.atari.games import get_game
-from reproduction.atari.measures import AXES
+from reproduction.atari.measures import get_points
 from reproduction.atari.starts import Start
 from reproduction.atari.study import BIN
 from reproduction.drawing import make_graphs
@@ -42,7 +42,7 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
     highlights, traces = data["highlights"], data["traces"].groupby("label", sort=False)
     first = highlights[highlights.variant == highlights.variant.iloc[0]]
     singular = [label for label in first[first.kind == "singular"].label if label in traces.groups]
-    ends = [_get_positions(traces.get_group(label)) for label in singular]
+    ends = [get_points(traces.get_group(label)) for label in singular]
     picture, axes = make_graphs(2 if game == "Freeway" else min(4, 1 + len(singular)), columns=4)
     if ends:
         late = np.concatenate([path[len(path) // 2 :] for path in ends])
@@ -130,10 +130,6 @@ def save_clips(data: Data, game: str, folder: Path, *, frames: int = 600, every:
         text = f"{option.variant}: {option.reason}, from start {option.start}. Score {option.score:g}."
         rows.append({"file": file, "label": option.label, "text": text})
     return pd.DataFrame(rows)
-
-
-def _get_positions(trace: pd.DataFrame) -> NDArray[Any]:
-    return trace[[axis for axis in AXES if axis in trace]].to_numpy()
 
 
 def _draw_points(ax: Axes, table: pd.DataFrame, x: str, y: str, title: str) -> None:

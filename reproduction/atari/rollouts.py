@@ -27,24 +27,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """What n options did, frame by frame.
+    """What n options did, frame by frame."""
 
-    Attributes
-    ----------
-    actions, watched
-        ``(n, frames)`` int8 the action taken, -1 after the end; ``(n, frames, w)`` the watched bytes after it, then 0.
-    stopped
-        ``(n, frames)`` whether no action was positive there: the option would have terminated.
-    score, length, died
-        ``(n,)`` sum of the game's rewards, frames that were played, and whether a life was lost.
-    """
-
-    actions: NDArray[np.int8]
-    watched: NDArray[np.uint8]
-    stopped: NDArray[np.bool_]
-    score: NDArray[np.float64]
-    length: NDArray[np.int64]
-    died: NDArray[np.bool_]
+    actions: NDArray[np.int8]  # (n, frames) the action taken, -1 after the end
+    watched: NDArray[np.uint8]  # (n, frames, w) the watched bytes after it, then 0
+    stopped: NDArray[np.bool_]  # (n, frames) whether no action was positive: the option would have terminated
+    score: NDArray[np.float64]  # (n,) sum of the game's rewards
+    length: NDArray[np.int64]  # (n,) frames that were played
+    died: NDArray[np.bool_]  # (n,) whether a life was lost
 
 
 @dataclass(slots=True, eq=False)

@@ -30,67 +30,34 @@ Kinds = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to make options of a game and to follow them.
-
-    Attributes
-    ----------
-    name, kinds, frames
-        Its name; the kinds of options with their numbers; and frames of a roll-out.
-    code
-        Code of memory, see `Ram`.
-    frame_skip, lasting, slow
-        Frames for which an action is repeated; and with more than one whether only bytes of lasting influence count,
-        and whether directions are slow features.
-    graph_states
-        States of the game graph on which options are planned with gamma 0.9; 0: they look one step ahead.
-    n_starts, published_starts
-        From how many start states, and whether these are the ones that the authors published.
-    seeds
-        Collections that are used; empty: all.
-    long
-        Whether these are whole episodes of Freeway, from the first start, for points and heights.
-    """
+    """One way to make options of a game and to follow them."""
 
     name: str
     kinds: Kinds
-    frames: int
-    code: str = "bits"
-    frame_skip: int = 1
-    lasting: bool = False
-    slow: bool = False
-    graph_states: int = 0
+    frames: int  # of a roll-out
+    code: str = "bits"  # of memory, see `Ram`
+    frame_skip: int = 1  # frames for which an action is repeated
+    lasting: bool = False  # only bytes of lasting influence count
+    slow: bool = False  # directions are slow features
+    graph_states: int = 0  # of the game graph on which options are planned; 0: they look one step ahead
     n_starts: int = 6
-    published_starts: bool = False
-    seeds: tuple[int, ...] = ()
-    long: bool = False
+    published_starts: bool = False  # the starts are those of the authors
+    seeds: tuple[int, ...] = ()  # collections that are used; empty: all
+    long: bool = False  # long roll-outs of Freeway, from the first start, for points and heights
 
 
 @dataclass(frozen=True)
 class Study:
-    """Settings of the study of one game.
-
-    Attributes
-    ----------
-    game, variants
-        Name of the game, and what is tried; the first variant is the main one.
-    seeds
-        One per collection of transitions.
-    n_starts, bursts
-        Start states per collection, and bursts of exploration to find them.
-    transitions, max_episode_frames
-        New transitions of a collection, and frames of an episode, see `collect_ram`.
-    one_life
-        Whether roll-outs end when a life is lost.
-    """
+    """Settings of the study of one game."""
 
     game: str
-    variants: tuple[Variant, ...]
-    seeds: tuple[int, ...] = (1, 2, 3)
-    n_starts: int = 6
-    bursts: int = 400
-    transitions: int = 25_000
+    variants: tuple[Variant, ...]  # the first is the main one
+    seeds: tuple[int, ...] = (1, 2, 3)  # one per collection of transitions
+    n_starts: int = 6  # per collection
+    bursts: int = 400  # of exploration, to find the starts
+    transitions: int = 25_000  # of a collection, see `collect_ram`
     max_episode_frames: int = 10_000
-    one_life: bool = True
+    one_life: bool = True  # roll-outs end when a life is lost
 
 
 def make_study(game: str, size: str = "full") -> Study:
@@ -107,39 +74,36 @@ def make_study(game: str, size: str = "full") -> Study:
     check_choice("size", size, SIZES)
     one_life = game != "Freeway"
     best = best_variant(game)
-    baselines = {"constant": {}, "walk": {"n": 8}}
+    kinds: Kinds
     if size == "default":
-        return Study(game, (replace(best, kinds={**best.kinds, **baselines}),), one_life=one_life)
+        kinds = {**best.kinds, "constant": {}, "walk": {"n": 8}}
+        return Study(game, (replace(best, kinds=kinds),), one_life=one_life)
     if size == "small":
         kinds = {"singular": best.kinds["singular"], "random": {"bases": 5, "n": 4}}
-        small = replace(
-            best, kinds=kinds, frames=160, graph_states=300 if best.graph_states else 0, n_starts=3
-        )
+        states = 300 if best.graph_states else 0
+        small = replace(best, kinds=kinds, frames=160, graph_states=states, n_starts=3)
         return Study(game, (small,), (11, 12, 13), 3, 60, 4_200, one_life=one_life)
     if size == "paper":
-        kinds = {
-            "Freeway": _make_kinds(24, 5, 2, 8, 8),
-            "MontezumaRevenge": _make_kinds(6, 4, 1, 3, 8),
-        }.get(game, _make_kinds(8, 4, 1, 4, 8))
+        own = {"Freeway": _make_kinds(24, 5, 2, 8, 8), "MontezumaRevenge": _make_kinds(6, 4, 1, 3, 8)}
+        kinds = own.get(game, _make_kinds(8, 4, 1, 4, 8))
         paper = Variant("paper", kinds, 300 if game == "Freeway" else 160)
         return Study(game, (paper, *_long_variants(game, size)), (0,), one_life=one_life)
     if size == "quick":
-        few = {"singular": {"n": 2, "end": "small"}, "random": {"bases": 2, "n": 1}}
-        other = {
-            "Freeway": replace(best, kinds=few, frames=40, n_starts=2),
-            "MsPacman": Variant(PLANNED, few, 40, frame_skip=8, graph_states=60, n_starts=2),
-        }
-        variants = (Variant("paper", _make_kinds(3, 2, 1, 2, 2), 40, n_starts=2), *_long_variants(game, size))
-        variants += (other[game],) if game in other else ()
-        return Study(game, variants, (0,), 2, 40, 300, 300, one_life)
+        kinds = {"singular": {"n": 2, "end": "small"}, "random": {"bases": 2, "n": 1}}
+        variants = [Variant("paper", _make_kinds(3, 2, 1, 2, 2), 40, n_starts=2), *_long_variants(game, size)]
+        if game == "Freeway":
+            variants.append(replace(best, kinds=kinds, frames=40, n_starts=2))
+        elif game == "MsPacman":
+            variants.append(Variant(PLANNED, kinds, 40, frame_skip=8, graph_states=60, n_starts=2))
+        return Study(game, tuple(variants), (0,), 2, 40, 300, 300, one_life)
     # Fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge rare.
     frames, kinds = {
         "Freeway": (500, _make_kinds(96, 10, 8, 32, 16, 5)),
         "MontezumaRevenge": (200, _make_kinds(32, 10, 4, 16, 32)),
         "MsPacman": (230, _make_kinds(36, 10, 4, 16, 32)),
     }.get(game, (230, _make_kinds(32, 10, 5, 16, 32)))
-    variants = (Variant("paper", kinds, frames), *_other_variants(game), *_long_variants(game, size))
-    return Study(game, variants, one_life=one_life)
+    every = (Variant("paper", kinds, frames), *_other_variants(game), *_long_variants(game, size))
+    return Study(game, every, one_life=one_life)
 
 
 SLOW = "lasting bytes, slow features"
@@ -152,7 +116,7 @@ def best_variant(game: str) -> Variant:
     In Freeway, where nothing but cars stands in the way, looking one step ahead works.
     """
     if game == "Freeway":
-        kinds = {"singular": {"n": 12, "end": "small"}, "random": {"bases": 10, "n": 3}}
+        kinds: Kinds = {"singular": {"n": 12, "end": "small"}, "random": {"bases": 10, "n": 3}}
         return Variant(f"frame skip 8, {SLOW}", kinds, 800, frame_skip=8, lasting=True, slow=True)
     return replace(_planned(game, "small", SLOW), lasting=True, slow=True)
 
@@ -162,7 +126,7 @@ def _planned(game: str, end: str, words: str) -> Variant:
     frames, n, states = {"MsPacman": (320, 6, 4_000), "MontezumaRevenge": (320, 6, 2_000)}.get(
         game, (240, 2, 1_000)
     )
-    kinds = {"singular": {"n": 12, "end": end}, "random": {"bases": 10, "n": n}}
+    kinds: Kinds = {"singular": {"n": 12, "end": end}, "random": {"bases": 10, "n": n}}
     return Variant(f"{PLANNED}, {words}", kinds, frames, frame_skip=8, graph_states=states)
 
 

@@ -18,12 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from reproduction.atari.measures import (
     Array,
-    agreement_of_options,
     count_meetings,
     count_places,
     find_reliable,
@@ -45,10 +42,6 @@ class Effect:
         Means of the two kinds.
     difference, low, high
         Their difference, and its interval.
-    spread
-        Standard deviation of the other kind's bases within a collection; NaN with fewer than two.
-    delta
-        Cliff's delta: P(an option of the one kind has more) - P(has less), within collections and starts.
     above, groups
         In how many of how many comparisons with one basis of one collection the one kind has more.
     least, most
@@ -56,9 +49,9 @@ class Effect:
 
     Examples
     --------
-    >>> e = Effect(0.5, 0.3, 0.2, 0.1, 0.3, 0.05, 0.4, 28, 30, 0.1, 0.3)
-    >>> print(e, e.better)
-    0.500 against 0.300: +0.200 (+0.100 to +0.300), +4.0 spreads of a basis, Cliff's delta +0.40 True
+    >>> effect = Effect(0.5, 0.3, 0.2, 0.1, 0.3, 28, 30, 0.1, 0.3)
+    >>> print(effect, effect.better)
+    0.500 against 0.300: +0.200 (+0.100 to +0.300) True
     """
 
     one: float
@@ -66,8 +59,6 @@ class Effect:
     difference: float
     low: float
     high: float
-    spread: float
-    delta: float
     above: int
     groups: int
     least: float
@@ -89,9 +80,7 @@ class Effect:
         return self.high < 0 and self.most < 0
 
     def __str__(self) -> str:
-        spreads = f", {self.difference / self.spread:+.1f} spreads of a basis" if self.spread > 0 else ""
-        delta = "" if math.isnan(self.delta) else f", Cliff's delta {self.delta:+.2f}"
-        return f"{self.one:.3f} against {self.other:.3f}: {self.interval}{spreads}{delta}"
+        return f"{self.one:.3f} against {self.other:.3f}: {self.interval}"
 
 
 def compare_kinds(
@@ -124,15 +113,13 @@ def compare_kinds(
     >>> at = np.arange(8)
     >>> kinds = np.array(["singular", "random"])[at // 2 % 2]
     >>> table = pd.DataFrame({"collection": at // 4, "start": at % 2, "kind": kinds, "dwell": 1 - at // 2 % 2})
-    >>> effect = compare_kinds(table.assign(basis=0, direction=0, sign=1), "dwell", draws=100)
-    >>> print(effect.interval, effect.delta)
-    +1.000 (+1.000 to +1.000) 1.0
+    >>> print(compare_kinds(table.assign(basis=0, direction=0, sign=1), "dwell", draws=100))
+    1.000 against 0.000: +1.000 (+1.000 to +1.000)
     """
     table = table[table.kind.isin([one, other])]
     starts, k = sorted(table.start.unique()), _smallest_group(table)
     ones: list[Statistic] = []
     others: list[list[Statistic]] = []
-    deltas: list[float] = []
     for collection, part in table.groupby("collection"):
         left, right = part[part.kind == one], part[part.kind == other]
         if left.empty or right.empty:
@@ -141,20 +128,16 @@ def compare_kinds(
             )
         ones.append(_make_statistic(left, measure, starts, k))
         others.append([_make_statistic(basis, measure, starts, k) for _, basis in right.groupby("basis")])
-        deltas += _compare_options(left, right, measure, starts)
     mine = _evaluate(ones, starts)
     theirs = [_evaluate(group, starts) for group in others]
     by_collection = np.array([x - y.mean() for x, y in zip(mine, theirs, strict=True)])
     low, high = _bootstrap(ones, others, len(starts), n_intervals, draws, rng)
-    variances = [y.var(ddof=1) for y in theirs if len(y) > 1]
     return Effect(
         float(mine.mean()),
         float(np.mean([y.mean() for y in theirs])),
         float(by_collection.mean()),
         low,
         high,
-        float(np.sqrt(np.mean(variances))) if variances else math.nan,
-        float(np.nanmean(deltas)) if not np.isnan(deltas).all() else math.nan,
         int(sum((x > y).sum() for x, y in zip(mine, theirs, strict=True))),
         sum(map(len, theirs)),
         float(by_collection.min()),
@@ -191,33 +174,6 @@ def share_of_reliable(table: pd.DataFrame) -> tuple[float, int]:
     """The share of reliable options, and the number of options."""
     n_options = len(table[["collection", "kind", "basis", "direction", "sign"]].drop_duplicates())
     return len(find_reliable(table)) / n_options, n_options
-
-
-def cliffs_delta(a: ArrayLike, b: ArrayLike) -> float:
-    """Cliff's delta: P(a > b) - P(a < b); NaN if either is empty.
-
-    >>> cliffs_delta([1.0, 2.0], [1.0, 1.0])
-    0.5
-    """
-    x, y = (np.asarray(v, dtype=float) for v in (a, b))
-    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
-    if not (len(x) and len(y)):
-        return math.nan
-    # The rank sum of x gives the statistic U of Mann and Whitney: the pairs with x > y, and half of the ties.
-    u = rankdata(np.concatenate([x, y]))[: len(x)].sum() - len(x) * (len(x) + 1) / 2
-    return float((2 * u - len(x) * len(y)) / (len(x) * len(y)))
-
-
-def _compare_options(
-    left: pd.DataFrame, right: pd.DataFrame, measure: str, starts: Sequence[int]
-) -> list[float]:
-    """Cliff's delta of a measure, by start where it is one of options."""
-    if measure == "reach":
-        return [math.nan]
-    if measure == "agreement":
-        theirs = [agreement_of_options(_stack_places(basis, starts)) for _, basis in right.groupby("basis")]
-        return [cliffs_delta(agreement_of_options(_stack_places(left, starts)), np.concatenate(theirs))]
-    return [cliffs_delta(*(part.loc[part.start == s, measure] for part in (left, right))) for s in starts]
 
 
 def _stack_places(group: pd.DataFrame, starts: Sequence[int]) -> Array:

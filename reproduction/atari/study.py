@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -54,11 +54,9 @@ def run_study(lab: Lab, study: Study) -> Data:
             collection = make_job(study, variant, seed, starts[seed])
             numbers = list(range(1 if variant.long else min(variant.n_starts, len(collection["starts"]))))
             # One game graph serves all starts.
-            jobs += [
-                {**collection, "numbers": part}
-                for part in ([numbers] if variant.graph_states else [[i] for i in numbers])
-            ]
-    tables = lab.pmap(roll_out_kinds, jobs)
+            parts = [numbers] if variant.graph_states else [[number] for number in numbers]
+            jobs += [{**collection, "numbers": part} for part in parts]
+    tables, sizes = zip(*lab.pmap(roll_out_kinds, jobs), strict=True)
     data: Data = {}
     order = [variant.name for variant in study.variants]
     for name, is_long in (("rollouts", False), ("long", True)):
@@ -71,13 +69,7 @@ def run_study(lab: Lab, study: Study) -> Data:
         for seed, group in starts.items()
         for i, s in enumerate(group)
     )
-    collections = {
-        (job["variant"].name, job["seed"]): {
-            name: job[name] for name in ("study", "variant", "seed", "starts")
-        }
-        for job in jobs
-    }
-    data["collections"] = pd.DataFrame(lab.pmap(describe_collection, collections.values()))
+    data["collections"] = pd.DataFrame(sizes).drop_duplicates()
     data |= summarize(data["rollouts"])
     data["highlights"] = choose_highlights(data, Emulator(study.game).actions)
     data["traces"] = trace_highlights(lab, study, data["highlights"], starts[study.seeds[0]])
@@ -98,8 +90,8 @@ def make_job(study: Study, variant: Variant, seed: int, starts: Starts) -> dict[
 
 def roll_out_kinds(
     study: Study, variant: Variant, seed: int, starts: Starts, numbers: Sequence[int]
-) -> pd.DataFrame:
-    """Roll out options of all kinds of a variant from some of the starts, and measure each."""
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Roll out options of all kinds of a variant from some of the starts, and measure each; and sizes of T."""
     collection = load_collection(study, variant, seed, starts)
     options = _list_options(variant.kinds, _get_emulator(study.game).n_actions, collection)
     game, tables = get_game(study.game), []
@@ -114,7 +106,14 @@ def roll_out_kinds(
             tables.append(table.assign(start=number))
     keys = {"variant": variant.name, "collection": seed, "frames": variant.frames}
     joined = pd.concat(tables, ignore_index=True).assign(**keys)
-    return joined[[*keys, "start", *(name for name in joined if name not in (*keys, "start"))]]
+    changed = collection.changed
+    sizes = {"features": len(changed), "active": int(changed.sum()), "rank": collection.rank}
+    first = [*keys, "start"]
+    return joined[[*first, *joined.columns.drop(first)]], {
+        "variant": variant.name,
+        "collection": seed,
+        **sizes,
+    }
 
 
 def trace_options(
@@ -182,22 +181,12 @@ def _list_options(kinds: Kinds, n_actions: int, collection: Collection) -> pd.Da
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Directions from transitions of one game and seed.
-
-    Attributes
-    ----------
-    features, spectrum
-        The feature map phi, and all eigenvectors of T'T.
-    seed
-        Seed of the random bases.
-    slow
-        Whether directions are slow features, scaled to variance 1 instead of length 1; random ones are then too.
-    """
+    """Directions from transitions of one game."""
 
     features: Ram
     spectrum: Spectrum
-    seed: int
-    slow: bool = False
+    seed: int  # of the random bases
+    slow: bool = False  # slow features have variance 1 instead of length 1; random directions then too
 
     @property
     def rank(self) -> int:
@@ -226,7 +215,7 @@ class Collection:
             return list(range(last - n, last))
         return [int(i) for i in np.linspace(0, last - 1, n).round()]
 
-    @cache  # noqa: B019 (there are few collections, and each keeps its bases)
+    @lru_cache(maxsize=24)  # noqa: B019 (a worker has few collections)
     def make_basis(self, kind: str, basis: int = 0) -> Array:
         """``(m, d)`` the directions of one kind."""
         vectors = self.spectrum.vectors
@@ -264,12 +253,9 @@ def _collect(
     """With a frame skip of 1, the paper's protocol; else random play in which each decision is one transition."""
     if frame_skip == 1:
         features = Ram(code)
-        how: dict[str, Any] = {
-            "features": features,
-            "max_episode_frames": study.max_episode_frames,
-            "rng": seed,
-        }
-        sampled = collect_ram(study.game, [start.actions for start in starts], study.transitions, **how)
+        how: dict[str, Any] = {"max_episode_frames": study.max_episode_frames, "rng": seed}
+        actions = [start.actions for start in starts]
+        sampled = collect_ram(study.game, actions, study.transitions, features=features, **how)
         return Collection(features, feature_spectrum(sampled, features, whiten=False), seed)
     episodes, addresses = _play(study.game, seed, starts, frame_skip, max(study.transitions * 9 // 25, 200))
     # All bytes in a game in which the influence of no action lasts.
@@ -303,33 +289,18 @@ def _get_emulator(game: str) -> Emulator:
     return Emulator(game)
 
 
-def describe_collection(study: Study, variant: Variant, seed: int, starts: Starts) -> dict[str, Any]:
-    """Number of features, of those that ever changed, and rank of T."""
-    collection = load_collection(study, variant, seed, starts)
-    sizes = {"features": len(collection.changed), "active": int(collection.changed.sum())}
-    return {"variant": variant.name, "collection": seed, **sizes, "rank": collection.rank}
-
-
 def summarize(rollouts: pd.DataFrame) -> Data:
     """Means by kind; effects of singular directions against other kinds; agreement of each kind; and all groups."""
-    tables: dict[str, list[pd.DataFrame]] = {"means": [], "effects": [], "levels": [], "groups": []}
+    tables: dict[str, list[pd.DataFrame]] = {}
     for variant, table in rollouts.groupby("variant", sort=False):
-        numbers = table.drop(
-            columns=["variant", "collection", "start", *OPTION, "region", *AXES], errors="ignore"
-        )
-        means = numbers.groupby(table.kind, sort=False).mean()
-        means.insert(0, "rollouts", table.groupby("kind", sort=False).size())
-        parts = {"means": means.reset_index()}
+        parts = {"means": table.groupby("kind", sort=False).mean(numeric_only=True).reset_index()}
         if "x" in table:
-            parts |= {
-                "effects": _compare_all(table),
-                "levels": _agreement_by_kind(table),
-                "groups": summarize_groups(table),
-            }
+            parts["effects"], parts["levels"] = _compare_all(table), _agreement_by_kind(table)
+            parts["groups"] = summarize_groups(table)
         for name, part in parts.items():
             part.insert(0, "variant", variant)
-            tables[name].append(part)
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items() if parts}
+            tables.setdefault(name, []).append(part)
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
 
 
 def _compare_all(table: pd.DataFrame) -> pd.DataFrame:
@@ -361,10 +332,10 @@ def choose_highlights(
 
     Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from which
     they settle near that place, then of dwell, then of their number. One that was taken from another start, or whose
-    place is nearer than `min_distance` to that of one taken before, is skipped. If they are fewer than n, the options of
-    largest dwell times distance follow, by the same rule. They are of the first variant; `n_last` of the last variant,
-    if there are others, are chosen likewise. For comparison, the best-scoring row of V by the published program, the
-    best-scoring constant action (of the long roll-outs, where there are any) and a random walk follow.
+    place is nearer than `min_distance` to that of one taken before, is skipped. If they are fewer than n, the options
+    of largest dwell times distance follow, by the same rule. They are of the first variant; `n_last` of the last one
+    are chosen likewise. For comparison, the best row of V by the published program, the best constant action and a
+    random walk follow.
     """
     rollouts = data["rollouts"]
     variants = list(rollouts.variant.unique())
@@ -390,15 +361,13 @@ def choose_highlights(
             best = table.index[0] if kind == "walk" else table.score.idxmax()
             parts.append(table.loc[[best]].assign(reason=reason))
     chosen = pd.concat(parts, ignore_index=True)
-    labels = {
-        "singular": lambda o: (
-            f"#{o.direction}{'+' if o.sign > 0 else '-'}{' best' if o.variant != variants[0] else ''}"
-        ),
-        "published": lambda o: f"row {o.direction}",
-        "constant": lambda o: f"always {action_names[o.direction]}",
-        "walk": lambda o: f"walk {o.direction}",
-    }
-    chosen.insert(0, "label", [labels[o.kind](o) for o in chosen.itertuples()])
+    names = {"published": "row", "constant": "always", "walk": "walk"}
+    labels = []
+    for option in chosen.itertuples():
+        number = action_names[option.direction] if option.kind == "constant" else option.direction
+        sign = ("+" if option.sign > 0 else "-") + " best" * (option.variant != variants[0])
+        labels.append(f"#{number}{sign}" if option.kind == "singular" else f"{names[option.kind]} {number}")
+    chosen.insert(0, "label", labels)
     columns = ["label", "variant", *OPTION, "start", "dwell", "away", "region", "score", "reason"]
     return chosen[[name for name in columns if name in chosen]]
 
@@ -426,12 +395,8 @@ def _choose_apart(table: pd.DataFrame, n: int, min_distance: float) -> pd.DataFr
 def trace_highlights(lab: Lab, study: Study, highlights: pd.DataFrame, starts: Starts) -> pd.DataFrame:
     """What the highlighted options of the first collection did, frame by frame."""
     variants = {variant.name: variant for variant in study.variants if not variant.long}
-    jobs = [
-        {
-            **make_job(study, variants[name], study.seeds[0], starts),
-            "number": number,
-            "options": options[["label", *OPTION]],
-        }
-        for (name, number), options in highlights.groupby(["variant", "start"])
-    ]
+    jobs = []
+    for (name, number), options in highlights.groupby(["variant", "start"]):
+        job = make_job(study, variants[name], study.seeds[0], starts)
+        jobs.append({**job, "number": number, "options": options[["label", *OPTION]]})
     return pd.concat(lab.pmap(trace_options, jobs), ignore_index=True)
