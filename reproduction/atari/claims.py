@@ -57,10 +57,11 @@ def describe(data: Data) -> Iterator[Block]:
     table, n_collections = _select(data), data["starts"].collection.nunique()
     variant, random = table.variant.iloc[0], table[table.kind == "random"]
     sizes = data["collections"][data["collections"].variant == variant]
+    ranks = f"{sizes['rank'].min()} to {sizes['rank'].max()}"
     yield (
         f"{n_collections} collection{'s' * (n_collections != 1)} of transitions, {table.start.nunique()} starts each, "
         f"{table.frames.iloc[0]} frames per roll-out. From each start {_count_each(table[table.kind == 'singular'])} "
-        f"singular options (both signs; T has rank {' to '.join(map(str, sorted({min(sizes['rank']), max(sizes['rank'])})))} of "
+        f"singular options (both signs; T has rank {ranks} of "
         f"{sizes.features.iloc[0]}) and {_count_each(random)} of {random.basis.nunique()} random bases."
     )
     columns = ["kind", "dwell", "arrives", "places", "died", "score", "stopped"]

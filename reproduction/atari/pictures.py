@@ -136,7 +136,7 @@ def _draw_points(ax: Axes, table: pd.DataFrame, x: str, y: str, title: str) -> N
     for kind, color in reversed(KIND_COLORS.items()):
         part = table[table.kind == kind]
         if len(part):
-            ax.plot(part[x], part[y], ".", color=color, markersize=3, alpha=0.7, label=kind)
+            ax.plot(part[x], part[y], ".", color=color, markersize=3, alpha=0.7, label=kind, rasterized=True)
     ax.set(title=title)
 
 
