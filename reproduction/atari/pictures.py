@@ -43,7 +43,8 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
     first = highlights[highlights.variant == highlights.variant.iloc[0]]
     singular = [label for label in first[first.kind == "singular"].label if label in traces.groups]
     ends = [get_points(traces.get_group(label)) for label in singular]
-    picture, axes = make_graphs(2 if game == "Freeway" else min(4, 1 + len(singular)), columns=4)
+    picture, axes = make_graphs(2 if game == "Freeway" else 1 + min(3, len(singular)), columns=4)
+    picture.set_figheight(2.6)
     if ends:
         late = np.concatenate([path[len(path) // 2 :] for path in ends])
         draw_heat_map(axes[0], get_screen(data, game, 0), known.to_screen(late), "where options end")
@@ -62,7 +63,10 @@ def draw_measures(data: Data) -> Figure:
     table = data["rollouts"]
     table = table[table.variant == table.variant.iloc[0]]
     placed, is_long = "x" in table, "long" in data
-    picture, axes = make_graphs(2 + placed + is_long, columns=2)
+    n_panels = 1 + 2 * placed + is_long
+    picture, axes = make_graphs(n_panels, columns=2)
+    for ax in axes[n_panels:]:
+        ax.set_axis_off()
     if placed:
         groups = data["groups"][data["groups"].variant == table.variant.iloc[0]]
         _draw_points(axes[0], groups, "arrives", "agreement", "one basis of one collection each")
@@ -75,13 +79,13 @@ def draw_measures(data: Data) -> Figure:
             ylabel="y (memory)" if "y" in table else "height (memory)",
         )
     scored = data["long"][data["long"].variant == "paper"] if is_long else table
-    _draw_points(axes[-1], scored[scored.kind != "walk"], "direction", "score", "score of each option")
-    axes[-1].set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
+    score = axes[2 * placed]
+    _draw_points(score, scored[scored.kind != "walk"], "direction", "score", "score of each option")
+    score.set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
     if is_long:
-        _draw_height_curves(axes[2], scored)
-    for ax in axes[: 2 + placed + is_long]:
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend()
+        _draw_height_curves(axes[3], scored)
+    for ax in axes[:n_panels]:
+        ax.legend()
     return picture
 
 
