@@ -16,7 +16,7 @@ from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
 from reproduction.atari.claims import GOALS, judge_game
-from reproduction.atari.game_graph import explore_game, follow, plan
+from reproduction.atari.game_graph import explore_game
 from reproduction.atari.games import GAMES, get_game, locate_player
 from reproduction.atari.measures import FAR, count_meetings, count_places, find_reliable, measure
 from reproduction.atari.rollouts import Rollouts, roll_out_directions, round_to_grid
@@ -127,20 +127,6 @@ def test_rollouts_together_equal_each_alone(game: str, code: str, skip: int, pub
     assert np.array_equal(log.actions[:2], few.actions)
 
 
-def test_rollouts_end_with_a_life() -> None:
-    """Montezuma's Revenge: an option that wants to be far left falls to its death."""
-    emulator = Emulator("MontezumaRevenge")
-    emulator.replay([0] * 60)
-    left = Ram("bytes", addresses=(42,))
-    once, on = (
-        roll_out_directions(emulator, emulator.save(), [[-1.0]], left, 200, watch=(42,), one_life=one_life)
-        for one_life in (True, False)
-    )
-    assert once.died[0]
-    assert on.died[0]
-    assert once.length[0] < on.length[0] == 200
-
-
 @pytest.mark.parametrize("game", INTROS)
 def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
     start = Start.reach(game, (0,) * INTROS[game])
@@ -160,21 +146,6 @@ def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
                 if np.array_equal(graph.ram[there], step.rams[-1]):
                     states.setdefault(there, emulator.save())
     assert len(states) > 5
-
-
-def test_planned_options_reach_what_greedy_ones_do_not() -> None:
-    """Height 62 of Freeway's road behind a lower place: the plan goes through it."""
-    start = Start.reach("Freeway", (0,) * 60)
-    graph, emulator = explore_game("Freeway", [start], max_states=8), Emulator("Freeway")
-    bits = Ram(addresses=(14,))
-    # Bits 4 and 5 of heights 6, 14, 22, ... 62: 0, 0, 1, 1, 2, 2, 3, 3; the potential falls before it rises.
-    e = np.zeros((1, 8))
-    e[0, 4], e[0, 5] = -0.5, 1.0
-    options = plan(graph, e, bits)
-    assert options.policy[0, 0] == 1
-    emulator.replay(start.actions)
-    log = follow(emulator, emulator.save(), graph, options, 60, watch=(14,))
-    assert log.watched[0, -1, 0] >= 38
 
 
 # Measures and statistics
