@@ -81,7 +81,8 @@ def play_randomly(
     Returns the memory ``(T + 1, 128)`` of each episode by decision, and about `n_states` of the states seen.
     """
     check_int("the number of starts", len(starts))
-    first, episodes, states = [], [], []
+    episodes: list[Bytes] = []
+    first, states = [], []
     for actions in starts:
         emulator.replay(actions)
         first.append(emulator.save())
