@@ -60,18 +60,9 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a page.
+    """One section of a page: anchor, heading, first paragraph, blocks, claims, and folded blocks by their summary.
 
-    Attributes
-    ----------
-    name, title, text
-        Anchor, heading, and the first paragraph (may be `Markup`).
-    shown
-        Paragraphs, tables (caption, data frame) and figures.
-    claims
-        Claims judged here.
-    folded
-        Further blocks, folded under a summary each.
+    A block is a paragraph, a data frame, a pair of a caption and a data frame, a Matplotlib figure, or markup.
     """
 
     name: str
@@ -96,18 +87,9 @@ class Outcome:
 def write_report(
     folder: Path, outcomes: Sequence[Outcome], *, quick: bool, missing: Sequence[str] = ()
 ) -> Path:
-    """Write ``data/*.csv``, ``data/claims.csv`` and ``index.html``; return the path of the page.
+    """Write ``data/*.csv``, ``data/claims.csv`` and ``index.html``, and return the path of the page.
 
-    Parameters
-    ----------
-    folder
-        Folder of the report.
-    outcomes
-        Experiments in the order of the page.
-    quick
-        Whether these are quick runs.
-    missing
-        Titles of the experiments that have not been run.
+    `missing` are titles of experiments that have not been run.
     """
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
@@ -210,20 +192,9 @@ def make_section(outcome: Outcome) -> Section:
 def write_page(
     path: Path, title: str, sections: Sequence[Section], *, header: str = "", rules: bool = False
 ) -> None:
-    """Write a self-contained page: a header, all claims of the sections by heading, and the sections.
+    """Write a self-contained page: a header (markup), all claims of the sections by heading, and the sections.
 
-    Parameters
-    ----------
-    path
-        Where to write it.
-    title
-        Title of the page.
-    sections
-        Its sections.
-    header
-        Markup below the title.
-    rules
-        Whether to add how claims are judged.
+    With `rules` it ends with how claims are judged.
     """
     groups: dict[str, list[tuple[Claim, Section]]] = {heading: [] for heading in HEADINGS.values()}
     for section in sections:
