@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, first_n_or_raise
 from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
@@ -54,10 +56,8 @@ def find_rooms(
     >>> mdp.coords[doorways].tolist()
     [[3, 6], [6, 2], [7, 9], [10, 6]]
     """
-    from eigenoptions._kernels.passages import passages
-
     W = graph(mdp)
-    is_passage = passages(W.indptr, W.indices, max_steps)
+    is_passage = find_passages(W, max_steps)
     between_passages = W[is_passage][:, is_passage]
     doorways = np.flatnonzero(is_passage)
     if between_passages.nnz:
@@ -68,6 +68,26 @@ def find_rooms(
     room = np.full(mdp.n_states, -1, dtype=np.int32)
     room[inside] = connected_components(W[inside][:, inside], directed=False)[1]
     return room, doorways
+
+
+def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
+    """``(S,)`` states with two or more neighbours, no two of which meet within `max_steps` steps without the state."""
+    A = W.astype(bool).astype(np.float64)
+    is_passage = np.diff(A.indptr) >= 2
+    # One row per state and neighbour: the states that are reached from the neighbour.
+    state, neighbour = A.nonzero()
+    reached = csr_array(
+        (np.ones(len(state)), (np.arange(len(state)), neighbour)), shape=(len(state), A.shape[0])
+    )
+    for _ in range(max_steps + 1):
+        meets = reached.multiply(A[state]).astype(bool).sum(axis=1) > 1
+        is_passage[state[meets]] = False
+        # Most states are decided after two steps.
+        state, reached = state[is_passage[state]], reached[is_passage[state]]
+        entries = (reached + reached @ A).tocoo()
+        row, column = (x[entries.col != state[entries.row]] for x in (entries.row, entries.col))
+        reached = csr_array((np.ones(len(row)), (row, column)), shape=reached.shape)
+    return is_passage
 
 
 def compute_betweenness(
@@ -83,17 +103,46 @@ def compute_betweenness(
     >>> compute_betweenness(eo.graph(eo.maze("....."))).tolist()
     [0.0, 6.0, 8.0, 6.0, 0.0]
     """
-    from eigenoptions._kernels.passages import betweenness
-
     n = W.shape[0]
     starts = np.arange(n)
     if n > max_starts:
         starts = np.sort(np.random.default_rng(rng).choice(n, max_starts, replace=False))
-    # Blocks of about one second, after which progress is reported.
-    blocks = np.array_split(starts.astype(np.int32), max(1, n * len(starts) // 50_000_000))
+    blocks = np.array_split(starts, max(1, n * len(starts) // 2_000_000))
     score = np.zeros(n)
     for i, block in enumerate(blocks):
-        score += betweenness(W.indptr, W.indices, block)
+        score += sum_dependencies(W, block)
         if progress is not None:
             progress(i + 1, len(blocks))
     return score
+
+
+def sum_dependencies(W: csr_array, starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """``(S,)`` number of shortest paths from `starts` to all states through each state (Brandes, 2001).
+
+    All starts advance together, one distance after the other. A pair of a start and a state has one number.
+    """
+    n, degree = W.shape[0], np.diff(W.indptr)
+    depth = shortest_path(W, unweighted=True, indices=starts).ravel()
+    paths, dependency = np.zeros(len(depth)), np.zeros(len(depth))
+    pairs = np.arange(len(starts)) * n + starts
+    paths[pairs] = 1.0
+    edges = []
+    for distance in count(1):
+        # Edges from the pairs at the last distance to those at this one.
+        state = pairs % n
+        offset = np.arange(degree[state].sum()) - np.repeat(
+            np.cumsum(degree[state]) - degree[state], degree[state]
+        )
+        near = np.repeat(pairs, degree[state])
+        far = near - near % n + W.indices[np.repeat(W.indptr[state], degree[state]) + offset]
+        is_edge = depth[far] == distance
+        near, far = near[is_edge], far[is_edge]
+        if not len(far):
+            break
+        np.add.at(paths, far, paths[near])
+        edges.append((near, far))
+        pairs = np.unique(far)
+    for near, far in reversed(edges):
+        np.add.at(dependency, near, paths[near] / paths[far] * (1.0 + dependency[far]))
+    dependency[np.arange(len(starts)) * n + starts] = 0.0
+    return dependency.reshape(len(starts), n).sum(axis=0)
