@@ -471,11 +471,8 @@ class _Walk:
         Y, total = _invert(M + 1.0), 0.0
         for first in self.firsts:
             block = self.make_block(first)
-            try:
-                with np.errstate(all="ignore"):
-                    B = block.balance(K[:, block.goals], block.couple(Y, w), Y, w)
-            except np.linalg.LinAlgError:  # options that are always chosen and trap the walk
-                return inf
+            with np.errstate(all="ignore"):
+                B = block.balance(K[:, block.goals], block.couple(Y, w), Y, w)
             # The sum of h over all starts: that of Y B is zero.
             total -= self.n_states * float((Y[block.goals] * B.T).sum())
         mean = total / (self.n_states * (self.n_states - 1))
@@ -532,8 +529,12 @@ class _Block:
                 X = np.empty_like(B)
                 X[used] = Y[used] @ B
                 at_goal = (Y[goals] * B.T).sum(axis=1)
-                y = np.linalg.solve(small, (self.read_ends(X) - at_goal[:, None])[:, :, None])
-                B -= self.spread(y[:, :, 0], w)
+                try:
+                    y = np.linalg.solve(small, (self.read_ends(X) - at_goal[:, None])[:, :, None])[:, :, 0]
+                except np.linalg.LinAlgError:
+                    # Options that trap the walk: nothing will be proved.
+                    y = np.full(small.shape[:2], np.nan)
+                B -= self.spread(y, w)
         return B
 
     def eliminate(self, columns: NDArray[np.intp], rates: Array, w: Array, K: Array) -> Array:

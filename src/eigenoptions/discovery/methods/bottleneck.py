@@ -73,7 +73,7 @@ def find_rooms(
 def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
     """``(S,)`` states with two or more neighbours, no two of which meet within `max_steps` steps without the state."""
     A = W.astype(bool).astype(np.float64)
-    is_passage = np.diff(A.indptr) >= 2
+    is_passage: NDArray[np.bool_] = np.diff(A.indptr) >= 2
     # One row per state and neighbour: the states that are reached from the neighbour.
     state, neighbour = A.nonzero()
     reached = csr_array(
@@ -145,4 +145,4 @@ def sum_dependencies(W: csr_array, starts: NDArray[np.intp]) -> NDArray[np.float
     for near, far in reversed(edges):
         np.add.at(dependency, near, paths[near] / paths[far] * (1.0 + dependency[far]))
     dependency[np.arange(len(starts)) * n + starts] = 0.0
-    return dependency.reshape(len(starts), n).sum(axis=0)
+    return np.asarray(dependency.reshape(len(starts), n).sum(axis=0))
