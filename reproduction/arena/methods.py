@@ -166,7 +166,7 @@ def report(results: Results, settings: Settings, seconds: float) -> Report:
         "seconds": seconds,
     }
     first = [(name, *(str(row["method"]) for row in of[:3])) for name, of in found.items()]
-    html = page(results, settings, seconds, origin(current_engine().name))
+    html = page(results, settings, seconds, origin(current_engine()[0]))
     texts = {"data/ranking.csv": to_csv(rows), "index.html": html}
     return Report(("measure", "1st", "2nd", "3rd"), first, data, texts)
 

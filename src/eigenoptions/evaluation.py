@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import exp, inf
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,7 @@ def best_option_chance(
 
     Notes
     -----
-    The diffusion time is a smooth function of the chance. It is computed at seven chances from 1e-4 to 0.9; a
+    The diffusion time is a smooth function of the chance. It is computed at eight chances from 1e-4 to 0.99; a
     polynomial in the log-odds through the values around the smallest gives the next, until two agree to 0.1%.
 
     Examples
@@ -206,40 +206,39 @@ def best_option_chance(
     walk = _Walk(mdp, options, stop_chance)
     if not walk.n_options:
         raise ValueError("there are no options, so no option chance: discover at least one")
-    grid, max_refinements = np.array([1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.9, 0.99]), 8
-    log_odds = np.log(grid / (1 - grid))
-    times, done = dict[float, float](), 0
+    log_odds = [-9, -7, -4.5, -3, -1.5, 0, 2, 4.5]
+    max_refinements, times = 8, dict[float, float]()
 
     def compute(x: float) -> None:
-        nonlocal done
-        times[x] = walk.estimate_mean(1 / (1 + np.exp(-x)))
-        done += 1
+        mean = _mean(walk.solve(1 / (1 + exp(-x)), prove=False))
+        times[x] = mean if 0 < mean < inf else inf
         if progress is not None:
-            progress(done, len(grid) + max_refinements)
+            progress(len(times), len(log_odds) + max_refinements)
 
     for x in log_odds:
-        compute(float(x))
+        compute(x)
         if times[x] > 100 * min(times.values()):
             break
     for _ in range(max_refinements):
-        # The smallest value and its neighbours; beyond the last chance there is no bracket.
-        xs = sorted(times)
+        # A polynomial through the smallest value and its neighbours.
+        xs = sorted(x for x in times if times[x] < inf)
         i = min(range(len(xs)), key=lambda i: times[xs[i]])
-        near = np.array(xs[max(i - 2, 0) : i + 3])
+        near = xs[max(i - 2, 0) : i + 3]
         polynomial = np.polynomial.Polynomial.fit(near, np.log([times[x] for x in near]), len(near) - 1)
         fine = np.linspace(xs[max(i - 1, 0)], xs[min(i + 1, len(xs) - 1)], 2001)
         x = float(fine[polynomial(fine).argmin()])
         if min(abs(x - other) for other in times) < 1e-3:
             break
         compute(x)
-    x = min(times, key=times.__getitem__)
-    chances = [0.0, float(1 / (1 + np.exp(-x)))]
-    primitive, best = (_mean(walk.solve(chance)) for chance in chances)
+    chance = 1 / (1 + exp(-min(times, key=times.__getitem__)))
+    best = _mean(walk.solve(chance))
     try:
         uniform = _mean(walk.solve(None))
     except OverflowError:
         uniform = inf
-    return BestChance(chances[best < primitive], min(best, primitive), primitive, uniform)
+    walk.select(0)
+    primitive = _mean(walk.solve(None))
+    return BestChance(chance if best < primitive else 0.0, min(best, primitive), primitive, uniform)
 
 
 @dataclass(frozen=True)
@@ -425,20 +424,18 @@ class _Walk:
         self.make_block = cache(make_block) if size == S else make_block
         self.firsts = range(0, S, size)
 
-    def write_equations(self, option_chance: float | None) -> tuple[Array, Array, Array, Array]:
-        """W (S,), the rates at which a decision leads to other states, M and K (S, S)."""
-        S, A, available = self.n_states, self.n_actions, self.available
-        a, w = np.full(S, float(A)), np.ones(S)
+    def solve(
+        self, option_chance: float | None, progress: Progress | None = None, *, prove: bool = True
+    ) -> Array:
+        """``(S, S)`` expected steps from each start to each goal, proved or by elimination."""
+        S, available = self.n_states, self.available
+        a, w = np.full(S, float(self.n_actions)), np.ones(S)
         if option_chance is not None:
             a = np.where(available > 0, 1.0 - option_chance, 1.0)
             w = np.where(available > 0, option_chance, 0.0) / np.maximum(available, 1)
+        # At these rates a decision leads to other states, without a goal.
         rates = a[:, None] * self.moves + w[:, None] * self.end_sums
-        return w, rates, np.diag(a + w * available) - rates, a[:, None] + w[:, None] * self.cost
-
-    def solve(self, option_chance: float | None, progress: Progress | None = None) -> Array:
-        """``(S, S)`` expected steps from each start to each goal, proved or by elimination."""
-        S = self.n_states
-        w, rates, M, K = self.write_equations(option_chance)
+        M, K = np.diag(a + w * available) - rates, a[:, None] + w[:, None] * self.cost
         Y, H = _invert(M + 1.0), np.empty((S, S))
         max_error = MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE
         n_terms = np.count_nonzero(M, axis=1) + 2 * self.n_options + 4
@@ -447,36 +444,27 @@ class _Walk:
             block = self.make_block(first)
             goals, column = block.goals, np.arange(len(block.goals))
             small, right, h = block.couple(Y, w), K[:, goals], np.zeros((S, len(goals)))
+            unproved = np.full(len(goals), prove)
             with np.errstate(all="ignore"):
                 for _ in range(3):
                     # The residual is also the right side of a refinement.
                     step = Y @ block.balance(right, small, Y, w)
                     h += step - step[goals, column]
+                    if not prove:
+                        break
                     right = K[:, goals] - M @ h - block.spread(block.read_ends(h), w)
                     right[goals, column] = 0.0
                     error = (np.abs(right) + rounding[:, None] * np.abs(h).max(axis=0)) / K[:, goals]
                     unproved = ~(error.max(axis=0) <= max_error)
                     if not unproved.any():
                         break
-            for i in range(0, len(left := np.flatnonzero(unproved)), size := max(1, PRODUCT_SIZE // S**2)):
-                h[:, left[i : i + size]] = block.eliminate(left[i : i + size], rates, w, K)
+            for some in np.array_split(np.flatnonzero(unproved), 1 + unproved.sum() * S**2 // PRODUCT_SIZE):
+                if len(some):
+                    h[:, some] = block.eliminate(some, rates, w, K)
             H[:, goals] = h
             if progress is not None:
                 progress(int(goals[-1]) + 1, S)
         return H
-
-    def estimate_mean(self, option_chance: float) -> float:
-        """Diffusion time without a proof; inf where it is not a positive number."""
-        w, _, M, K = self.write_equations(option_chance)
-        Y, total = _invert(M + 1.0), 0.0
-        for first in self.firsts:
-            block = self.make_block(first)
-            with np.errstate(all="ignore"):
-                B = block.balance(K[:, block.goals], block.couple(Y, w), Y, w)
-            # The sum of h over all starts: that of Y B is zero.
-            total -= self.n_states * float((Y[block.goals] * B.T).sum())
-        mean = total / (self.n_states * (self.n_states - 1))
-        return mean if 0 < mean < inf else inf
 
 
 @dataclass(frozen=True)

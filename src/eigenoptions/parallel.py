@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from socket import gethostname
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from warnings import catch_warnings
 
 from eigenoptions._validation import check_choice, check_int
@@ -27,46 +27,38 @@ from eigenoptions._validation import check_choice, check_int
 R = TypeVar("R")
 Function = Callable[..., Any]
 Outcomes = Generator[tuple[int, Any], None, None]  # (number of the job, its result), as they arrive
-
-
-class Engine(NamedTuple):
-    """Where `run_jobs` computes, and how many jobs run at a time (None: one per core)."""
-
-    name: str = "serial"
-    workers: int | None = None
-
-
-_engine: ContextVar[Engine] = ContextVar("engine", default=Engine())  # noqa: B039
-
-
-def current_engine() -> Engine:
-    """The engine that `using` has set, else ``"serial"``."""
-    return _engine.get()
+_engine: ContextVar[tuple[str, int | None]] = ContextVar("engine", default=("serial", None))
 
 
 @contextmanager
-def using(engine: str, workers: int | None = None) -> Iterator[Engine]:
+def using(engine: str, workers: int | None = None) -> Iterator[None]:
     """Compute the jobs inside the block on this engine.
 
     Parameters
     ----------
-    engine
-        ``"serial"`` (this process), ``"processes"`` (joblib, on this machine) or ``"ray"``: the cluster that the
-        program has joined by ``ray.init``, else the one that the environment variable ``RAY_ADDRESS`` names, else a
-        cluster of this machine, which is started here and shut down at the end of the block.
-    workers
-        How many jobs run at a time (default: one per core of this machine or of the cluster).
+    engine : {"serial", "processes", "ray"}
+        This process; processes of this machine, by joblib; or Ray: the cluster that the program has joined by
+        ``ray.init``, else the one that the environment variable ``RAY_ADDRESS`` names, else a cluster of this machine,
+        which is started here and shut down at the end of the block. Whoever reaches a cluster can run code on it: see
+        Ray's pages on security.
+    workers : int, optional
+        How many jobs run at a time; by default one per core of this machine or of the cluster.
     """
     check_choice("engine", engine, ENGINES)
-    chosen = Engine(engine, None if workers is None else check_int("workers", workers))
+    chosen = engine, None if workers is None else check_int("workers", workers)
     owns_ray = engine == "ray" and _join_ray(workers)
     token = _engine.set(chosen)
     try:
-        yield chosen
+        yield
     finally:
         _engine.reset(token)
         if owns_ray:
             sys.modules["ray"].shutdown()
+
+
+def current_engine() -> tuple[str, int | None]:
+    """The engine and the number of workers that `using` has set, else ``("serial", None)``."""
+    return _engine.get()
 
 
 def run_jobs(
@@ -79,19 +71,17 @@ def run_jobs(
 ) -> list[R]:
     """``[function(job, **shared) for job in jobs]``, in order, on the engine that `using` has set.
 
-    The first error of a job ends the work; a note names the job. Of a killed worker Ray repeats the job (three times),
-    and joblib raises `ChildProcessError`.
+    The first error of a job ends the work; a note names the job. A job whose worker is killed is repeated by Ray (three
+    times); joblib raises ChildProcessError.
 
     Parameters
     ----------
     function, jobs
         A function, best of a module, and plain data. Workers pay off for jobs of a second or longer.
-    shared
+    shared : mapping, optional
         Arguments that are the same for all jobs. Large arrays of these travel once and must not be written to.
-    progress
-        Called with jobs done and jobs in all.
-    on_result
-        Called with the number of a job and its result, in this process, as each arrives.
+    progress, on_result : callable, optional
+        Called with jobs done and jobs in all, and with the number of a job and its result, as each arrives.
     """
     engine, workers = current_engine()
     jobs, results = list(jobs), dict[int, R]()
@@ -167,8 +157,7 @@ def _run_ray(function: Function, jobs: list[Any], shared: dict[str, Any], worker
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
                 i = waiting.pop()
-                parcel = dumps((function, i, jobs[i]))
-                running[task.remote(parcel, shared_list, source)] = i
+                running[task.remote(dumps((function, i, jobs[i])), shared_list, source)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
             try:
@@ -200,20 +189,14 @@ def _join_ray(workers: int | None) -> bool:
 
 def hash_source(function: Function | None = None) -> str:
     """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
-    here = Path(__file__).parent
-    files = sorted(here.rglob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
     if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
         files.append(Path(str(module.__file__)))
     digest = hashlib.sha256()
     for path in files:
-        name = path.relative_to(here) if path.is_relative_to(here) else path.name
-        digest.update(f"{name}\n".encode() + path.read_bytes())
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-ENGINES: dict[str, Callable[..., Outcomes]] = {
-    "serial": _run_serial,
-    "processes": _run_joblib,
-    "ray": _run_ray,
-}
+ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}
