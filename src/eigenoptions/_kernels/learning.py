@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from eigenoptions._kernels.walking import GOLDEN, choose, happens, land, mix, one_of
+from eigenoptions._kernels.walking import GOLDEN, bernoulli, choose, mix, random_index, sample_successor
 
 
 class Task(NamedTuple):
@@ -49,7 +49,7 @@ def _find_best(q, s, highest, x):  # type: ignore[no-untyped-def]
     n_ties = 0
     for b in range(q.shape[1]):
         n_ties += q[s, b] == highest
-    k = one_of(x, n_ties)
+    k = random_index(x, n_ties)
     best = 0
     # No branch: which of the ties it is cannot be predicted.
     for b in range(q.shape[1]):
@@ -100,9 +100,9 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
                 z += GOLDEN
                 x = mix(z)
                 # At 0 all choices are tied.
-                may_stop = random >= 1.0 or highest[s] == 0.0 or happens(x, random)
+                may_stop = random >= 1.0 or highest[s] == 0.0 or bernoulli(x, random)
                 if may_stop:
-                    # `happens` may have used the half of x that an option chance reads.
+                    # `bernoulli` may have used the half of x that an option chance reads.
                     used = has_option_values or (learning and random < 1.0)
                     x = mix(x) if used and option_chance >= 0.0 else x
                     n_options = first[s + 1] - first[s] if has_option_values or learning else 0
@@ -119,14 +119,14 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
             t = np.int64(indices[indptr[row]])
             if indptr[row + 1] - indptr[row] > 1:
                 z += GOLDEN
-                t = np.int64(land(row, indptr, indices, cumulative, mix(z)))
+                t = np.int64(sample_successor(row, indptr, indices, cumulative, mix(z)))
             taken += 1
             reward = 1.0 if t == goal else 0.0
             following = -1 if option < 0 else np.int64(policy[t, option])
             is_cut = t == goal or taken == max_steps
             if following >= 0 and may_stop:
                 z += GOLDEN
-                is_cut |= happens(mix(z), stop_chance)
+                is_cut |= bernoulli(mix(z), stop_chance)
             if learning and updates_steps:
                 # Read before any update: t may be s.
                 value = highest[t]

@@ -62,13 +62,13 @@ def mix(z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def one_of(x, n):  # type: ignore[no-untyped-def]
+def random_index(x, n):  # type: ignore[no-untyped-def]
     """Number in 0..n-1 from the low half of x."""
     return np.int64(((x & _LOW) * np.uint64(n)) >> _32)
 
 
 @njit(cache=True, nogil=True)
-def happens(x, probability):  # type: ignore[no-untyped-def]
+def bernoulli(x, probability):  # type: ignore[no-untyped-def]
     """True with this probability, from the high half of x."""
     return np.float64(x >> _32) < probability * 2.0**32
 
@@ -77,14 +77,14 @@ def happens(x, probability):  # type: ignore[no-untyped-def]
 def choose(x, n_actions, n_options, option_chance):  # type: ignore[no-untyped-def]
     """Decision of a walk: an action 0..n_actions-1, or n_actions + i for the i-th available option."""
     if option_chance < 0.0:
-        return one_of(x, n_actions + n_options)
-    if n_options > 0 and happens(x, option_chance):
-        return n_actions + one_of(x, n_options)
-    return one_of(x, n_actions)
+        return random_index(x, n_actions + n_options)
+    if n_options > 0 and bernoulli(x, option_chance):
+        return n_actions + random_index(x, n_options)
+    return random_index(x, n_actions)
 
 
 @njit(cache=True, nogil=True)
-def land(row, indptr, indices, cumulative, x):  # type: ignore[no-untyped-def]
+def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-untyped-def]
     """Successor of a stochastic action: the first entry of its row whose cumulative sum exceeds a uniform number."""
     u = np.float64(x >> _11) * 2.0**-53
     low, high = np.int64(indptr[row]), np.int64(indptr[row + 1]) - 1
@@ -115,11 +115,11 @@ def wander(moves, choices, episodes, place, counter, n_steps, touched, state, ac
     for i in range(n_steps):
         if s < 0:
             z += GOLDEN
-            s = np.int64(starts[one_of(mix(z) >> _32, len(starts))])
+            s = np.int64(starts[random_index(mix(z) >> _32, len(starts))])
             o, age = np.int64(-1), np.int64(0)
         if o >= 0 and policy[s, o] >= 0 and stop_chance > 0.0:
             z += GOLDEN
-            o = np.int64(-1) if happens(mix(z), stop_chance) else o
+            o = np.int64(-1) if bernoulli(mix(z), stop_chance) else o
         if o < 0 or policy[s, o] < 0:
             z += GOLDEN
             n_options = first[s + 1] - first[s]
@@ -134,7 +134,7 @@ def wander(moves, choices, episodes, place, counter, n_steps, touched, state, ac
         t = np.int64(indices[indptr[row]])
         if indptr[row + 1] - indptr[row] > 1:
             z += GOLDEN
-            t = np.int64(land(row, indptr, indices, cumulative, mix(z)))
+            t = np.int64(sample_successor(row, indptr, indices, cumulative, mix(z)))
         age += 1
         if records:
             state[i], action[i], after[i] = s, a, t
