@@ -16,6 +16,7 @@ from eigenoptions._validation import check_choice, check_float, check_int
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spaces
 from eigenoptions.envs.wrapper import MODES
 from eigenoptions.options import OptionSet
+from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import LinearOptionSet, start_option
 
 # Not generic in Gymnasium 1.1.
@@ -83,14 +84,13 @@ class OptionsVectorWrapper(_VectorWrapper):
         *,
         state: Callable[[Any], Any] | None = None,
         max_duration: int = 10_000,
-        option_chance: float | None = 0.05,
+        option_chance: float | str | None = "auto",
         stop_chance: float = 0.0,
     ) -> None:
         super().__init__(env)
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
         self.mode = check_choice("mode", mode, MODES)
         self.max_duration = check_int("max_duration", max_duration)
-        self.stop_chance = check_float("stop_chance", stop_chance, minimum=0, below=1)
         self.autoreset = env.metadata.get("autoreset_mode")
         if not isinstance(self.autoreset, AutoresetMode):
             raise ValueError(
@@ -101,11 +101,13 @@ class OptionsVectorWrapper(_VectorWrapper):
                 "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
             )
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        exploration = resolve_exploration(options, option_chance, stop_chance)
+        self.stop_chance = check_float("stop_chance", exploration.stop_chance, minimum=0, below=1)
         self.options, self.state = options, state
         n, n_options = self.num_envs, len(options)
-        self.single_action_space = OptionsSpace(self.n_primitive, n_options, option_chance)
+        self.single_action_space = OptionsSpace(self.n_primitive, n_options, exploration.option_chance)
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(
-            self.n_primitive, n_options, n, option_chance
+            self.n_primitive, n_options, n, exploration.option_chance
         )
         if mode == "step":
             self.single_observation_space = Dict(
