@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from eigenoptions.plots import draw_policy, draw_surface
+from eigenoptions import MDP
+from eigenoptions.plots import draw_policy
+from eigenoptions.plots.axes import SIGNED
 from reproduction.figures.first_options import (
     distance,
     find_corners,
@@ -43,6 +46,27 @@ def figure(data: Data) -> Any:
     surface.set_title("Second PVF")
     arrows.set_title(f"Its option ({label})")
     return picture
+
+
+def draw_surface(ax: Any, mdp: MDP, heights: Any) -> None:
+    """Draw a surface on three-dimensional axes whose height is one number per state, with gaps for walls."""
+    cells = np.asarray(mdp.coords)
+    corners, index = np.unique(
+        (cells[:, None] + [[0, 0], [0, 1], [1, 1], [1, 0]]).reshape(-1, 2), axis=0, return_inverse=True
+    )
+    index = index.ravel()
+    # The height of a corner is the mean over the cells around it, so that the surface is connected.
+    height = np.bincount(index, np.repeat(heights, 4)) / np.bincount(index)
+    faces = np.column_stack([corners[:, ::-1], height])[index].reshape(-1, 4, 3)
+    colors = SIGNED(0.5 + 0.5 * heights / np.abs(heights).max())
+    ax.add_collection3d(
+        Poly3DCollection(list(faces), facecolors=colors, edgecolors="#555555", linewidths=0.15)
+    )
+    (top, left), (bottom, right) = corners.min(axis=0), corners.max(axis=0)
+    ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(height.min(), height.max()))
+    ax.set_box_aspect((right - left, bottom - top, 0.6 * (right - left)), zoom=1.05)
+    ax.view_init(elev=35, azim=-60)
+    ax.set_axis_off()
 
 
 def claims(data: Data) -> Iterator[Claim]:
