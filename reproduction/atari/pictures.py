@@ -85,7 +85,8 @@ def draw_measures(data: Data) -> Figure:
     if is_long:
         _draw_height_curves(axes[3], scored)
     for ax in axes[:n_panels]:
-        ax.legend()
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend()
     return picture
 
 
@@ -151,7 +152,8 @@ def _draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
         share = np.histogram(values, edges)[0] / len(values)
         ax.stairs(share, edges, orientation="horizontal", label=label, linewidth=1.1, color=f"C{i}")
     ax.set(xlabel="share of the time", ylabel="height (byte 14)", xlim=(0, 1), ylim=(0, 184))
-    ax.legend()
+    if heights:
+        ax.legend()
 
 
 def _draw_height_curves(ax: Axes, table: pd.DataFrame) -> None:
