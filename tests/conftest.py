@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 
 # Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens for a figure.
@@ -27,11 +26,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Files that take longest come first, so that no worker begins one of them when the others are done.
 LONGEST = ["test_types.py", "test_reproduction.py", "test_examples.py", "test_docs.py", "test_studio.py"]
-
-
-def pytest_make_parametrize_id(val: object) -> str | None:
-    """Names of tests are the same in every worker: functions have no address in them."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(val)) if isinstance(val, dict) or callable(val) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

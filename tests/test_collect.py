@@ -191,7 +191,6 @@ def test_collect_closes_what_it_made() -> None:
         ("eigenoptions/IMaze-v0", {"policy": make_options(np.zeros((1, 104), int), 4)}, "states"),
         ("Taxi-v4", {"policy": make_options(np.zeros((1, 500), int), 4)}, "actions"),
     ],
-    ids=str,
 )
 def test_collect_wrong_argument_raises(env: Any, settings: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):

@@ -451,7 +451,6 @@ class Continuous(Counter):
         (Counter(), {"key": lambda env, obs: min(obs, 3)}, "key"),
         ("Taxi-v4", {"max_states": 499}, "max_states"),
     ],
-    ids=str,
 )
 def test_from_env_wrong_argument_raises(env: Any, settings: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word) as error:
