@@ -15,6 +15,7 @@ import eigenoptions as eo
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.goals import find_local_maxima
 from eigenoptions.discovery.methods import get_method
+from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_passages
 from eigenoptions.discovery.methods.community import find_communities
 from eigenoptions.discovery.methods.diffusion import diffusion_distances
 from eigenoptions.discovery.methods.neo import expected_visits
@@ -26,6 +27,7 @@ from eigenoptions.spectra.representations import (
     uniform_walk,
 )
 from tests import reference
+from tests.graphs import complete, cycle, path, product, random_maze, star, together
 from tests.tables import same
 from tests.test_planning import slippery
 
@@ -115,6 +117,25 @@ def test_betweenness_options_lead_to_the_doorways(i_maze, four_rooms):
     for door, other in beside.items():
         # The path to a doorway is the same as that to the state before it, which has more paths of its own.
         assert {states[door], states[other]} & set(found.goals)
+
+
+GRAPHS = [path(1), path(2), path(9), cycle(5), cycle(16), cycle(17), cycle(18), star(6), complete(5)]
+GRAPHS += [product(path(4), path(3)), together(cycle(4), path(3), csr_array((1, 1)))]
+GRAPHS += [random_maze(seed, 6, 7, 0.3) for seed in range(6)]
+
+
+@pytest.mark.parametrize("W", GRAPHS)
+def test_find_passages_and_betweenness_agree_with_slow_twins(W):
+    for max_steps in (1, 2, 3, 8):
+        np.testing.assert_array_equal(find_passages(W, max_steps), reference.passages(W, max_steps))
+    expected = reference.betweenness(W, range(W.shape[0]))
+    assert_allclose(compute_betweenness(W), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_compute_betweenness_of_a_path_agrees_with_the_closed_form():
+    """State i lies between i states on one side and n - 1 - i on the other, both ways; also in several blocks."""
+    i = np.arange(300)
+    assert_allclose(compute_betweenness(path(300)), 2.0 * i * (299 - i), rtol=1e-12)
 
 
 # Successor representation

@@ -136,29 +136,3 @@ def printable(text: str) -> str:
     a\x1b[31mb
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-# Names that modules still use until their rewrite lands.
-layout, text, moves, arrows, key, spark = (
-    layout_states,
-    draw_map,
-    find_moves,
-    draw_arrows,
-    explain_glyphs,
-    draw_spark,
-)
-STOP_COLOR, MAX_PICTURES = "#d7263d", 12
-
-
-def shade(level: float) -> str:
-    end = (230, 97, 1) if level > 0 else (33, 102, 172)
-    weight = min(abs(level), 1.0)
-    return "#" + "".join(f"{round(255 + (c - 255) * weight):02x}" for c in end)
-
-
-def directions(policy: NDArray[np.integer[Any]], moves: NDArray[np.int64]) -> NDArray[np.int8]:
-    found = np.full(len(policy), 4, dtype=np.int8)
-    for number, move in enumerate(list(ARROWS)[:4]):
-        found[(moves == move).all(axis=1)] = number
-    found[policy < 0] = -1
-    return found

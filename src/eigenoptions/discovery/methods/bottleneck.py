@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, first_n_or_raise
 from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
@@ -71,22 +69,20 @@ def find_rooms(
 
 
 def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
-    """``(S,)`` states with two or more neighbours, no two of which meet within `max_steps` steps without the state."""
-    A = W.astype(bool).astype(np.float64)
-    is_passage: NDArray[np.bool_] = np.diff(A.indptr) >= 2
-    # One row per state and neighbour: the states that are reached from the neighbour.
-    state, neighbour = A.nonzero()
-    reached = csr_array(
-        (np.ones(len(state)), (np.arange(len(state)), neighbour)), shape=(len(state), A.shape[0])
-    )
-    for _ in range(max_steps + 1):
-        meets = reached.multiply(A[state]).astype(bool).sum(axis=1) > 1
-        is_passage[state[meets]] = False
-        # Most states are decided after two steps.
-        state, reached = state[is_passage[state]], reached[is_passage[state]]
-        entries = (reached + reached @ A).tocoo()
-        row, column = (x[entries.col != state[entries.row]] for x in (entries.row, entries.col))
-        reached = csr_array((np.ones(len(row)), (row, column)), shape=reached.shape)
+    """``(S,)`` states with several neighbours, no two of which meet within `max_steps` once the state is removed."""
+    A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
+    is_passage = np.diff(A.indptr) >= 2
+    # One row per state and neighbour: the states reached from the neighbour without passing the state.
+    state = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    reached = csr_array((np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, A.shape[0]))
+    for _ in range(max_steps):
+        rows = np.flatnonzero(is_passage[state])
+        state, reached = state[rows], reached[rows]
+        reached = csr_array(reached + reached @ A)
+        reached.data[:] = reached.indices != np.repeat(state, np.diff(reached.indptr))
+        reached.eliminate_zeros()
+        # A row of a passage holds one neighbour of its state, with which it began, and no other.
+        is_passage[state[(reached * A[state]).sum(axis=1) > 1]] = False
     return is_passage
 
 
@@ -99,50 +95,36 @@ def compute_betweenness(
 ) -> NDArray[np.float64]:
     """``(S,)`` betweenness of every state of a graph, from at most `max_starts` start states, drawn at random.
 
+    Brandes (2001): shortest paths from each start are counted level by level, and on the way back each state passes the
+    paths that depend on it on to the states before it. Levels of many starts are one sparse matrix ``(starts, S)``.
+
     >>> import eigenoptions as eo
     >>> compute_betweenness(eo.graph(eo.maze("....."))).tolist()
     [0.0, 6.0, 8.0, 6.0, 0.0]
     """
     n = W.shape[0]
+    A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
     starts = np.arange(n)
     if n > max_starts:
         starts = np.sort(np.random.default_rng(rng).choice(n, max_starts, replace=False))
-    blocks = np.array_split(starts, max(1, n * len(starts) // 2_000_000))
     score = np.zeros(n)
-    for i, block in enumerate(blocks):
-        score += sum_dependencies(W, block)
+    for low in range(0, len(starts), 256):
+        block = starts[low : low + 256]
+        m = len(block)
+        paths = csr_array((np.ones(m), block, np.arange(m + 1)), shape=(m, n))
+        levels, visited = [], np.zeros((m, n), dtype=np.bool_)
+        while paths.nnz:
+            levels.append(paths)
+            visited[paths.nonzero()] = True
+            paths = csr_array(paths @ A)
+            row = np.repeat(np.arange(m), np.diff(paths.indptr))
+            paths.data[visited[row, paths.indices]] = 0.0
+            paths.eliminate_zeros()
+        dependency = csr_array((m, n))
+        for paths, previous in zip(levels[:1:-1], levels[-2:0:-1], strict=True):
+            share = paths.power(-1)
+            dependency = csr_array(((share + dependency * share) @ A) * previous)
+            score += dependency.sum(axis=0)
         if progress is not None:
-            progress(i + 1, len(blocks))
+            progress(low + m, len(starts))
     return score
-
-
-def sum_dependencies(W: csr_array, starts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """``(S,)`` number of shortest paths from `starts` to all states through each state (Brandes, 2001).
-
-    All starts advance together, one distance after the other. A pair of a start and a state has one number.
-    """
-    n, degree = W.shape[0], np.diff(W.indptr)
-    depth = shortest_path(W, unweighted=True, indices=starts).ravel()
-    paths, dependency = np.zeros(len(depth)), np.zeros(len(depth))
-    pairs = np.arange(len(starts)) * n + starts
-    paths[pairs] = 1.0
-    edges = []
-    for distance in count(1):
-        # Edges from the pairs at the last distance to those at this one.
-        state = pairs % n
-        offset = np.arange(degree[state].sum()) - np.repeat(
-            np.cumsum(degree[state]) - degree[state], degree[state]
-        )
-        near = np.repeat(pairs, degree[state])
-        far = near - near % n + W.indices[np.repeat(W.indptr[state], degree[state]) + offset]
-        is_edge = depth[far] == distance
-        near, far = near[is_edge], far[is_edge]
-        if not len(far):
-            break
-        np.add.at(paths, far, paths[near])
-        edges.append((near, far))
-        pairs = np.unique(far)
-    for near, far in reversed(edges):
-        np.add.at(dependency, near, paths[near] / paths[far] * (1.0 + dependency[far]))
-    dependency[np.arange(len(starts)) * n + starts] = 0.0
-    return np.asarray(dependency.reshape(len(starts), n).sum(axis=0))
