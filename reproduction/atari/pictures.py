@@ -166,5 +166,5 @@ def _draw_height_curves(ax: Axes, table: pd.DataFrame) -> None:
     for kind in ("random", "published", "walk", "singular"):
         if (table.kind == kind).any():
             ax.plot(x, share[table.kind == kind].mean(), color=KIND_COLORS[kind], label=f"{kind}, mean")
-    ax.set(title=f"height in {table.frames.max():,} frames; thin: the three highest singular options")
+    ax.set(title="time at each height (thin: three singular options)")
     ax.set(xlabel="height (memory)", ylabel="share of the time")
