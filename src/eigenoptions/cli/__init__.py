@@ -150,7 +150,7 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
 def _list_methods(wanted: bool) -> str:
     if not wanted:
         return ""
-    from eigenoptions import methods
+    from eigenoptions.discovery.methods import methods
 
     return f"{', '.join(methods())} (default: eigen)"
 

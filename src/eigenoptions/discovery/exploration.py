@@ -28,32 +28,16 @@ from eigenoptions.options.walks import walk
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """State of a `cycle` after a round.
+    """State of a `cycle` after a round."""
 
-    Attributes
-    ----------
-    round : int
-        Number of the round, from 1.
-    steps : int
-        Primitive steps so far.
-    seen : int
-        Number of states seen so far; with features, of pairs of a cell of the observations and an action.
-    transitions : Transitions
-        Those of this round.
-    options : OptionSet, LinearOptionSet or None
-        The options that the next round explores with; None while there are none.
-
-    Examples
-    --------
-    >>> from eigenoptions.mdp import maze
-    >>> next(cycle(maze("i-maze"), steps=100, n_options=2)).options
-    OptionSet(2 options on 19 states: e2+, e2-)
-    """
-
+    # Number of the round, from 1, and primitive steps so far.
     round: int
     steps: int
+    # Number of states seen so far; with features, of pairs of a cell of the observations and an action.
     seen: int
+    # Those of this round.
     transitions: Transitions
+    # What the next round explores with; None while there are none.
     options: OptionSet | LinearOptionSet | None
 
     def __repr__(self) -> str:

@@ -33,31 +33,16 @@ log = logging.getLogger("eigenoptions")
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Transitions and what is known of their environment.
-
-    Attributes
-    ----------
-    transitions : Transitions
-        The samples; their observations are features where `features` is given.
-    n_actions : int
-        Number of actions.
-    n_states : int, optional
-        Number of states, where observations are the numbers of states.
-    space : gymnasium.Space, optional
-        Space of the observations.
-    coords : array (S, 2), optional
-        Coordinates of numbered states.
-    features : callable, optional
-        The map that was applied while sampling, of observations that are not arrays (Dict).
-    provenance : dict
-        Entries for the provenance of options.
-    """
+    """Transitions and what is known of their environment."""
 
     transitions: Transitions
     n_actions: int
+    # None where observations are not the numbers of states.
     n_states: int | None = None
+    # Gymnasium space of the observations.
     space: Any = None
     coords: NDArray[np.int_] | None = None
+    # The map that was applied while sampling, of observations that are not arrays (Dict).
     features: Map | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 

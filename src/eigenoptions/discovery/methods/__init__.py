@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -23,36 +23,23 @@ Progress = Callable[[int, int], object]
 class Method:
     """What `discovery_method` registers.
 
-    Attributes
-    ----------
-    name, summary : str
-        What `discover` calls it, and one line for help texts.
-    function : callable
-        ``function(mdp, n_options, rng, **settings)`` returns purposes for `solve`; or options, with ``gamma=`` among
-        its settings.
-    gamma : float or callable
-        Default discount of the options' purposes, or a function of the MDP that gives it.
-    n_options : int, optional
-        Default number of options of the command line; None for all there are.
-    needs_rewards : bool
-        Whether it works on an MDP with rewards only.
-    max_states : int, optional
-        Number of states up to which it is practical, if it holds dense arrays of states by states.
-    settings : dict
-        The keyword-only parameters of the function with their defaults.
+    ``function(mdp, n_options, rng, **settings)`` returns purposes for `solve`, or options if ``gamma`` is among its
+    settings, which are its keyword-only parameters.
     """
 
     name: str
     summary: str
     function: Callable[..., Any]
+    settings: dict[str, Any]
+    # Default discount of the options' purposes, or a function of the MDP that gives it.
     gamma: float | Callable[[MDP], float] = 0.9
+    # Default number of options of the command line; None for all there are.
     n_options: int | None = 8
     needs_rewards: bool = False
+    # Number of states up to which it is practical, where it holds dense arrays of states by states.
     max_states: int | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
 
 
-# Methods by name.
 METHODS: dict[str, Method] = {}
 
 
@@ -62,7 +49,7 @@ def discovery_method(name: str, summary: str, **fields: Any) -> Callable[[Callab
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = inspect.signature(function).parameters.values()
         settings = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-        METHODS[name] = Method(name, summary, function, settings=settings, **fields)
+        METHODS[name] = Method(name, summary, function, settings, **fields)
         return function
 
     return register

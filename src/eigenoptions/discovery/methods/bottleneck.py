@@ -71,7 +71,7 @@ def find_rooms(
 def find_passages(W: csr_array, max_steps: int) -> NDArray[np.bool_]:
     """``(S,)`` states with several neighbours, no two of which meet within `max_steps` once the state is removed."""
     A = csr_array((np.ones(W.nnz), W.indices, W.indptr), shape=W.shape)
-    is_passage = np.diff(A.indptr) >= 2
+    is_passage: NDArray[np.bool_] = np.diff(A.indptr) >= 2
     # One row per state and neighbour: the states reached from the neighbour without passing the state.
     state = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     reached = csr_array((np.ones(A.nnz), A.indices, np.arange(A.nnz + 1)), shape=(A.nnz, A.shape[0]))

@@ -29,10 +29,7 @@ from eigenoptions.spectra.representations import learned_default, learned_succes
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """State of a `rod_cycle` after a round.
-
-    Primitive steps so far, ``(S,)`` states seen, the options so far, and ``(round_steps,)`` states entered now.
-    """
+    """State of a `rod_cycle` after a round: steps, states seen and options so far, and the states entered now."""
 
     steps: int
     seen: NDArray[np.bool_]
@@ -91,21 +88,15 @@ def rod_cycle(
     ----------
     mdp : MDP
         The table that is walked. Each round begins at its start; without one, in any state.
-    round_steps : int, default 100
-        Primitive steps per round.
-    option_chance : float, default 0.05
-        Probability that a decision is for an option, where one may start.
-    gamma : float, default 0.99
-        Discount of the options' purposes.
-    keep : int, optional
-        Number of options kept, those of the latest rounds; all by default.
+    round_steps, option_chance, rng
+        Primitive steps per round, the probability that a decision is for an option, and the seed of the walk.
+    gamma, keep
+        Discount of the options' purposes, and number of options kept, those of the latest rounds (None: all).
     representation : str, default "successor"
         "successor", or "default" for an MDP with negative rewards per state.
-    sr_gamma, alpha, sweeps : float, float, int
+    sr_gamma, alpha, sweeps
         Discount of the successor representation, step size of its temporal differences, and number of passes over the
         transitions of a round.
-    rng : int or Generator, default 0
-        Draws the walk.
 
     Examples
     --------
