@@ -115,10 +115,17 @@ def check_csr(name: str, array: Any) -> csr_array:
 
     check_real(name, array)
     try:
+        if array.format == "coo" and any(
+            index.size and not 0 <= index.min() <= index.max() < size
+            for index, size in zip(array.coords, array.shape, strict=True)
+        ):
+            raise ValueError(f"an index is outside the shape {array.shape}")
         if hasattr(array, "check_format"):
             array.check_format(full_check=True)
+            if (np.diff(array.indptr) < 0).any():
+                raise ValueError("indptr must not decrease")
         return csr_array(array)
-    except ValueError as error:
+    except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{name} is not a valid sparse array: {error}") from None
 
 
