@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from eigenoptions._validation import check_csr, check_state
 from eigenoptions.mdp.table import MDP, check_nonnegative
@@ -102,33 +102,6 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
     ([False, True, True], [True, True, False])
     """
     table = check_csr("transition", transition if issparse(transition) else csr_array(transition))
-    nodes, _ = _search_breadth_first(table, states, backward)
-    mask = np.zeros(table.shape[1] + 1, dtype=np.bool_)
-    mask[nodes] = True
-    return mask[:-1]
-
-
-def distance(mdp: MDP, start: int, goal: int) -> int | None:
-    """Smallest number of moves that can lead from one state to another, or None where no path does.
-
-    >>> from eigenoptions.mdp import maze
-    >>> distance(maze("S.G"), 0, 2)
-    2
-    """
-    start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
-    _, predecessor = _search_breadth_first(mdp.transition, [start])
-    if predecessor[goal] < 0:
-        return None
-    moves, state = 0, goal
-    while state != start:
-        moves, state = moves + 1, predecessor[state]
-    return moves
-
-
-def _search_breadth_first(
-    table: csr_array, states: ArrayLike, backward: bool = False
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Nodes found and their predecessors, from an additional node S that leads to all of `states`."""
     rows, n = table.shape
     if n == 0 or rows == 0 or rows % n:
         raise ValueError(f"transition must have shape (S*A, S) with at least one state, got {table.shape}")
@@ -141,8 +114,24 @@ def _search_breadth_first(
     first = np.flatnonzero(first) if first.dtype == np.bool_ else first.astype(np.intp).ravel()
     if len(first) and not 0 <= first.min() <= first.max() < n:
         raise ValueError(f"states must be in 0..{n - 1}, got {first.min()}..{first.max()}")
+    # An additional node leads to all of the first states.
     indices = np.concatenate([moves.indices, first])
     indptr = np.append(moves.indptr, len(indices))
     links = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
-    nodes, predecessors = breadth_first_order(links, n, return_predecessors=True)
-    return nodes, predecessors
+    mask = np.zeros(n + 1, dtype=np.bool_)
+    mask[breadth_first_order(links, n, return_predecessors=False)] = True
+    return mask[:-1]
+
+
+def distance(mdp: MDP, start: int, goal: int) -> int | None:
+    """Smallest number of moves that can lead from one state to another, or None where no path does.
+
+    >>> from eigenoptions.mdp import maze
+    >>> distance(maze("S.G"), 0, 2)
+    2
+    """
+    start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
+    table, shape = mdp.transition, (mdp.n_states, mdp.n_states)
+    moves = csr_array((table.data, table.indices, table.indptr[:: mdp.n_actions]), shape=shape)
+    steps = dijkstra(moves, unweighted=True, indices=start)[goal]
+    return int(steps) if np.isfinite(steps) else None
