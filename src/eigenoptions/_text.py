@@ -12,16 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Glyphs of moves by rows and columns.
-ARROWS = {
-    (-1, 0): "↑",
-    (0, 1): "→",
-    (1, 0): "↓",
-    (0, -1): "←",
-    (-1, 1): "↗",
-    (1, 1): "↘",
-    (1, -1): "↙",
-    (-1, -1): "↖",
-}
+ARROWS = {(-1, 0): "↑", (0, 1): "→", (1, 0): "↓", (0, -1): "←"}
+ARROWS |= {(-1, 1): "↗", (1, 1): "↘", (1, -1): "↙", (-1, -1): "↖"}
 STOP, STAY, WALL = "●", "○", "█"
 # Largest number of rows and columns of a map; larger ones are drawn coarser.
 MAX_SIDE = 48

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from math import exp, inf
+from math import exp, inf, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 from scipy.sparse import coo_array, csr_array, vstack
 
 from eigenoptions._validation import check_float, check_int, check_type, make_generator
@@ -40,8 +40,8 @@ Array = NDArray[np.float64]
 MAX_STATES, MAX_ELIMINATION_STATES = 4_000, 500
 # Relative error that is proved; the second where elimination would take too long.
 MAX_ERROR, MAX_ERROR_LARGE = 1e-9, 1e-2
-# Numbers held at a time in the tables of all goals (270 MB), and in products of some of them.
-TABLE_SIZE, PRODUCT_SIZE = 2**25, 2**20
+# Numbers in the largest table of the goals that are solved together (32 MB).
+BLOCK_SIZE = 2**22
 _TRAPPED = "these options trap the walk"
 _REMEDY = "use others, a smaller option_chance, or a stop_chance"
 
@@ -80,14 +80,14 @@ def diffusion_time(
     --------
     >>> import eigenoptions as eo
     >>> mdp = eo.maze("four-rooms")
-    >>> round(diffusion_time(mdp), 3)
-    620.769
     >>> options = eo.discover(mdp, n_options=64)
-    >>> round(diffusion_time(mdp, options), 1), round(diffusion_time(mdp, options[:4], option_chance=0.05), 1)
-    (218.4, 267.7)
+    >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
+    (620.769, 218.4)
     """
-    chance = _check_option_chance(option_chance)
-    return _mean(_Walk(mdp, options, stop_chance).solve(chance, progress))
+    times = hitting_times(
+        mdp, options, option_chance=option_chance, stop_chance=stop_chance, progress=progress
+    )
+    return _mean_pairs(times)
 
 
 def diffusion_curve(
@@ -110,7 +110,8 @@ def diffusion_curve(
     Returns
     -------
     ndarray
-        ``(len(options) + 1,)``: without options, with the first, with the first two, and so on.
+        ``(len(options) + 1,)``: without options, with the first, with the first two, and so on; inf where the options
+        trap the walk so that `diffusion_time` raises OverflowError.
 
     Examples
     --------
@@ -121,10 +122,9 @@ def diffusion_curve(
     [20.0, 37.1, 5.8]
     """
     walk, option_chance = _Walk(mdp, options, stop_chance), _check_option_chance(option_chance)
-    curve = np.empty(walk.n_options + 1)
+    curve = np.full(walk.n_options + 1, inf)
     for n in range(len(curve)):
-        walk.select(n)
-        curve[n] = _mean(walk.solve(option_chance))
+        curve[n] = walk.compute_mean(option_chance, n)
         if progress is not None:
             progress(n + 1, len(curve))
     return curve
@@ -138,17 +138,12 @@ def hitting_times(
     stop_chance: float = 0.0,
     progress: Progress | None = None,
 ) -> Array:
-    """Expected number of primitive steps from every state to every goal (Appendix B).
+    """``(S, S)`` expected number of primitive steps from every start (row) to every goal (column) (Appendix B).
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance, progress
         As in `diffusion_time`, whose value is the mean of the entries off the diagonal.
-
-    Returns
-    -------
-    ndarray
-        ``(S, S)`` by start and goal, zeros on the diagonal.
 
     Examples
     --------
@@ -156,8 +151,8 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    chance = _check_option_chance(option_chance)
-    return _Walk(mdp, options, stop_chance).solve(chance, progress)
+    option_chance = _check_option_chance(option_chance)
+    return _Walk(mdp, options, stop_chance).solve(option_chance, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -166,9 +161,9 @@ class BestChance:
 
     Attributes
     ----------
-    chance, diffusion_time
+    chance, diffusion_time : float
         Probability that a decision is for an option where one is available, and the diffusion time at this chance.
-    primitive_diffusion_time, uniform_diffusion_time
+    primitive_diffusion_time, uniform_diffusion_time : float
         That of primitive actions only (chance 0), and of the paper's uniform choice; inf above 1e12 steps.
     """
 
@@ -190,11 +185,6 @@ def best_option_chance(
     progress : callable, optional
         Called with values done and the most there can be.
 
-    Notes
-    -----
-    The diffusion time is a smooth function of the chance. It is computed at eight chances from 1e-4 to 0.99; a
-    polynomial in the log-odds through the values around the smallest gives the next, until two agree to 0.1%.
-
     Examples
     --------
     >>> import eigenoptions as eo
@@ -206,38 +196,27 @@ def best_option_chance(
     walk = _Walk(mdp, options, stop_chance)
     if not walk.n_options:
         raise ValueError("there are no options, so no option chance: discover at least one")
-    log_odds = [-9, -7, -4.5, -3, -1.5, 0, 2, 4.5]
-    max_refinements, times = 8, dict[float, float]()
+    # The logarithm of the diffusion time is a smooth function of the log-odds of the chance.
+    grid, max_refinements, logs = [-9, -7, -4.5, -3, -1.5, 0, 2, 4.5], 10, dict[float, float]()
 
-    def compute(x: float) -> None:
-        mean = _mean(walk.solve(1 / (1 + exp(-x)), prove=False))
-        times[x] = mean if 0 < mean < inf else inf
+    def compute(log_odds: float) -> float:
+        mean = _mean_pairs(walk.solve(1 / (1 + exp(-log_odds)), prove=False))
+        logs[float(log_odds)] = log(mean) if 0 < mean < 1e300 else 1e3
         if progress is not None:
-            progress(len(times), len(log_odds) + max_refinements)
+            progress(len(logs), len(grid) + max_refinements)
+        return logs[float(log_odds)]
 
-    for x in log_odds:
-        compute(x)
-        if times[x] > 100 * min(times.values()):
+    for x in grid:
+        if compute(x) > min(logs.values()) + log(100):
             break
-    for _ in range(max_refinements):
-        # A polynomial through the smallest value and its neighbours.
-        xs = sorted(x for x in times if times[x] < inf)
-        i = min(range(len(xs)), key=lambda i: times[xs[i]])
-        near = xs[max(i - 2, 0) : i + 3]
-        polynomial = np.polynomial.Polynomial.fit(near, np.log([times[x] for x in near]), len(near) - 1)
-        fine = np.linspace(xs[max(i - 1, 0)], xs[min(i + 1, len(xs) - 1)], 2001)
-        x = float(fine[polynomial(fine).argmin()])
-        if min(abs(x - other) for other in times) < 1e-3:
-            break
-        compute(x)
-    chance = 1 / (1 + exp(-min(times, key=times.__getitem__)))
-    best = _mean(walk.solve(chance))
-    try:
-        uniform = _mean(walk.solve(None))
-    except OverflowError:
-        uniform = inf
-    walk.select(0)
-    primitive = _mean(walk.solve(None))
+    xs = list(logs)
+    i = min(range(len(xs)), key=lambda i: logs[xs[i]])
+    bounds = xs[max(i - 1, 0)], xs[min(i + 1, len(xs) - 1)]
+    minimize_scalar(
+        compute, bounds=bounds, method="bounded", options={"xatol": 1e-2, "maxiter": max_refinements}
+    )
+    chance = 1 / (1 + exp(-min(logs, key=logs.__getitem__)))
+    best, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
     return BestChance(chance if best < primitive else 0.0, min(best, primitive), primitive, uniform)
 
 
@@ -247,9 +226,9 @@ class Estimate:
 
     Attributes
     ----------
-    mean, low, high, confidence
+    mean, low, high, confidence : float
         Mean over the walks, ends of the interval that holds the true value, and the confidence that it does.
-    walks, steps
+    walks, steps : int
         Number of walks, and of primitive steps in all of them.
 
     Examples
@@ -285,18 +264,16 @@ def diffusion_estimate(
     """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
 
     Each walk starts in a random state and continues until it has touched *every* state, so it yields the steps to all
-    goals at once. The few goals that are hardest to reach dominate the mean; sampled goals would miss them, a walk
-    waits for them. The interval is Student's, over walks.
+    goals at once, also to the few that are hardest to reach and dominate the mean. The interval is Student's.
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance
         As in `diffusion_time`, without its limit.
     walks : int, default 100
-        Number of independent walks, at least 2. They are the jobs of `parallel.run_jobs`.
+        Number of independent walks, at least 2: the jobs of `parallel.run_jobs`.
     max_steps : int, default 1e9
-        Steps after which a walk gives up. Then ValueError is raised instead of an estimate: the states not yet touched
-        could take any time, so no interval would be valid.
+        Steps after which a walk gives up. Then ValueError is raised: no interval would be valid.
     confidence : float in (0, 1), default 0.95
         Confidence level of the interval.
     rng : int or Generator, default 0
@@ -321,10 +298,8 @@ def diffusion_estimate(
     jobs = list(zip(starts.tolist(), seeds.tolist(), strict=True))
     results = run_jobs(_cover, jobs, shared={"tables": tables, "max_steps": max_steps}, progress=progress)
     means, steps = np.array(results).T
-    low, high = mean_interval(means, confidence)
-    return Estimate(
-        float(means.mean()), max(float(low), 1.0), float(high), confidence, walks, int(steps.sum())
-    )
+    mean, (low, high) = float(means.mean()), mean_interval(means, confidence)
+    return Estimate(mean, max(float(low), 1.0), float(high), confidence, walks, int(steps.sum()))
 
 
 def _cover(job: tuple[int, int], tables: tuple[Any, Any], max_steps: int) -> tuple[float, int]:
@@ -341,10 +316,10 @@ def _cover(job: tuple[int, int], tables: tuple[Any, Any], max_steps: int) -> tup
         n_steps = min(20_000_000, max_steps - int(place[2]))
         total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
     if place[3]:
-        least = (total + place[3] * max_steps) / (n_states - 1)
+        missing = _list_states(np.flatnonzero(touched == 0))
         raise ValueError(
-            f"a walk had not touched {_list_states(np.flatnonzero(touched == 0))} after {max_steps:,} steps (it alone "
-            f"makes {least:.3g} or more), so there is no interval: raise max_steps, or use other options"
+            f"a walk had not touched {missing} after {max_steps:,} steps, so there is no interval: raise max_steps, "
+            "or use other options"
         )
     return total / (n_states - 1), int(place[2])
 
@@ -370,15 +345,13 @@ class _Walk:
     """The equations of a random walk over the actions and the first n options of a set, for any option chance."""
 
     def __init__(self, mdp: MDP, options: OptionSet | None, stop_chance: float) -> None:
-        check_type("mdp", mdp, MDP, "make one with maze(...)")
+        policy, all_terminate = _check_walk(mdp, options, stop_chance)
         if mdp.n_states > MAX_STATES:
             limit = f"exact diffusion times need at most {MAX_STATES:,} states, got {mdp.n_states:,}"
             raise ValueError(f"{limit}: use diffusion_estimate, which samples")
-        policy, all_terminate = _check_walk(mdp, options, stop_chance)
         self.n_options, self.n_states = n, S = policy.shape
-        self.runs = policy >= 0
+        self.runs, self.n_actions = policy >= 0, mdp.n_actions
         self.moves = mdp.transition.toarray().reshape(S, mdp.n_actions, S).mean(axis=1)
-        self.n_actions = mdp.n_actions
         # q_o(s, g) in row o S + g and column s; T_o(s, t) in row o S + s and column t; c_o(s).
         is_traced = mdp.successors is not None and all_terminate
         follow = _trace_options if is_traced else _invert_options
@@ -395,168 +368,126 @@ class _Walk:
                 number[goals[is_new], end[is_new]] = count[goals[is_new]]
                 count[goals[is_new]] += 1
                 self.channel[o, goals] = number[goals, end]
-        self.select(n)
 
-    def select(self, n: int) -> None:
-        """Use the first n options: what depends on them, and on no option chance."""
-        S = self.n_states
-        passes, ends = self.passes[: n * S].tocoo(), self.ends[: n * S].tocoo()
-        (row, start), q = passes.coords, passes.data
-        option, goal = row // S, row % S
-        self.available = self.runs[:n].sum(axis=0)
-        saved = coo_array((q * self.steps[option, goal], (start, goal)), shape=(S, S)).toarray()
-        self.cost = self.steps[:n].sum(axis=0)[:, None] - saved
-        self.end_sums = coo_array((ends.data, (ends.row % S, ends.col)), shape=(S, S)).toarray()
-        # Blocks of goals, whose table F fits into memory; a single one is kept.
-        width = int(self.channel[:n].max(initial=-1)) + 1
-        size = min(S, max(1, TABLE_SIZE // max(1, width * S)))
-        example = np.zeros((S, width), dtype=np.int64)
-        example[goal, self.channel[option, goal]] = option
-
-        def make_block(first: int) -> _Block:
-            goals = np.arange(first, min(first + size, S))
-            mine = (goal >= first) & (goal < first + size)
-            place = (goal[mine] - first) * width + self.channel[option, goal][mine]
-            F = coo_array((q[mine], (place, start[mine])), shape=(len(goals) * width, S)).toarray()
-            E = csr_array(self.ends[(example[goals] * S + goals[:, None]).ravel()])
-            return _Block(goals, F.reshape(len(goals), width, S), E)
-
-        self.make_block = cache(make_block) if size == S else make_block
-        self.firsts = range(0, S, size)
+    def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
+        """The diffusion time with the first n options; inf where they trap the walk."""
+        try:
+            return _mean_pairs(self.solve(option_chance, n))
+        except OverflowError:
+            return inf
 
     def solve(
-        self, option_chance: float | None, progress: Progress | None = None, *, prove: bool = True
+        self,
+        option_chance: float | None,
+        n: int | None = None,
+        *,
+        prove: bool = True,
+        progress: Progress | None = None,
     ) -> Array:
-        """``(S, S)`` expected steps from each start to each goal, proved or by elimination."""
-        S, available = self.n_states, self.available
+        """``(S, S)`` expected steps from each start to each goal with the first n options."""
+        S, n = self.n_states, self.n_options if n is None else n
+        # Weights of an action and of an option in each state.
+        available = self.runs[:n].sum(axis=0)
         a, w = np.full(S, float(self.n_actions)), np.ones(S)
         if option_chance is not None:
             a = np.where(available > 0, 1.0 - option_chance, 1.0)
             w = np.where(available > 0, option_chance, 0.0) / np.maximum(available, 1)
-        # At these rates a decision leads to other states, without a goal.
-        rates = a[:, None] * self.moves + w[:, None] * self.end_sums
-        M, K = np.diag(a + w * available) - rates, a[:, None] + w[:, None] * self.cost
-        Y, H = _invert(M + 1.0), np.empty((S, S))
+
+        # Right sides K (S, goals), rates of decisions that lead from state to state, and M with its inverse.
+        passes, ends = self.passes[: n * S].tocoo(), self.ends[: n * S].tocoo()
+        (row, start), q = passes.coords, passes.data
+        option, goal = row // S, row % S
+        saved = coo_array((q * self.steps[option, goal], (start, goal)), shape=(S, S)).toarray()
+        K = a[:, None] + w[:, None] * (self.steps[:n].sum(axis=0)[:, None] - saved)
+        end_sums = coo_array((ends.data, (ends.row % S, ends.col)), shape=(S, S)).toarray()
+        rates = a[:, None] * self.moves + w[:, None] * end_sums
+        M = np.diag(a + w * available) - rates
+        Y = _try(np.linalg.inv, M + 1.0)
+        share = Y.sum(axis=0)  # the null vector of M'
         max_error = MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE
         n_terms = np.count_nonzero(M, axis=1) + 2 * self.n_options + 4
         rounding = np.finfo(float).eps * n_terms * M.diagonal()
-        for first in self.firsts:
-            block = self.make_block(first)
-            goals, column = block.goals, np.arange(len(block.goals))
-            small, right, h = block.couple(Y, w), K[:, goals], np.zeros((S, len(goals)))
-            unproved = np.full(len(goals), prove)
+
+        channel = self.channel[option, goal]
+        width = int(channel.max(initial=-1)) + 1
+        example = np.zeros((S, width), dtype=np.int64)
+        example[goal, channel] = option
+        size, H = max(1, BLOCK_SIZE // (max(1, width) * S)), np.empty((S, S))
+        for low in range(0, S, size):
+            # The equations of some goals, except in the row of the goal: M h + F' y = K where y = E h. F has the sums
+            # of w(s) q_o(s, g) over the options of a channel, E their T_o(g, .).
+            goals = np.arange(low, min(low + size, S))
+            m, column = len(goals), np.arange(len(goals))
+            here = (goal >= low) & (goal < low + size)
+            place = (goal[here] - low) * width + channel[here], start[here]
+            F = coo_array((q[here] * w[start[here]], place), shape=(m * width, S)).toarray()
+            F = F.reshape(m, width, S)
+            E = csr_array(self.ends[(example[goals] * S + goals[:, None]).ravel()])
+            row = np.repeat(np.arange(m * width), np.diff(E.indptr))
+
+            def read_ends(h: Array, E: csr_array = E, row: Any = row, m: int = m) -> Array:
+                """``(m, width)``: E h, each goal with its own column of h."""
+                values = E.data * h[E.indices, row // max(width, 1)]
+                return np.bincount(row, values, minlength=m * width).astype(np.float64).reshape(m, width)
+
+            def solve_actions(right: Array, goals: Any = goals, column: Any = column) -> Array:
+                """``(S, m)``: the solution of M h = right with h = 0 in the goal, whose row is left out."""
+                # An entry in this row makes the right side orthogonal to the null vector.
+                right[goals, column] = 0.0
+                right[goals, column] = -(share @ right) / share[goals]
+                h = Y @ right
+                return h - h[goals, column]
+
             with np.errstate(all="ignore"):
+                # The small systems for y: E times `solve_actions` of K - F' y.
+                Z = np.asarray(E @ Y).reshape(m, width, S) - Y[goals, None]
+                small = np.eye(width) + Z @ F.transpose(0, 2, 1)
+                small -= Z[column, :, goals][:, :, None] * (F @ share / share[goals, None])[:, None]
+                h, right, unproved = np.zeros((S, m)), K[:, goals], np.full(m, prove)
                 for _ in range(3):
-                    # The residual is also the right side of a refinement.
-                    step = Y @ block.balance(right, small, Y, w)
-                    h += step - step[goals, column]
+                    y = read_ends(solve_actions(right.copy()))[:, :, None]
+                    y = _try(np.linalg.solve, small, y).transpose(0, 2, 1)
+                    h += solve_actions(right - (y @ F)[:, 0].T)
                     if not prove:
                         break
-                    right = K[:, goals] - M @ h - block.spread(block.read_ends(h), w)
+                    # The residual is also the right side of a refinement.
+                    right = K[:, goals] - M @ h - (read_ends(h)[:, None] @ F)[:, 0].T
                     right[goals, column] = 0.0
                     error = (np.abs(right) + rounding[:, None] * np.abs(h).max(axis=0)) / K[:, goals]
                     unproved = ~(error.max(axis=0) <= max_error)
                     if not unproved.any():
                         break
-            for some in np.array_split(np.flatnonzero(unproved), 1 + unproved.sum() * S**2 // PRODUCT_SIZE):
-                if len(some):
-                    h[:, some] = block.eliminate(some, rates, w, K)
+            if unproved.any() and S > MAX_ELIMINATION_STATES:
+                state = goals[unproved.argmax()]
+                raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
+            n_parts = 1 + unproved.sum() * S**2 // 2**20
+            for part in np.array_split(np.flatnonzero(unproved), n_parts):
+                P = np.empty((len(part), S, S))
+                for i, j in enumerate(part):
+                    P[i] = rates - F[j].T @ E[j * width : (j + 1) * width].toarray()
+                    # A difference of rounding size is zero: all of these options pass through the goal.
+                    P[i][P[i] < 1e-13 * rates] = 0.0
+                    P[i][:, goals[j]] += F[j].sum(axis=0)
+                h[:, part] = _eliminate(P, K[:, goals[part]].T, goals[part]).T
             H[:, goals] = h
             if progress is not None:
                 progress(int(goals[-1]) + 1, S)
         return H
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Goals with their part of the equations, ``M h + w F' y = K`` where ``y = E h``, except in the row of the goal.
+def _eliminate(P: Array, cost: Array, goals: NDArray[np.intp]) -> Array:
+    """``(n, S)`` expected steps to n goals, without a subtraction (Grassmann, Taksar and Heyman, 1985).
 
-    F (goals, channels, S) has sums of q_o(s, g) over the options of a channel, E (goals * channels, S) their T_o(g, .).
-    """
-
-    goals: NDArray[np.intp]
-    F: Array
-    E: csr_array
-
-    def read_ends(self, X: Array) -> Array:
-        """``(goals, channels)``: E X, each goal with its own column of X."""
-        n, width, _ = self.F.shape
-        row = np.repeat(np.arange(n * width), np.diff(self.E.indptr))
-        values = self.E.data * X[self.E.indices, row // max(width, 1)]
-        return np.bincount(row, values, minlength=n * width).astype(np.float64).reshape(n, width)
-
-    def spread(self, y: Array, w: Array) -> Array:
-        """``(S, goals)``: w F' y."""
-        return w[:, None] * (y[:, None, :] @ self.F)[:, 0].T
-
-    def couple(self, Y: Array, w: Array) -> Array:
-        """``(goals, channels, channels)``: the matrix of the small systems for y."""
-        (n, width, S), goals = self.F.shape, self.goals
-        weighted, share = Y * w, Y.sum(axis=0)
-        small = np.empty((n, width, width))
-        size = max(1, PRODUCT_SIZE // max(1, width * S))
-        for low in range(0, n, size):
-            part, F = slice(low, low + size), self.F[low : low + size].transpose(0, 2, 1)
-            R = (self.E[low * width : (low + size) * width] @ weighted).reshape(len(F), width, S)
-            small[part] = R @ F - weighted[goals[part], None] @ F
-        # The entry in the row of the goal makes a right side orthogonal to the null vector of M'.
-        lift = (self.F @ (share * w)) / share[goals, None]
-        small -= (self.read_ends(Y[:, goals]) - Y[goals, goals][:, None])[:, :, None] * lift[:, None, :]
-        small[:, np.arange(width), np.arange(width)] += 1.0
-        return small
-
-    def balance(self, K: Array, small: Array, Y: Array, w: Array) -> Array:
-        """Right sides B such that ``Y B`` solves the equations for K, up to one number per goal."""
-        goals, column, share = self.goals, np.arange(len(self.goals)), Y.sum(axis=0)
-        B = K.copy()
-        for is_coupled in (True, False):
-            B[goals, column] = 0.0
-            B[goals, column] = -(share @ B) / share[goals]
-            if is_coupled:
-                used = np.unique(self.E.indices)
-                X = np.empty_like(B)
-                X[used] = Y[used] @ B
-                at_goal = (Y[goals] * B.T).sum(axis=1)
-                try:
-                    y = np.linalg.solve(small, (self.read_ends(X) - at_goal[:, None])[:, :, None])[:, :, 0]
-                except np.linalg.LinAlgError:
-                    # Options that trap the walk: nothing will be proved.
-                    y = np.full(small.shape[:2], np.nan)
-                B -= self.spread(y, w)
-        return B
-
-    def eliminate(self, columns: NDArray[np.intp], rates: Array, w: Array, K: Array) -> Array:
-        """``(S, len(columns))`` expected steps to some of the goals, by elimination."""
-        n, (_, width, S) = len(columns), self.F.shape
-        if S > MAX_ELIMINATION_STATES:
-            raise OverflowError(
-                f"{_TRAPPED}: more than 1e12 steps to state {self.goals[columns[0]]}; {_REMEDY}"
-            )
-        P, cost, order = np.empty((n, S, S)), np.empty((n, S)), np.tile(np.arange(S), (n, 1))
-        for i, j in enumerate(columns):
-            goal = self.goals[j]
-            passes = w[:, None] * self.F[j].T
-            left = rates - passes @ self.E[j * width : (j + 1) * width].toarray()
-            # A difference of rounding size is zero: all of these options pass through the goal.
-            left[left < 1e-13 * rates] = 0.0
-            left[:, goal] += passes.sum(axis=1)
-            order[i, [0, goal]] = goal, 0
-            P[i], cost[i] = left[np.ix_(order[i], order[i])], K[order[i], goal]
-        times = _eliminate(P, cost)
-        if not np.isfinite(times).all():
-            raise OverflowError(f"{_TRAPPED}: more than 1e290 steps to a goal; {_REMEDY}")
-        return np.take_along_axis(times, order, axis=1).T
-
-
-def _eliminate(P: Array, cost: Array) -> Array:
-    """``(n, S)`` expected steps to state 0 of n walks, without a subtraction (Grassmann, Taksar and Heyman, 1985).
-
-    `P` (n, S, S) are rates, `cost` (n, S) steps times rates; both are overwritten. States are taken out one by one, and
-    the sum of the rates to the others takes the place of the diagonal. Sums and products of positive numbers keep
-    their digits, however many steps the walk takes.
+    `P` (n, S, S) are rates, `cost` (n, S) steps times rates. States are taken out one by one, and the sum of the rates
+    to the others takes the place of the diagonal. Sums and products of positive numbers keep their digits, however
+    many steps the walk takes.
     """
     n, S = cost.shape
-    times = np.zeros((n, S))
+    # The goal changes places with state 0.
+    order = np.tile(np.arange(S), (n, 1))
+    order[np.arange(n), goals], order[:, 0] = 0, goals
+    P = P[np.arange(n)[:, None, None], order[:, :, None], order[:, None]]
+    cost, times = np.take_along_axis(cost, order, axis=1), np.zeros((n, S))
     with np.errstate(all="ignore"):
         for high in range(S, 1, -32):
             low = max(high - 32, 1)
@@ -571,32 +502,30 @@ def _eliminate(P: Array, cost: Array) -> Array:
             P[:, :low, :low] += P[:, :low, low:high] @ P[:, low:high, :low]
         for s in range(1, S):
             times[:, s] = cost[:, s] + (P[:, s, :s] * times[:, :s]).sum(axis=1)
-    return times
+    if not np.isfinite(times).all():
+        raise OverflowError(f"{_TRAPPED}: more than 1e290 steps to a goal; {_REMEDY}")
+    return np.take_along_axis(times, order, axis=1)
 
 
-def _invert(matrix: Array) -> Array:
+def _try(function: Callable[..., Any], *arguments: Array) -> Array:
+    """The inverse or solution; nan, which proves nothing, where the matrix is singular: options that trap the walk."""
     try:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        return np.asarray(function(*arguments), dtype=np.float64)
     except np.linalg.LinAlgError:
-        # Nothing will be proved.
-        return np.full_like(matrix, np.nan)
-
-
-_NOTHING: Any = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return np.full_like(arguments[-1], np.nan)
 
 
 def _trace_options(
     mdp: MDP, policy: NDArray[np.int32], stop_chance: float
 ) -> tuple[csr_array, csr_array, Array]:
     """`passes`, `ends` and `steps` of options that terminate, in deterministic dynamics: follow all paths at once."""
-    n, S = policy.shape
-    runs = policy >= 0
+    (n, S), runs = policy.shape, policy >= 0
     assert mdp.successors is not None
     successors = mdp.successors[np.arange(S), np.maximum(policy, 0)]
     option, start = np.nonzero(runs)
+    state: NDArray[Any] = start
     probability, steps = 1.0, np.zeros((n, S))
-    state: NDArray[np.integer[Any]] = start
-    passes, ends = [_NOTHING], [_NOTHING]
+    passes, ends = [(np.zeros(0), option[:0], start[:0])], [(np.zeros(0), option[:0], state[:0])]
     while len(option) and probability > 0.0:
         steps[option, start] += probability
         state = successors[option, state]
@@ -605,12 +534,14 @@ def _trace_options(
         option, start, state = option[goes_on], start[goes_on], state[goes_on]
         probability *= 1.0 - stop_chance
         passes.append((np.full(len(option), probability), option * S + state, start))
-    tables = []
-    for parts in (passes, ends):
-        value, row, column = (np.concatenate(part) for part in zip(*parts, strict=True))
-        tables.append(csr_array(coo_array((value, (row, column)), shape=(n * S, S))))
-        tables[-1].eliminate_zeros()
-    return tables[0], tables[1], steps
+
+    def add_up(entries: list[tuple[Any, Any, Any]]) -> csr_array:
+        value, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+        table = csr_array(coo_array((value, (row, column)), shape=(n * S, S)))
+        table.eliminate_zeros()
+        return table
+
+    return add_up(passes), add_up(ends), steps
 
 
 def _invert_options(
@@ -642,7 +573,7 @@ def _check_walk(mdp: MDP, options: OptionSet | None, stop_chance: float) -> tupl
     check_float("stop_chance", stop_chance, minimum=0, maximum=1)
     if mdp.n_states < 2:
         raise ValueError("diffusion time is between different states, but this MDP has 1 state")
-    policy = stack_policies(mdp, options)
+    policy, all_terminate = stack_policies(mdp, options), True
     for backward, problem in ((False, "cannot be reached from state 0"), (True, "cannot reach state 0")):
         lost = np.flatnonzero(~reachable(mdp.transition, [0], backward=backward))
         if len(lost):
@@ -651,14 +582,11 @@ def _check_walk(mdp: MDP, options: OptionSet | None, stop_chance: float) -> tupl
     for o, row in enumerate(policy):
         followed = mdp.transition[np.arange(mdp.n_states) * mdp.n_actions + np.maximum(row, 0)]
         lost = np.flatnonzero(~reachable(followed, row < 0, backward=True))
-        if len(lost) and stop_chance == 0 and options is not None:
-            raise ValueError(
-                f"option {options.labels[o]!r} never terminates from {_list_states(lost)}, so the walk may never reach "
-                "a goal; give it a state where it terminates (-1), or a stop_chance"
-            )
-        if len(lost):
-            return policy, False
-    return policy, True
+        all_terminate &= not len(lost)
+        if len(lost) and stop_chance == 0:
+            remedy = "give it a state where it terminates (-1), or a stop_chance"
+            raise ValueError(f"option number {o} never terminates from {_list_states(lost)}; {remedy}")
+    return policy, all_terminate
 
 
 def _list_states(states: NDArray[np.intp]) -> str:
@@ -666,7 +594,7 @@ def _list_states(states: NDArray[np.intp]) -> str:
     return f"state {few}" if len(states) == 1 else f"{len(states)} states ({few})"
 
 
-def _mean(H: Array) -> float:
+def _mean_pairs(H: Array) -> float:
     return float(H.sum() / (len(H) * (len(H) - 1)))
 
 
