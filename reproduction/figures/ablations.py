@@ -20,7 +20,6 @@ from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import (
     COUNTS,
     EPISODES,
-    counts_for,
     diffuse_all,
     learn_all,
     make_eigenoptions,
@@ -58,15 +57,17 @@ def run(
     agents: list[dict[str, Any]] = [
         {"maze": name, "options": CHOICES[c], "domain": name, "choice": c} for name, c in pairs
     ]
+    shown = [{**agent, "options": {**agent["options"], "n": first}} for agent in agents]
+    # The curves end at the first options; beyond, only the diffusion time with all of them is wanted.
+    totals = lab.pmap(diffuse_with_all, [{"maze": a["maze"], "options": a["options"]} for a in agents])
+    totals = [
+        {"domain": agent["domain"], "choice": agent["choice"], "n_options": n, "diffusion_time": time}
+        for agent, (n, time) in zip(agents, totals, strict=True)
+        if n > first
+    ]
     ties = [
-        {
-            "maze": name,
-            "options": {"n": n, "action_order": order},
-            "domain": name,
-            "order": "-".join(map(str, order)),
-        }
+        {"maze": name, "options": {"n": first, "action_order": order}, "domain": name, "order": repr(order)}
         for name in episodes
-        for n in counts_for(name, [first])
         for order in list(permutations(range(4)))[:orders]
     ]
     learning = []
@@ -77,13 +78,20 @@ def run(
             learning.append({**agent, "options": {**agent["options"], "n": n}, "n_options": n})
     learned = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)
     return {
-        "diffusion": diffuse_all(lab, agents),
+        "diffusion": pd.concat([diffuse_all(lab, shown), pd.DataFrame(totals)], ignore_index=True),
         "ties": diffuse_all(lab, ties),
         "learning": pd.DataFrame(
             [{**columns, "mean_return": returns[0].mean()} for columns, returns in learned]
         ),
         "stops": pd.DataFrame(lab.pmap(compare_stops, [{"maze": name} for name in episodes])),
     }
+
+
+def diffuse_with_all(*, maze: str, options: Mapping[str, Any]) -> tuple[int, float]:
+    """Number of all options, and the diffusion time with them."""
+    mdp = eo.maze(maze)
+    found = make_eigenoptions(mdp, **options)
+    return len(found), eo.diffusion_time(mdp, found)
 
 
 def compare_stops(*, maze: str) -> dict[str, Any]:

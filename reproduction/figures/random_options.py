@@ -46,7 +46,7 @@ def run(
     """Diffusion time of every order of random options, and learning with the first few of each order."""
     orders: list[tuple[str, int, dict[str, Any]]] = [("eigenoptions", 0, {})]
     orders += [("random", i, {"method": "random", "rng": i}) for i in range(sets)]
-    orders += [(SHUFFLED, i, {"shuffle": i}) for i in range(sets)]
+    orders += [(SHUFFLED, i, {"n": options, "shuffle": i}) for i in range(sets)]
     diffusing = [{"maze": maze, "options": how, "kind": kind, "set": i} for kind, i, how in orders]
     counts = (*fewer, options)
     agents: list[tuple[str, int, int, dict[str, Any]]] = [("primitive", 0, 0, {"method": "primitive"})]
