@@ -156,7 +156,7 @@ def _mean_first_visit(
     seed: int,
     walk: int,
 ) -> float:
-    """Mean step of the first visits of one walk to the target states; those not seen count `limit`."""
+    """Mean step of the first visits of one walk to the target states; those not seen count three times `limit`."""
     from eigenoptions._kernels.walking import wander
 
     # Few options with a chance of 0 are none at all.
@@ -172,4 +172,4 @@ def _mean_first_visit(
     counter = generator.integers(2**64, size=1, dtype=np.uint64)
     none = np.empty(0, dtype=np.int64)
     total = wander(*tables, make_episodes(mdp, None), place, counter, limit, touched, none, none, none)
-    return float(total + place[3] * limit) / n_left
+    return float(total + 3 * place[3] * limit) / n_left
