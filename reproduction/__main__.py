@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
                 outcomes.append(run_experiment(lab, experiment))
             except MissingJobsError:
                 missing.append(experiment.title)
-        page = write_report(options.out, outcomes, quick=options.quick, missing=missing)
+        page = write_report(options.out, outcomes, lab, missing)
     print_claims([claim for outcome in outcomes for claim in outcome.claims])
     print(f"report: {page}")
 

@@ -83,6 +83,8 @@ class Claim:
         The result in one line; how it was measured, and what explains a difference.
     lesson
         One sentence for readers if the claim does not hold.
+    title
+        A few words; those of the id by default.
     table
         A small table of the numbers behind the claim.
 
@@ -99,6 +101,7 @@ class Claim:
     measured: str
     evidence: str = ""
     lesson: str = ""
+    title: str = ""
     table: pd.DataFrame | None = None
 
     @property

@@ -26,8 +26,8 @@ from rich.text import Text
 from eigenoptions import __version__
 from eigenoptions.options.storage import write_atomically
 from eigenoptions.plots.figures import STYLE
-from reproduction import lab
-from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment
+from reproduction import lab as thresholds
+from reproduction.lab import VERDICTS, Block, Claim, Data, Experiment, Lab
 
 HERE = Path(__file__).parent
 # CSS class and plural of each verdict.
@@ -84,12 +84,10 @@ class Outcome:
     claims: Sequence[Claim]
 
 
-def write_report(
-    folder: Path, outcomes: Sequence[Outcome], *, quick: bool, missing: Sequence[str] = ()
-) -> Path:
+def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: Sequence[str] = ()) -> Path:
     """Write ``data/*.csv``, ``data/claims.csv`` and ``index.html``, and return the path of the page.
 
-    `missing` are titles of experiments that have not been run.
+    `lab` is where the experiments ran, and `missing` are titles of those that have not been run.
     """
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
@@ -97,16 +95,9 @@ def write_report(
         for name, table in outcome.data.items():
             table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
     claims_table(outcomes).to_csv(data / "claims.csv", index=False)
-    page = folder / "index.html"
-    write_page(
-        page,
-        "Eigenoptions: a reproduction",
-        [make_section(outcome) for outcome in outcomes],
-        header=_render(
-            "header", outcomes=outcomes, quick=quick, missing=missing, summary=summarize(outcomes)
-        ),
-        rules=True,
-    )
+    header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summarize(outcomes))
+    page, sections = folder / "index.html", [make_section(outcome) for outcome in outcomes]
+    write_page(page, "Eigenoptions: a reproduction", sections, header=header, rules=True)
     return page
 
 
@@ -302,7 +293,7 @@ def _render(part: str, **values: Any) -> Markup:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        **{name: value for name, value in vars(lab).items() if name.isupper()},
+        **{name: value for name, value in vars(thresholds).items() if name.isupper()},
         **{
             "classes": CLASSES,
             "plurals": PLURALS,

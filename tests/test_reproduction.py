@@ -45,7 +45,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Ou
     folder = tmp_path_factory.mktemp("reproduction") / "report"
     lab = Lab(folder / "cache", quick=True)
     outcomes = [command.run_experiment(lab, experiment) for experiment in EXPERIMENTS]
-    write_report(folder, outcomes, quick=True)
+    write_report(folder, outcomes, lab)
     return folder, {outcome.experiment.name: outcome for outcome in outcomes}
 
 

@@ -126,6 +126,7 @@ def _compare_with_random(data: Data, game: str, number: int, variant: str) -> Cl
         f"{reach}.{worse}",
         lesson=f"Followed in {'the way of the paper' if is_paper else variant}, singular directions are no better than "
         "random ones.",
+        title=f"against random directions{'' if is_paper else f', {variant}'}",
     )
 
 
