@@ -75,7 +75,7 @@ _OWNERS = {name: module for module, names in _NAMES.items() for name in names}
 # Modules, which are attributes of the package without an import: eo.plots.plot_options(...).
 _MODULES = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [*_OWNERS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
