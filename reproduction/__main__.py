@@ -1,6 +1,7 @@
 """Run the paper's experiments and write a report: ``python -m reproduction [--only figure7] [--quick] [--atari]``.
 
-``python -m reproduction atari GAME`` studies one Atari game, ``python -m reproduction arena`` compares methods.
+``python -m reproduction atari GAME`` studies one Atari game, ``python -m reproduction arena`` compares methods,
+``python -m reproduction ogbench`` plans to goals in logged data.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:2] in (["atari"], ["arena"]):
+        if sys.argv[1:2] in (["atari"], ["arena"], ["ogbench"]):
             import_module(f"reproduction.{sys.argv[1]}").main(sys.argv[2:])
         else:
             main(sys.argv[1:])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from eigenoptions.discovery.methods import methods as methods
     from eigenoptions.envs import OptionsVectorWrapper as OptionsVectorWrapper
     from eigenoptions.envs import OptionsWrapper as OptionsWrapper
+    from eigenoptions.envs import ShapedReward as ShapedReward
     from eigenoptions.envs import collect as collect
     from eigenoptions.envs import from_env as from_env
     from eigenoptions.evaluation import best_option_chance as best_option_chance
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from eigenoptions.options.linear import LinearOptionSet as LinearOptionSet
     from eigenoptions.options.solver import solve as solve
     from eigenoptions.options.storage import load_options as load_options
+    from eigenoptions.planner import Planner as Planner
     from eigenoptions.spectra import Spectrum as Spectrum
     from eigenoptions.spectra import laplacian as laplacian
     from eigenoptions.spectra import spectrum as spectrum
@@ -58,7 +60,7 @@ _NAMES = {
     "options.storage": ("load_options",),
     "discovery": ("discover",),
     "discovery.methods": ("methods",),
-    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper"),
+    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "ShapedReward"),
     "spectra.incidence": ("incidence", "feature_spectrum"),
     "options.linear": ("LinearOptionSet",),
     "discovery.exploration": ("cycle",),
@@ -69,6 +71,7 @@ _NAMES = {
         "hitting_times",
         "best_option_chance",
     ),
+    "planner": ("Planner",),
     "learning": ("q_learning", "LearningRecord"),
 }
 _OWNERS = {name: module for module, names in _NAMES.items() for name in names}

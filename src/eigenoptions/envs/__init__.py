@@ -12,6 +12,7 @@ from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.running import run_options
 from eigenoptions.envs.search import StateLimitReached
+from eigenoptions.envs.shaping import ShapedReward
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
 from eigenoptions.envs.vector import OptionsVectorWrapper
 from eigenoptions.envs.wrapper import OptionsWrapper, PrimitiveStep
@@ -29,5 +30,6 @@ __all__ = [
     "OptionsSpace",
     "OptionsVectorSpace",
     "PrimitiveStep",
+    "ShapedReward",
     "run_options",
 ]

@@ -69,7 +69,7 @@ class Transitions:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of(cls, data: Any) -> Transitions:
+    def of(cls, data: Any, *, continuous: bool = False) -> Transitions:
         """Transitions of recorded data; `discover` accepts the same data.
 
         Parameters
@@ -81,6 +81,8 @@ class Transitions:
             a Minari data set; an iterable of `Transitions`. Tensors and lists are arrays too; ``(N, 1)`` integers are
             actions or states. A buffer with ``optimize_memory_usage=True`` keeps no observation after the last step
             of an episode, so these steps are left out.
+        continuous : bool, default=False
+            Whether actions may be vectors, which stay as they are; otherwise they must be integers.
 
         Examples
         --------
@@ -107,7 +109,11 @@ class Transitions:
         ends = np.zeros(len(obs)) if terminated is None else _as_array("terminated", terminated)
         if ends.size != len(ends):
             raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
-        return cls(obs, _as_actions(columns["action"]), next_obs, ends.reshape(len(ends)).astype(np.bool_))
+        action = _as_array("action", columns["action"])
+        numbers = action.size == len(action) and bool((action == np.abs(action).round()).all())
+        if numbers or not continuous:
+            action = _as_actions(action)
+        return cls(obs, action, next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
         return len(self.obs)

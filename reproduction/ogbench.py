@@ -1,0 +1,254 @@
+"""OGBench PointMaze: `eigenoptions.Planner` on logged data, beside published networks (docs/planner.md).
+
+``python -m reproduction ogbench [--quick] [--steps 1000000] [--seeds 8] [--episodes 50]`` (``pip install ogbench``).
+It records data by the rule of OGBench's ``generate_locomaze.py``, since the files cannot always be downloaded, and
+writes ``ogbench.csv``, ``tables.md`` and ``potentials.svg`` to a folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import eigenoptions as eo
+from eigenoptions.evaluation import mean_interval
+from eigenoptions.plots import draw_values
+from reproduction.lab import open_lab
+
+MAZES, KINDS = ("medium", "large", "giant", "teleport"), ("navigate", "stitch")
+POTENTIALS = ("log-z", "hitting", "shortest", "commute")
+# Success in percent: Table 3 of SAW for stitch; QRL on giant-navigate and ALPS as reported for ALPS (2602.05031).
+PUBLISHED = {
+    "medium-stitch": {"GCIVL": 70, "QRL": 80, "HIQL": 74},
+    "large-stitch": {"GCIVL": 12, "QRL": 84, "HIQL": 13, "ALPS": 96},
+    "giant-stitch": {"GCIVL": 0, "QRL": 50, "HIQL": 0, "ALPS": 98},
+    "giant-navigate": {"QRL": 68, "ALPS": 67},
+    "teleport-stitch": {"ALPS": 13},
+}
+NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Record the data, plan, and write the tables and the figure."""
+    parser = argparse.ArgumentParser("python -m reproduction ogbench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one small data set of the medium maze")
+    parser.add_argument("--steps", type=int, default=1_000_000, help="steps of a data set")
+    parser.add_argument("--seeds", type=int, default=8, help="data sets of each kind")
+    parser.add_argument("--episodes", type=int, default=50, help="episodes of each of the five tasks")
+    parser.add_argument(
+        "--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder of the results"
+    )
+    options = parser.parse_args(arguments)
+    mazes: tuple[str, ...] = MAZES
+    if options.quick:
+        options.steps, options.seeds, options.episodes, mazes = 20_000, 1, 2, MAZES[:1]
+    with open_lab(options.out, quick=options.quick) as lab:
+        sets = [
+            {"maze": maze, "kind": kind, "steps": options.steps, "seed": seed}
+            for maze in mazes
+            for kind in KINDS
+            for seed in range(options.seeds)
+        ]
+        lab.describe("recording data")
+        data = lab.pmap(record, sets)
+        lab.describe("planning")
+        solved = [{"greedy": False, "potential": "log-z"}]
+        ways = solved + [{"greedy": True, "potential": name} for name in POTENTIALS]
+        jobs = [
+            {**job, "data": transitions, "episodes": options.episodes, **way}
+            for job, transitions in zip(sets, data, strict=True)
+            for way in (ways if job["maze"] == mazes[-2 if len(mazes) > 1 else 0] else solved)
+        ]
+        results = pd.DataFrame(lab.pmap(run, jobs))
+    results.to_csv(options.out / "ogbench.csv", index=False)
+    (options.out / "tables.md").write_text(write_tables(results))
+    giant = next(
+        d for job, d in zip(sets, data, strict=True) if job["maze"] == mazes[-2 if len(mazes) > 1 else 0]
+    )
+    draw_potentials(giant).savefig(options.out / "potentials.svg")
+    print(write_tables(results))
+
+
+def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], ...]:
+    """``obs, action, next_obs`` of an agent that walks to goals with noise 0.5 (OGBench's rule).
+
+    In "navigate" a new goal follows each one reached, in "stitch" a goal is four cells away and the episode short.
+    """
+    env: Any = make(maze, terminate_at_goal=False)
+    env.reset(seed=seed)
+    env.action_space.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - OGBench draws starts and teleports from NumPy's global generator
+    rng, walls = np.random.default_rng(seed), env.maze_map
+    free = [(int(i), int(j)) for i, j in np.argwhere(walls == 0)]
+    to_goal = {cell: measure_distances(walls, cell) for cell in free}
+    length = 200 if kind == "stitch" else 2_000 if maze == "giant" else 1_000
+    turns = [cell for cell in free if not is_corridor(walls, cell)]
+    rows = []
+    for _ in range(max(1, steps // length)):
+        start = free[rng.integers(len(free))]
+        near = [cell for cell in free if to_goal[start][cell] == 4] or [start]
+        goals = near if kind == "stitch" else turns
+        goal = goals[rng.integers(len(goals))]
+        obs, _ = env.reset(options={"task_info": {"init_ij": start, "goal_ij": goal}})
+        for _ in range(length):
+            position = env.get_xy()
+            cell = env.xy_to_ij(position)
+            steps_left = to_goal[goal]
+            around = [cell, *((cell[0] + i, cell[1] + j) for i, j in NEIGHBOURS)]
+            nearest = min((c for c in around if walls[c] == 0), key=lambda c: steps_left[c])
+            direction = np.array(env.ij_to_xy(nearest)) - position
+            action = direction / (np.linalg.norm(direction) + 1e-6) + rng.normal(0.0, 0.5, 2)
+            action = np.clip(action, -1.0, 1.0)
+            next_obs, _, _, _, info = env.step(action)
+            rows.append((obs, action, next_obs))
+            obs = next_obs
+            if info["success"] and kind == "navigate":
+                goal = turns[rng.integers(len(turns))]
+                env.set_goal(goal_xy=env.add_noise(env.ij_to_xy(goal)))
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def run(
+    maze: str,
+    kind: str,
+    steps: int,
+    seed: int,
+    data: tuple[NDArray[Any], ...],
+    episodes: int,
+    potential: str,
+    greedy: bool,
+) -> dict[str, Any]:
+    """Fit a planner, and measure its success on the five tasks of a maze, its times, and where descent gets stuck."""
+    begin = time.process_time()
+    planner = eo.Planner(data, potential=potential, greedy=greedy)
+    fit = time.process_time() - begin
+    env: Any = make(maze)
+    np.random.seed(1_000 + seed)  # noqa: NPY002
+    reached, spent, acts, stuck = [], 0.0, 0, []
+    for task in range(1, 6):
+        for _ in range(episodes):
+            obs, info = env.reset(options={"task_id": task})
+            goal, success = info["goal"], False
+            if greedy:
+                stuck.append(count_minima(planner, goal))
+            planner.act(obs, goal)
+            for _ in range(1_000):
+                begin = time.perf_counter()
+                try:
+                    action = planner.act(obs, goal)
+                except ValueError:  # no way from here, such as a dead end behind a teleporter
+                    break
+                spent, acts = spent + time.perf_counter() - begin, acts + 1
+                obs, _, success, _, _ = env.step(action)
+                if success:
+                    break
+            reached.append(success)
+    return {
+        "maze": maze,
+        "kind": kind,
+        "seed": seed,
+        "steps": len(data[0]),
+        "policy": "greedy" if greedy else "solved",
+        "potential": potential,
+        "success": 100.0 * np.mean(reached),
+        "local_minima": np.mean(stuck) if greedy else np.nan,
+        "states": planner.mdp.n_states,
+        "fit_seconds": fit,
+        "act_microseconds": 1e6 * spent / max(acts, 1),
+    }
+
+
+def count_minima(planner: eo.Planner, goal: Any) -> int:
+    """States from which there is a way to the goal, but where no move is expected to raise the potential."""
+    value = planner.potential(goal)
+    known = np.isfinite(value)
+    value = np.where(known, value, 10.0 * value[known].min() - 1.0)
+    gain = (planner.mdp.transition @ value).reshape(len(value), -1).max(axis=1) - value
+    return int((known & (gain <= 1e-9)).sum()) - 1
+
+
+def write_tables(results: pd.DataFrame) -> str:
+    """Success beside published numbers, and the four potentials, as Markdown."""
+    methods = ["GCIVL", "QRL", "HIQL", "ALPS"]
+    lines = [f"| data set | {' | '.join(methods)} | `Planner` | fit, CPU s | act, µs |", "|---|" + "--:|" * 7]
+    for (maze, kind), rows in results[results.policy == "solved"].groupby(["maze", "kind"], sort=False):
+        published = PUBLISHED.get(f"{maze}-{kind}", {})
+        others = " | ".join(str(published.get(name, "")) for name in methods)
+        times = f"{rows.fit_seconds.mean():.2f} | {rows.act_microseconds.mean():.0f}"
+        lines.append(f"| {maze}-{kind} | {others} | {describe(rows.success)} | {times} |")
+    lines += ["", "| data set | potential | local minima | success of greedy descent |", "|---|---|--:|--:|"]
+    for names, rows in results[results.policy == "greedy"].groupby(["maze", "kind", "potential"], sort=False):
+        minima = f"{rows.local_minima.mean():.1f} of {rows.states.mean():.0f} states"
+        lines.append(f"| {names[0]}-{names[1]} | {names[2]} | {minima} | {describe(rows.success)} |")
+    return "\n".join(lines) + "\n"
+
+
+def describe(success: pd.Series) -> str:
+    """Mean success, with an interval where there are several data sets."""
+    if len(success) < 2:
+        return f"{success.mean():.0f}"
+    low, high = mean_interval(success.to_numpy())
+    return f"{success.mean():.1f} ({max(low, 0.0):.1f} to {min(high, 100.0):.1f})"
+
+
+def draw_potentials(data: tuple[NDArray[Any], ...]) -> Any:
+    """The four potentials of one goal, with the states where greedy descent stops."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 6.4), layout="constrained")
+    for ax, name in zip(figure.subplots(2, 2).flat, POTENTIALS, strict=True):
+        planner = eo.Planner(data, potential=name, greedy=True)
+        assert planner.centers is not None
+        assert planner.mdp.coords is not None
+        goal = planner.centers[np.argmin(planner.centers.sum(axis=1))]
+        value = planner.potential(goal)
+        known = np.isfinite(value)
+        value = np.where(known, value, value[known].min())
+        draw_values(ax, planner.mdp, value)
+        lowest = 10.0 * value.min() - 1.0
+        gain = planner.mdp.transition @ np.where(known, value, lowest)
+        stops = known & (gain.reshape(len(value), -1).max(axis=1) <= value + 1e-9)
+        stops[planner.state(goal)] = False
+        rows, columns = planner.mdp.coords[stops].T
+        ax.plot(columns, rows, "x", color="black", markersize=5)
+        ax.set_title(f"{name}: {stops.sum()} local minima of {known.sum()} states")
+    return figure
+
+
+def make(maze: str, **settings: Any) -> Any:
+    """The environment without its wrappers."""
+    warnings.filterwarnings("ignore", module="(gymnasium|ogbench)")
+    try:
+        import_module("ogbench.locomaze")
+    except ImportError:
+        raise ImportError("this benchmark needs OGBench: pip install ogbench") from None
+    return gym.make(f"pointmaze-{maze}-v0", **settings).unwrapped
+
+
+def is_corridor(walls: NDArray[Any], cell: tuple[int, int]) -> bool:
+    """Whether a cell has exactly two free neighbours, opposite to each other."""
+    up, left, down, right = (walls[cell[0] + i, cell[1] + j] for i, j in NEIGHBOURS)
+    return bool(up == down and left == right and up != left)
+
+
+def measure_distances(walls: NDArray[Any], goal: tuple[int, int]) -> NDArray[np.float64]:
+    """Moves from every cell to a goal; inf where there is no way."""
+    distance = np.full(walls.shape, np.inf)
+    distance[goal] = 0
+    queue = [goal]
+    for i, j in queue:
+        for cell in ((i + di, j + dj) for di, dj in NEIGHBOURS):
+            if walls[cell] == 0 and np.isinf(distance[cell]):
+                distance[cell] = distance[i, j] + 1
+                queue.append(cell)
+    return distance

@@ -1,0 +1,231 @@
+"""`Planner` on tables, vectors and continuous actions; `ShapedReward`; the quick part of the OGBench benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+import eigenoptions as eo
+from eigenoptions.mdp import distance
+from eigenoptions.planner import POTENTIALS
+
+
+def log_of(maze: str) -> Any:
+    """Every action once in every state of a maze."""
+    mdp = eo.maze(maze)
+    assert mdp.successors is not None
+    states, actions = np.indices(mdp.successors.shape).reshape(2, -1)
+    return states, actions, mdp.successors.ravel()
+
+
+def in_wall(position: Any) -> Any:
+    return (np.abs(position[..., 0] - 5) < 1) & (position[..., 1] < 4.5)
+
+
+def move(position: Any, action: Any) -> Any:
+    """A room of 10 x 6 with a wall in the middle, which leaves a gap at the top."""
+    following = np.clip(position + 0.2 * action, 0.0, (10.0, 6.0))
+    return np.where(in_wall(following)[..., None], position, following)
+
+
+@pytest.fixture(scope="module")
+def room() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, (10, 6), (30_000, 2))
+    obs = obs[~in_wall(obs)]
+    action = rng.uniform(-1, 1, obs.shape)
+    return obs, action, move(obs, action)
+
+
+def test_shortest_potential_equals_breadth_first_distance() -> None:
+    mdp, planner = eo.maze("four-rooms"), eo.Planner(log_of("four-rooms"), potential="shortest")
+    for goal in (0, 50, 103):
+        expected = [distance(mdp, state, goal) for state in range(0, 104, 9)]
+        assert [planner.distance(state, goal) for state in range(0, 104, 9)] == expected
+
+
+def test_log_z_equals_dense_inverse() -> None:
+    planner = eo.Planner(log_of("four-rooms"), temperature=2.0)
+    P = planner.mdp.transition.toarray().reshape(104, 4, 104).mean(axis=1)
+    Z = np.linalg.inv(np.exp(0.5) * np.eye(104) - P)
+    np.testing.assert_allclose(planner.potential(7), np.log(Z[:, 7] / Z[7, 7]), rtol=1e-9, atol=1e-12)
+
+
+def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
+    log = log_of("i-maze")
+    walk_times = eo.Planner(log, potential="hitting")
+    P = walk_times.mdp.transition.toarray().reshape(walk_times.mdp.n_states, 4, -1).mean(axis=1)
+    others = np.arange(len(P)) != 5
+    times = np.linalg.solve(np.eye(len(P) - 1) - P[np.ix_(others, others)], np.ones(len(P) - 1))
+    np.testing.assert_allclose(-walk_times.potential(5)[others], times)
+    commute = eo.Planner(log, potential="commute")
+    assert commute.distance(3, 12) == pytest.approx(commute.distance(12, 3))
+
+
+@pytest.mark.parametrize("potential", ["log-z", "hitting", "shortest"])
+def test_greedy_descent_of_potentials_without_minima_arrives(potential: str) -> None:
+    mdp, planner = eo.maze("four-rooms"), eo.Planner(log_of("four-rooms"), potential=potential, greedy=True)
+    assert mdp.successors is not None
+    for start in range(104):
+        state = start
+        for _ in range(200):
+            if state == 60:
+                break
+            state = int(mdp.successors[state, planner.act(state, 60)])
+        assert state == 60
+
+
+def test_log_z_falls_along_a_corridor_longer_than_floating_point_range() -> None:
+    planner = eo.Planner(log_of("S" + "." * 998 + "G"))
+    assert (np.diff(planner.potential(999)) > 0).all()
+
+
+def test_act_on_a_table_takes_shortest_ways_and_terminates_at_the_goal() -> None:
+    mdp, planner = eo.maze("four-rooms"), eo.Planner(log_of("four-rooms"))
+    for start in (0, 40, 100):
+        way = planner.plan(start, 77)
+        assert (way[0], way[-1], len(way) - 1) == (start, 77, distance(mdp, start, 77))
+    assert planner.act(77, 77) == eo.TERMINATE
+
+
+def test_continuous_actions_lead_round_a_wall(room: Any) -> None:
+    planner, position, goal = eo.Planner(room), np.array([3.0, 1.0]), np.array([7.0, 1.0])
+    highest = 0.0
+    for _ in range(120):
+        action = planner.act(position, goal)
+        assert np.abs(action).max() <= 1.0
+        position = move(position, action)
+        highest = max(highest, position[1])
+    assert highest > 4.5
+    np.testing.assert_allclose(position, goal, atol=0.05)
+    assert planner.plan([3.0, 1.0], goal)[:, 1].max() > 4.5
+    assert planner.distance([3.0, 1.0], goal) > planner.distance([7.0, 4.0], goal)
+
+
+def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
+    """A door in the wall leads to the goal or to an island, by chance; the way round is certain."""
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, (10, 6), (30_000, 2))
+    door = in_wall(obs) & (obs[:, 1] < 1)
+    obs, door = obs[~in_wall(obs) | door], door[~in_wall(obs) | door]
+    action = rng.uniform(-1, 1, obs.shape)
+    next_obs = np.clip(obs + 0.2 * action, 0.0, (10.0, 6.0))
+    blocked = in_wall(next_obs) & (next_obs[:, 1] >= 1)
+    next_obs[blocked] = obs[blocked]
+    next_obs[door] = np.array([[9.0, 1.0], [20.0, 20.0]])[rng.integers(2, size=door.sum())]
+    gamble = eo.Planner((obs, action, next_obs), gamma=0.5)
+    planner = eo.Planner((obs, action, next_obs))
+    assert planner.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() > 4.5
+    assert gamble.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() < 4.5
+
+
+def test_discrete_actions_on_vectors_lead_to_the_goal() -> None:
+    states, actions, following = log_of("four-rooms")
+    coords = np.asarray(eo.maze("four-rooms").coords, dtype=float)
+    planner = eo.Planner((coords[states], actions, coords[following]), 1.0)
+    assert (planner.mdp.n_states, planner.mdp.n_actions) == (104, 4)
+    way = planner.plan(coords[0], coords[60])
+    np.testing.assert_allclose([way[0], way[-1]], [coords[0], coords[60]])
+
+
+def test_options_are_ordinary_options(tmp_path: Path) -> None:
+    planner = eo.Planner(log_of("four-rooms"))
+    options = planner.options(4)
+    assert len(set(options.goals)) == 4
+    options.save(tmp_path / "options.safetensors")
+    assert np.array_equal(eo.load_options(tmp_path / "options.safetensors").policy, options.policy)
+    env = eo.OptionsWrapper(eo.envs.MazeEnv("four-rooms"), options, state=planner.state)
+    env.reset(seed=0)
+    obs = env.step(4)[0]
+    assert obs == options.goals[0]
+    assert planner.option(77).goal == 77
+
+
+class Table(gym.Env[Any, Any]):
+    """An MDP with rewards, as an environment; state 0 terminates."""
+
+    def __init__(self, P: Any, R: Any) -> None:
+        self.P, self.R = P, R
+        self.observation_space, self.action_space = Discrete(len(P)), Discrete(P.shape[1])
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.s = int((options or {}).get("state", 1))
+        return self.s, {}
+
+    def step(self, action: Any) -> Any:
+        reward, self.s = self.R[self.s, action], int(self.P[self.s, action].argmax())
+        return self.s, reward, self.s == 0, False, {}
+
+
+def test_shaped_reward_keeps_optimal_policies_of_random_mdps() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        P = np.eye(6)[rng.integers(6, size=(6, 3))]
+        R, f, gamma = rng.normal(size=(6, 3)), rng.normal(size=6), 0.9
+        env = eo.ShapedReward(Table(P, R), f, gamma)
+        shaped = np.zeros((6, 3))
+        for state in range(1, 6):
+            for action in range(3):
+                env.reset(options={"state": state})
+                shaped[state, action] = env.step(action)[1]
+        best = [solve_values(P, rewards, gamma) for rewards in (R, shaped)]
+        assert np.array_equal(best[0][1:].argmax(axis=1), best[1][1:].argmax(axis=1))
+        np.testing.assert_allclose(best[1][1:], best[0][1:] - f[1:, None], atol=1e-8)
+
+
+def solve_values(P: Any, R: Any, gamma: float) -> Any:
+    """Optimal action values; state 0 is terminal."""
+    q = np.zeros(R.shape)
+    for _ in range(400):
+        value = q.max(axis=1)
+        value[0] = 0.0
+        q = R + gamma * P @ value
+    return q
+
+
+def test_shaped_reward_takes_functions_and_refuses_infinite_potentials() -> None:
+    env = eo.ShapedReward(eo.envs.MazeEnv("S.G"), lambda obs: -abs(2.0 - obs), gamma=1.0)
+    env.reset()
+    _, reward, _, _, info = env.step(1)
+    assert (reward, info["unshaped_reward"]) == (1.0, 0.0)
+    with pytest.raises(ValueError, match="finite"):
+        eo.ShapedReward(eo.envs.MazeEnv("S.G"), [-np.inf, 0.0, 0.0], gamma=1.0).reset()
+
+
+def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
+    obs, action, next_obs = room
+    planner, table = eo.Planner(room), eo.Planner(log_of("...#...\n#######\n......."))
+    broken = obs.copy()
+    broken[3] = np.nan
+    for call, word in [
+        (lambda: planner.act([1.0, 1.0], [50.0, 50.0]), "cells away"),
+        (lambda: planner.act([1.0, np.nan], [5.0, 5.0]), "finite"),
+        (lambda: planner.act(obs[0][:1], obs[1]), "2 finite numbers"),
+        (lambda: table.act(0, 4), "no way"),
+        (lambda: table.plan(0, 4), "no way"),
+        (lambda: eo.Planner(([0, 2], [0, 0], [2, 0])).act(0, 1), "not in the data"),
+        (lambda: eo.Planner((obs[:1], action[:1], next_obs[:1])), "at least 2"),
+        (lambda: eo.Planner((broken, action, next_obs)), "row 3"),
+        (lambda: eo.Planner((obs, action[:, :, None], next_obs)), "shape"),
+        (lambda: eo.Planner((obs, action[:9], next_obs)), "length"),
+        (lambda: eo.Planner(room, -1.0), "cell_size"),
+        (lambda: eo.Planner(room, potential="euclidean"), "potential"),
+        (lambda: table.options(1_000), "n must be"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            call()
+
+
+def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
+    pytest.importorskip("ogbench")
+    from reproduction.ogbench import record, run
+
+    job: dict[str, Any] = {"maze": "medium", "kind": "stitch", "steps": 10_000, "seed": 0}
+    result = run(**job, data=record(**job), episodes=1, potential=POTENTIALS[0], greedy=False)
+    assert result["success"] == 100.0
