@@ -6,8 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from eigenoptions.options import solver
-
 # Learning (Section 4.3) -------------------------------------------------------------------------------------
 
 
@@ -324,13 +322,6 @@ def climbed(successors, potential, gamma):
             if new > x[s]:
                 x[s], rising = new, True
     return np.array(x)
-
-
-def planned(successors, potential, gamma, tolerance):
-    """Policy row and values of deterministic moves, from the fixed point and the tie rule of `options.solver`."""
-    q = climbed(successors, potential, gamma)[successors] - np.asarray(potential)[:, None]
-    first, acts = solver.first_best(q, tolerance, gamma)
-    return np.where(acts, first, -1), np.maximum(q.max(axis=1), 0.0)
 
 
 def walk(successors, row, state):

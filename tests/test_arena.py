@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose
 import eigenoptions as eo
 from eigenoptions.cli import main
 from eigenoptions.mdp import reachable
-from reproduction import arena
 from reproduction.arena import contests
 from reproduction.arena.domains import COSTLY, DOMAINS, build
 from reproduction.arena.jobs import cover, measure

@@ -141,10 +141,6 @@ def test_selection_of_a_set_selects_rows(options, data):
     assert chosen.mdp is options.mdp
 
 
-def test_slice_of_a_set_copies_no_array(options):
-    assert np.shares_memory(options[1:3].value, options.value)
-
-
 def test_sum_of_sets_has_the_options_of_both(options, i_maze):
     assert same(options[:2] + options[2:], options)
     assert same(options[[]] + options, options)

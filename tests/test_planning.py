@@ -96,14 +96,6 @@ def test_solve_of_eigenpurposes_agrees_with_value_iteration(gamma):
             agrees(mdp, purpose.potential, gamma, row, value)
 
 
-def test_solve_of_all_eigenpurposes_agrees_with_value_iteration(four_rooms):
-    purposes = eo.eigenpurposes(eo.spectrum(eo.graph(four_rooms)), skip_zero=False)
-    assert len(purposes) == 208
-    options = eo.solve(four_rooms, purposes)
-    for purpose, row, value in zip(purposes, options.policy, options.value, strict=True):
-        agrees(four_rooms, purpose.potential, 0.9, row, value)
-
-
 @pytest.mark.parametrize(
     ("n_actions", "dtype"), [(1, np.int8), (5, np.int8), (127, np.int8), (130, np.int16)]
 )
@@ -237,14 +229,6 @@ def test_negated_purpose_mirrors_the_option_in_the_i_maze(i_maze):
     assert odd >= 4
 
 
-def test_negated_purpose_mirrors_the_option_in_the_open_room(open_room):
-    sp = eo.spectrum(eo.graph(open_room), k=3)
-    options = eo.solve(open_room, eo.eigenpurposes(sp))
-    for plus, minus in ((0, 1), (2, 3)):
-        np.testing.assert_array_equal(options[minus].termination, options[plus].termination[::-1])
-        np.testing.assert_allclose(options.value[minus], options.value[plus][::-1], atol=1e-12)
-
-
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.9, 0.99]))
 def test_permuted_states_permute_the_options(seed, gamma):
     mdp, rng = random_mdp(seed, actions=(1, 2, 4))
@@ -364,11 +348,6 @@ def test_solve_of_no_purpose_is_an_empty_set(four_rooms, slippery):
         options.check(mdp)
 
 
-def test_solve_on_one_state_terminates():
-    options = eo.solve(eo.MDP(np.ones((2, 1))), [eo.Purpose([5.0]), eo.Purpose([0.0])])
-    assert options.policy.tolist() == [[-1], [-1]]
-
-
 def test_solve_takes_an_iterator_of_integer_potentials(corridor):
     options = eo.solve(corridor, (eo.Purpose([0, 0, 0, 1, 0, 0, i]) for i in range(2)))
     assert options.labels == ("option 1", "option 2")
@@ -473,14 +452,3 @@ def test_solve_with_a_wrong_potential_names_the_purpose(corridor, purpose):
 def test_solve_of_what_is_no_purpose_is_refused(wrong):
     with pytest.raises(TypeError, match="purpose"):
         eo.solve(eo.maze("S.G"), wrong)
-
-
-def test_solve_on_what_is_no_mdp_is_refused():
-    with pytest.raises(TypeError, match="MDP"):
-        eo.solve(np.eye(3), [])
-
-
-@pytest.mark.parametrize("policy", [[0] * 6, [4] * 7, [-2] * 7, [0.0] * 7, [[0] * 7]])
-def test_lengths_of_what_is_no_policy_is_refused(corridor, policy):
-    with pytest.raises(ValueError, match="policy"):
-        lengths(corridor, policy)

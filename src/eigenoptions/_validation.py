@@ -48,9 +48,8 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     allowed = list(choices)
     if isinstance(value, str) and value in allowed:
         return value
-    raise ValueError(
-        f"{name} must be one of {', '.join(allowed)}, got {value!r}{suggest_name(value, allowed)}"
-    )
+    hint = suggest_name(value, allowed)
+    raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
 
 
 def check_type(name: str, value: Any, expected: type, remedy: str) -> None:
@@ -96,9 +95,8 @@ def make_generator(rng: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"rng must be a non-negative int, a SeedSequence or a Generator, got {rng!r}"
-        ) from None
+        kinds = "a non-negative int, a SeedSequence or a Generator"
+        raise ValueError(f"rng must be {kinds}, got {rng!r}") from None
 
 
 def check_real(name: str, array: Any) -> Any:

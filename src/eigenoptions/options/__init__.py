@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._text import draw_arrows, draw_map, explain_glyphs, find_moves, printable
+from eigenoptions._text import describe, draw_arrows, draw_map, explain_glyphs, find_moves, printable
 from eigenoptions._validation import check_int, check_state, check_type, readonly, suggest_name
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
@@ -50,8 +50,6 @@ class Purpose:
 
     Examples
     --------
-    >>> Purpose(np.array([0.0, 1.0]), goal=1).label
-    'goal 1'
     >>> Purpose(np.array([-0.7, 0.7]), index=2, sign=1)
     Purpose(e2+: 2 numbers from -0.7 to 0.7)
     """
@@ -67,8 +65,6 @@ class Purpose:
     exact: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.label, str | int | np.integer):
-            raise TypeError(f"label must be text or an integer, got {self.label!r}")
         checked: dict[str, Any] = {"label": str(self.label), "eigenvalue": float(self.eigenvalue)}
         if self.potential is not None:
             checked["potential"] = readonly(self.potential, np.float64)
@@ -87,10 +83,9 @@ class Purpose:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        text = printable(self.label) or "no label"
-        if self.potential is not None and self.potential.size:
-            numbers = self.potential
-            text += f": {len(numbers)} numbers from {numbers.min():.4g} to {numbers.max():.4g}"
+        text, f = printable(self.label) or "no label", self.potential
+        if f is not None and f.size:
+            text += f": {len(f)} numbers from {f.min():.4g} to {f.max():.4g}"
         value = f", eigenvalue {self.eigenvalue:.4g}" if np.isfinite(self.eigenvalue) else ""
         return f"Purpose({text}{value})"
 
@@ -111,15 +106,9 @@ class OptionSequence:
 
     purposes: Sequence[Purpose]
     labels = property(lambda self: tuple(p.label for p in self.purposes), doc="Name of each option.")
-    indices = property(
-        lambda self: tuple(p.index for p in self.purposes), doc="As `Option.index`, for each option."
-    )
-    signs = property(
-        lambda self: tuple(p.sign for p in self.purposes), doc="As `Option.sign`, for each option."
-    )
-    goals = property(
-        lambda self: tuple(p.goal for p in self.purposes), doc="As `Option.goal`, for each option."
-    )
+    indices = property(lambda self: tuple(p.index for p in self.purposes), doc="`Option.index` of each.")
+    signs = property(lambda self: tuple(p.sign for p in self.purposes), doc="`Option.sign` of each.")
+    goals = property(lambda self: tuple(p.goal for p in self.purposes), doc="`Option.goal` of each.")
 
     @property
     def eigenvalues(self) -> NDArray[np.float64]:
@@ -259,12 +248,10 @@ class OptionSet(OptionSequence, Sequence[Option]):
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
         check_type("provenance", self.provenance, dict, "give names and values")
         policy = readonly(self.policy)
-        if policy.ndim != 2 or policy.shape[1] != self.n_states or policy.dtype.kind not in "iu":
-            shape = f"(n, {self.n_states})"
-            raise ValueError(f"policy must be integers of shape {shape}, got {policy.dtype} {policy.shape}")
-        if policy.size and not (policy.min() >= TERMINATE and policy.max() < self.n_actions):
-            limits = f"0..{self.n_actions - 1} or {TERMINATE}"
-            raise ValueError(f"policy must hold actions {limits}, got {policy.min()}..{policy.max()}")
+        is_table = policy.ndim == 2 and policy.shape[1] == self.n_states and policy.dtype.kind in "iu"
+        if not is_table or not ((policy >= TERMINATE) & (policy < self.n_actions)).all():
+            limits = f"shape (n, {self.n_states}) and actions {TERMINATE}..{self.n_actions - 1}"
+            raise ValueError(f"policy must have {limits}, got {describe(policy)}")
         value = np.broadcast_to(readonly(0.0), policy.shape) if self.value is None else self.value
         value = readonly(value, np.float64)
         if value.shape != policy.shape:
@@ -309,19 +296,8 @@ class OptionSet(OptionSequence, Sequence[Option]):
     ) -> NDArray[np.int64]:
         """States visited by an option until it terminates, the first one included.
 
-        Parameters
-        ----------
-        option : int or str
-            Number or label of the option.
-        state : int
-            The state in which it starts.
-        rng : int, SeedSequence, Generator or None, default=None
-            Seed or generator of the outcomes, where the dynamics are stochastic.
-        max_steps : int, default=100_000
-            It is interrupted after this many steps.
+        `option` is its number or label, `rng` draws the outcomes of stochastic dynamics, and `max_steps` interrupts it.
 
-        Examples
-        --------
         >>> import eigenoptions as eo
         >>> eo.discover(eo.maze("S..."), 2).follow("e2+", 3).tolist()
         [3, 2, 1, 0]
@@ -339,8 +315,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
     def check(self, mdp: Any) -> None:
         """Raise ValueError unless these options were computed for this MDP, or for one like this environment's.
 
-        Environments are tried by `eigenoptions.envs.check_dynamics`. Of a table that was estimated from samples
-        (``provenance["dynamics"] == "estimated"``) only the sizes are compared.
+        Of a table that was estimated from samples only the sizes are compared.
         """
         if not isinstance(mdp, MDP):
             # By name, since the environments build on the options.
@@ -366,11 +341,9 @@ class OptionSet(OptionSequence, Sequence[Option]):
         if isinstance(index, int | np.integer | str):
             i = self.find(index)
             return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
-        # A slice of an array is a view; a selection by numbers or by a mask is a copy.
         chosen = self.select(index)
-        rows = index if isinstance(index, slice) else chosen
         purposes = tuple(self.purposes[i] for i in chosen)
-        return replace(self, policy=self.policy[rows], value=self.value[rows], purposes=purposes)
+        return replace(self, policy=self.policy[chosen], value=self.value[chosen], purposes=purposes)
 
     def __add__(self, other: OptionSet) -> OptionSet:
         """Both sets, one after the other; both must be options of the same state space."""
@@ -414,9 +387,8 @@ def eigenpurposes(spectrum: Spectrum, *, both_signs: bool = True, skip_zero: boo
     both_signs : bool, default=True
         Whether to negate each eigenvector, too, as in the paper.
     skip_zero : bool, default=True
-        Leave out eigenvalue zero: it has no direction (constant on each component, up to the degree). The paper
-        counts it, so the labels do too, also where a spectrum of features holds no constant function: the first
-        label is ``e2+``.
+        Leave out eigenvalue zero, which has no direction. Labels count it as the paper does: the first is ``e2+``,
+        also where a spectrum of features holds no constant function.
 
     Examples
     --------

@@ -32,11 +32,6 @@ class Exploration:
         Probability that an option also terminates after each of its steps.
     ratio : float
         Estimated mean time of first visits relative to that of primitive actions; nan if it was not measured.
-
-    Examples
-    --------
-    >>> Exploration(0.02, 0.05).option_chance
-    0.02
     """
 
     option_chance: float
@@ -64,10 +59,8 @@ def tune_exploration(
 
     Parameters
     ----------
-    mdp : MDP
-        The table of the options.
-    options : OptionSet
-        Options of this MDP.
+    mdp, options : MDP, OptionSet
+        A table and its options.
     settings : tuple of (option_chance, stop_chance)
         What is tried.
     n_walks : int, default=6
@@ -75,7 +68,7 @@ def tune_exploration(
     max_steps : int, default=3,000,000
         Most steps of a walk. On tables where it does not see all states in them, states seen count.
     rng : int, default=0
-        Seed of the walks. The result is the same for the same seed.
+        Seed of the walks.
 
     Examples
     --------
@@ -110,23 +103,18 @@ def tune_exploration(
 
 
 def resolve_exploration(options: Any, option_chance: float | str | None, stop_chance: float) -> Exploration:
-    """The settings of a wrapper or a walk; ``option_chance="auto"`` asks `tune_exploration` where there is a table.
-
-    Without a table (options of features) it is 0.02 with a stop probability of 0.05, which helped or did no harm in
-    rooms, open maps and trees with 16 options.
-    """
+    """The settings of a wrapper or a walk; ``option_chance="auto"`` asks `tune_exploration` where there is a table."""
     if not isinstance(option_chance, str):
         return Exploration(option_chance, stop_chance)  # type: ignore[arg-type]
     check_choice("option_chance", option_chance, ("auto",))
     if not isinstance(options, OptionSet):
+        # This helped or did no harm in rooms, open maps and trees with 16 options.
         return Exploration(0.02, 0.05)
     return tune_exploration(options.mdp, options)
 
 
 def continue_after_end(mdp: MDP) -> MDP:
-    """The same dynamics without ends: the goal, and states that no action leaves, lead back to the start.
-
-    Without a start they lead to every other state with equal probability.
+    """The same dynamics without ends: the goal, and states that no action leaves, lead to the start (or anywhere).
 
     >>> continue_after_end(MDP.from_successors([[0, 1], [1, 1]], start=0)).successors.tolist()
     [[0, 1], [0, 0]]
@@ -166,10 +154,8 @@ def _mean_first_visit(
     touched = (~targets).astype(np.uint8)
     touched[start] = 1
     n_left = int((touched == 0).sum())
-    if n_left == 0:
-        return 0.0
     place = np.array([start, -1, 0, n_left])
     counter = generator.integers(2**64, size=1, dtype=np.uint64)
     none = np.empty(0, dtype=np.int64)
     total = wander(*tables, make_episodes(mdp, None), place, counter, limit, touched, none, none, none)
-    return float(total + 3 * place[3] * limit) / n_left
+    return float(total + 3 * place[3] * limit) / max(n_left, 1)

@@ -22,13 +22,7 @@ from eigenoptions._text import printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
-from eigenoptions.options import (
-    TERMINATE,
-    OptionFields,
-    OptionSequence,
-    Purpose,
-    check_purposes,
-)
+from eigenoptions.options import TERMINATE, OptionFields, OptionSequence, Purpose, check_purposes
 from eigenoptions.options.lookahead import Clones
 from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
@@ -41,26 +35,12 @@ class LinearOption(OptionFields):
 
     `purpose` is its purpose, whose potential is the vector e; `label`, `eigenvalue`, `index`, `sign` and `goal` are
     those of the purpose, `patience` and `stop_chance` those of the set.
-
-    Examples
-    --------
-    >>> from eigenoptions.features import Raw
-    >>> right = LinearOptionSet([Purpose([1.0], "e2+")], Raw(), 2, weights=[[[0.0], [-1.0]]])["e2+"]
-    >>> right
-    LinearOption(e2+: learned)
-    >>> right.act([-3.0]), right.act([3.0])
-    (1, -1)
     """
 
     _set: LinearOptionSet
-    purpose: Purpose = field(init=False)
-    patience: int | None = field(init=False)
-    stop_chance: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "purpose", self._set.purposes[0])
-        object.__setattr__(self, "patience", self._set.patience)
-        object.__setattr__(self, "stop_chance", self._set.stop_chance)
+    purpose: Purpose
+    patience: int | None
+    stop_chance: float
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
@@ -115,8 +95,8 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     >>> options = LinearOptionSet(purposes, Raw(), 2, weights=[[[0.0], [-1.0]], [[1.0], [0.0]]])
     >>> options
     LinearOptionSet(2 learned options on 1 feature: right, left)
-    >>> options.actions([[-3.0], [3.0]]).tolist()
-    [[1, -1], [-1, 0]]
+    >>> options["right"].act([-3.0]), options["right"].act([3.0])
+    (1, -1)
     """
 
     purposes: Sequence[Purpose]
@@ -190,15 +170,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
         return np.where(acts, first, TERMINATE)
 
     def with_termination(self, *, patience: int | None = None, stop_chance: float = 0.0) -> LinearOptionSet:
-        """The same options with further conditions that end them, which all that runs options honours.
-
-        Parameters
-        ----------
-        patience : int, default=None
-            Terminate after this many steps without a potential above the highest so far; None: never.
-        stop_chance : float, default=0.0
-            Probability in [0, 1) to terminate after each step.
-        """
+        """The same options with further conditions that end them: see the attributes of the class."""
         return replace(self, patience=patience, stop_chance=stop_chance)
 
     def look_ahead(
@@ -235,7 +207,8 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
         """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
         if isinstance(index, int | np.integer | str):
-            return LinearOption(self[[self.find(index)]])
+            i = self.find(index)
+            return LinearOption(self[[i]], self.purposes[i], self.patience, self.stop_chance)
         chosen = self.select(index)
         return replace(
             self,
@@ -311,10 +284,10 @@ def fit(
     >>> options.actions(np.arange(10.0)[:, None]).tolist()
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    check_float("ridge", ridge, minimum=0)
-    check_float("stop", stop, minimum=0)
-    check_int("iterations", iterations)
-    check_int("parts", parts)
+    for name, number in (("ridge", ridge), ("stop", stop)):
+        check_float(name, number, minimum=0)
+    for name, count in (("iterations", iterations), ("parts", parts)):
+        check_int(name, count)
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     action, n_actions = check_actions(transitions, n_actions)
     options = LinearOptionSet(tuple(purposes), features, n_actions)
@@ -405,18 +378,7 @@ def check_actions(transitions: Transitions, n_actions: int | None) -> tuple[NDAr
 
 
 class RunningOption:
-    """One execution of an option, which terminates by its `patience` and `stop_chance`, too.
-
-    Examples
-    --------
-    >>> class Circle:
-    ...     patience, stop_chance = 3, 0.0
-    ...     def act(self, obs): return 0
-    ...     def potential(self, obs): return float(min(obs, 2))
-    >>> running = RunningOption(Circle(), np.random.default_rng(0))
-    >>> [running.act(obs) for obs in range(7)]
-    [0, 0, 0, 0, 0, -1, -1]
-    """
+    """One execution of an option, which terminates by its `patience` and `stop_chance`, too."""
 
     def __init__(self, option: Any, rng: np.random.Generator) -> None:
         self.option, self.rng = option, rng

@@ -87,16 +87,8 @@ def _equal(first: Any, second: Any) -> bool:
 def copy_env(env: Any) -> Any:
     """A copy of an environment with its wrappers, which is not rendered; ValueError where it cannot be copied."""
     # Copies share what holds no state of the environment and may not be copyable: spaces and windows.
-    shared = [
-        "spec",
-        "observation_space",
-        "action_space",
-        "screen",
-        "surf",
-        "clock",
-        "window",
-        "window_surface",
-    ]
+    shared = ["spec", "observation_space", "action_space"]
+    shared += ["screen", "surf", "clock", "window", "window_surface"]
     memo: dict[int, Any] = {}
     layer = env
     while layer is not None:

@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._validation import (
-    check_float,
-    check_int,
-    check_type,
-    make_generator,
-    set_readonly,
-)
+from eigenoptions._validation import check_float, check_int, check_type, make_generator, set_readonly
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
 
@@ -38,12 +32,8 @@ def walk(
         The table. Episodes begin at its start (without one, in any state) and end at its goal, if it has one.
     steps : int
         Number of transitions.
-    options : OptionSet, optional
-        Options of this MDP; None for primitive actions only.
-    option_chance : float in [0, 1], optional
-        Probability that a decision is for an option where one is available. None: uniform over actions and options.
-    stop_chance : float in [0, 1], default 0
-        Probability that an option also terminates after each of its steps.
+    options, option_chance, stop_chance
+        As in `diffusion_time`; `option_chance` may be 1.
     begin : int, optional
         First state; None: as every episode.
     max_episode_steps : int, optional
@@ -115,9 +105,9 @@ def make_tables(
 
 def check_option_chance(option_chance: float | None) -> float | None:
     """The probability that a decision is for an option; None stands for a uniform choice over actions and options."""
-    return (
-        None if option_chance is None else check_float("option_chance", option_chance, minimum=0, maximum=1)
-    )
+    if option_chance is not None:
+        option_chance = check_float("option_chance", option_chance, minimum=0, maximum=1)
+    return option_chance
 
 
 def cumulate_rows(indptr: NDArray[Any], data: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,68 @@
+"""How often to choose an option: tables without ends, and settings that a simulation picks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eigenoptions as eo
+from eigenoptions.features import Raw
+from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options.exploration import (
+    Exploration,
+    continue_after_end,
+    resolve_exploration,
+    tune_exploration,
+)
+
+
+@pytest.fixture(scope="module")
+def rooms() -> eo.MDP:
+    return eo.maze("rooms:2x2")
+
+
+def test_continue_after_end_leads_from_the_goal_to_the_start():
+    mdp = eo.maze("S..G")
+    endless = continue_after_end(mdp)
+    assert endless.successors[3].tolist() == [0] * 4
+    np.testing.assert_array_equal(endless.successors[:3], mdp.successors[:3])
+
+
+def test_continue_after_end_leaves_absorbing_states():
+    absorbing = eo.MDP.from_successors([[1, 2], [1, 1], [0, 2]], start=2)
+    assert continue_after_end(absorbing).successors.tolist() == [[1, 2], [2, 2], [0, 2]]
+
+
+def test_continue_after_end_without_a_start_leads_to_the_other_states():
+    mdp = eo.MDP(eo.maze("...").transition, goal=2)
+    table = continue_after_end(mdp).transition.toarray().reshape(3, 4, 3)
+    np.testing.assert_allclose(table[2], np.tile([0.5, 0.5, 0.0], (4, 1)))
+
+
+def test_continue_after_end_without_ends_changes_nothing(slippery):
+    assert continue_after_end(slippery).fingerprint == slippery.fingerprint
+
+
+def test_tune_exploration_helps_in_rooms_and_is_deterministic(rooms):
+    options = eo.discover(rooms, 8)
+    first, second = (tune_exploration(rooms, options) for _ in range(2))
+    assert first == second
+    assert first.option_chance > 0
+    assert first.ratio < 0.9
+
+
+def test_tune_exploration_refuses_useless_options(rooms):
+    """Options that push against the wall, or may start nowhere, lead to no new state."""
+    walls = np.where(rooms.successors == np.arange(rooms.n_states)[:, None], np.arange(4), -1).max(axis=1)
+    for row in (walls, np.full(rooms.n_states, -1)):
+        tuned = tune_exploration(rooms, OptionSet(rooms, np.stack([row] * 2)))
+        assert tuned == Exploration(0.0, 0.0, 1.0)
+
+
+def test_resolve_exploration_keeps_what_is_given_and_needs_no_table(rooms):
+    linear = eo.LinearOptionSet([Purpose([1.0])], Raw(), 2)
+    assert resolve_exploration(linear, "auto", 0.0).option_chance == 0.02
+    for chance in (0.3, None):
+        assert resolve_exploration(linear, chance, 0.1).option_chance == chance
+    with pytest.raises(ValueError, match="option_chance"):
+        resolve_exploration(linear, "best", 0.0)
