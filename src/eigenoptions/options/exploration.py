@@ -90,7 +90,6 @@ def tune_exploration(
 
     primitive = np.mean(first_visits((0.0, 0.0), range(n_walks), check_int("max_steps", max_steps)))
     limit = int(min(4 * primitive, max_steps)) + 1
-    primitive = np.mean(first_visits((0.0, 0.0), range(n_walks), limit))
     scores: dict[tuple[float, float], list[float]] = {choice: [] for choice in settings}
     for low in range(0, n_walks, 2):
         for choice, times in scores.items():
@@ -98,7 +97,11 @@ def tune_exploration(
         best = min(np.mean(times) for times in scores.values())
         scores = {choice: times for choice, times in scores.items() if np.mean(times) <= 1.3 * best}
     choice = min(scores, key=lambda choice: float(np.mean(scores[choice])))
-    ratio = float(np.mean(scores[choice]) / primitive)
+    # The best of many noisy scores is too good: fresh walks decide whether it is better than primitive actions.
+    fresh = range(n_walks, 2 * n_walks)
+    ratio = float(
+        np.mean(first_visits(choice, fresh, limit)) / np.mean(first_visits((0.0, 0.0), fresh, limit))
+    )
     return Exploration(*choice, ratio) if ratio < 0.9 else Exploration(0.0, 0.0, 1.0)
 
 
