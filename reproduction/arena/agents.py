@@ -1,4 +1,4 @@
-"""Agents with and without options, at equal primitive steps: the data, the jobs and the numbers of the arena of agents.
+"""Agents with and without options on the same tasks, at equal primitive steps; steps of discovery count.
 
 A run is one agent on one task with one way to explore and one seed. Settings of agents and of ways to explore were
 chosen on seeds from 100 on; the seeds reported begin at 0.
@@ -7,314 +7,342 @@ chosen on seeds from 100 on; the seeds reported begin at 0.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from markupsafe import Markup
+from rich.console import Console
+from rich.table import Table
+from scipy.stats import binomtest, quantile_test
 
+from eigenoptions._validation import check_choice
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.exploration import cycle
 from eigenoptions.mdp import MDP, maze
 from eigenoptions.mdp.maps import rooms_map
-from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, missing, single_file_hash, train
-from reproduction.experiment import Claim, Results, Settings, verdict
-from reproduction.limits import CONFIDENCE
-from reproduction.tables import Row, column, groups
+from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
+from reproduction.drawing import add_legend, draw_lines, make_graphs
+from reproduction.lab import Claim, Data, Lab
+from reproduction.report import Section, count_verdicts, write_page
+from reproduction.statistics import CONFIDENCE
 
 # Name of a way to explore, and what it is.
 EXPLORATIONS = {
     "plain": "random actions (PPO: its own policy)",
-    "options": "eigenoptions of the known table, seldom",
+    "options": "exact eigenoptions, chosen with small probability",
     "found": "eigenoptions found by exploring the task without its reward (cycle); these steps count",
     "counts": "a bonus beta / sqrt(n) for entering a state n times",
     "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
 }
-# Columns of what is compared.
-RUN = ("task", "agent", "exploration")
-# Number of evaluations of the greedy policy in a run.
+RUN = ["task", "agent", "exploration"]
+ALL = tuple(EXPLORATIONS)
 CHECKPOINTS = 10
 
 
-def _rooms(side: int, size: int) -> dict[str, Any]:
+def make_rooms(side: int, size: int) -> dict[str, Any]:
     """A tiling of rooms: start in the first corner, goal in the middle of the last room."""
     text = rooms_map(side, side, size=size)
-    mdp = maze(text)
-    assert mdp.coords is not None
-    middle = np.abs(mdp.coords - (mdp.coords.max(axis=0) - size // 2)).sum(axis=1).argmin()
+    coords: Any = maze(text).coords
+    middle = np.abs(coords - (coords.max(axis=0) - size // 2)).sum(axis=1).argmin()
     return {"maze": text, "start": 0, "goal": int(middle)}
 
 
-# Ways to explore of the agents that run on a task by default; agents that are named run in all ways on every task. The
-# slower ones have fewer, so that all runs of a size are made in two hours on two cores.
-EVERY_WAY = tuple(EXPLORATIONS)
-# Without options there is nothing to mask: MaskablePPO would be PPO.
+# Without options there is nothing to mask: MaskablePPO would be PPO. Where no table is known, options are found.
 POLICY_GRADIENT = {"PPO": ("plain", "options"), "MaskablePPO": ("options",)}
-# Where no table is known.
 FEATURES = {"PPO": ("plain", "found"), "PyTorch DQN": ("plain", "found", "counts", "repeats")}
-# Tasks: where, the time limit, primitive steps of a run, the discount, options and their chance, steps of discovery,
-# and the agents. What a run costs is in docs/agents.md. Eight options are too few for MiniGrid's four rooms: the goal
-# is not where they end, and at a chance of 0.05 they delay it (29,273 steps; 8,147 without; exact).
+# Tasks: where, the time limit, primitive steps of a run, the discount, number of options, steps of discovery, and the
+# agents with their ways to explore. Slow agents run on few tasks, so that all runs take two hours on two cores.
 TASKS: dict[str, dict[str, Any]] = {
     "four-rooms": {
         "maze": "four-rooms", "limit": 500, "steps": 8000, "gamma": 0.95, "n_options": 8, "discovery": 400,
         "agents": {
             "DQN": ("plain", "options", "counts", "repeats"), **POLICY_GRADIENT,
-            "PyTorch DQN": EVERY_WAY, "Q-learning": EVERY_WAY,
+            "PyTorch DQN": ALL, "Q-learning": ALL,
         },
     },
     "rooms-5x5": {
-        **_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 3000,
-        "agents": {
-            "DQN": ("plain", "options"), **POLICY_GRADIENT, "PyTorch DQN": EVERY_WAY, "Q-learning": EVERY_WAY,
-        },
+        **make_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 3000,
+        "agents": {"DQN": ("plain", "options"), **POLICY_GRADIENT, "PyTorch DQN": ALL, "Q-learning": ALL},
     },
     "rooms-10x10": {
-        **_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
-        "agents": {"Q-learning": EVERY_WAY},
+        **make_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
+        "agents": {"Q-learning": ALL},
     },
     "MultiRoom": {
-        "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
+        "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97,
+        "n_options": 8, "discovery": 4000, "agents": {"Q-learning": ALL},
     },
     "KeyCorridor": {
-        "env": "minigrid:MiniGrid-KeyCorridorS3R2-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 8,
-        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
+        "env": "minigrid:MiniGrid-KeyCorridorS3R2-v0", "limit": 500, "steps": 15_000, "gamma": 0.97,
+        "n_options": 8, "discovery": 4000, "agents": {"Q-learning": ALL},
     },
     "MiniGrid-FourRooms": {
-        "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97, "n_options": 32,
-        "discovery": 4000, "agents": {"Q-learning": EVERY_WAY},
+        "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97,
+        "n_options": 32, "discovery": 4000, "agents": {"Q-learning": ALL},
     },
     "MountainCar": {
-        "env": "MountainCar-v0", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
-        "agents": FEATURES,
+        "env": "MountainCar-v0", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000,
+        "episodes": 3, "agents": FEATURES,
     },
     "Acrobot": {
-        "env": "Acrobot-v1", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000, "episodes": 3,
-        "agents": FEATURES,
+        "env": "Acrobot-v1", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000,
+        "episodes": 3, "agents": FEATURES,
     },
 }  # fmt: skip
-# Options that act on features end after this many steps without a new highest potential.
-PATIENCE = 8
-
-FULL: Settings = {
-    "tasks": list(TASKS),
-    # Per agent, its ways to explore.
-    "agents": {agent: list(EXPLORATIONS) for agent in AGENTS},
-    "seeds": [0, 10],
-    "share": 1.0,
-    # Whether agents run on tasks, and in ways, that the tasks do not list: those that were asked for by name do.
-    "every_task": False,
-}
-SETTINGS: dict[str, Settings] = {
-    "default": FULL,
-    # Minutes, to check that everything works: too few seeds to compare anything.
-    "quick": {
-        **FULL,
-        "tasks": ["four-rooms", "rooms-5x5", "MultiRoom", "MountainCar"],
-        "seeds": [0, 2],
-        "share": 0.25,
-    },
-}
-
-# Per agent, what it is given in every run; per way to explore, what it adds. Chosen on seeds 100 to 102.
-AGENT_SETTINGS: dict[str, dict[str, Any]] = {"Q-learning": {"explore_share": 0.5}}
-COUNT_BETA = 0.01
+FULL: dict[str, Any] = {"tasks": list(TASKS), "seeds": 10, "share": 1.0}
+QUICK: dict[str, Any] = {
+    "tasks": ["four-rooms", "rooms-5x5", "MultiRoom", "MountainCar"], "seeds": 2, "share": 0.25
+}  # fmt: skip
 
 
-def _numbered(task: Mapping[str, Any]) -> bool:
+def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
+    """Train agents; the data frames are ``runs``, ``curves`` and ``summary``. Agents that are named run on every task."""
+    settings = QUICK if lab.quick else FULL
+    for name in names:
+        check_choice("agent", name, list(AGENTS))
+    for name in tasks:
+        check_choice("task", name, list(TASKS))
+    jobs = [
+        {"task": task, "agent": agent, "exploration": exploration, "seed": seed, "share": settings["share"]}
+        for task in tasks or settings["tasks"]
+        for agent in names or AGENTS
+        for exploration in (ALL if names else TASKS[task]["agents"].get(agent, ()))
+        if exists(TASKS[task], agent, exploration)
+        for seed in range(settings["seeds"])
+    ]
+    lab.describe("training agents")
+    return tabulate(jobs, lab.pmap(train_agent, jobs))
+
+
+def is_numbered(task: Mapping[str, Any]) -> bool:
+    """Whether the observations of a task are the numbers of states."""
     return "maze" in task or task["env"].startswith("minigrid:")
 
 
-def applies(task: Mapping[str, Any], agent: str, exploration: str) -> bool:
+def exists(task: Mapping[str, Any], agent: str, exploration: str) -> bool:
     """Whether a run exists: a table needs numbered states, known options need a table, repeats need random actions.
 
-    >>> applies(TASKS["MountainCar"], "Q-learning", "plain"), applies(TASKS["four-rooms"], "PPO", "repeats")
+    >>> exists(TASKS["MountainCar"], "Q-learning", "plain"), exists(TASKS["four-rooms"], "PPO", "repeats")
     (False, False)
     """
-    if not _numbered(task) and (agent == "Q-learning" or exploration == "options"):
+    if not is_numbered(task) and (agent == "Q-learning" or exploration == "options"):
         return False
     return exploration != "repeats" or agent in EPSILON_GREEDY
 
 
-def jobs(settings: Settings) -> list[dict[str, Any]]:
-    """One job per run."""
-    return [
-        {"task": task, "agent": agent, "exploration": exploration, "seed": seed, "share": settings["share"]}
-        # Part of a job's key in a store, since the agent's file is no part of the library.
-        | ({"source": single_file_hash()} if agent == "PyTorch DQN" else {})
-        for task in settings["tasks"]
-        for agent, explorations in settings["agents"].items()
-        for exploration in explorations
-        if settings["every_task"] or exploration in TASKS[task]["agents"].get(agent, ())
-        if applies(TASKS[task], agent, exploration)
-        for seed in range(*settings["seeds"])
-    ]
-
-
-def play(job: Mapping[str, Any]) -> dict[str, Any]:
-    """One run: discovery where it is asked for, then training; see `envs.training.train`. With its CPU seconds."""
-    begun = time.process_time()
-    task, exploration = TASKS[job["task"]], job["exploration"]
-    steps = int(task["steps"] * job["share"])
-    how: dict[str, Any] = {
-        "steps": steps,
-        "checkpoints": [steps * i // CHECKPOINTS for i in range(1, CHECKPOINTS + 1)],
-        "episodes": task.get("episodes", 1),
-        "settings": dict(AGENT_SETTINGS.get(job["agent"], {})),
-    }
+def train_agent(task: str, agent: str, exploration: str, seed: int, share: float) -> dict[str, Any]:
+    """One run: discovery where it is asked for, then training; see `train`. With its CPU seconds."""
+    start, about = time.process_time(), TASKS[task]
+    steps = int(about["steps"] * share)
+    checkpoints = [steps * i // CHECKPOINTS for i in range(1, CHECKPOINTS + 1)]
+    settings: dict[str, Any] = {"explore_share": 0.5} if agent == "Q-learning" else {}
     options: Any = None
     if exploration == "repeats":
-        how["repeats"] = True
+        settings["repeats"] = True
     elif exploration == "counts":
-        how["beta"] = COUNT_BETA
-        how["settings"] |= _counting(job["agent"], task)
+        # With a bonus the values explore, so that random actions may be rare; a table begins with optimistic values.
+        settings["beta"] = 0.01
+        if agent in EPSILON_GREEDY:
+            settings["explore_share"] = 0.1
+        if agent == "Q-learning":
+            settings |= {"explore_share": 0.02, "initial_value": 0.01 / (1 - about["gamma"])}
     elif exploration == "options":
-        options = known_options(job["task"])
+        options = discover_known(task)
     elif exploration == "found":
-        how["taken"] = int(task["discovery"] * job["share"])
-        options = found_options(task, how["taken"], job["seed"])
-    result = train(job["agent"], task, how, options, job["seed"])
-    return {**result, "checkpoints": how["checkpoints"], "seconds": time.process_time() - begun}
-
-
-def _counting(agent: str, task: Mapping[str, Any]) -> dict[str, Any]:
-    """With a bonus the values explore, so that random actions may be rare; a table begins with optimistic values."""
-    if agent == "Q-learning":
-        return {"explore_share": 0.02, "initial_value": COUNT_BETA / (1 - task["gamma"])}
-    return {"explore_share": 0.1} if agent in EPSILON_GREEDY else {}
+        settings["taken"] = int(about["discovery"] * share)
+        options = discover_online(task, settings["taken"], seed)
+    episodes = about.get("episodes", 1)
+    settings |= {"steps": steps, "checkpoints": checkpoints, "episodes": episodes, "seed": seed}
+    result = train(agent, about, options, **settings)
+    return {**result, "checkpoints": checkpoints, "seconds": time.process_time() - start}
 
 
 @lru_cache(maxsize=8)
-def known_options(name: str) -> Any:
+def discover_known(task: str) -> Any:
     """Options of the table of a task, which is read or explored beforehand: no steps of the agent."""
-    task = TASKS[name]
-    mdp: MDP = maze(task["maze"]) if "maze" in task else make_task(task).get_wrapper_attr("mdp")
-    return discover(mdp, task["n_options"])
+    about = TASKS[task]
+    mdp = maze(about["maze"]) if "maze" in about else make_task(about).get_wrapper_attr("mdp")
+    return discover(mdp, about["n_options"])
 
 
-def found_options(task: Mapping[str, Any], steps: int, seed: int) -> Any:
-    """Options of the last of four rounds of `cycle` in the task, whose reward is not used."""
-    env = make_task(task)
-    rounds = 4
-    if "maze" in task:
+def discover_online(task: str, steps: int, seed: int, rounds: int = 4) -> Any:
+    """Options of the last of some rounds of `cycle` in the task, whose reward is not used."""
+    about, limit = TASKS[task], {}
+    env = make_task(about)
+    if "maze" in about:
         mdp = env.unwrapped.mdp
-        env = MDP(mdp.transition, coords=mdp.coords, start=mdp.start)
-        how: dict[str, Any] = {"max_episode_steps": task["limit"]}
-    else:
-        how = {}
-    *_, last = cycle(env, n_options=task["n_options"], steps=steps // rounds, rounds=rounds, rng=seed, **how)
-    found: Any = last.options
-    return found if hasattr(found, "policy") else found.with_termination(patience=PATIENCE)
+        env, limit = (
+            MDP(mdp.transition, coords=mdp.coords, start=mdp.start),
+            {"max_episode_steps": about["limit"]},
+        )
+    settings: Any = {"n_options": about["n_options"], "steps": steps // rounds, "rounds": rounds, "rng": seed}
+    *_, last = cycle(env, **settings, **limit)
+    options: Any = last.options
+    # Options that act on features end after eight steps without a new highest potential.
+    return options if hasattr(options, "policy") else options.with_termination(patience=8)
 
 
-def tabulated(work: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Results:
-    """Results of the runs `found` by the jobs `work`: the tables ``runs``, ``curves`` and ``summary``."""
+def tabulate(jobs: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> Data:
+    """Data frames of runs: ``runs`` (one row each), ``curves`` (success by checkpoint), ``summary``."""
     runs, marks = [], []
-    for job, result in zip(work, found, strict=True):
-        key = {name: job[name] for name in (*RUN, "seed")}
-        budget = result["checkpoints"][-1]
+    for job, result in zip(jobs, results, strict=True):
+        key, budget = {name: job[name] for name in (*RUN, "seed")}, result["checkpoints"][-1]
+        is_reached = result["first_goal"] > 0
         runs.append(
             {
                 **key,
-                "first_goal": result["first_goal"] if result["first_goal"] > 0 else budget,
-                "reached": int(result["first_goal"] > 0),
+                "first_goal": result["first_goal"] if is_reached else budget,
+                "reached": is_reached,
                 "greedy": result["success"][-1],
                 "greedy_steps": result["greedy_steps"],
-                "mean_success": float(np.mean(result["success"])),
                 "budget": budget,
                 "seconds": result["seconds"],
             }
         )
-        marks += [
-            {**key, "steps": step, "success": share}
-            for step, share in zip(result["checkpoints"], result["success"], strict=True)
-        ]
-    return {"runs": runs, "curves": _curves(marks), "summary": summary(runs)}
+        pairs = zip(result["checkpoints"], result["success"], strict=True)
+        marks += [{**key, "steps": steps, "success": share} for steps, share in pairs]
+    curves = [
+        {**dict(zip([*RUN, "steps"], key, strict=True)), **_count_successes(rows.success)}
+        for key, rows in pd.DataFrame(marks).groupby([*RUN, "steps"], sort=False)
+    ]
+    frame = pd.DataFrame(runs)
+    return {"runs": frame, "curves": pd.DataFrame(curves), "summary": summarize(frame)}
 
 
-def summary(runs: list[Row]) -> list[Row]:
+def summarize(runs: pd.DataFrame) -> pd.DataFrame:
     """One row per task, agent and way to explore: median first goal, successful runs, with intervals; mean CPU seconds.
 
     The interval of the median is exact (order statistics), that of the share is Wilson's; a run without a goal counts
     with its budget.
     """
-    from scipy.stats import quantile_test
-
     rows = []
-    for key, mine in groups(runs, *RUN).items():
-        first = column(mine, "first_goal")
+    for key, group in runs.groupby(RUN, sort=False):
+        first = group.first_goal
         low, high = quantile_test(first, p=0.5).confidence_interval(CONFIDENCE)
-        wins, share_low, share_high = _successes(column(mine, "greedy"))
         rows.append(
             {
                 **dict(zip(RUN, key, strict=True)),
-                "runs": len(mine),
-                "first_goal": float(np.median(first)),
-                "first_goal_low": float(low) if np.isfinite(low) else float(first.min()),
-                "first_goal_high": float(high) if np.isfinite(high) else float(first.max()),
-                "reached": int(column(mine, "reached").sum()),
-                "greedy": wins,
-                "greedy_low": share_low,
-                "greedy_high": share_high,
-                "budget": mine[0]["budget"],
-                "seconds": float(column(mine, "seconds").mean()),
+                "runs": len(group),
+                "first_goal": first.median(),
+                "first_goal_low": low if np.isfinite(low) else first.min(),
+                "first_goal_high": high if np.isfinite(high) else first.max(),
+                "reached": int(group.reached.sum()),
+                **_count_successes(group.greedy),
+                "budget": group.budget.iloc[0],
+                "seconds": group.seconds.mean(),
             }
         )
-    return rows
+    return pd.DataFrame(rows)
 
 
-def _curves(marks: list[Row]) -> list[Row]:
-    """Mean success of the greedy policy over seeds at each checkpoint, with Wilson's interval."""
-    rows = []
-    names = (*RUN, "steps")
-    for key, mine in groups(marks, *names).items():
-        wins, low, high = _successes(column(mine, "success"))
-        row = {"mean": wins / len(mine), "low": max(0.0, low), "high": min(1.0, high)}
-        rows.append({**dict(zip(names, key, strict=True)), **row})
-    return rows
-
-
-def _successes(shares: NDArray[np.float64]) -> tuple[int, float, float]:
-    """Number of runs that mostly reach the goal, and Wilson's interval of their share."""
-    from scipy.stats import binomtest
-
+def _count_successes(shares: pd.Series) -> dict[str, float]:
+    """Number of runs that mostly reach the goal, their share, and Wilson's interval of it."""
     wins = int((shares > 0.5).sum())
     interval = binomtest(wins, len(shares)).proportion_ci(CONFIDENCE, method="wilson")
-    return wins, float(interval.low), float(interval.high)
+    return {"wins": wins, "share": wins / len(shares), "low": interval.low, "high": interval.high}
 
 
-def claims(results: Results) -> list[Claim]:
-    """The questions of the arena that the runs at hand can answer, with their verdicts."""
-    found: list[Claim] = []
-    for rows in groups(results["summary"], "task", "agent").values():
-        mine = {r["exploration"]: r for r in rows}
-        ways = [way for way in ("options", "found") if way in mine and "plain" in mine]
-        found += [_compared(mine[way], mine["plain"]) for way in ways]
-    return found
+def claims(summary: pd.DataFrame) -> Iterator[Claim]:
+    """Whether agents with options find the goal three times as early, and are no less successful in the end."""
+    for (task, agent), rows in summary.groupby(["task", "agent"], sort=False):
+        row = {way: group.iloc[0] for way, group in rows.groupby("exploration")}
+        for way in ("options", "found"):
+            if way not in row or "plain" not in row:
+                continue
+            ours, plain = row[way], row["plain"]
+            source = "of the known table" if way == "options" else "found in the task"
+            yield Claim(
+                f"{task}-{agent}-{way}".replace(" ", "-"),
+                "ours",
+                f"{agent} with options {source} finds the goal of {task} in at most a third of the steps, and is no "
+                "less successful.",
+                # That neither learns the task is no success.
+                tests=[ours.first_goal <= plain.first_goal / 3, ours.wins > 0 and ours.share >= plain.share],
+                measured=f"first goal after {ours.first_goal:,.0f} steps against {plain.first_goal:,.0f} (medians); "
+                f"greedy success {ours.wins} of {ours.runs} against {plain.wins} of {plain.runs}",
+                evidence=f"{ours.budget:,} primitive steps per run, with those of discovery; a run without a goal "
+                "counts with its budget.",
+            )
 
 
-def _compared(ours: Row, plain: Row) -> Claim:
-    """Whether an agent with options finds the goal three times as early, and is no less successful in the end."""
-    source = "of the known table" if ours["exploration"] == "options" else "found in the task"
-    return Claim(
-        f"{ours['agent']} with options {source} finds the goal of {ours['task']} in at most a third of the "
-        "steps, and is no less successful.",
-        ours["task"],
-        f"First goal after {ours['first_goal']:,.0f} steps against {plain['first_goal']:,.0f} (medians); greedy "
-        f"success {ours['greedy']} of {ours['runs']} against {plain['greedy']} of {plain['runs']}",
-        verdict(
-            ours["first_goal"] <= plain["first_goal"] / 3,
-            # That neither learns the task is no success.
-            ours["greedy"] > 0 and ours["greedy"] / ours["runs"] >= plain["greedy"] / plain["runs"],
-        ),
-        f"{ours['budget']:,} primitive steps per run, with those of discovery; a run without a goal counts "
-        "with its budget.",
+# Page
+
+
+def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
+    """Write the page, and print the summary."""
+    summary = data["summary"]
+    table = Table("task", "agent", "exploration", "first goal", "greedy success", box=None)
+    for row in summary.itertuples():
+        table.add_row(row.task, row.agent, row.exploration, format_first_goal(row), f"{row.wins}/{row.runs}")
+    Console().print(table)
+    judged = list(claims(summary))
+    ways = pd.DataFrame(EXPLORATIONS.items(), columns=["way to explore", "what it is"])
+    tasks = dict.fromkeys(summary.task)
+    sections = [
+        Section("ways", "Ways to explore", "", [ways]),
+        *(_make_section(data, task, judged) for task in tasks),
+    ]
+    header = Markup(
+        "<p>Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
+        "agents</code>; the steps in which options are discovered count. Settings were chosen on other seeds than the "
+        "{} of this page. Do options find the goal in at most a third of the steps, and are they no less successful? "
+        "Of {} comparisons {}.</p><p class='facts'>{} runs, {:.1f} minutes of CPU time. Data: {}.</p>"
+    ).format(
+        (QUICK if quick else FULL)["seeds"],
+        len(judged),
+        count_verdicts(judged),
+        len(data["runs"]),
+        data["runs"].seconds.sum() / 60,
+        Markup(", ").join(Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data),
     )
+    write_page(path, "Agents with and without options", sections, header=header)
 
 
-def left_out(settings: Settings) -> dict[str, str]:
-    """Agents that cannot be run here, and why."""
-    reasons = {agent: missing(agent) for agent in settings["agents"]}
-    return {agent: why for agent, why in reasons.items() if why}
+def _make_section(data: Data, task: str, judged: Sequence[Claim]) -> Section:
+    """Table, learning curves and claims of a task."""
+    about, rows = TASKS[task], data["summary"][data["summary"].task == task]
+    cells = rows.assign(
+        cell=[f"{format_first_goal(row)}; {row.wins} of {row.runs}" for row in rows.itertuples()]
+    ).pivot(index="agent", columns="exploration", values="cell")
+    table = cells[[way for way in EXPLORATIONS if way in cells]].fillna("").reset_index()
+    place = about["env"].removeprefix("minigrid:") if "env" in about else f"start to goal in a maze, {task}"
+    text = (
+        f"{place}; {rows.budget.iloc[0]:,} primitive steps per run, discount {about['gamma']}, {about['n_options']} "
+        f"options (found in {about['discovery']:,} steps at full length). In each cell: median steps to the first goal "
+        "with its 95% interval, and the number of runs whose greedy policy reaches the goal at the end. The figure "
+        "shows the share of seeds whose greedy policy reaches the goal; bands are 95% (Wilson)."
+    )
+    names = {claim.id for claim in judged if claim.id.startswith(f"{task}-")}
+    return Section(task, task, text, [table, draw_success(data, task)], [c for c in judged if c.id in names])
+
+
+def format_first_goal(row: Any) -> str:
+    """Median first goal and its interval; a median at the budget means that most runs found no goal."""
+    if row.first_goal >= row.budget:
+        return f"none in {row.budget:,}"
+    return f"{row.first_goal:,.0f} ({row.first_goal_low:,.0f} to {row.first_goal_high:,.0f})"
+
+
+def draw_success(data: Data, task: str) -> Any:
+    """Learning curves of a task: one graph per agent, one line per way to explore."""
+    curves = data["curves"][data["curves"].task == task]
+    ways = [way for way in EXPLORATIONS if way in set(curves.exploration)]
+    agents = list(dict.fromkeys(curves.agent))
+    figure, axes = make_graphs(len(agents), columns=3)
+    for ax, agent in zip(axes, agents, strict=False):
+        rows = curves[curves.agent == agent].set_index("exploration")
+        # A way that an agent does not have is an empty line, so that colours mean the same in all graphs.
+        steps = sorted(set(curves.steps))
+        lines = {way: rows.share.get(way, pd.Series(np.nan, index=steps)).to_numpy() for way in ways}
+        shaded = [way for way in ("plain", "options") if way in rows.index]
+        bands = {way: (rows.low[way].to_numpy(), rows.high[way].to_numpy()) for way in shaded}
+        draw_lines(ax, steps, lines, bands=bands, title=agent, xlabel="primitive steps", ylim=(-0.02, 1.02))
+    for ax in axes[len(agents) :]:
+        ax.axis("off")
+    axes[0].set_ylabel("greedy success")
+    add_legend(figure)
+    return figure

@@ -1,174 +1,651 @@
-"""The contest of methods: every registered method of discovery on the same domains, and one page about it."""
+"""Every discovery method on the same domains: diffusion times, learning, exploration online, cost and time.
+
+A method that has no options on a domain counts there as the baseline without options, which is what its user would be
+left with. Where it has fewer options than a measure asks for, all it has are taken.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
-from math import isfinite
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from eigenoptions._validation import check_choice
-from eigenoptions.discovery.methods import get_method as declared
-from eigenoptions.discovery.methods import methods as method_names
-from eigenoptions.parallel import current_engine
-from reproduction.arena import Contest, Report
-from reproduction.arena.domains import DOMAINS, build
-from reproduction.arena.jobs import NONE, cover, measure
-from reproduction.arena.page import page
-from reproduction.arena.ranking import MEASURES, ranking
-from reproduction.experiment import Pmap, Results, Settings
-from reproduction.page import origin
-from reproduction.store import Store
-from reproduction.tables import Row, groups, to_csv
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.exploration import cycle
+from eigenoptions.discovery.methods import get_method, methods
+from eigenoptions.evaluation import best_option_chance, diffusion_estimate, diffusion_time, mean_interval
+from eigenoptions.learning import q_learning
+from eigenoptions.mdp import MDP
+from eigenoptions.options import OptionSet
+from eigenoptions.plots import draw_policy
+from reproduction.arena.domains import DOMAINS, make_domain
+from reproduction.drawing import add_legend, draw_lines, make_graphs, make_maps
+from reproduction.lab import Data, Lab
+from reproduction.report import Section, write_page
 
-# Chances of an option that are tried where diffusion times are estimated.
-CHANCES = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
-SETTINGS: Mapping[str, Settings] = {
-    "default": {
-        "domains": list(DOMAINS),
-        "seeds": [0, 1, 2],
-        "measure": {
-            "counts": [2, 4, 8, 16, 32, 64, 128],
-            "learn": [8, 32],
-            "exact_states": 500,
-            "goals": 24,
-            "runs": 5,
-            "episodes": 150,
-        },
-        "estimate": {"counts": [8, 32, 128], "walks": 5, "walk_steps": 20_000_000, "chances": CHANCES},
-        "cover": {"seeds": list(range(6)), "online": 8, "chance": 0.05, "longest": 150, "most_states": 300},
-    },
-    "quick": {
-        "domains": ["four-rooms", "i-maze", "one-way", "costly"],
-        "seeds": [0, 1],
-        "measure": {
-            "counts": [2, 8, 32],
-            "learn": [8],
-            "exact_states": 500,
-            "goals": 6,
-            "runs": 3,
-            "episodes": 50,
-        },
-        "estimate": {"counts": [8], "walks": 2, "walk_steps": 1_000_000, "chances": [0.01]},
-        "cover": {"seeds": [0, 1, 2], "online": 8, "chance": 0.05, "longest": 100, "most_states": 300},
-    },
+NONE = "none"
+KEYS = ["method", "domain"]
+FULL: dict[str, Any] = {
+    "domains": list(DOMAINS),
+    "seeds": [0, 1, 2],
+    "counts": [2, 4, 8, 16, 32, 64, 128],
+    "learning": {"counts": [8, 32], "goals": 24, "runs": 5, "episodes": 150},
+    "estimate": {"counts": [8, 32, 128], "walks": 5, "max_steps": 20_000_000},
+    "online": {"seeds": range(6), "n_options": 8, "option_chance": 0.05, "steps_per_state": 150},
 }
+QUICK: dict[str, Any] = {
+    "domains": ["four-rooms", "i-maze", "one-way", "costly"],
+    "seeds": [0, 1],
+    "counts": [2, 8, 32],
+    "learning": {"counts": [8], "goals": 6, "runs": 3, "episodes": 50},
+    "estimate": {"counts": [8], "walks": 2, "max_steps": 1_000_000},
+    "online": {"seeds": range(3), "n_options": 8, "option_chance": 0.05, "steps_per_state": 100},
+}
+# Up to so many states diffusion times are exact and learning is measured; and states are explored online.
+EXACT_STATES, ONLINE_STATES = 500, 300
 
 
-def chosen(size: str, methods: Sequence[str] = (), domains: Sequence[str] = ()) -> Settings:
-    """Settings of a size, for some methods and domains.
-
-    >>> chosen("quick", ["eigen"])["domains"]
-    ['four-rooms', 'i-maze', 'one-way', 'costly']
-    """
-    given = SETTINGS[check_choice("size", size, tuple(SETTINGS))]
-    for what, names, known in (("method", methods, method_names()), ("domain", domains, DOMAINS)):
-        for name in names:
-            check_choice(what, name, tuple(known))
-    return {
-        **given,
-        "size": size,
-        "methods": list(methods or method_names()),
-        "domains": list(domains or given["domains"]),
-    }
-
-
-def study(settings: Settings, store: Store, pmap: Pmap, tell: Callable[[str], object]) -> Results:
-    """Tables of the measures of every method on every domain of the settings.
-
-    ``rows``: one per number of options and seed; ``learning``: one per number of options, chance and seed; ``online``:
-    one per walk; ``discovery``: one per method and domain. ``pictures`` are the first options of each.
-    """
-    tell(f"{len(settings['methods'])} methods, {len(settings['domains'])} domains")
-    names, states = [NONE, *settings["methods"]], {name: build(name).n_states for name in settings["domains"]}
-    exact = settings["measure"]["exact_states"]
+def run(lab: Lab, names: Sequence[str] = (), domains: Sequence[str] = ()) -> Data:
+    """Data frames: ``rows`` (one per number of options and seed), ``learning``, ``online`` and ``discovery``."""
+    settings = QUICK if lab.quick else FULL
+    for name in names:
+        check_choice("method", name, methods())
+    for name in domains:
+        check_choice("domain", name, list(DOMAINS))
+    sizes = {name: make_domain(name).n_states for name in domains or settings["domains"]}
+    chosen = [NONE, *(names or methods())]
+    # The longest jobs first, so that no worker is alone at the end. Large domains and the baseline have one seed.
     jobs, walks = [], []
-    # Large domains and the competitor without options have one seed.
-    for domain, name, seed in product(states, names, settings["seeds"]):
-        competitor = {"domain": domain, "method": name, "seed": seed, "code": _code(name)}
-        if not seed or (name != NONE and states[domain] <= exact):
-            how = settings["measure"] | (settings["estimate"] if states[domain] > exact else {})
-            jobs.append({**how, **competitor})
-        if not seed and states[domain] <= settings["cover"]["most_states"]:
-            del competitor["seed"]
-            walks.append({**settings["cover"], **competitor})
-    # The longest jobs first, so that no worker is alone at the end.
-    jobs.sort(key=lambda job: -states[job["domain"]])
-    results = _tables(jobs, pmap(measure, jobs))
-    results["online"] = [
-        {"domain": job["domain"], "method": job["method"], "seed": seed, "steps": steps}
-        for job, found in zip(walks, pmap(cover, walks), strict=True)
-        for seed, steps in zip(job["seeds"], found, strict=False)
-    ]
-    return results | {"methods": names, "domains": list(settings["domains"])}
+    for domain, n_states in sorted(sizes.items(), key=lambda item: -item[1]):
+        is_exact = n_states <= EXACT_STATES
+        counts = settings["counts"] if is_exact else settings["estimate"]["counts"]
+        for name in chosen:
+            job = {"domain": domain, "method": name}
+            measuring = {"counts": counts, "learning": settings["learning"], "estimate": settings["estimate"]}
+            seeds = settings["seeds"] if is_exact and name != NONE else [0]
+            jobs += [{**job, "seed": seed, **measuring} for seed in seeds]
+            if n_states <= ONLINE_STATES:
+                walks += [{**job, **settings["online"], "seeds": list(settings["online"]["seeds"])}]
+    lab.describe("measuring options")
+    measured = [result for result in lab.pmap(measure, jobs) if result is not None]
+    lab.describe("exploring online")
+    online = [frame for result in lab.pmap(explore_online, walks) for frame in result]
+    return {
+        "rows": pd.DataFrame([row for result in measured for row in result["rows"]]),
+        "learning": pd.DataFrame([row for result in measured for row in result["learning"]]),
+        "discovery": pd.DataFrame([result["discovery"] for result in measured if "discovery" in result]),
+        "online": pd.DataFrame(online, columns=[*KEYS, "seed", "steps"]),
+    }
 
 
-def _code(name: str) -> str:
-    """Hash of the file of a method, which may be outside of the library."""
-    if name == NONE:
-        return ""
-    file = Path(inspect.getfile(declared(name).function))
-    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+def measure(
+    domain: str,
+    method: str,
+    seed: int,
+    counts: Sequence[int],
+    learning: Mapping[str, Any],
+    estimate: Mapping[str, Any],
+) -> dict[str, Any] | None:
+    """Measures of the options of one method on one domain; None if seed 0 has the same options.
 
-
-def _tables(jobs: Sequence[Mapping[str, Any]], done: Sequence[dict[str, Any]]) -> Results:
-    tables: Results = {"rows": [], "learning": [], "discovery": [], "pictures": {}}
-    for job, found in zip(jobs, done, strict=True):
-        key = {"domain": job["domain"], "method": job["method"], "seed": job["seed"]}
-        if found["same"]:
-            continue
-        tables["rows"] += [{**key, **row} for row in found["rows"]]
-        tables["learning"] += [
-            {**key, "n": row["n"], "how": row["how"], "run": run, "mean_return": float(x)}
-            for row in found["learning"]
-            for run, x in enumerate(row["returns"])
-        ]
-        if not job["seed"]:
-            row = {"refused": found["refused"], "seconds": found["seconds"]}
-            tables["discovery"].append({**key, **row, "states": build(job["domain"]).n_states})
-            if found["policy"] is not None:
-                drawn = {part: found[part] for part in ("policy", "labels")}
-                tables["pictures"].setdefault(job["method"], {})[job["domain"]] = drawn
-    return tables
-
-
-def order(results: Results) -> list[Row]:
-    """One row per measure and method: its place, mean rank and ratio to no options."""
-    return [
-        {
-            "measure": m.name,
-            "place": i,
-            "method": name,
-            "mean_rank": rank,
-            "of_none": ratio if isfinite(ratio) else None,
+    >>> none = {"counts": [], "goals": 0, "runs": 0, "episodes": 0}
+    >>> result = measure("i-maze", "eigen", 0, [2], none, {})
+    >>> [row["n"] for row in result["rows"]]
+    [2]
+    """
+    mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
+    if method == NONE:
+        rows = [{**key, **measure_options(mdp, None, estimate)}]
+        return {
+            "rows": rows,
+            "learning": [{**key, **row} for row in learn(mdp, {0: None}, rows, seed, **learning)],
         }
-        for m in MEASURES
-        for i, (name, rank, ratio) in enumerate(ranking(results, m), start=1)
+    max_states = get_method(method).max_states
+    sets: dict[int, OptionSet] = {}
+    if max_states is not None and mdp.n_states > max_states:
+        refused = f"more than {max_states:,} states"
+    else:
+        if seed and _is_same_as_seed_0(mdp, method, seed, counts[0]):
+            return None
+        sets, refused = discover_all(mdp, method, seed, counts)
+    rows = [{**key, **measure_options(mdp, options, estimate)} for options in sets.values()]
+    result: dict[str, Any] = {
+        "rows": rows,
+        "learning": [{**key, **row} for row in learn(mdp, sets, rows, seed, **learning)] if sets else [],
+    }
+    if seed == 0:
+        seconds = time_discovery(mdp, method, 8 if 8 in sets else max(sets)) if sets else nan
+        result["discovery"] = {
+            **key,
+            "refused": "" if sets else refused,
+            "seconds": seconds,
+            "states": mdp.n_states,
+        }
+    return result
+
+
+def discover_all(mdp: MDP, method: str, seed: int, counts: Sequence[int]) -> tuple[dict[int, OptionSet], str]:
+    """Options for each number of them, up to all there are; and why there are no more."""
+    sets: dict[int, OptionSet] = {}
+    for n in counts:
+        reason = ""
+        try:
+            options = _discover(mdp, n, method, seed)
+        except ValueError as error:
+            reason = str(error)
+            try:
+                options = _discover(mdp, None, method, seed)
+            except ValueError:
+                return sets, reason
+        if len(options):
+            sets[len(options)] = options
+        if len(options) < n:
+            return sets, reason
+    return sets, ""
+
+
+def measure_options(mdp: MDP, options: OptionSet | None, estimate: Mapping[str, Any]) -> dict[str, Any]:
+    """Diffusion times, lengths, ends and cost of a set of options."""
+    columns = ("uniform", "best", "chance", "low", "high", "length", "stops", "ends", "starts", "cost")
+    row: dict[str, Any] = {
+        "n": 0 if options is None else len(options),
+        **dict.fromkeys(columns, nan),
+        "note": "",
+    }
+    if options is not None:
+        ends = [find_ends(mdp, policy) for policy in options.policy]
+        row["length"] = float(options.mean_length.mean())
+        row["stops"], row["ends"] = (
+            float(np.mean([len(e) for e in ends])),
+            len(np.unique(np.concatenate(ends))),
+        )
+        row["starts"], row["cost"] = float(options.initiation.mean()), measure_cost(mdp, options)
+    try:
+        if mdp.n_states > EXACT_STATES:
+            return row | estimate_diffusion(mdp, options, **estimate)
+        if options is None:
+            return row | {"best": diffusion_time(mdp), "uniform": diffusion_time(mdp), "chance": 0.0}
+        best = best_option_chance(mdp, options)
+        return row | {
+            "uniform": best.uniform_diffusion_time, "best": best.diffusion_time, "chance": best.chance
+        }  # fmt: skip
+    except ValueError as error:
+        # Options that trap the walk.
+        return row | {"note": str(error)}
+
+
+def estimate_diffusion(
+    mdp: MDP, options: OptionSet | None, walks: int, max_steps: int, counts: Sequence[int] = ()
+) -> dict[str, float]:
+    """Diffusion time by sampling, at the chance that is best on other walks than those reported."""
+    chances = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3] if options is not None else [0.0]
+    tried: dict[float, float] = {}
+    for chance in chances:
+        try:
+            settings: Any = {"option_chance": chance, "walks": 2, "rng": 1, "max_steps": max_steps}
+            tried[chance] = diffusion_estimate(mdp, options, **settings).mean
+        except ValueError:
+            # Some state was not touched in time, and with a higher chance of an option none will be sooner.
+            break
+    if not tried:
+        raise ValueError(f"no walk of {max_steps:,} steps touched every state")
+    chance = min(tried, key=lambda c: tried[c])
+    settings = {"option_chance": chance, "walks": walks, "rng": 2, "max_steps": max_steps}
+    result = diffusion_estimate(mdp, options, **settings)
+    return {"best": result.mean, "low": result.low, "high": result.high, "chance": chance}
+
+
+def measure_cost(mdp: MDP, options: OptionSet) -> float:
+    """Cost per step of runs of options that begin and end where a step costs least; nan where all cost the same."""
+    assert mdp.reward is not None
+    is_cheap = mdp.reward == mdp.reward.max()
+    if is_cheap.all() or mdp.successors is None:
+        return nan
+    paths = [
+        path
+        for i in range(len(options))
+        for start in np.flatnonzero(is_cheap & options.initiation[i])
+        if is_cheap[(path := options.follow(i, start))[-1]]
+    ]
+    n_steps = sum(len(path) - 1 for path in paths)
+    return -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps if n_steps else nan
+
+
+def find_ends(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.int64]:
+    """States where an option ends that has begun elsewhere: those where it terminates and that its moves enter.
+
+    >>> from eigenoptions.mdp import maze
+    >>> find_ends(maze("S...."), np.array([1, 1, -1, -1, -1])).tolist()
+    [2]
+    """
+    acting = np.flatnonzero(policy >= 0)
+    entered = np.unique(mdp.transition[acting * mdp.n_actions + policy[acting]].indices)
+    return entered[policy[entered] < 0].astype(np.int64)
+
+
+def learn(
+    mdp: MDP,
+    sets: Mapping[int, OptionSet | None],
+    rows: Sequence[Mapping[str, Any]],
+    seed: int,
+    counts: Sequence[int],
+    goals: int,
+    runs: int,
+    episodes: int,
+) -> list[dict[str, Any]]:
+    """Mean return of each run of Q-learning, averaged over goals; per number of options, and chance of an option."""
+    if mdp.n_states > EXACT_STATES:
+        return []
+    chances = {row["n"]: row["chance"] for row in rows}
+    others = np.delete(np.arange(mdp.n_states), mdp.start or 0)
+    learned = []
+    for n in sorted({max((m for m in sets if m <= wanted), default=min(sets)) for wanted in counts}):
+        for how, chance in {"uniform": None, "best": chances[n]}.items() if n else [("uniform", None)]:
+            if chance is not None and not isfinite(chance):
+                continue
+            returns = np.zeros(runs)
+            positions = np.unique(np.linspace(0, len(others) - 1, goals).astype(int))
+            for goal in others[positions].tolist():
+                record = q_learning(
+                    mdp,
+                    sets[n],
+                    runs=runs,
+                    episodes=episodes,
+                    max_steps=mdp.n_states,
+                    rng=np.random.SeedSequence(seed, spawn_key=(goal,)),
+                    option_chance=chance,
+                    goal=goal,
+                )
+                returns += record.returns.mean(axis=1) / len(positions)
+            learned += [
+                {"n": n, "how": how, "run": i, "mean_return": x} for i, x in enumerate(returns.tolist())
+            ]
+    return learned
+
+
+def time_discovery(mdp: MDP, method: str, n: int) -> float:
+    """CPU seconds of the discovery of n options; the first call may compile, so the second counts."""
+    seconds = inf
+    for _ in range(2):
+        start = time.process_time()
+        _discover(mdp, n, method, 0)
+        seconds = min(seconds, time.process_time() - start)
+    return seconds
+
+
+def explore_online(
+    domain: str, method: str, seeds: Sequence[int], n_options: int, option_chance: float, steps_per_state: int
+) -> list[dict[str, Any]]:
+    """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
+
+    The walk never restarts, and each round derives options from all that was seen before. The result is empty for
+    methods that cannot work on the part of a domain that was seen.
+
+    >>> 0 < explore_online("i-maze", "none", [0], 4, 0.05, 100)[0]["steps"] < 1900
+    True
+    """
+    mdp = make_domain(domain)
+    settings: dict[str, Any] = {"n_options": n_options, "option_chance": option_chance, "method": method}
+    if method == NONE:
+        settings |= {"n_options": 2, "option_chance": 0.0, "method": "eigen"}
+    elif get_method(method).needs_rewards:
+        settings["rewards"] = mdp.reward
+    results = []
+    for seed in seeds:
+        seen = np.zeros(mdp.n_states, dtype=np.bool_)
+        seen[mdp.start] = True
+        steps, needed = 0, inf
+        try:
+            for snapshot in _quiet(cycle)(mdp, steps=max(100, 2 * mdp.n_states), rng=seed, **settings):
+                states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
+                last_new = int(first[~seen[states]].max(initial=-1))
+                seen[states] = True
+                if seen.all():
+                    needed = float(steps + last_new + 1)
+                steps = snapshot.steps
+                if seen.all() or steps >= steps_per_state * mdp.n_states:
+                    break
+        except (TypeError, ValueError):
+            return []
+        results.append({"method": method, "domain": domain, "seed": seed, "steps": needed})
+    return results
+
+
+def _discover(mdp: MDP, n: int | None, method: str, seed: int) -> OptionSet:
+    options: OptionSet = _quiet(discover)(mdp, n, method, rng=seed)
+    return options
+
+
+def _is_same_as_seed_0(mdp: MDP, method: str, seed: int, n: int) -> bool:
+    try:
+        one, other = (_discover(mdp, n, method, s).policy for s in (0, seed))
+    except ValueError:
+        return True
+    return np.array_equal(one, other)
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function without the advice of the library, which would be printed once per job."""
+    logging.getLogger("eigenoptions").setLevel(logging.ERROR)
+    return function
+
+
+# Measures and ranks
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure: its name, a sentence about it, and a function of the data to its values.
+
+    Values are a data frame with index (method, domain) and columns mean, low and high. `higher`: whether a higher value
+    is better. `against_none`: whether a method without options on a domain counts as the baseline.
+    """
+
+    name: str
+    about: str
+    values: Callable[[Data], pd.DataFrame]
+    higher: bool = False
+    against_none: bool = True
+
+
+def diffusion_values(data: Data, n: int, how: str) -> pd.DataFrame:
+    """Diffusion times with n options: median over seeds, and the lowest and highest of them."""
+    rows = pick_counts(data["rows"], n)
+    # A note says why there is no finite value; other values that are missing were not measured.
+    rows = rows.assign(value=rows[how].where(rows.note == "", inf)).dropna(subset="value")
+    groups = rows.groupby(KEYS).value
+    values = pd.DataFrame({"mean": groups.median(), "low": groups.min(), "high": groups.max()})
+    one_seed = groups.size() == 1
+    for side in ("low", "high"):
+        values.loc[one_seed, side] = rows.groupby(KEYS)[side].first()[one_seed]
+    return values
+
+
+def return_values(data: Data, n: int, how: str) -> pd.DataFrame:
+    """Mean return of Q-learning with n options, with Student's interval over runs and seeds."""
+    if data["learning"].empty:
+        return pd.DataFrame(columns=["mean", "low", "high"])
+    rows = pick_counts(data["learning"], n, [*KEYS, "seed"])
+    rows = rows[(rows.how == how) | (rows.n == 0)]
+    values = {}
+    for key, returns in rows.groupby(KEYS).mean_return:
+        low, high = mean_interval(returns) if len(returns) > 1 else (nan, nan)
+        values[key] = {"mean": returns.mean(), "low": float(low), "high": float(high)}
+    return pd.DataFrame.from_dict(values, orient="index")
+
+
+def online_values(data: Data) -> pd.DataFrame:
+    """Steps until every state was seen: median and quartiles over seeds, which are no averages."""
+    steps = data["online"].groupby(KEYS).steps
+    names = {"mean": 0.5, "low": 0.25, "high": 0.75}
+    return pd.DataFrame({name: steps.quantile(q, interpolation="nearest") for name, q in names.items()})
+
+
+def column_values(data: Data, table: str, column: str, n: int | None = None) -> pd.DataFrame:
+    """Median of a column over seeds, and the lowest and highest."""
+    rows = data[table] if n is None else pick_counts(data[table], n)
+    groups = rows.dropna(subset=column).groupby(KEYS)[column]
+    return pd.DataFrame({"mean": groups.median(), "low": groups.min(), "high": groups.max()})
+
+
+def pick_counts(rows: pd.DataFrame, n: int, keys: Sequence[str] = (*KEYS, "seed")) -> pd.DataFrame:
+    """The rows with n options of each seed, or with the most below."""
+    rows = rows.assign(distance=np.where(rows.n <= n, n - rows.n, 1_000_000 + rows.n))
+    return rows[rows.distance == rows.groupby(list(keys)).distance.transform("min")]
+
+
+def make_measures() -> list[Measure]:
+    """All measures, in the order of the page."""
+    steps, share = "Expected steps between two states", "Share of evaluation episodes that reach the goal"
+    return [
+        Measure(
+            "diffusion time, 8 options",
+            f"{steps}, exact, at the option chance that is best for the method; an estimate on large domains.",
+            partial(diffusion_values, n=8, how="best"),
+        ),
+        Measure(
+            "diffusion time, 32 options",
+            "The same with more options.",
+            partial(diffusion_values, n=32, how="best"),
+        ),
+        Measure(
+            "diffusion time, 64 options, uniform choice",
+            "The paper's measure: every decision is uniform over actions and options. With few options it is huge.",
+            partial(diffusion_values, n=64, how="uniform"),
+        ),
+        Measure(
+            "steps to see every state, online",
+            "Nothing is known at first; after each round options are derived from what was seen. Median, quartiles.",
+            online_values,
+        ),
+        Measure(
+            "return of Q-learning, 8 options",
+            f"{share}, averaged over goals, at the best option chance; 95% interval.",
+            partial(return_values, n=8, how="best"),
+            higher=True,
+        ),
+        Measure(
+            "return of Q-learning, 32 options, uniform choice",
+            "The same with the paper's behaviour.",
+            partial(return_values, n=32, how="uniform"),
+            higher=True,
+        ),
+        Measure(
+            "cost per step",
+            "Of runs of 8 options that begin and end outside of costly states. The least possible is 1.",
+            partial(column_values, table="rows", column="cost", n=8),
+            against_none=False,
+        ),
+        Measure(
+            "time of discovery",
+            "CPU seconds for 8 options, on the machine of the run.",
+            partial(column_values, table="discovery", column="seconds"),
+            against_none=False,
+        ),
     ]
 
 
-def report(results: Results, settings: Settings, seconds: float) -> Report:
-    """The first three methods by measure, and the page."""
-    rows = order(results)
-    found = {
-        name: [{k: v for k, v in row.items() if k != "measure"} for row in of]
-        for name, of in groups(rows, "measure").items()
-    }
-    data = {
-        "contest": CONTEST.name,
-        "size": settings["size"],
-        "methods": settings["methods"],
-        "domains": results["domains"],
-        "ranking": found,
-        "seconds": seconds,
-    }
-    first = [(name, *(str(row["method"]) for row in of[:3])) for name, of in found.items()]
-    html = page(results, settings, seconds, origin(current_engine()[0]))
-    texts = {"data/ranking.csv": to_csv(rows), "index.html": html}
-    return Report(("measure", "1st", "2nd", "3rd"), first, data, texts)
+def rank(data: Data, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ranks (methods x domains, 1 is best), and per method its mean rank and mean ratio to the baseline."""
+    means = measure.values(data)["mean"].unstack()
+    filled = means.reindex(dict.fromkeys(data["rows"].method if measure.against_none else means.index))
+    ratio = pd.Series(nan, index=filled.index)
+    if measure.against_none and NONE in means.index:
+        filled = filled.fillna(means.loc[NONE])
+        ratios = means / means.loc[NONE]
+        is_known = np.isfinite(ratios) & (ratios > 0)
+        is_complete = is_known.sum(axis=1) == means.notna().sum(axis=1)
+        ratio = np.exp(np.log(ratios.where(is_known)).mean(axis=1)).where(is_complete).reindex(filled.index)
+    ranks = filled.rank(ascending=not measure.higher)
+    summary = pd.DataFrame({"rank": ranks.mean(axis=1), "ratio": ratio}).dropna(subset="rank")
+    return ranks, summary.rename_axis("method").sort_values(["rank", "method"])
 
 
-CONTEST = Contest("methods", "every method of discovery on the same domains", chosen, study, report)
+def describe_method(data: Data, method: str) -> str:
+    """What a method is good and bad at, and what its options look like, in sentences."""
+    good, weak = [], []
+    for measure in make_measures():
+        order = rank(data, measure)[1]
+        if method not in order.index or len(order) < 2:
+            continue
+        position, ratio = list(order.index).index(method) + 1, order.ratio[method]
+        against = "" if np.isnan(ratio) else f", {ratio:.2g} times the value without options"
+        words = f"{measure.name} (rank {position} of {len(order)}{against})"
+        if measure.against_none and NONE in order.index and position > list(order.index).index(NONE) + 1:
+            weak.append(f"{words[:-1]}, worse than no options)")
+        elif position <= 3:
+            good.append(words)
+        elif position > len(order) - 3:
+            weak.append(words)
+    sentences = [f"Good: {'; '.join(good)}." if good else "Among the first three in no measure."]
+    sentences += [f"Weak: {'; '.join(weak)}."] if weak else []
+    rows = data["rows"][(data["rows"].method == method) & (data["rows"].seed == 0)]
+    if len(rows):
+        domain = "four-rooms" if "four-rooms" in set(rows.domain) else rows.domain.iloc[0]
+        row = pick_counts(rows[rows.domain == domain], 8).iloc[0]
+        sentences.append(
+            f"Its first {row.n} options of {domain} take {row.length:.1f} steps on average, end in {row.stops:.1f} "
+            f"states each ({row.ends:.0f} different ones together), and may start in {row.starts:.0%} of the states."
+        )
+    discovery = data["discovery"][data["discovery"].method == method]
+    refused = [f"{row.domain} ({row.refused})" for row in discovery.itertuples() if row.refused]
+    return " ".join([*sentences, *([f"No options: {'; '.join(refused)}."] if refused else [])])
+
+
+# Page
+
+
+def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
+    """Write the page, and print the first three methods of each measure."""
+    settings = QUICK if quick else FULL
+    domains = list(dict.fromkeys(data["rows"].domain))
+    names = [name for name in dict.fromkeys(data["rows"].method) if name != NONE]
+    shown = [m for m in make_measures() if len(rank(data, m)[1])]
+    orders = {m.name: rank(data, m)[1] for m in shown}
+    table = Table("measure", "1st", "2nd", "3rd", box=None)
+    for name, order in orders.items():
+        table.add_row(name, *order.index[:3])
+    Console().print(table)
+    ranking = pd.DataFrame({name: order["rank"].map("{:.1f}".format) for name, order in orders.items()})
+    ranking = ranking.reindex(orders[shown[0].name].index.union(ranking.index, sort=False)).fillna("")
+    sections = [
+        Section(
+            "ranking",
+            "Ranking",
+            "Mean rank over the domains, 1 is best. A method that has no options on a domain counts there as the "
+            "baseline, primitive actions alone, which is ranked too.",
+            [ranking.rename_axis("method").reset_index()],
+        ),
+        Section(
+            "methods",
+            "Strengths and weaknesses",
+            "Sentences and numbers are computed from the results; maps show the first options.",
+            [block for name in names for block in _describe_with_maps(data, name)],
+        ),
+        *(
+            Section(m.name.replace(" ", "-").replace(",", ""), m.name, m.about, [_show_values(data, m)])
+            for m in shown
+        ),
+        Section(
+            "curves",
+            "Diffusion time over the number of options",
+            "At the best option chance, and with a uniform choice over actions and options as in the paper.",
+            [draw_diffusion(data, how) for how in ("best", "uniform")],
+        ),
+        Section(
+            "protocol",
+            "Domains and protocol",
+            "Every method has its default settings, which were not tuned on these domains. Methods that draw random "
+            f"numbers have {len(settings['seeds'])} seeds: tables show the median, the lowest and the highest. Beyond "
+            f"{EXACT_STATES} states diffusion times are means of {settings['estimate']['walks']} walks that touch "
+            "every state; the option chance is chosen on other walks. Q-learning follows the paper: "
+            f"{settings['learning']['episodes']} episodes of at most as many steps as there are states, "
+            f"{settings['learning']['runs']} runs for each of {settings['learning']['goals']} goals. Online, one walk "
+            f"from the start never restarts, at most {settings['online']['steps_per_state']} steps per state; each "
+            "round has twice as many steps as there are states, at least 100.",
+            [
+                pd.DataFrame(
+                    [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains],
+                    columns=["domain", "what it is", "states"],
+                )
+            ],
+        ),
+    ]
+    header = Markup(
+        "<p>{} discovery methods on the same {} domains, by <code>python -m reproduction arena methods</code>.</p>"
+        '<p class="facts">{:.1f} minutes of CPU time. Data: {}.</p>'
+    ).format(len(names), len(domains), seconds / 60, _link(data))
+    write_page(path, "Discovery methods compared", sections, header=header)
+
+
+def _link(data: Data) -> Markup:
+    return Markup(", ").join(Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data)
+
+
+def _show_values(data: Data, measure: Measure) -> Markup:
+    """Values of one measure by method and domain, in the order of the ranking; the best are bold."""
+    values, (ranks, order) = measure.values(data), rank(data, measure)
+    cells = {}
+    for name in order.index:
+        row = {}
+        for domain in ranks.columns:
+            text = "no options"
+            if (name, domain) in values.index:
+                value = values.loc[(name, domain)]
+                text = format_number(value["mean"])
+                if isfinite(value.low) and value.low != value.high:
+                    text += f"<br><small>{format_number(value.low)} to {format_number(value.high)}</small>"
+                if ranks.loc[name, domain] == 1:
+                    text = f"<b>{text}</b>"
+            row[domain] = text
+        if measure.against_none:
+            row["of none"] = "" if np.isnan(order.ratio[name]) else f"{order.ratio[name]:.2g}"
+        cells[escape(name)] = row
+    html = pd.DataFrame.from_dict(cells, orient="index").to_html(escape=False, border=0, classes="small")
+    return Markup(f'<div class="scroll">{html}</div>')
+
+
+def format_number(x: float) -> str:
+    """A value of a table in three digits.
+
+    >>> format_number(267.7), format_number(1.1e6), format_number(0.0123), format_number(float("inf"))
+    ('268', '1.1e6', '0.0123', 'never')
+    """
+    if x == inf:
+        return "never"
+    if abs(x) >= 1e5:
+        return f"{x:.1e}".replace("e+0", "e").replace("e+", "e")
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
+
+
+def _describe_with_maps(data: Data, name: str) -> Iterator[Any]:
+    """A paragraph about a method, and its first options on the domain that shows it best."""
+    method = get_method(name)
+    yield Markup("<h3>{}</h3><p class='facts'>{}</p><p>{}</p>").format(
+        name, method.summary, describe_method(data, name)
+    )
+    rows = data["rows"][data["rows"].method == name]
+    preferred = ["costly" if method.needs_rewards else "four-rooms", *rows.domain]
+    domain = next((d for d in preferred if d in set(rows.domain) and make_domain(d).coords is not None), None)
+    if domain is None:
+        return
+    mdp = make_domain(domain)
+    counts = sorted(rows[rows.domain == domain].n)
+    options = _discover(mdp, next((n for n in counts if n >= 4), counts[-1]), name, 0)[:4]
+    figure, axes = make_maps(len(options), width=4.5)
+    for ax, option in zip(axes, options, strict=False):
+        draw_policy(ax, mdp, option.policy)
+        ax.set_title(option.label)
+    yield figure
+
+
+def draw_diffusion(data: Data, how: str) -> Any:
+    """Median diffusion time over seeds by number of options: one graph per domain, one line per method."""
+    # Powers of two, which all methods share.
+    rows = data["rows"][(data["rows"].n & (data["rows"].n - 1)) == 0]
+    medians = rows[rows.n > 0].groupby(["domain", "method", "n"])[how].median().dropna().unstack()
+    domains = list(dict.fromkeys(medians.index.get_level_values("domain")))
+    figure, axes = make_graphs(len(domains), columns=3)
+    for ax, domain in zip(axes, domains, strict=False):
+        lines = medians.loc[domain].dropna(axis=1, how="all")
+        baseline = data["rows"][(data["rows"].domain == domain) & (data["rows"].method == NONE)].best.iloc[0]
+        ticks = [str(n) for n in lines.columns]
+        draw_lines(ax, range(len(ticks)), dict(lines.iterrows()), baseline=baseline, ticks=ticks)
+        ax.set(title=domain, yscale="log", ylabel="steps")
+    for ax in axes[len(domains) :]:
+        ax.axis("off")
+    add_legend(figure)
+    return figure

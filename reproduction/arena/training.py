@@ -1,48 +1,181 @@
-"""Training runs of five agents on one environment, by equal primitive steps: tabular, PyTorch, Stable-Baselines3.
+"""Training runs by equal primitive steps: five agents, and the ways to explore with which options are compared.
 
-`AGENTS` names the functions. Each takes a `Run` and learns until `BudgetSpent`; before the first step it calls
-``run.ready(act)`` with its greedy policy ``act(obs, mask)``.
+`AGENTS` names the functions. Each takes a `Run` and learns until `BudgetSpentError`; before the first step it sets
+``run.act`` to its greedy policy ``act(obs, mask)``.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import importlib.util
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache, partial
-from pathlib import Path
-from types import ModuleType
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
+from gymnasium.wrappers import TimeLimit
 
-from eigenoptions.envs.mazes import MazeEnv
-from eigenoptions.envs import Numbered
+from eigenoptions.envs import MazeEnv, Numbered, OptionsWrapper
 from eigenoptions.envs.sources import make_env
-from eigenoptions.envs.wrapper import OptionsWrapper
-from reproduction.arena.exploration import Act, BudgetSpent, CountBonus, Record, Repeats, Run
 
+Act = Callable[[Any, Any], int]
 # Decisions that no budget reaches: runs end by their primitive steps.
 ENDLESS = 1_000_000_000
-# The single-file agent, in examples/ of the repository and of the source distribution.
-SINGLE_FILE = Path(__file__).resolve().parents[2] / "examples" / "pytorch_dqn.py"
+
+
+class BudgetSpentError(Exception):
+    """A training run has taken all of its primitive steps."""
+
+
+class Record(gym.Wrapper[Any, Any, Any, Any]):
+    """Counts primitive steps, notes the first goal, calls a function at checkpoints, and ends a run at its budget.
+
+    It goes around the environment with its time limit, inside all other wrappers. `taken` steps were taken before, by
+    the discovery of options.
+
+    >>> env = Record(MazeEnv("S.G"), budget=2)
+    >>> env.reset()[0], env.step(1)[0]
+    (0, 1)
+    >>> with suppress(BudgetSpentError):
+    ...     env.step(1)
+    >>> env.steps, env.first_goal
+    (2, 2)
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], budget: int, taken: int = 0, checkpoints: Sequence[int] = ()
+    ) -> None:
+        super().__init__(env)
+        self.steps, self.budget, self.first_goal = taken, budget, -1
+        self.at_checkpoint: Callable[[], object] = lambda: None
+        self._checkpoints = sorted(c for c in checkpoints if c > taken)
+
+    def step(self, action: Any) -> Any:
+        """Take one step; raises `BudgetSpentError` after the last."""
+        outcome = self.env.step(action)
+        self.steps += 1
+        if outcome[2] and self.first_goal < 0:
+            self.first_goal = self.steps
+        if self._checkpoints and self.steps >= self._checkpoints[0]:
+            self._checkpoints.pop(0)
+            self.at_checkpoint()
+        if self.steps >= self.budget:
+            raise BudgetSpentError
+        return outcome
+
+
+class CountBonus(gym.Wrapper[Any, Any, Any, Any]):
+    """Adds ``beta / sqrt(n)`` to the reward of a step into a state that was entered n times.
+
+    Observations that are not numbers of states are counted by cells, 16 along each bounded dimension.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], beta: float) -> None:
+        super().__init__(env)
+        self.beta = beta
+        self.counts: Counter[Hashable] = Counter()
+
+    def step(self, action: Any) -> Any:
+        """Take one step."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        space: Any = self.observation_space
+        cell: Hashable = obs
+        if not isinstance(space, Discrete):
+            cell = tuple(np.floor(16 * (obs - space.low) / (space.high - space.low)).astype(int).tolist())
+        self.counts[cell] += 1
+        return obs, float(reward) + self.beta * self.counts[cell] ** -0.5, terminated, truncated, info
+
+
+class ConstantDiscount(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment without options as masked agents need it: each decision takes one step, and all are available."""
+
+    def __init__(self, env: gym.Env[Any, Any], gamma: float) -> None:
+        super().__init__(env)
+        self.gamma = gamma
+
+    def step(self, action: Any) -> Any:
+        """Take one step."""
+        *outcome, info = self.env.step(action)
+        return *outcome, {**info, "discount": self.gamma}
+
+    def action_masks(self) -> Any:
+        """All actions."""
+        return np.ones(int(self.env.action_space.n), dtype=np.bool_)  # type: ignore[attr-defined]
+
+
+class RepeatedActions:
+    """Random actions repeated for a zeta-distributed number of steps: epsilon-z-greedy (Dabney et al., 2021)."""
+
+    def __init__(self, n_actions: int, seed: int) -> None:
+        self.n_actions, self.rng = n_actions, np.random.default_rng(seed)
+        self.action, self.left = 0, 0
+
+    def __call__(self, epsilon: float) -> int | None:
+        """The next action while exploring; otherwise a new one begins with probability epsilon, or None."""
+        if self.left == 0:
+            if self.rng.random() >= epsilon:
+                return None
+            self.action = int(self.rng.integers(self.n_actions))
+            self.left = min(int(self.rng.zipf(2.0)), 1000)
+        self.left -= 1
+        return self.action
+
+
+@dataclass
+class Run:
+    """What an agent needs for one training run.
+
+    `env` has all wrappers, `record` is inside it; `explore` returns repeated actions, or is None:
+    ``env.action_space.sample()``; `option_chance` is None without options; `act` is the greedy policy.
+    """
+
+    env: Any
+    record: Record
+    seed: int
+    gamma: float
+    explore: RepeatedActions | None = None
+    option_chance: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    act: Act | None = None
+
+    def epsilon(self) -> float:
+        """Probability of a random decision: linear from 1 to 0.05 over `explore_share` of the primitive steps."""
+        share = float(self.settings.get("explore_share", 0.5))
+        return max(0.05, 1.0 - 0.95 * self.record.steps / (share * self.record.budget))
+
+    def learning_rate(self) -> float:
+        """Share of the first learning rate: 1 in the first half of the primitive steps, then linear to 0.
+
+        With a constant rate the greedy policy would still change from one gradient step to the next at the end.
+        """
+        return min(1.0, 2.0 - 2.0 * self.record.steps / self.record.budget)
+
+    def choose(self, rng: np.random.Generator, obs: Any, info: Mapping[str, Any]) -> int:
+        """An epsilon-greedy decision."""
+        assert self.act is not None
+        epsilon = self.epsilon()
+        if self.explore is not None:
+            action = self.explore(epsilon)
+        else:
+            action = int(self.env.action_space.sample()) if rng.random() < epsilon else None
+        return self.act(obs, info.get("action_mask")) if action is None else action
 
 
 def learn_table(run: Run) -> None:
     """Q-learning over actions and options, with the steps inside options; ties at random."""
-    env: Any = run.env
     rng = np.random.default_rng(run.seed)
-    env.action_space.seed(run.seed)
-    n = int(env.action_space.n)
-    alpha, first = float(run.settings.get("alpha", 0.5)), float(run.settings.get("initial_value", 0.0))
-    q = np.full((int(env.observation_space.n), n), first)
-    everything = np.ones(n, dtype=np.bool_)
+    run.env.action_space.seed(run.seed)
+    n = int(run.env.action_space.n)
+    alpha = float(run.settings.get("alpha", 0.5))
+    q = np.full((int(run.env.observation_space.n), n), float(run.settings.get("initial_value", 0.0)))
+    all_actions = np.ones(n, dtype=np.bool_)
 
     def act(state: Any, mask: Any = None) -> int:
-        allowed = np.flatnonzero(everything if mask is None else mask)
+        allowed = np.flatnonzero(all_actions if mask is None else mask)
         values = q[state, allowed]
         return int(rng.choice(allowed[values >= values.max() - 1e-12]))
 
@@ -52,104 +185,50 @@ def learn_table(run: Run) -> None:
         best = 0.0 if ended else q[after, np.asarray(mask, dtype=np.bool_)].max()
         q[state, action] += alpha * (reward + discount * best - q[state, action])
 
-    run.ready(act)
-    state, info = env.reset(seed=run.seed)
+    run.act = act
+    state, info = run.env.reset(seed=run.seed)
     while True:
-        chance = run.epsilon()
-        if run.explore is not None:
-            action = run.explore(chance)
-        else:
-            action = int(env.action_space.sample()) if rng.random() < chance else None
-        if action is None:
-            action = act(state, info.get("action_mask"))
-        before = state
-        state, reward, terminated, truncated, info = env.step(action)
+        before, action = state, run.choose(rng, state, info)
+        state, reward, terminated, truncated, info = run.env.step(action)
         path = info.get("steps", ())
-        for i, step in enumerate(path, 1):
-            ended = terminated and i == len(path)
+        for step in path:
+            ended = terminated and step is path[-1]
             update(step.obs, step.action, step.reward, step.next_obs, run.gamma, step.action_mask, ended)
-        discount, mask = info.get("discount", run.gamma), info.get("action_mask", everything)
+        discount, mask = info.get("discount", run.gamma), info.get("action_mask", all_actions)
         update(before, action, float(reward), state, discount, mask, terminated)
         if terminated or truncated:
-            state, info = env.reset()
+            state, info = run.env.reset()
 
 
-def learn_single_file(run: Run) -> None:
-    """The PyTorch agent of ``examples/pytorch_dqn.py``."""
-    how = {k: v for k, v in run.settings.items() if k != "explore_share"}
-    single_file().train(
-        run.env,
-        ENDLESS,
-        gamma=run.gamma,
-        seed=run.seed,
-        rate=lambda decision: run.rate(),
-        epsilon=run.epsilon,
-        explore=run.explore,
-        ready=run.ready,
-        **how,
-    )
+def learn_pytorch(run: Run) -> None:
+    """The DQN of one file that the documentation shows; see `reproduction.arena.dqn`."""
+    from reproduction.arena.dqn import train_dqn
+
+    train_dqn(run)
 
 
 def learn_sb3(name: str, run: Run) -> None:
     """Stable-Baselines3's DQN with double targets (`OptionsDQN`), PPO, or sb3-contrib's MaskablePPO."""
-    from eigenoptions.envs import sb3_runs
+    from reproduction.arena.sb3_agents import make_agent
 
-    if name == "DQN":
-        masked = run.option_chance is not None
-        agent, callback = sb3_runs.dqn(run)
-    else:
-        masked = name == "MaskablePPO"
-        agent, callback = sb3_runs.ppo(run, maskable=masked)
+    agent, callback = make_agent(name, run)
+    is_masked = name == "MaskablePPO" or (name == "DQN" and run.option_chance is not None)
 
     def act(obs: Any, mask: Any) -> int:
-        how = {"action_masks": np.asarray(mask, dtype=np.bool_)} if masked and mask is not None else {}
-        return int(agent.predict(np.asarray(obs), deterministic=True, **how)[0])
+        masks = {"action_masks": np.asarray(mask, dtype=np.bool_)} if is_masked and mask is not None else {}
+        return int(agent.predict(np.asarray(obs), deterministic=True, **masks)[0])
 
-    run.ready(act)
+    run.act = act
     agent.learn(ENDLESS, callback=callback)
 
 
 AGENTS: dict[str, Callable[[Run], None]] = {
     **{name: partial(learn_sb3, name) for name in ("DQN", "PPO", "MaskablePPO")},
-    "PyTorch DQN": learn_single_file,
+    "PyTorch DQN": learn_pytorch,
     "Q-learning": learn_table,
 }
 # Agents that explore by random actions: the others have no place for repeated ones.
 EPSILON_GREEDY = ("DQN", "PyTorch DQN", "Q-learning")
-# Packages without which an agent is left out, where it is not sb3-contrib.
-NEEDS = {"PyTorch DQN": "torch", "Q-learning": "numpy"}
-
-
-def missing(agent: str) -> str:
-    """Why an agent cannot be run here; empty if it can.
-
-    >>> missing("Q-learning")
-    ''
-    """
-    package = NEEDS.get(agent, "sb3_contrib")
-    if importlib.util.find_spec(package) is None:
-        return f"needs {package}: pip install 'eigenoptions[sb3]'"
-    if agent == "PyTorch DQN" and not SINGLE_FILE.exists():
-        return f"needs examples/{SINGLE_FILE.name} of the repository"
-    return ""
-
-
-@cache
-def single_file() -> ModuleType:
-    """The module of the single-file agent."""
-    spec = importlib.util.spec_from_file_location("eigenoptions_pytorch_dqn", SINGLE_FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def single_file_hash() -> str:
-    """Hash of the single-file agent; empty where it is missing."""
-    return (
-        hashlib.blake2b(SINGLE_FILE.read_bytes(), digest_size=8).hexdigest() if SINGLE_FILE.exists() else ""
-    )
 
 
 def make_task(task: Mapping[str, Any]) -> Any:
@@ -160,42 +239,51 @@ def make_task(task: Mapping[str, Any]) -> Any:
     >>> make_task({"maze": "S.G", "limit": 5}).reset()[0]
     0
     """
-    from gymnasium.wrappers import TimeLimit
-
     if "maze" in task:
         return TimeLimit(MazeEnv(task["maze"], start=task.get("start"), goal=task.get("goal")), task["limit"])
     if task["env"].startswith("minigrid:"):
-        return TimeLimit(copy.deepcopy(_numbered(task["env"])), task["limit"])
+        return TimeLimit(copy.deepcopy(_make_numbered(task["env"])), task["limit"])
     return make_env(task["env"])
 
 
 @lru_cache(maxsize=4)
-def _numbered(name: str) -> Numbered:
+def _make_numbered(name: str) -> Numbered:
     """An environment of MiniGrid without its own time limit, whose states have been numbered."""
     env: Any = make_env(name).unwrapped
-    # The task's own limit holds.
-    env.max_steps = ENDLESS
-    numbered = Numbered(env)
-    # States are numbered by what the environment contains. Its view takes most of the time of a step, and is not used.
-    env.gen_obs = dict
-    return numbered
+    # A small view, since nobody reads it and it takes most of the time of a step.
+    env.max_steps, env.agent_view_size = ENDLESS, 3
+    return Numbered(env)
 
 
 def train(
-    agent: str, task: Mapping[str, Any], how: Mapping[str, Any], options: Any = None, seed: int = 0
+    agent: str,
+    task: Mapping[str, Any],
+    options: Any = None,
+    *,
+    steps: int,
+    checkpoints: Sequence[int],
+    taken: int = 0,
+    episodes: int = 1,
+    repeats: bool = False,
+    beta: float = 0.0,
+    option_chance: float = 0.05,
+    seed: int = 0,
+    **settings: Any,
 ) -> dict[str, Any]:
-    """One training run of an agent of `AGENTS`; returns plain data.
+    """One training run of an agent of `AGENTS`.
 
     Parameters
     ----------
-    agent, task
-        Name of the agent, and the task (see `make_task`), with its discount ``"gamma"``.
-    how
-        ``steps`` (primitive steps, with those ``taken`` by the discovery of options), ``checkpoints`` (numbers of
-        steps at which the greedy policy is evaluated in ``episodes`` episodes), ``repeats`` (epsilon-z-greedy),
-        ``beta`` (count bonus), ``option_chance``, and ``settings`` of the agent.
-    options, seed
-        Options or None, and the seed of agent and environment.
+    agent, task, options
+        Name of the agent; the task (see `make_task`) with its discount ``"gamma"``; and options or None.
+    steps, taken
+        Primitive steps, with those taken by the discovery of options.
+    checkpoints, episodes
+        Numbers of steps at which the greedy policy is evaluated, in so many episodes.
+    repeats, beta, option_chance
+        Whether random actions are repeated; the count bonus; the probability that a random decision is an option.
+    seed, settings
+        Seed of agent and environment, and further settings of the agent.
 
     Returns
     -------
@@ -205,62 +293,50 @@ def train(
 
     Examples
     --------
-    >>> found = train("Q-learning", {"maze": "S..G", "limit": 20, "gamma": 0.9}, {"steps": 300, "checkpoints": [300]})
-    >>> found["success"], found["greedy_steps"]
+    >>> task = {"maze": "S..G", "limit": 20, "gamma": 0.9}
+    >>> result = train("Q-learning", task, steps=300, checkpoints=[300])
+    >>> result["success"], result["greedy_steps"]
     ([1.0], 3.0)
     """
-    chance = None if options is None else how.get("option_chance", 0.05)
-    checkpoints = list(how["checkpoints"])
-    record = Record(make_task(task), how["steps"], how.get("taken", 0), checkpoints)
 
-    def wrapped(inner: Any) -> Any:
+    def wrap(inner: Any) -> Any:
         if options is None:
             return inner
-        return OptionsWrapper(inner, options, task["gamma"], option_chance=chance, record_steps=True)
+        return OptionsWrapper(inner, options, task["gamma"], option_chance=option_chance, record_steps=True)
 
-    env, judge = wrapped(record), wrapped(make_task(task))
-    if how.get("beta"):
-        env = CountBonus(env, how["beta"])
-    explore = Repeats(int(env.action_space.n), seed) if how.get("repeats") else None
-    policy: list[Act] = []
-    success: list[float] = []
-    lengths: list[float] = []
+    record = Record(make_task(task), steps, taken, checkpoints)
+    env, evaluation_env = wrap(record), wrap(make_task(task))
+    env = CountBonus(env, beta) if beta else env
+    explore = RepeatedActions(int(env.action_space.n), seed) if repeats else None
+    run = Run(env, record, seed, task["gamma"], explore, None if options is None else option_chance, settings)
+    results: list[tuple[float, float]] = []
 
     def evaluate() -> None:
-        act = policy[0]
-        if agent != "Q-learning" and isinstance(judge.observation_space, Discrete):
-            act = _remembered(act)
-        played = [_episode(judge, act, seed * 1000 + i) for i in range(how.get("episodes", 1))]
-        success.append(float(np.mean([reached for reached, _ in played])))
-        lengths.append(float(np.mean([steps for _, steps in played])))
+        assert run.act is not None
+        # A deterministic policy of numbered states is asked once per state: one that runs in a circle costs nothing.
+        is_known = agent != "Q-learning" and isinstance(evaluation_env.observation_space, Discrete)
+        act = _remember(run.act) if is_known else run.act
+        played = [play_episode(evaluation_env, act, seed * 1000 + i) for i in range(episodes)]
+        results.append(tuple(np.mean(played, axis=0).tolist()))
 
     record.at_checkpoint = evaluate
-    run = Run(env, record, seed, task["gamma"], explore, chance, policy.append, how.get("settings", {}))
-    with suppress(BudgetSpent):
+    with suppress(BudgetSpentError):
         AGENTS[agent](run)
-    # Before the first step of the agent, while options are being discovered, it knows nothing.
-    early = [0.0] * (len(checkpoints) - len(success))
-    return {"first_goal": record.first_goal, "success": early + success, "greedy_steps": lengths[-1]}
+    # At checkpoints during the discovery of options the agent knows nothing yet.
+    success = [0.0] * (len(checkpoints) - len(results)) + [reached for reached, _ in results]
+    return {"first_goal": record.first_goal, "success": success, "greedy_steps": results[-1][1]}
 
 
-def _remembered(act: Act) -> Act:
-    """A deterministic policy of numbered states, asked once per state: a policy that runs in a circle costs nothing."""
+def _remember(act: Act) -> Act:
     known: dict[int, int] = {}
-
-    def again(obs: Any, mask: Any) -> int:
-        if obs not in known:
-            known[obs] = act(obs, mask)
-        return known[obs]
-
-    return again
+    return lambda obs, mask: known[obs] if obs in known else known.setdefault(obs, act(obs, mask))
 
 
-def _episode(env: Any, act: Act, seed: int) -> tuple[bool, int]:
+def play_episode(env: Any, act: Act, seed: int) -> tuple[bool, int]:
     """Whether a greedy episode reaches the goal, and its primitive steps."""
     obs, info = env.reset(seed=seed)
-    steps, over, terminated = 0, False, False
-    while not over:
+    steps, terminated, truncated = 0, False, False
+    while not (terminated or truncated):
         obs, _, terminated, truncated, info = env.step(act(obs, info.get("action_mask")))
         steps += info.get("duration", 1)
-        over = terminated or truncated
     return bool(terminated), steps

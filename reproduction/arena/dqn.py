@@ -1,0 +1,89 @@
+"""A DQN in one file of PyTorch over actions and options, in the style of CleanRL; see ``examples/pytorch_dqn.py``.
+
+Three lines differ from an agent without options: the target discounts by ``info["discount"]``, the largest value is
+taken over ``info["action_mask"]``, and so is the greedy choice.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete
+from torch import nn
+
+from reproduction.arena.training import Run
+
+COLUMNS = ("obs", "action", "reward", "next_obs", "discount", "next_mask")
+
+
+def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
+    """Learn until the budget is spent."""
+    torch.manual_seed(run.seed)
+    rng, env = np.random.default_rng(run.seed), run.env
+    env.action_space.seed(run.seed)
+    space, n_actions = env.observation_space, int(env.action_space.n)
+    if isinstance(space, Discrete):
+        # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice.
+        net: nn.Module = nn.Embedding(int(space.n), n_actions)
+        nn.init.normal_(net.weight, std=1e-3)  # type: ignore[arg-type]
+        optimizer: torch.optim.Optimizer = torch.optim.SGD(net.parameters(), 20.0)
+    else:
+        hidden = nn.Linear(int(np.prod(space.shape)), 64)
+        net = nn.Sequential(nn.Flatten(), hidden, nn.ReLU(), nn.Linear(64, n_actions))
+        optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+    target, first_rate = copy.deepcopy(net), optimizer.param_groups[0]["lr"]
+    # The last transitions; a discount of 0 is the end of an episode.
+    number: Any = (np.float32, ())
+    types = ((space.dtype, space.shape), (np.int64, ()), number, (space.dtype, space.shape), number)
+    dtypes: Any = [(name, *kind) for name, kind in zip(COLUMNS, (*types, (np.bool_, n_actions)), strict=True)]
+    replay, n_added = np.zeros(capacity, dtypes), 0
+    all_actions = np.ones(n_actions, dtype=np.bool_)
+
+    def act(obs: Any, mask: Any = None) -> int:
+        with torch.no_grad():
+            values = net(torch.as_tensor(obs)[None])[0].numpy()
+        return int(np.where(all_actions if mask is None else mask, values, -np.inf).argmax())
+
+    def learn() -> None:
+        batch = replay[rng.integers(min(n_added, capacity), size=batch_size)]
+        obs, action, reward, next_obs, discount, mask = (
+            torch.from_numpy(np.ascontiguousarray(batch[name])) for name in COLUMNS
+        )
+        with torch.no_grad():
+            # Double DQN: the network chooses, the target network evaluates. A maximum over many options overestimates.
+            best = net(next_obs).masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
+            goal = reward + discount * target(next_obs).gather(1, best)[:, 0]
+        loss = nn.functional.smooth_l1_loss(net(obs).gather(1, action[:, None])[:, 0], goal)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+    run.act = act
+    n_steps = n_updates = 0
+    obs, info = env.reset(seed=run.seed)
+    while True:
+        before, action = obs, run.choose(rng, obs, info)
+        obs, reward, terminated, truncated, info = env.step(action)
+        discount = 0.0 if terminated else info.get("discount", run.gamma)
+        rows = [(before, action, reward, obs, discount, info.get("action_mask", all_actions))]
+        # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
+        path = info.get("steps", ())
+        for step in path:
+            discount = 0.0 if terminated and step is path[-1] else step.discount
+            rows.append((step.obs, step.action, step.reward, step.next_obs, discount, step.action_mask))
+        for row in rows:
+            replay[n_added % capacity] = row
+            n_added += 1
+        # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
+        n_steps += info.get("duration", 1)
+        optimizer.param_groups[0]["lr"] = first_rate * run.learning_rate()
+        while n_added > 64 and n_updates < n_steps // 4:
+            learn()
+            n_updates += 1
+            if n_updates % 25 == 0:
+                target.load_state_dict(net.state_dict())
+        if terminated or truncated:
+            obs, info = env.reset()
