@@ -1,249 +1,192 @@
-"""The arena: domains on which everything can be measured, measures that agree with the library's, and one page."""
+"""The arena: domains, measures of methods that agree with the library's, training runs, and the pages."""
 
 from __future__ import annotations
 
-import json
-import re
-from math import inf, isnan, nan
+from math import inf, nan
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import eigenoptions as eo
-from eigenoptions.cli import main
+from eigenoptions.envs import MazeEnv
 from eigenoptions.mdp import reachable
-from reproduction.arena import contests
-from reproduction.arena.domains import COSTLY, DOMAINS, build
-from reproduction.arena.jobs import cover, measure
-from reproduction.arena.methods import CONTEST
-from reproduction.arena.pictures import option_map
-from reproduction.arena.ranking import MEASURES, character, diffusion, ranking, returns
+from reproduction import arena
+from reproduction.arena import agents, methods
+from reproduction.arena.domains import DOMAINS, make_domain
+from reproduction.arena.training import (
+    AGENTS,
+    EPSILON_GREEDY,
+    BudgetSpentError,
+    CountBonus,
+    Record,
+    RepeatedActions,
+    train,
+)
 
-SMALL = {
-    "counts": [2, 4],
-    "learn": [4],
-    "exact_states": 500,
-    "goals": 3,
-    "runs": 2,
-    "episodes": 10,
-    "seed": 0,
-}
-ONLINE = {"seeds": [0, 1], "online": 4, "chance": 0.05, "longest": 200}
+LEARNING = {"counts": [4], "goals": 3, "runs": 2, "episodes": 10}
+CORRIDOR = {"maze": "S..G", "limit": 30, "gamma": 0.9}
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_every_state_of_a_domain_reaches_every_other(name: str) -> None:
-    mdp = build(name)
-    assert mdp.start is not None
+def test_domain_states_reach_each_other(name: str) -> None:
+    mdp = make_domain(name)
     assert mdp.goal is None
     assert reachable(mdp.transition, [mdp.start]).all()
     assert reachable(mdp.transition, [mdp.start], backward=True).all()
-    assert mdp.reward is not None
-    assert set(np.unique(mdp.reward)) == ({COSTLY, -1.0} if name == "costly" else {-1.0})
+    assert set(np.unique(mdp.reward)) == ({-20.0, -1.0} if name == "costly" else {-1.0})
 
 
-def test_moves_of_the_special_domains() -> None:
-    plain, one_way, slippery = (build(name) for name in ("four-rooms", "one-way", "slippery"))
-    assert plain.successors is not None
-    assert one_way.successors is not None
-    assert (plain.successors != one_way.successors).sum() == 4
-    assert_allclose(np.asarray(slippery.transition.sum(axis=1)).ravel(), 1.0)
-    # Up with probability 0.8, and a random direction otherwise.
-    row = slippery.transition[[4 * 50]].toarray().ravel()
-    moves = plain.successors[50]
-    assert_allclose(row[moves[0]], 0.8 + 0.2 * (moves == moves[0]).mean())
-
-
-def test_measures_are_those_of_the_library() -> None:
-    mdp = build("i-maze")
-    none = measure({**SMALL, "domain": "i-maze", "method": "none"})
-    assert_allclose(none["rows"][0]["best"], 246.2222, atol=1e-3)
-    found = measure({**SMALL, "domain": "i-maze", "method": "eigen"})
-    options = eo.discover(mdp, 4)
-    row = found["rows"][1]
+def test_measure_agrees_with_the_library() -> None:
+    mdp, options = make_domain("i-maze"), eo.discover(make_domain("i-maze"), 4)
+    none, result = (methods.measure("i-maze", m, 0, [2, 4], LEARNING, {}) for m in ("none", "eigen"))
+    row = result["rows"][1]
     assert row["n"] == 4
     assert row["uniform"] == eo.diffusion_time(mdp, options)
     assert row["best"] <= min(row["uniform"], none["rows"][0]["best"])
-    assert_allclose(eo.diffusion_time(mdp, options, option_chance=row["chance"]), row["best"])
-    assert row["length"] == options.mean_length.mean()
-    assert row["ends"] == len(set(np.flatnonzero(options.termination.any(axis=0)).tolist()))
-    np.testing.assert_array_equal(found["policy"], options.policy)
-    assert {(r["n"], r["how"]) for r in found["learning"]} == {(4, "uniform"), (4, "best")}
+    assert_allclose(eo.diffusion_time(mdp, options, option_chance=row["chance"]), row["best"], rtol=1e-9)
+    assert {(r["n"], r["how"]) for r in result["learning"]} == {(4, "uniform"), (4, "best")}
 
 
-def test_a_method_gives_what_it_has() -> None:
-    found = measure({**SMALL, "counts": [2, 64], "domain": "i-maze", "method": "bottleneck", "learn": []})
-    assert [row["n"] for row in found["rows"]] == [2]
-    refused = measure({**SMALL, "domain": "open-room", "method": "bottleneck"})
+def test_measure_takes_what_a_method_has() -> None:
+    few = methods.measure("i-maze", "bottleneck", 0, [2, 64], {**LEARNING, "counts": []}, {})
+    assert [row["n"] for row in few["rows"]] == [2]
+    refused = methods.measure("open-room", "bottleneck", 0, [2], LEARNING, {})
     assert refused["rows"] == []
-    assert "no doorway was found" in refused["refused"]
-    large = measure({**SMALL, "domain": "rooms-5x5", "method": "covering-eigen"})
-    assert large["refused"] == "more than 1,000 states"
-    assert measure({**SMALL, "seed": 1, "domain": "i-maze", "method": "eigen"})["same"]
-    assert not measure({**SMALL, "seed": 1, "domain": "i-maze", "method": "random", "learn": []})["same"]
+    assert refused["discovery"][0]["refused"]
+    assert methods.measure("i-maze", "eigen", 1, [2], LEARNING, {}) is None  # draws nothing
+    assert methods.measure("i-maze", "random", 1, [2], {**LEARNING, "counts": []}, {}) is not None
 
 
-def test_options_pay_what_they_pass() -> None:
-    """Options between cheap states cost at least 1 per step; those that know of the costs, less than others."""
-    job = {**SMALL, "counts": [8], "domain": "costly", "learn": [], "exact_states": 0}
-    job |= {"walks": 2, "walk_steps": 1000, "chances": [0.1]}
-    paid = {name: -measure({**job, "method": name})["rows"][0]["cost"] for name in ("eigen", "reward-aware")}
-    assert 1.0 <= paid["reward-aware"] < paid["eigen"]
+def test_cost_of_reward_aware_options_is_lower() -> None:
+    mdp = make_domain("costly")
+    cost = {name: methods.measure_cost(mdp, eo.discover(mdp, 8, name)) for name in ("eigen", "reward-aware")}
+    assert 1.0 <= cost["reward-aware"] < cost["eigen"]
 
 
-@pytest.mark.parametrize("name", ["none", "covering", "random", "covering-eigen", "reward-aware"])
-def test_every_state_is_seen_in_the_end(name: str) -> None:
-    steps = cover({**ONLINE, "domain": "i-maze", "method": name})
-    assert len(steps) == 2
-    assert all(19 <= x < inf for x in steps)
-    assert steps == cover({**ONLINE, "domain": "i-maze", "method": name})
-    assert cover({**ONLINE, "domain": "i-maze", "method": name, "longest": 1})[0] in (inf, steps[0])
+@pytest.mark.parametrize("name", ["none", "covering", "random", "reward-aware"])
+def test_explore_online_sees_every_state(name: str) -> None:
+    results = [methods.explore_online("i-maze", name, [0, 1], 4, 0.05, 200) for _ in range(2)]
+    assert results[0] == results[1]
+    assert all(19 <= row["steps"] < inf for row in results[0])
 
 
-def contest_of_three() -> dict[str, Any]:
-    """Two methods on two domains: `a` is better on the first and has no options on the second, `b` is worse."""
-
-    def row(method: str, domain: str, n: int, best: float, seed: int = 0) -> dict[str, Any]:
-        rest = dict.fromkeys(("low", "high", "cost"), nan)
-        about = {
-            "length": 3.0,
-            "stops": 1.0,
-            "ends": 2,
-            "starts": 0.5,
-            "note": "" if best == best else "never",
-        }
-        return {
-            "method": method,
-            "domain": domain,
-            "seed": seed,
-            "n": n,
-            "best": best,
-            "uniform": best,
-            **rest,
-            **about,
-        }
-
-    rows = [row("none", "x", 0, 10.0), row("none", "y", 0, 10.0), row("a", "x", 4, 5.0)]
-    rows += [row("b", "x", 8, value, seed) for seed, value in enumerate((30.0, 20.0, 40.0))]
-    rows += [row("b", "y", 8, nan)]
-    learning = [
-        {"method": "a", "domain": "x", "seed": 0, "n": 4, "how": "best", "run": i, "mean_return": v}
-        for i, v in enumerate((0.5, 0.7))
-    ]
-    found = {"methods": ["none", "a", "b"], "domains": ["x", "y"], "rows": rows, "learning": learning}
-    refused = {"method": "a", "domain": "y", "seed": 0, "refused": "no doorway", "seconds": nan, "states": 3}
-    return {**found, "online": [], "discovery": [refused], "pictures": {}}
+def test_rank_counts_missing_options_as_the_baseline() -> None:
+    columns = ["method", "domain", "best"]
+    values = [("none", "x", 10.0), ("none", "y", 20.0), ("a", "x", 5.0), ("b", "x", 20.0), ("b", "y", 40.0)]
+    rows = pd.DataFrame(values, columns=columns).assign(n=8, seed=0, low=nan, high=nan, note="")
+    data = {"rows": rows}
+    ranks, order = methods.rank(data, methods.MEASURES[0])
+    assert ranks.to_dict("index") == {
+        "none": {"x": 2.0, "y": 1.5}, "a": {"x": 1.0, "y": 1.5}, "b": {"x": 3.0, "y": 3.0}
+    }  # fmt: skip
+    assert list(order.index) == ["a", "none", "b"]
+    assert_allclose(order.ratio[["a", "none", "b"]], [0.5, 1.0, 2.0])
 
 
-def test_ranks_and_words() -> None:
-    results = contest_of_three()
-    values = diffusion(results, 8, "best")
-    assert values["b", "x"].mean == 30.0
-    assert (values["b", "x"].low, values["b", "x"].high) == (20.0, 40.0)
-    assert values["b", "y"].mean == inf
-    assert ("a", "y") not in values
-    # On y, `a` counts as none and shares its rank.
-    order = ranking(results, MEASURES[0])
-    assert [(name, rank) for name, rank, _ in order] == [("a", 1.25), ("none", 1.75), ("b", 3.0)]
-    assert order[0][2] == 0.5
-    assert isnan(order[2][2])
-    assert returns(results, 8, "best")["a", "x"].mean == pytest.approx(0.6)
-    good = " ".join(character(results, "a"))
-    assert "Good: diffusion time, 8 options (1st of 3, 0.5 times" in good
-    assert "No options: y (no doorway)." in good
-    assert "worse than no options" in " ".join(character(results, "b"))
+def test_record_counts_primitive_steps() -> None:
+    record = Record(MazeEnv("S..G"), budget=14, taken=4, checkpoints=[2, 6, 14])
+    calls: list[int] = []
+    record.at_checkpoint = lambda: calls.append(record.steps)
+    env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), record_steps=True)
+    env.reset(seed=0)
+    info = env.step(4 if env.action_masks()[4] else 5)[-1]
+    assert record.steps == 4 + info["duration"] == 7
+    env.reset()
+    for _ in range(6):
+        env.step(0)
+    with pytest.raises(BudgetSpentError):
+        env.step(0)
+    assert (record.steps, record.first_goal, calls) == (14, 7, [6, 14])
 
 
-def test_maps_have_one_arrow_per_state(four_rooms: eo.MDP) -> None:
-    options = eo.discover(four_rooms, 1)
-    stops = np.flatnonzero(options[0].termination)
-    drawn = option_map(four_rooms, options.policy[0], "<e2+>")
-    paths = re.findall(r' d="([^"]*)"', drawn)
-    assert [path.count("M") for path in paths] == [104, 0, len(stops), 104 - len(stops)]
-    assert "&lt;e2+&gt;" in drawn
+def test_count_bonus_and_repeated_actions() -> None:
+    env = CountBonus(MazeEnv("S.G"), beta=0.3)
+    env.reset()
+    assert_allclose([env.step(0)[1] for _ in range(4)], 0.3 / np.sqrt([1, 2, 3, 4]))
+    explore, n_single = RepeatedActions(4, seed=1), 0
+    for _ in range(4000):
+        explore.left = 0
+        explore(1.0)
+        n_single += explore.left == 0
+    assert abs(n_single / 4000 - 6 / np.pi**2) < 0.03
+    explore.left = 0
+    assert explore(0.0) is None
 
 
-def test_a_run_is_stored_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "arena"
-    command = ["arena", "--quick", "--methods", "eigen,random", "--domains", "i-maze", "--engine", "serial"]
-    assert main([*command, "--out", str(out), "--json"]) == 0
-    first = json.loads(capsys.readouterr().out)
-    assert first["methods"] == ["eigen", "random"]
-    assert {row["method"] for row in first["ranking"]["diffusion time, 8 options"]} == {
-        "none",
-        "eigen",
-        "random",
+@pytest.mark.parametrize("agent", list(AGENTS))
+def test_train_runs_every_agent_in_every_way(agent: str) -> None:
+    """What a network learns in so few steps may differ between machines, so only the form of a run is checked."""
+    pytest.importorskip("sb3_contrib")
+    options = eo.discover(eo.maze("S..G"), 2)
+    settings: dict[str, Any] = {"n_steps": 32, "batch_size": 32, "n_epochs": 1} if "PPO" in agent else {}
+    ways: list[tuple[Any, dict[str, Any]]] = [(None, {"beta": 0.1}), (options, {"taken": 20})]
+    ways += [(None, {"repeats": True})] if agent in EPSILON_GREEDY else []
+    for given, way in ways:
+        result = train(agent, CORRIDOR, given, steps=100, checkpoints=[50, 100], seed=1, **way, **settings)
+        assert len(result["success"]) == 2
+        assert result["first_goal"] == -1 or result["first_goal"] > way.get("taken", 0)
+
+
+def test_train_is_repeatable_and_charges_discovery() -> None:
+    options = eo.discover(eo.maze("S..G"), 2)
+    settings: Any = {"steps": 600, "checkpoints": [200, 600], "taken": 250, "seed": 3}
+    one, same = (train("Q-learning", CORRIDOR, options, **settings) for _ in range(2))
+    assert one == same
+    # The first checkpoint lies within the discovery, when the agent has not begun.
+    assert (one["success"], one["greedy_steps"]) == ([0.0, 1.0], 3.0)
+
+
+def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
+    sb3_agents = pytest.importorskip("reproduction.arena.sb3_agents")
+    from reproduction.arena.training import Run, make_task
+
+    record = Record(make_task({**CORRIDOR, "limit": 50}), budget=400, taken=100)
+    env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), option_chance=0.9)
+    agent, _ = sb3_agents.make_agent("DQN", Run(env, record, 0, 0.9, option_chance=0.9))
+    with pytest.raises(BudgetSpentError):
+        agent.learn(10_000)
+    assert 300 - 8 <= agent._n_calls < 300
+    assert agent._n_updates in (agent._n_calls // 4, agent._n_calls // 4 - 1)
+
+
+def test_claims_compare_with_the_plain_agent() -> None:
+    goals = {
+        "plain": [900, 1000, 1000, 600, 1000],
+        "options": [100, 200, 300, 90, 80],
+        "found": [500, 400, 600, 900, 950],
     }
-    assert first["files"] == [str(out / "index.html")]
-    html = (out / "index.html").read_text()
-    assert html.count('class="maps"') == 2
-    assert "http://" not in html.replace("http://www.w3.org/", "")
-    done = []
-    report = CONTEST.run(
-        out,
-        "quick",
-        ["eigen"],
-        ["i-maze"],
-        progress=lambda d, total: done.append((d, total)),
-    )
-    # Everything was stored, so nothing is computed.
-    assert done[0] == (3, 3)
-    assert report.data["ranking"].keys() == first["ranking"].keys()
-    # The page does not change with the order in which jobs arrive.
-    assert (out / "data" / "rows.csv").read_text().count("\n") == 1 + 1 + 3
+    runs = pd.DataFrame(
+        {"task": "four-rooms", "agent": "DQN", "exploration": way, "first_goal": goal, "reached": goal < 1000,
+         "greedy": float(way != "plain" or i % 2), "budget": 1000, "seconds": 1.0}
+        for way, firsts in goals.items() for i, goal in enumerate(firsts)
+    )  # fmt: skip
+    summary = agents.summarize(runs)
+    assert summary.first_goal.tolist() == [1000.0, 100.0, 600.0]
+    assert summary.wins.tolist() == [2, 5, 5]
+    assert [claim.verdict for claim in agents.claims(summary)] == ["holds", "partly"]
 
 
-def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for flags, words in (
-        (["--methods", "eigne"], "method must be one of"),
-        (["--domains", "five-rooms"], "domain must be one of"),
-        (["fights"], "contest must be one of"),
-    ):
-        assert main(["arena", *flags, "--out", str(tmp_path / "new")]) == 2
-        assert words in capsys.readouterr().err
-    (tmp_path / "letter.txt").write_text("mine")
-    assert main(["arena", "--out", str(tmp_path)]) == 2
-    assert "has other content than an arena" in capsys.readouterr().err
-    assert main(["arena", "--out", str(tmp_path / "letter.txt")]) == 2
-    assert "it is a file" in capsys.readouterr().err
-
-
-def test_an_interrupt_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("comparison", ["methods", "agents"])
+def test_main_writes_a_page_and_continues(
+    comparison: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    def interrupted(job: dict[str, Any]) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("reproduction.arena.methods.measure", interrupted)
-    interrupted.__module__, interrupted.__qualname__ = "reproduction.arena.jobs", "measure"
-    assert (
-        main(["arena", "--quick", "--domains", "i-maze", "--engine", "serial", "--out", str(tmp_path)]) == 130
-    )
-    error = capsys.readouterr().err
-    assert error.startswith("stopped: 0 jobs finished and kept in")
-    assert error.count("\n") == 1
-
-
-def test_the_arena_is_no_experiment_of_the_paper() -> None:
-    assert next(iter(contests())) == "methods"
-
-
-def test_every_contest_has_a_folder_of_its_own(monkeypatch, capsys) -> None:
-    folders = []
-
-    def contest(name: str) -> Any:
-        def run(out: Path, *_: Any, **__: Any) -> None:
-            folders.append(str(out))
-            raise ValueError("as far as that")
-
-        return SimpleNamespace(run=run)
-
-    monkeypatch.setattr("reproduction.arena.contest", contest)
-    for given in ([], ["agents"], ["--out", "other"]):
-        assert main(["arena", *given]) == 2
-        assert "as far as that" in capsys.readouterr().err
-    assert folders == ["arena", "arena-agents", "other"]
+    tiny = {**CORRIDOR, "steps": 1200, "n_options": 2, "discovery": 160, "agents": {"Q-learning": agents.ALL}}
+    monkeypatch.setitem(agents.TASKS, "four-rooms", tiny)
+    agents.discover_known.cache_clear()
+    only, domain = {"methods": ("eigen,random", "i-maze"), "agents": ("Q-learning", "four-rooms")}[comparison]
+    command = [comparison, "--quick", "--only", only, "--domains", domain, "--out", str(tmp_path / "arena")]
+    with eo.parallel.using("serial"):
+        arena.main(command)
+        printed = capsys.readouterr().out
+        arena.main(command)
+    assert capsys.readouterr().out == printed
+    html = (tmp_path / "arena" / "index.html").read_text(encoding="utf-8")
+    assert "data:image/svg+xml" in html
+    for table in (tmp_path / "arena" / "data").iterdir():
+        assert table.name in html
+    with pytest.raises(ValueError, match="one of"):
+        arena.main([*command[:3], "SARSA", *command[4:]])

@@ -100,7 +100,7 @@ QUICK: dict[str, Any] = {
 
 
 def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
-    """Train agents; the data frames are ``runs``, ``curves`` and ``summary``. Agents that are named run on every task."""
+    """Train agents; data frames ``runs``, ``curves`` and ``summary``. Agents that are named run on every task."""
     settings = QUICK if lab.quick else FULL
     for name in names:
         check_choice("agent", name, list(AGENTS))

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -86,7 +85,7 @@ def run(lab: Lab, names: Sequence[str] = (), domains: Sequence[str] = ()) -> Dat
     return {
         "rows": pd.DataFrame([row for result in measured for row in result["rows"]]),
         "learning": pd.DataFrame([row for result in measured for row in result["learning"]]),
-        "discovery": pd.DataFrame([result["discovery"] for result in measured if "discovery" in result]),
+        "discovery": pd.DataFrame([row for result in measured for row in result["discovery"]]),
         "online": pd.DataFrame(online, columns=[*KEYS, "seed", "steps"]),
     }
 
@@ -107,41 +106,30 @@ def measure(
     [2]
     """
     mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
-    if method == NONE:
-        rows = [{**key, **measure_options(mdp, None, estimate)}]
-        return {
-            "rows": rows,
-            "learning": [{**key, **row} for row in learn(mdp, {0: None}, rows, seed, **learning)],
-        }
-    max_states = get_method(method).max_states
-    sets: dict[int, OptionSet] = {}
-    if max_states is not None and mdp.n_states > max_states:
-        refused = f"more than {max_states:,} states"
-    else:
+    discovery: list[dict[str, Any]] = []
+    sets: dict[int, OptionSet | None] = {0: None}
+    if method != NONE:
         if seed and _is_same_as_seed_0(mdp, method, seed, counts[0]):
             return None
         sets, refused = discover_all(mdp, method, seed, counts)
+        if seed == 0:
+            seconds = time_discovery(mdp, method, 8 if 8 in sets else max(sets)) if sets else nan
+            discovery = [{**key, "refused": "" if sets else refused, "seconds": seconds}]
     rows = [{**key, **measure_options(mdp, options, estimate)} for options in sets.values()]
-    result: dict[str, Any] = {
-        "rows": rows,
-        "learning": [{**key, **row} for row in learn(mdp, sets, rows, seed, **learning)] if sets else [],
-    }
-    if seed == 0:
-        seconds = time_discovery(mdp, method, 8 if 8 in sets else max(sets)) if sets else nan
-        result["discovery"] = {
-            **key,
-            "refused": "" if sets else refused,
-            "seconds": seconds,
-            "states": mdp.n_states,
-        }
-    return result
+    learned = [{**key, **row} for row in learn(mdp, sets, rows, seed, **learning)] if sets else []
+    return {"rows": rows, "learning": learned, "discovery": discovery}
 
 
-def discover_all(mdp: MDP, method: str, seed: int, counts: Sequence[int]) -> tuple[dict[int, OptionSet], str]:
+def discover_all(
+    mdp: MDP, method: str, seed: int, counts: Sequence[int]
+) -> tuple[dict[int, OptionSet | None], str]:
     """Options for each number of them, up to all there are; and why there are no more."""
-    sets: dict[int, OptionSet] = {}
+    sets: dict[int, OptionSet | None] = {}
+    max_states = get_method(method).max_states
+    if max_states is not None and mdp.n_states > max_states:
+        return sets, f"more than {max_states:,} states"
+    reason = ""
     for n in counts:
-        reason = ""
         try:
             options = _discover(mdp, n, method, seed)
         except ValueError as error:
@@ -149,39 +137,29 @@ def discover_all(mdp: MDP, method: str, seed: int, counts: Sequence[int]) -> tup
             try:
                 options = _discover(mdp, None, method, seed)
             except ValueError:
-                return sets, reason
+                break
         if len(options):
             sets[len(options)] = options
         if len(options) < n:
-            return sets, reason
-    return sets, ""
+            break
+    return sets, reason
 
 
 def measure_options(mdp: MDP, options: OptionSet | None, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """Diffusion times, lengths, ends and cost of a set of options."""
-    columns = ("uniform", "best", "chance", "low", "high", "length", "stops", "ends", "starts", "cost")
-    row: dict[str, Any] = {
-        "n": 0 if options is None else len(options),
-        **dict.fromkeys(columns, nan),
-        "note": "",
-    }
+    """Diffusion times, mean length and cost of a set of options."""
+    columns = ("uniform", "best", "chance", "low", "high", "length", "cost")
+    row: dict[str, Any] = {"n": 0, **dict.fromkeys(columns, nan), "note": ""}
     if options is not None:
-        ends = [find_ends(mdp, policy) for policy in options.policy]
-        row["length"] = float(options.mean_length.mean())
-        row["stops"], row["ends"] = (
-            float(np.mean([len(e) for e in ends])),
-            len(np.unique(np.concatenate(ends))),
-        )
-        row["starts"], row["cost"] = float(options.initiation.mean()), measure_cost(mdp, options)
+        length = float(options.mean_length.mean())
+        row |= {"n": len(options), "length": length, "cost": measure_cost(mdp, options)}
     try:
         if mdp.n_states > EXACT_STATES:
             return row | estimate_diffusion(mdp, options, **estimate)
         if options is None:
             return row | {"best": diffusion_time(mdp), "uniform": diffusion_time(mdp), "chance": 0.0}
         best = best_option_chance(mdp, options)
-        return row | {
-            "uniform": best.uniform_diffusion_time, "best": best.diffusion_time, "chance": best.chance
-        }  # fmt: skip
+        times = {"uniform": best.uniform_diffusion_time, "best": best.diffusion_time}
+        return row | times | {"chance": best.chance}
     except ValueError as error:
         # Options that trap the walk.
         return row | {"note": str(error)}
@@ -224,18 +202,6 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
     return -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps if n_steps else nan
 
 
-def find_ends(mdp: MDP, policy: NDArray[Any]) -> NDArray[np.int64]:
-    """States where an option ends that has begun elsewhere: those where it terminates and that its moves enter.
-
-    >>> from eigenoptions.mdp import maze
-    >>> find_ends(maze("S...."), np.array([1, 1, -1, -1, -1])).tolist()
-    [2]
-    """
-    acting = np.flatnonzero(policy >= 0)
-    entered = np.unique(mdp.transition[acting * mdp.n_actions + policy[acting]].indices)
-    return entered[policy[entered] < 0].astype(np.int64)
-
-
 def learn(
     mdp: MDP,
     sets: Mapping[int, OptionSet | None],
@@ -243,36 +209,33 @@ def learn(
     seed: int,
     counts: Sequence[int],
     goals: int,
-    runs: int,
-    episodes: int,
+    **settings: int,
 ) -> list[dict[str, Any]]:
     """Mean return of each run of Q-learning, averaged over goals; per number of options, and chance of an option."""
     if mdp.n_states > EXACT_STATES:
         return []
-    chances = {row["n"]: row["chance"] for row in rows}
+    best_chances = {row["n"]: row["chance"] for row in rows}
     others = np.delete(np.arange(mdp.n_states), mdp.start or 0)
+    chosen = others[np.unique(np.linspace(0, len(others) - 1, goals).astype(int))].tolist()
     learned = []
     for n in sorted({max((m for m in sets if m <= wanted), default=min(sets)) for wanted in counts}):
-        for how, chance in {"uniform": None, "best": chances[n]}.items() if n else [("uniform", None)]:
+        for how, chance in (("uniform", None), ("best", best_chances[n]))[: 2 if n else 1]:
             if chance is not None and not isfinite(chance):
                 continue
-            returns = np.zeros(runs)
-            positions = np.unique(np.linspace(0, len(others) - 1, goals).astype(int))
-            for goal in others[positions].tolist():
-                record = q_learning(
+            returns = [
+                q_learning(
                     mdp,
                     sets[n],
-                    runs=runs,
-                    episodes=episodes,
                     max_steps=mdp.n_states,
                     rng=np.random.SeedSequence(seed, spawn_key=(goal,)),
                     option_chance=chance,
                     goal=goal,
-                )
-                returns += record.returns.mean(axis=1) / len(positions)
-            learned += [
-                {"n": n, "how": how, "run": i, "mean_return": x} for i, x in enumerate(returns.tolist())
+                    **settings,  # type: ignore[arg-type]
+                ).returns.mean(axis=1)
+                for goal in chosen
             ]
+            means = enumerate(np.mean(returns, axis=0).tolist())
+            learned += [{"n": n, "how": how, "run": run, "mean_return": mean} for run, mean in means]
     return learned
 
 
@@ -298,6 +261,7 @@ def explore_online(
     True
     """
     mdp = make_domain(domain)
+    silence_advice()
     settings: dict[str, Any] = {"n_options": n_options, "option_chance": option_chance, "method": method}
     if method == NONE:
         settings |= {"n_options": 2, "option_chance": 0.0, "method": "eigen"}
@@ -309,7 +273,7 @@ def explore_online(
         seen[mdp.start] = True
         steps, needed = 0, inf
         try:
-            for snapshot in _quiet(cycle)(mdp, steps=max(100, 2 * mdp.n_states), rng=seed, **settings):
+            for snapshot in cycle(mdp, steps=max(100, 2 * mdp.n_states), rng=seed, **settings):
                 states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
                 last_new = int(first[~seen[states]].max(initial=-1))
                 seen[states] = True
@@ -318,14 +282,15 @@ def explore_online(
                 steps = snapshot.steps
                 if seen.all() or steps >= steps_per_state * mdp.n_states:
                     break
-        except (TypeError, ValueError):
+        except ValueError:
             return []
         results.append({"method": method, "domain": domain, "seed": seed, "steps": needed})
     return results
 
 
 def _discover(mdp: MDP, n: int | None, method: str, seed: int) -> OptionSet:
-    options: OptionSet = _quiet(discover)(mdp, n, method, rng=seed)
+    silence_advice()
+    options: OptionSet = discover(mdp, n, method, rng=seed)
     return options
 
 
@@ -337,10 +302,9 @@ def _is_same_as_seed_0(mdp: MDP, method: str, seed: int, n: int) -> bool:
     return np.array_equal(one, other)
 
 
-def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function without the advice of the library, which would be printed once per job."""
+def silence_advice() -> None:
+    """Leave out the advice of the library, which would be printed once per job."""
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
-    return function
 
 
 # Measures and ranks
@@ -407,55 +371,25 @@ def pick_counts(rows: pd.DataFrame, n: int, keys: Sequence[str] = (*KEYS, "seed"
     return rows[rows.distance == rows.groupby(list(keys)).distance.transform("min")]
 
 
-def make_measures() -> list[Measure]:
-    """All measures, in the order of the page."""
-    steps, share = "Expected steps between two states", "Share of evaluation episodes that reach the goal"
-    return [
-        Measure(
-            "diffusion time, 8 options",
-            f"{steps}, exact, at the option chance that is best for the method; an estimate on large domains.",
-            partial(diffusion_values, n=8, how="best"),
-        ),
-        Measure(
-            "diffusion time, 32 options",
-            "The same with more options.",
-            partial(diffusion_values, n=32, how="best"),
-        ),
-        Measure(
-            "diffusion time, 64 options, uniform choice",
-            "The paper's measure: every decision is uniform over actions and options. With few options it is huge.",
-            partial(diffusion_values, n=64, how="uniform"),
-        ),
-        Measure(
-            "steps to see every state, online",
-            "Nothing is known at first; after each round options are derived from what was seen. Median, quartiles.",
-            online_values,
-        ),
-        Measure(
-            "return of Q-learning, 8 options",
-            f"{share}, averaged over goals, at the best option chance; 95% interval.",
-            partial(return_values, n=8, how="best"),
-            higher=True,
-        ),
-        Measure(
-            "return of Q-learning, 32 options, uniform choice",
-            "The same with the paper's behaviour.",
-            partial(return_values, n=32, how="uniform"),
-            higher=True,
-        ),
-        Measure(
-            "cost per step",
-            "Of runs of 8 options that begin and end outside of costly states. The least possible is 1.",
-            partial(column_values, table="rows", column="cost", n=8),
-            against_none=False,
-        ),
-        Measure(
-            "time of discovery",
-            "CPU seconds for 8 options, on the machine of the run.",
-            partial(column_values, table="discovery", column="seconds"),
-            against_none=False,
-        ),
-    ]
+# Where episodes reach the goal, and where walks are measured.
+_SHARE, _STEPS = "Share of evaluation episodes that reach the goal", "Expected steps between two states"
+MEASURES = [
+    Measure("diffusion time, 8 options", f"{_STEPS}, exact, at the option chance that is best for the method; an "
+            "estimate on large domains.", partial(diffusion_values, n=8, how="best")),
+    Measure("diffusion time, 32 options", "The same with more options.", partial(diffusion_values, n=32, how="best")),
+    Measure("diffusion time, 64 options, uniform choice", "The paper's measure: every decision is uniform over actions "
+            "and options. With few options it is huge.", partial(diffusion_values, n=64, how="uniform")),
+    Measure("steps to see every state, online", "Nothing is known at first; after each round options are derived from "
+            "what was seen. Median and quartiles.", online_values),
+    Measure("return of Q-learning, 8 options", f"{_SHARE}, averaged over goals, at the best option chance; 95% "
+            "interval.", partial(return_values, n=8, how="best"), higher=True),
+    Measure("return of Q-learning, 32 options, uniform choice", "The same with the paper's behaviour.",
+            partial(return_values, n=32, how="uniform"), higher=True),
+    Measure("cost per step", "Of runs of 8 options that begin and end outside of costly states. The least possible is "
+            "1.", partial(column_values, table="rows", column="cost", n=8), against_none=False),
+    Measure("time of discovery", "CPU seconds for 8 options, on the machine of the run.",
+            partial(column_values, table="discovery", column="seconds"), against_none=False),
+]  # fmt: skip
 
 
 def rank(data: Data, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -475,9 +409,9 @@ def rank(data: Data, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def describe_method(data: Data, method: str) -> str:
-    """What a method is good and bad at, and what its options look like, in sentences."""
+    """What a method is good and bad at, and where it has no options, in sentences."""
     good, weak = [], []
-    for measure in make_measures():
+    for measure in MEASURES:
         order = rank(data, measure)[1]
         if method not in order.index or len(order) < 2:
             continue
@@ -492,14 +426,6 @@ def describe_method(data: Data, method: str) -> str:
             weak.append(words)
     sentences = [f"Good: {'; '.join(good)}." if good else "Among the first three in no measure."]
     sentences += [f"Weak: {'; '.join(weak)}."] if weak else []
-    rows = data["rows"][(data["rows"].method == method) & (data["rows"].seed == 0)]
-    if len(rows):
-        domain = "four-rooms" if "four-rooms" in set(rows.domain) else rows.domain.iloc[0]
-        row = pick_counts(rows[rows.domain == domain], 8).iloc[0]
-        sentences.append(
-            f"Its first {row.n} options of {domain} take {row.length:.1f} steps on average, end in {row.stops:.1f} "
-            f"states each ({row.ends:.0f} different ones together), and may start in {row.starts:.0%} of the states."
-        )
     discovery = data["discovery"][data["discovery"].method == method]
     refused = [f"{row.domain} ({row.refused})" for row in discovery.itertuples() if row.refused]
     return " ".join([*sentences, *([f"No options: {'; '.join(refused)}."] if refused else [])])
@@ -513,7 +439,7 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     settings = QUICK if quick else FULL
     domains = list(dict.fromkeys(data["rows"].domain))
     names = [name for name in dict.fromkeys(data["rows"].method) if name != NONE]
-    shown = [m for m in make_measures() if len(rank(data, m)[1])]
+    shown = [m for m in MEASURES if len(rank(data, m)[1])]
     orders = {m.name: rank(data, m)[1] for m in shown}
     table = Table("measure", "1st", "2nd", "3rd", box=None)
     for name, order in orders.items():
