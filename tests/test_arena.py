@@ -91,7 +91,7 @@ def test_record_counts_primitive_steps() -> None:
     record = Record(MazeEnv("S..G"), budget=14, taken=4, checkpoints=[2, 6, 14])
     calls: list[int] = []
     record.at_checkpoint = lambda: calls.append(record.steps)
-    env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), record_steps=True)
+    env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), option_chance=0.05)
     env.reset(seed=0)
     info = env.step(4 if env.action_masks()[4] else 5)[-1]
     assert record.steps == 4 + info["duration"] == 7

@@ -207,7 +207,7 @@ def test_from_env_wrappers_that_may_act_hide_the_table(caplog: pytest.LogCapture
     np.testing.assert_array_equal(explored.successors[reached], table.successors[reached][:, ::-1])
     options = make_options(np.zeros((1, 16), dtype=int), 4)
     with pytest.raises(ValueError, match="random"):
-        from_env(OptionsWrapper(gym.make("FrozenLake-v1"), options))
+        from_env(OptionsWrapper(gym.make("FrozenLake-v1"), options, option_chance=0.05))
 
 
 # Exploration

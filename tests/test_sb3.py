@@ -63,7 +63,7 @@ def detour() -> eo.OptionSet:
 
 
 def forked(mode: str = "call-and-return") -> OptionsWrapper:
-    return OptionsWrapper(Monitor(MazeEnv(fork())), detour(), gamma=GAMMA, mode=mode)
+    return OptionsWrapper(Monitor(MazeEnv(fork())), detour(), GAMMA, mode, option_chance=0.05)
 
 
 def walked(agent: Any, env: OptionsWrapper) -> int:
@@ -199,7 +199,7 @@ def test_rollout_buffer_monte_carlo_returns_multiply_the_discounts() -> None:
 def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
     """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V."""
     env = gym.make("eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
-    env = OptionsWrapper(env, detour(), gamma=GAMMA)
+    env = OptionsWrapper(env, detour(), gamma=GAMMA, option_chance=0.05)
     size = {"n_steps": 16, "batch_size": 16, "rollout_buffer_class": SMDPRolloutBuffer}
     agent = PPO("MlpPolicy", env, seed=0, gamma=GAMMA, **size)
     seen: list[tuple[float, float]] = []
@@ -233,7 +233,7 @@ def loop() -> tuple[eo.MDP, eo.OptionSet]:
 
 def table_agent(**given: Any) -> tuple[OptionsDQN, OptionsWrapper]:
     mdp, options = loop()
-    env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, **given)
+    env = OptionsWrapper(MazeEnv(mdp), options, gamma=GAMMA, option_chance=0.05, **given)
     table = {"policy_kwargs": {"net_arch": []}, "learning_rate": 1e-3, "buffer_size": 2000}
     return OptionsDQN("MlpPolicy", env, gamma=GAMMA, seed=0, device="cpu", **table), env
 
@@ -355,7 +355,13 @@ def test_predict_deterministic_is_greedy() -> None:
 @pytest.mark.parametrize("kind", [PPO, MaskablePPO])
 def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
     mdp, options = loop()
-    agent = kind("MlpPolicy", OptionsWrapper(MazeEnv(mdp), options), n_steps=8, batch_size=8, seed=0)
+    agent = kind(
+        "MlpPolicy",
+        OptionsWrapper(MazeEnv(mdp), options, option_chance=0.05),
+        n_steps=8,
+        batch_size=8,
+        seed=0,
+    )
     prefer_actions(agent, 0.05)
     chances = agent.policy.get_distribution(torch.arange(6)).distribution.probs
     np.testing.assert_allclose(chances[:, 4:].sum(dim=1).detach().numpy(), 0.05, rtol=0.1)
@@ -385,7 +391,7 @@ def test_replay_buffer_refuses_steps_that_it_cannot_store(settings: dict[str, An
     n_envs, memory = settings.get("n_envs", 1), settings.get("optimize_memory_usage", False)
     how = {"optimize_memory_usage": memory, "handle_timeout_termination": False}
     buffer = SMDPReplayBuffer(20, Discrete(38), Discrete(3), n_envs=n_envs, device="cpu", **how)
-    env = OptionsWrapper(MazeEnv(fork()), detour(), gamma=GAMMA, record_steps=True)
+    env = OptionsWrapper(MazeEnv(fork()), detour(), GAMMA, option_chance=0.05, record_steps=True)
     env.reset(seed=0)
     obs, reward, _, _, info = env.step(SKILL)
     row = (np.full(n_envs, value) for value in (0, obs, SKILL, reward, 0.0))

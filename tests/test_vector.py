@@ -47,6 +47,11 @@ def make_one() -> gym.Env[Any, Any]:
     return TimeLimit(StateReward(MazeEnv(MAZE.replace("S", "."))), 37)
 
 
+def wrap(env: Any, options: Any, *args: Any, **settings: Any) -> OptionsVectorWrapper:
+    """With a fixed option chance, since the automatic one simulates."""
+    return OptionsVectorWrapper(env, options, *args, **{"option_chance": 0.05, **settings})
+
+
 def make_envs(
     n: int = N_ENVS, maze: str = MAZE, mode: AutoresetMode = AutoresetMode.NEXT_STEP
 ) -> SyncVectorEnv:
@@ -64,7 +69,10 @@ def decide_singly(options: Any, seed: int, count: int) -> list[list[tuple[Any, .
     """What each of the single wrappers returns for random available decisions."""
     decisions = []
     for i in range(N_ENVS):
-        env, rng = OptionsWrapper(make_one(), options, gamma=0.9), np.random.default_rng((seed, i))
+        env, rng = (
+            OptionsWrapper(make_one(), options, gamma=0.9, option_chance=0.05),
+            np.random.default_rng((seed, i)),
+        )
         obs, info = env.reset(seed=seed + i)
         decisions.append([])
         for _ in range(count):
@@ -83,7 +91,7 @@ def test_decisions_equal_those_of_single_wrappers(
 ) -> None:
     expected = decide_singly(options, 7, 60)
     inner = SyncVectorEnv([make_one] * N_ENVS, autoreset_mode=autoreset)
-    envs = OptionsVectorWrapper(inner, options if kind == "table" else list(options), gamma=0.9)
+    envs = wrap(inner, options if kind == "table" else list(options), gamma=0.9)
     rngs = [np.random.default_rng((7, i)) for i in range(N_ENVS)]
     obs, infos = envs.reset(seed=7)
     decisions: list[list[tuple[Any, ...]]] = [[] for _ in range(N_ENVS)]
@@ -120,8 +128,10 @@ def test_decisions_equal_those_of_single_wrappers(
 
 def test_step_mode_equals_a_vector_of_single_wrappers(options: eo.OptionSet) -> None:
     settings = {"mode": "step", "max_duration": 4}
-    theirs = SyncVectorEnv([lambda: OptionsWrapper(make_one(), options, **settings)] * N_ENVS)
-    ours = OptionsVectorWrapper(SyncVectorEnv([make_one] * N_ENVS), options, **settings)
+    theirs = SyncVectorEnv(
+        [lambda: OptionsWrapper(make_one(), options, option_chance=0.05, **settings)] * N_ENVS
+    )
+    ours = wrap(SyncVectorEnv([make_one] * N_ENVS), options, **settings)
     assert ours.observation_space == theirs.observation_space
     assert ours.single_action_space == theirs.single_action_space
     rng = np.random.default_rng(0)
@@ -147,7 +157,7 @@ def test_unavailable_option_takes_one_random_action_by_the_seed(options: eo.Opti
     successors = eo.maze(MAZE).successors
 
     def walk(seed: int) -> np.ndarray:
-        envs = OptionsVectorWrapper(make_envs(8), options)
+        envs = wrap(make_envs(8), options)
         obs, infos = envs.reset(seed=seed)
         path = []
         for i in range(120):
@@ -188,8 +198,8 @@ def test_patience_ends_options_as_in_single_wrappers() -> None:
     batch, single = (lambda s: np.minimum(s, 4.0)[:, None]), (lambda s: np.minimum([float(s)], 4.0))
     for options, first, states in (([Right(3), Right()], 4, (None, None)), (learned, 1, (batch, single))):
         maze = "S" + "." * 20
-        envs = OptionsVectorWrapper(make_envs(2, maze), options, state=states[0], max_duration=9)
-        env = OptionsWrapper(MazeEnv(maze), options, state=states[1], max_duration=9)
+        envs = wrap(make_envs(2, maze), options, state=states[0], max_duration=9)
+        env = OptionsWrapper(MazeEnv(maze), options, state=states[1], max_duration=9, option_chance=0.05)
         env.reset(seed=0)
         envs.reset(seed=0)
         for action in (1, first, 4):
@@ -204,7 +214,7 @@ def test_patience_ends_options_as_in_single_wrappers() -> None:
 def test_stop_chance_ends_sampled_options_only() -> None:
     endless = make_options(np.ones((1, 3), dtype=int), 4)
     settings = {"option_chance": 1.0, "stop_chance": 0.25, "max_duration": 50}
-    envs = OptionsVectorWrapper(make_envs(20, "S.."), endless, **settings)
+    envs = wrap(make_envs(20, "S.."), endless, **settings)
     for is_sampled in (True, False):
         envs.reset(seed=0)
         durations = []
@@ -220,7 +230,7 @@ def test_stop_chance_ends_sampled_options_only() -> None:
 
 
 def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet) -> None:
-    envs = OptionsVectorWrapper(make_envs(6, mode=AutoresetMode.DISABLED), options)
+    envs = wrap(make_envs(6, mode=AutoresetMode.DISABLED), options)
     rng, n_continued = np.random.default_rng(0), 0
     envs.reset(seed=0)
     for i in range(200):
@@ -235,7 +245,7 @@ def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet)
 
 
 def test_results_are_not_overwritten_later(options: eo.OptionSet) -> None:
-    envs = OptionsVectorWrapper(make_envs(), options)
+    envs = wrap(make_envs(), options)
     envs.reset(seed=0)
     results = []
     for actions in np.random.default_rng(0).integers(10, size=(50, N_ENVS)):
@@ -247,7 +257,7 @@ def test_results_are_not_overwritten_later(options: eo.OptionSet) -> None:
 
 
 def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
-    envs = OptionsVectorWrapper(SyncVectorEnv([make_one] * 4), options)
+    envs = wrap(SyncVectorEnv([make_one] * 4), options)
     envs.reset(seed=0)
     envs.step(np.array([4, 5, 6, 7]))
     twin = copy.deepcopy(envs)
@@ -258,7 +268,7 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
 
 
 def test_samples_are_available_options_with_option_chance(options: eo.OptionSet) -> None:
-    envs = OptionsVectorWrapper(make_envs(400), options, option_chance=0.25)
+    envs = wrap(make_envs(400), options, option_chance=0.25)
     space = envs.action_space
     assert space == MultiDiscrete([10] * 400)
     _, infos = envs.reset(seed=0)
@@ -279,7 +289,7 @@ def test_samples_are_available_options_with_option_chance(options: eo.OptionSet)
 
 
 def test_mask_of_the_environment_is_kept() -> None:
-    envs = OptionsVectorWrapper(gym.make_vec("Taxi-v4", 3), make_options(np.zeros((2, 500), dtype=int), 6))
+    envs = wrap(gym.make_vec("Taxi-v4", 3), make_options(np.zeros((2, 500), dtype=int), 6))
     bare = gym.make_vec("Taxi-v4", 3)
     masks = envs.reset(seed=0)[1]["action_mask"], bare.reset(seed=0)[1]["action_mask"]
     np.testing.assert_array_equal(masks[0][:, :6], masks[1])
@@ -319,7 +329,7 @@ def test_step_checks_what_the_environment_returns(
     options: eo.OptionSet, part: int, value: Any, word: str, mode: str
 ) -> None:
     inner = Faulty(make_envs(3))
-    envs = OptionsVectorWrapper(inner, options, mode=mode)
+    envs = wrap(inner, options, mode=mode)
     envs.reset(seed=0)
     inner.part, inner.value = part, value
     with pytest.raises(ValueError, match=word):
@@ -328,7 +338,7 @@ def test_step_checks_what_the_environment_returns(
 
 def test_wrong_argument_raises(options: eo.OptionSet) -> None:
     mazes = make_envs(3)
-    envs = OptionsVectorWrapper(mazes, options)
+    envs = wrap(mazes, options)
     with pytest.raises(gym.error.ResetNeeded):
         envs.step(np.zeros(3, dtype=int))
     envs.reset(seed=0)
@@ -336,8 +346,8 @@ def test_wrong_argument_raises(options: eo.OptionSet) -> None:
         with pytest.raises(ValueError, match="actions"):
             envs.step(np.array(actions))
     with pytest.raises(ValueError, match="states"):
-        OptionsVectorWrapper(make_envs(2, "S.."), options)
+        wrap(make_envs(2, "S.."), options)
     with pytest.raises(ValueError, match="state="):
-        OptionsVectorWrapper(mazes, options, state=lambda s: s * 0 + 25).reset(seed=0)
+        wrap(mazes, options, state=lambda s: s * 0 + 25).reset(seed=0)
     with pytest.raises(TypeError, match="VectorEnv"):
-        OptionsVectorWrapper(MazeEnv(MAZE), options)
+        wrap(MazeEnv(MAZE), options)

@@ -26,12 +26,17 @@ def options() -> eo.OptionSet:
     return eo.discover(eo.maze("four-rooms"), n_options=8)
 
 
+def wrap(env: Any, options: Any, *args: Any, **settings: Any) -> OptionsWrapper:
+    """With a fixed option chance, since the automatic one simulates."""
+    return OptionsWrapper(env, options, *args, **{"option_chance": 0.05, **settings})
+
+
 def wrap_rooms(options: Any, limit: int | None = 300, **settings: Any) -> OptionsWrapper:
-    return OptionsWrapper(gym.make("eigenoptions/FourRooms-v0", max_episode_steps=limit), options, **settings)
+    return wrap(gym.make("eigenoptions/FourRooms-v0", max_episode_steps=limit), options, **settings)
 
 
 def wrap_corridor(options: Any = RIGHT, maze: str = "S......", **settings: Any) -> OptionsWrapper:
-    env = OptionsWrapper(MazeEnv(maze), options, **settings)
+    env = wrap(MazeEnv(maze), options, **settings)
     env.reset(seed=0)
     return env
 
@@ -57,7 +62,7 @@ def test_wrapper_passes_check_env(options: eo.OptionSet, mode: str) -> None:
 
 def test_step_option_runs_to_its_end(options: eo.OptionSet, rng: np.random.Generator) -> None:
     """The slow twin: `OptionSet.follow` in the table."""
-    env = OptionsWrapper(MazeEnv(options.mdp, goal=0), options, gamma=0.9)
+    env = wrap(MazeEnv(options.mdp, goal=0), options, gamma=0.9)
     assert env.action_space == Discrete(12)
     for i in range(8):
         starts = np.flatnonzero(options.policy[i, 1:] >= 0) + 1
@@ -78,7 +83,7 @@ def test_step_option_runs_to_its_end(options: eo.OptionSet, rng: np.random.Gener
 def test_step_primitive_action_is_the_environments_own(name: str, rng: np.random.Generator) -> None:
     bare, inner = gym.make(name, max_episode_steps=60), gym.make(name, max_episode_steps=60)
     n, n_actions = int(bare.observation_space.n), int(bare.action_space.n)
-    env = OptionsWrapper(inner, make_options(np.zeros((2, n), dtype=int), n_actions), gamma=0.9)
+    env = wrap(inner, make_options(np.zeros((2, n), dtype=int), n_actions), gamma=0.9)
     assert env.reset(seed=3)[0] == bare.reset(seed=3)[0]
     for action in rng.integers(n_actions, size=500):
         *outcome, info = env.step(action)
@@ -93,7 +98,7 @@ def test_step_primitive_action_is_the_environments_own(name: str, rng: np.random
 
 
 def test_step_rewards_are_discounted_per_primitive_step() -> None:
-    env = OptionsWrapper(CountSteps(MazeEnv("S......")), RIGHT, gamma=0.5)
+    env = wrap(CountSteps(MazeEnv("S......")), RIGHT, gamma=0.5)
     env.reset(seed=0)
     env.step(0)  # stays; the option begins at the second step
     obs, reward, _, _, info = env.step(4)
@@ -111,7 +116,7 @@ def test_step_goal_inside_an_option_ends_it() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("limit", [1, 5, 6, 7])
 def test_time_limit_counts_primitive_steps(limit: int, mode: str) -> None:
-    env = OptionsWrapper(TimeLimit(MazeEnv("S......"), limit), RIGHT, mode=mode)
+    env = wrap(TimeLimit(MazeEnv("S......"), limit), RIGHT, mode=mode)
     for _ in range(2):  # the count begins anew with the episode
         env.reset(seed=0)
         steps, truncated = 0, False
@@ -140,7 +145,7 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
 
 
 def test_random_numbers_of_the_environment_are_its_own() -> None:
-    env = OptionsWrapper(gym.make("FrozenLake-v1"), make_options(np.full((1, 16), eo.TERMINATE), 4))
+    env = wrap(gym.make("FrozenLake-v1"), make_options(np.full((1, 16), eo.TERMINATE), 4))
     bare = gym.make("FrozenLake-v1")
     env.reset(seed=5)
     bare.reset(seed=5)
@@ -214,9 +219,7 @@ class ReusedArray(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def test_record_steps_returns_copies_of_every_primitive_step() -> None:
-    env = OptionsWrapper(
-        ReusedArray(MazeEnv("S......")), RIGHT, 0.9, record_steps=True, state=lambda obs: int(obs[0])
-    )
+    env = wrap(ReusedArray(MazeEnv("S......")), RIGHT, 0.9, record_steps=True, state=lambda obs: int(obs[0]))
     env.reset(seed=0)
     steps = env.step(4)[4]["steps"]
     assert [int(step.obs[0]) for step in steps] == list(range(6))
@@ -234,7 +237,7 @@ class Climb:
 
 
 def test_objects_with_act_are_options() -> None:
-    env = OptionsWrapper(gym.make("MountainCar-v0"), [Climb()], gamma=1.0)
+    env = wrap(gym.make("MountainCar-v0"), [Climb()], gamma=1.0)
     env.reset(seed=0)
     obs, reward, terminated, _, info = env.step(3)
     assert obs[0] > 0.3
@@ -245,7 +248,7 @@ def test_objects_with_act_are_options() -> None:
 
 def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
     inner = TransformObservation(MazeEnv("four-rooms"), lambda s: np.array([s / 104]), Box(0, 1, (1,)))
-    env = OptionsWrapper(inner, options, state=lambda obs: round(float(obs[0]) * 104))
+    env = wrap(inner, options, state=lambda obs: round(float(obs[0]) * 104))
     plain = wrap_rooms(options, None)
     _, info = env.reset(seed=0)
     plain.reset(seed=0)
@@ -256,13 +259,13 @@ def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
     assert info["duration"] == expected["duration"] > 1
     np.testing.assert_array_equal(info["action_mask"], expected["action_mask"])
     with pytest.raises(IndexError, match="state"):
-        OptionsWrapper(inner, options, state=lambda obs: 104).reset(seed=0)
+        wrap(inner, options, state=lambda obs: 104).reset(seed=0)
 
 
 def test_options_of_an_explored_environment_act_in_it() -> None:
     numbered = Numbered("minigrid:MiniGrid-Empty-8x8-v0")
     options = eo.discover(numbered.mdp, n_options=4)
-    env = OptionsWrapper(numbered, options)
+    env = wrap(numbered, options)
     state, info = env.reset(seed=0)
     i = int(np.flatnonzero(info["action_mask"][7:])[0])
     after, *_, info = env.step(7 + i)
@@ -271,8 +274,8 @@ def test_options_of_an_explored_environment_act_in_it() -> None:
 
 
 def test_options_of_options_run() -> None:
-    inner = OptionsWrapper(MazeEnv("S......"), RIGHT)
-    outer = OptionsWrapper(inner, make_options([[4] * 6 + [eo.TERMINATE]], 5))
+    inner = wrap(MazeEnv("S......"), RIGHT)
+    outer = wrap(inner, make_options([[4] * 6 + [eo.TERMINATE]], 5))
     outer.reset(seed=0)
     obs, *_, info = outer.step(5)
     assert (obs, info["option"], info["duration"]) == (6, 0, 1)  # one decision of the inner one
@@ -292,7 +295,7 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
 
 def test_wrapper_inside_a_vector_environment_returns_infos(options: eo.OptionSet) -> None:
     envs = gym.make_vec(
-        "eigenoptions/FourRooms-v0", 3, "sync", wrappers=[lambda env: OptionsWrapper(env, options, gamma=0.9)]
+        "eigenoptions/FourRooms-v0", 3, "sync", wrappers=[lambda env: wrap(env, options, gamma=0.9)]
     )
     _, infos = envs.reset(seed=0)
     assert infos["action_mask"].shape == (3, 12)
@@ -410,7 +413,7 @@ def test_wrapper_wrong_argument_raises(
     options: eo.OptionSet, env: str, settings: dict[str, Any], word: str
 ) -> None:
     with pytest.raises(ValueError, match=word):
-        OptionsWrapper(gym.make(env), **{"options": options, **settings})
+        wrap(gym.make(env), **{"options": options, **settings})
 
 
 def test_step_wrong_action_raises(options: eo.OptionSet) -> None:

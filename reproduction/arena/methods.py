@@ -196,7 +196,7 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
         path
         for i in range(len(options))
         for start in np.flatnonzero(is_cheap & options.initiation[i])
-        if is_cheap[(path := options.follow(i, start))[-1]]
+        if is_cheap[(path := options.follow(i, int(start)))[-1]]
     ]
     n_steps = sum(len(path) - 1 for path in paths)
     return -sum(float(mdp.reward[path[:-1]].sum()) for path in paths) / n_steps if n_steps else nan

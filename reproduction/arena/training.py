@@ -305,7 +305,8 @@ def train(
         return OptionsWrapper(inner, options, task["gamma"], option_chance=option_chance, record_steps=True)
 
     record = Record(make_task(task), steps, taken, checkpoints)
-    env, evaluation_env = wrap(record), wrap(make_task(task))
+    env: Any = wrap(record)
+    evaluation_env = wrap(make_task(task))
     env = CountBonus(env, beta) if beta else env
     explore = RepeatedActions(int(env.action_space.n), seed) if repeats else None
     run = Run(env, record, seed, task["gamma"], explore, None if options is None else option_chance, settings)

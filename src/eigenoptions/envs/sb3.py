@@ -90,8 +90,9 @@ class SMDPReplayBuffer(ReplayBuffer):
             is_last = step is infos[0]["steps"][-1]
             ended = done if is_last else np.zeros(1)
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
-            row = (np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward))
-            super().add(*row, ended, [{"TimeLimit.truncated": truncated}])
+            parts = (step.obs, step.next_obs, step.action, step.reward)
+            obs, next_obs, action, reward = (np.array([part]) for part in parts)
+            super().add(obs, next_obs, action, reward, ended, [{"TimeLimit.truncated": truncated}])
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""

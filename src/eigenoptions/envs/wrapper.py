@@ -162,7 +162,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         exploration = resolve_exploration(options, option_chance, stop_chance)
         self.stop_chance = check_float("stop_chance", exploration.stop_chance, minimum=0, below=1)
         self.options, self.state, self.record_steps = options, state, record_steps
-        self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), exploration.option_chance)
+        self.action_space = self._space = OptionsSpace(
+            self.n_primitive, len(options), exploration.option_chance
+        )
         if mode == "step":
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
