@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
     "image_scrapers": (collect_pictures,),
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "min_reported_time": 1e6,
     "capture_repr": (),
     "remove_config_comments": True,
