@@ -435,8 +435,9 @@ class _Walk:
                 # An entry in this row makes the right side orthogonal to the null vector.
                 right[goals, column] = 0.0
                 right[goals, column] = -(share @ right) / share[goals]
-                h = Y @ right
-                return h - h[goals, column]
+                h: Array = Y @ right
+                h -= h[goals, column]
+                return h
 
             with np.errstate(all="ignore"):
                 # The small systems for y: E times `solve_actions` of K - F' y.

@@ -78,6 +78,8 @@ def tune_exploration(
     >>> found.option_chance > 0, found.ratio < 0.6
     (True, True)
     """
+    if mdp.successors is not None and (mdp.successors == np.arange(mdp.n_states)[:, None]).all():
+        return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
     endless = continue_after_end(mdp)
     policy = stack_policies(mdp, options)
     # Few walks and no rare options on huge tables, where a walk takes seconds.
@@ -88,7 +90,7 @@ def tune_exploration(
     def first_visits(choice: tuple[float, float], walks: range, limit: int) -> list[float]:
         return [_mean_first_visit(endless, policy, choice, targets, limit, rng, walk) for walk in walks]
 
-    primitive = np.mean(first_visits((0.0, 0.0), range(n_walks), check_int("max_steps", max_steps)))
+    primitive = float(np.mean(first_visits((0.0, 0.0), range(n_walks), check_int("max_steps", max_steps))))
     limit = int(min(4 * primitive, max_steps)) + 1
     scores: dict[tuple[float, float], list[float]] = {choice: [] for choice in settings}
     for low in range(0, n_walks, 2):
@@ -125,7 +127,7 @@ def continue_after_end(mdp: MDP) -> MDP:
     n, n_actions = mdp.n_states, mdp.n_actions
     row_state = np.repeat(np.arange(n), n_actions)
     stays = np.asarray(mdp.transition[np.arange(n * n_actions), row_state]).reshape(n, n_actions)
-    ends = (stays > 1.0 - 1e-9).all(axis=1)
+    ends: NDArray[np.bool_] = np.all(stays > 1.0 - 1e-9, axis=1)
     if mdp.goal is not None:
         ends[mdp.goal] = True
     if not ends.any() or ends.all():
