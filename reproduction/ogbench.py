@@ -214,13 +214,15 @@ def draw_potentials(data: tuple[NDArray[Any], ...]) -> Any:
         value = planner.potential(goal)
         known = np.isfinite(value)
         value = np.where(known, value, value[known].min())
-        draw_values(ax, planner.mdp, value)
+        draw_values(ax, planner.mdp, value, signed=False)
         lowest = 10.0 * value.min() - 1.0
         gain = planner.mdp.transition @ np.where(known, value, lowest)
         stops = known & (gain.reshape(len(value), -1).max(axis=1) <= value + 1e-9)
         stops[planner.state(goal)] = False
         rows, columns = planner.mdp.coords[stops].T
-        ax.plot(columns, rows, "x", color="black", markersize=5)
+        ax.plot(columns, rows, "x", color="red", markersize=5)
+        row, column = planner.mdp.coords[planner.state(goal)]
+        ax.plot(column, row, "*", color="red", markersize=9)
         ax.set_title(f"{name}: {stops.sum()} local minima of {known.sum()} states")
     return figure
 
