@@ -24,9 +24,8 @@ def test_example_runs(
     text = example.read_text(encoding="utf-8")
     docstring = ast.get_docstring(ast.parse(text)) or ""
     # The agent in a single file is complete: network, replay buffer and training.
-    assert len(text.splitlines()) - len(docstring.splitlines()) < (
-        150 if example.stem == "pytorch_dqn" else 41
-    )
+    n_lines = len([line for line in text.split('"""', 2)[2].splitlines() if line.strip()])
+    assert n_lines < (150 if example.stem == "pytorch_dqn" else 40)
     title, underline = docstring.splitlines()[:2]
     assert set(underline) == {"="}
     assert len(underline) == len(title)
