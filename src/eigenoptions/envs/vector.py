@@ -101,8 +101,9 @@ class OptionsVectorWrapper(_VectorWrapper):
                 "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
             )
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        check_float("stop_chance", stop_chance, minimum=0, below=1)
         exploration = resolve_exploration(options, option_chance, stop_chance)
-        self.stop_chance = check_float("stop_chance", exploration.stop_chance, minimum=0, below=1)
+        self.stop_chance = exploration.stop_chance
         self.options, self.state = options, state
         n, n_options = self.num_envs, len(options)
         self.single_action_space = OptionsSpace(self.n_primitive, n_options, exploration.option_chance)

@@ -159,8 +159,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.mode = check_choice("mode", mode, MODES)
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        check_float("stop_chance", stop_chance, minimum=0, below=1)
         exploration = resolve_exploration(options, option_chance, stop_chance)
-        self.stop_chance = check_float("stop_chance", exploration.stop_chance, minimum=0, below=1)
+        self.stop_chance = exploration.stop_chance
         self.options, self.state, self.record_steps = options, state, record_steps
         self.action_space = self._space = OptionsSpace(
             self.n_primitive, len(options), exploration.option_chance
