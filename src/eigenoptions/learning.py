@@ -178,7 +178,9 @@ def q_learning(
     size = 24 * runs * episodes + 8 * shape[0] * shape[1] * shape[2]
     if size > MAX_RECORD_BYTES:
         limit = f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB"
-        raise ValueError(f"{runs} runs of {episodes} episodes take {size / 1e9:.1f} GB, {limit}: compute fewer runs")
+        raise ValueError(
+            f"{runs} runs of {episodes} episodes take {size / 1e9:.1f} GB, {limit}: compute fewer runs"
+        )
 
     from eigenoptions._kernels import learning as kernels
 
@@ -199,7 +201,13 @@ def q_learning(
         if progress is not None:
             progress(i + 1, runs)
     set_readonly(returns, learning_returns, steps, evaluation_steps, q)
-    settings = {"update": update, "n_options": len(policy), "episodes": episodes, "max_steps": max_steps, **rates}
+    settings = {
+        "update": update,
+        "n_options": len(policy),
+        "episodes": episodes,
+        "max_steps": max_steps,
+        **rates,
+    }
     settings |= {"option_chance": option_chance, "stop_chance": stop_chance, "start": start, "goal": goal}
     settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
     return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, settings)

@@ -113,7 +113,7 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
                     c = _find_best(q, s, highest[s], x)
                 may_stop &= learning and stop_chance > 0.0
                 option = c - n_actions
-                a = c if option < 0 else np.int64(policy[s, option])
+                a = c if option < 0 else np.int64(policy[s, option])  # type: ignore[assignment]
                 origin, gain, discount = s, 0.0, 1.0
             row = s * n_actions + a
             t = np.int64(indices[indptr[row]])
@@ -143,6 +143,6 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
                     # An option that is cut would have continued: its own value remains.
                     rest = highest[t] if following < 0 else q[t, c]
                     _update(q, highest, origin, c, alpha * (gain + discount * rest - q[origin, c]))
-            s, a = t, -1 if is_cut else following
+            s, a = t, -1 if is_cut else following  # type: ignore[assignment]
         (learning_returns if learning else returns)[episode] = s == goal
         (learning_steps if learning else evaluation_steps)[episode] = taken

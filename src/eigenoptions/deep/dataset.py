@@ -58,7 +58,8 @@ class Dataset:
         if isinstance(data, cls):
             return data
         collector = Collector()
-        for batch in [data] if isinstance(data, Transitions) else data:
+        batches: Any = [data] if isinstance(data, Transitions) else data
+        for batch in batches:
             collector.add(Transitions.of(batch))
         return collector.data()
 
