@@ -143,14 +143,6 @@ def test_from_env_table_is_exact_where_states_are_reached(name: str) -> None:
                 break
 
 
-def test_from_env_frozen_lake() -> None:
-    mdp = from_env("FrozenLake-v1")
-    assert (mdp.start, mdp.goal) == (0, 15)
-    np.testing.assert_array_equal(mdp.coords, [(i // 4, i % 4) for i in range(16)])
-    absorbing = [s for s in range(16) if (mdp.transition.toarray()[4 * s : 4 * s + 4, s] == 1).all()]
-    assert absorbing == [5, 7, 11, 12, 15]  # four holes and the goal
-
-
 def test_from_env_cliff_walking_leaves_out_impossible_moves(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "eigenoptions"):
         mdp = from_env("CliffWalking-v1")

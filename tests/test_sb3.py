@@ -185,17 +185,6 @@ def test_rollout_buffer_with_equal_discounts_is_the_parents(n_envs: int, rng: np
     np.testing.assert_allclose(ours.returns, theirs.returns, rtol=1e-6)
 
 
-def test_rollout_buffer_monte_carlo_returns_multiply_the_discounts() -> None:
-    buffer = SMDPRolloutBuffer(3, Discrete(9), Discrete(3), device="cpu", gae_lambda=1.0)
-    for discount, reward in zip((0.5, 0.1, 0.9), (1.0, 2.0, 4.0), strict=True):
-        buffer.discounts[buffer.pos] = discount
-        zero = torch.zeros(1)
-        buffer.add(np.zeros(1), np.zeros(1), np.array([reward]), np.zeros(1), zero, zero)
-    buffer.compute_returns_and_advantage(torch.tensor([10.0]), np.zeros(1))
-    expected = [1 + 0.5 * (2 + 0.1 * (4 + 0.9 * 10)), 2 + 0.1 * (4 + 0.9 * 10), 4 + 0.9 * 10]
-    np.testing.assert_allclose(buffer.returns.ravel(), expected, rtol=1e-6)
-
-
 def test_callback_bootstraps_time_limits_with_the_true_discount() -> None:
     """The reward in the buffer is R + gamma**k V(last state), where SB3 alone would add gamma V."""
     env = gym.make("eigenoptions/Maze-v0", maze=fork(), max_episode_steps=10)
@@ -288,14 +277,6 @@ def test_double_targets_choose_by_the_network() -> None:
     assert agent.targets(batch).item() == 1 + 0.5 * 8
 
 
-def test_targets_of_terminal_states_are_rewards() -> None:
-    agent, _ = table_agent()
-    one, nothing = torch.ones(1, 1), torch.zeros(1, 6)
-    state = torch.zeros(1, 1, dtype=torch.int64)
-    batch = Samples(state, state, state, one, 3 * one, 0.5 * one, nothing)
-    assert agent.targets(batch).item() == 3.0
-
-
 def test_train_converges_to_exact_values() -> None:
     agent, env = table_agent()
     mdp, options = loop()
@@ -336,20 +317,6 @@ def test_dqn_explores_by_the_action_space() -> None:
         assert not any(unavailable for _, unavailable in chosen)
         share = np.mean([option >= 0 for option, _ in chosen])
         assert 0.05 < share < 0.35
-
-
-def test_predict_deterministic_is_greedy() -> None:
-    """While it explores every choice is drawn; a greedy agent, or a deterministic choice, takes the best."""
-    agent, _ = table_agent()
-    q = np.zeros((6, 6))
-    q[:, 2] = 1.0
-    set_values(agent.q_net, q)
-    agent.exploration_rate = 1.0
-    here = np.array([2])
-    assert len({int(agent.predict(here, deterministic=False)[0][0]) for _ in range(60)}) > 1
-    assert {int(agent.predict(here, deterministic=True)[0][0]) for _ in range(9)} == {2}
-    agent.exploration_rate = 0.0
-    assert {int(agent.predict(here, deterministic=False)[0][0]) for _ in range(9)} == {2}
 
 
 @pytest.mark.parametrize("kind", [PPO, MaskablePPO])

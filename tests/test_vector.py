@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
@@ -242,29 +241,6 @@ def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet)
         assert (reset_infos["action_mask"][continues] == mask[continues]).all()
         n_continued += int(continues.sum())
     assert n_continued > 10
-
-
-def test_results_are_not_overwritten_later(options: eo.OptionSet) -> None:
-    envs = wrap(make_envs(), options)
-    envs.reset(seed=0)
-    results = []
-    for actions in np.random.default_rng(0).integers(10, size=(50, N_ENVS)):
-        infos = envs.step(actions)[4]
-        results.append((infos, copy.deepcopy(infos)))
-    for infos, before in results:
-        for name, value in infos.items():
-            np.testing.assert_array_equal(value, before[name])
-
-
-def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
-    envs = wrap(SyncVectorEnv([make_one] * 4), options)
-    envs.reset(seed=0)
-    envs.step(np.array([4, 5, 6, 7]))
-    twin = copy.deepcopy(envs)
-    for actions in np.random.default_rng(0).integers(10, size=(60, 4)):
-        for ours, theirs in zip(envs.step(actions)[:4], twin.step(actions)[:4], strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-        assert twin.action_masks()[np.arange(4), twin.action_space.sample()].all()
 
 
 def test_samples_are_available_options_with_option_chance(options: eo.OptionSet) -> None:

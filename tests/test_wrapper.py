@@ -108,11 +108,6 @@ def test_step_rewards_are_discounted_per_primitive_step() -> None:
     assert info["count"] == 7  # the rest of the info is that of the last step
 
 
-def test_step_goal_inside_an_option_ends_it() -> None:
-    obs, reward, terminated, _, info = wrap_corridor(maze="S..G...", gamma=0.9).step(4)
-    assert (obs, reward, terminated, info["duration"]) == (3, 0.9**2, True, 3)
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("limit", [1, 5, 6, 7])
 def test_time_limit_counts_primitive_steps(limit: int, mode: str) -> None:
@@ -142,16 +137,6 @@ def test_unavailable_option_takes_one_random_action_by_the_seed() -> None:
         return path
 
     assert walk(1) == walk(1) != walk(2)
-
-
-def test_random_numbers_of_the_environment_are_its_own() -> None:
-    env = wrap(gym.make("FrozenLake-v1"), make_options(np.full((1, 16), eo.TERMINATE), 4))
-    bare = gym.make("FrozenLake-v1")
-    env.reset(seed=5)
-    bare.reset(seed=5)
-    env.step(4)
-    bare.step(env.unwrapped.lastaction)
-    assert env.unwrapped.s == bare.unwrapped.s
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -273,14 +258,6 @@ def test_options_of_an_explored_environment_act_in_it() -> None:
     assert (after, info["duration"]) == (path[-1], len(path) - 1)
 
 
-def test_options_of_options_run() -> None:
-    inner = wrap(MazeEnv("S......"), RIGHT)
-    outer = wrap(inner, make_options([[4] * 6 + [eo.TERMINATE]], 5))
-    outer.reset(seed=0)
-    obs, *_, info = outer.step(5)
-    assert (obs, info["option"], info["duration"]) == (6, 0, 1)  # one decision of the inner one
-
-
 def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
     env = wrap_rooms(options, option_chance=1.0)
     env.reset(seed=3)
@@ -291,17 +268,6 @@ def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:
             assert twin.action_masks()[twin.action_space.sample()]  # the mask of its own state
     alone = pickle.loads(pickle.dumps(env.action_space))
     assert {int(alone.sample()) for _ in range(400)} == set(range(4, 12))
-
-
-def test_wrapper_inside_a_vector_environment_returns_infos(options: eo.OptionSet) -> None:
-    envs = gym.make_vec(
-        "eigenoptions/FourRooms-v0", 3, "sync", wrappers=[lambda env: wrap(env, options, gamma=0.9)]
-    )
-    _, infos = envs.reset(seed=0)
-    assert infos["action_mask"].shape == (3, 12)
-    *_, infos = envs.step(np.array([0, 1, int(np.flatnonzero(infos["action_mask"][2])[-1])]))
-    np.testing.assert_allclose(infos["discount"], 0.9 ** infos["duration"])
-    assert infos["duration"][2] > 1
 
 
 # Samples and masks
@@ -354,18 +320,6 @@ def test_space_sample_honours_mask_probability_and_seed() -> None:
         space.seed(5)
         samples.append([space.sample() for _ in range(20)])
     assert samples[0] == samples[1]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_uniform_samples_are_available(options: eo.OptionSet, mode: str) -> None:
-    env = wrap_rooms(options, option_chance=None, mode=mode)
-    _, info = env.reset(seed=0)
-    for _ in range(300):
-        action = env.action_space.sample()
-        assert info["action_mask"][action]
-        *_, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            _, info = env.reset()
 
 
 @pytest.mark.parametrize("mode", MODES)
