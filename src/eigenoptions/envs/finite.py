@@ -26,16 +26,16 @@ from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
 
-# Gymnasium's wrappers that count, check or render: they change neither actions nor observations.
+# Gymnasium's wrappers that count, check or render, or change rewards: actions and observations stay as they are.
 PASSIVE_WRAPPERS = (
-    wrappers.TimeLimit,
-    wrappers.OrderEnforcing,
-    wrappers.PassiveEnvChecker,
-    wrappers.RecordEpisodeStatistics,
-    wrappers.Autoreset,
-    wrappers.RecordVideo,
-    wrappers.HumanRendering,
-    wrappers.RenderCollection,
+    *(
+        wrappers.TimeLimit,
+        wrappers.OrderEnforcing,
+        wrappers.PassiveEnvChecker,
+        wrappers.RecordEpisodeStatistics,
+    ),
+    *(wrappers.Autoreset, wrappers.RecordVideo, wrappers.HumanRendering, wrappers.RenderCollection),
+    gym.RewardWrapper,
 )
 
 
@@ -97,9 +97,7 @@ def from_env(
         mdp = mdp_from_table(made) if key is None and save is None and restore is None else None
         if mdp is not None:
             if mdp.n_states > max_states:
-                raise ValueError(
-                    f"max_states={max_states}, but {env_name(made)} has {mdp.n_states} states: raise it"
-                )
+                raise ValueError(f"max_states={max_states}, but {env_name(made)} has {mdp.n_states} states")
             return mdp
         mdp = explore(_choose_cloning(made, key, save, restore), max_states, progress, seed)
         log.info("%s: %d states found by exploration", env_name(made), mdp.n_states)
@@ -186,9 +184,7 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     changing = None
     layer: Any = env
     while isinstance(layer, gym.Wrapper) and not isinstance(layer, Numbered):
-        is_passive = (
-            isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper)) or type(layer).step is gym.Wrapper.step
-        )
+        is_passive = isinstance(layer, PASSIVE_WRAPPERS) or type(layer).step is gym.Wrapper.step
         changing = changing if is_passive else layer
         layer = layer.env
     mdp, table = getattr(layer, "mdp", None), getattr(layer, "P", None)
@@ -210,7 +206,7 @@ def _choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Resto
     # MiniGrid's key does not use observations, which take most of the time of a step: wrappers that change them are
     # left out, and without wrappers that act a copy is explored that makes none.
     layer = env
-    while isinstance(layer, (*PASSIVE_WRAPPERS, gym.RewardWrapper, gym.ObservationWrapper)):
+    while isinstance(layer, (*PASSIVE_WRAPPERS, gym.ObservationWrapper)):
         layer = layer.env
     if layer is env.unwrapped:
         layer = copy_env(layer)
@@ -243,10 +239,9 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
     ]
     row, after, p, reward, done = (np.array(part) for part in zip(*outcomes, strict=True))
     before = row // n_actions
-    if after.min() < 0 or max(after.max(), before.max()) >= n:
-        raise ValueError(
-            f"the table of {name} has a state {max(after.max(), before.max())}, but there are {n} states"
-        )
+    last = max(after.max(), before.max())
+    if after.min() < 0 or last >= n:
+        raise ValueError(f"the table of {name} has a state {last}, but there are {n} states")
     has_row = np.isin(np.arange(n), before)
     first = getattr(env, "initial_state_distrib", None)
     if first is None or np.shape(first) != (n,):
@@ -263,8 +258,7 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
     # Also past the end of an episode: Taxi's drive after the delivery.
     reached = reachable(_link(n, before, after), first > 0)
     if not reached.all():
-        n_lost = int((~reached).sum())
-        log.info("%s: %d of %d states are never reached; they stay put, alone in the graph", name, n_lost, n)
+        log.info("%s: %d of %d states are never reached: they stay put", name, (~reached).sum(), n)
 
     acting = reached & ~is_end & has_row
     keep = acting[before]

@@ -117,12 +117,9 @@ class OptionsDQN(DQN):
     """SB3's DQN over actions and options, with the right values (Section 2.2).
 
     Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what is available in s': an unavailable
-    option is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return".
+    option is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return". Parameters are
+    those of SB3's DQN, without n-step returns, and:
 
-    Parameters
-    ----------
-    args, kwargs
-        As of SB3's DQN, without n-step returns.
     double
         Whether the network chooses the action of s' that the target network evaluates (van Hasselt et al., 2016). The
         maximum over many actions and options of one network overestimates; far from the goal the error can be larger
@@ -209,13 +206,6 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
 
     The biases of the action logits are set so that all options together have probability `option_chance` where all are
     available, up to the agent's small initial weights. Call it before `learn`, which then changes the probability.
-
-    Parameters
-    ----------
-    agent
-        An agent whose environment is an `OptionsWrapper`.
-    option_chance
-        Probability in (0, 1) of an option.
     """
     check_float("option_chance", option_chance, above=0, below=1)
     n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)

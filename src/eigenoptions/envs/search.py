@@ -34,15 +34,8 @@ Restore = Callable[[Any, Any], object]
 class StateLimitReached(ValueError):  # noqa: N818 (a public name)
     """Exploration found more than `max_states` states; `mdp` holds the states found.
 
-    Attributes
-    ----------
-    mdp
-        The explored part. States that were found but not expanded stay put under every action.
-    expanded
-        Number of its states that have their true successors.
+    States of `mdp` that were found but not expanded stay put under every action; `expanded` is the number of others.
 
-    Examples
-    --------
     >>> from eigenoptions.envs import from_env
     >>> try:
     ...     from_env("minigrid:MiniGrid-Empty-5x5-v0", max_states=10)
@@ -53,24 +46,15 @@ class StateLimitReached(ValueError):  # noqa: N818 (a public name)
 
     def __init__(self, message: str, mdp: MDP, expanded: int) -> None:
         super().__init__(message)
-        self.mdp = mdp
-        self.expanded = expanded
+        self.mdp, self.expanded = mdp, expanded
 
 
 @dataclass(frozen=True)
 class Cloning:
     """How the states of an environment are identified, saved and restored.
 
-    Attributes
-    ----------
-    env
-        The environment that is stepped.
-    key
-        ``key(env.unwrapped, obs)`` returns a hashable object that identifies the state.
-    save, restore
-        ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``; None: the environment is copied.
-    place_states
-        Function from keys to coordinates and a legend.
+    `env` is stepped; `key`, `save` and `restore` are those of `from_env`; `place_states` is a function from keys to
+    coordinates and a legend.
     """
 
     env: Any

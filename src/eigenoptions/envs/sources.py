@@ -37,21 +37,15 @@ def make_vector_env(
             raise ValueError("a vector environment has its own n_envs and time limit: leave them out")
         return env, False
     if isinstance(env, str):
-        settings: dict[str, Any] = (
-            {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
-        )
+        limit: Any = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
         try:
-            return gym.make_vec(env, num_envs=n_envs, **settings), True
+            return gym.make_vec(env, num_envs=n_envs, **limit), True
         except (gym.error.Error, ModuleNotFoundError) as error:
             raise ValueError(f"no environment {env!r}: {str(error).splitlines()[0]}") from error
     if not isinstance(env, gym.Env | MDP) and not callable(env):
-        raise ValueError(
-            f"give an environment, its id, a function that makes it or an MDP, got {type(env).__name__}"
-        )
+        raise ValueError(f"give an environment, its id, a function or an MDP, got {type(env).__name__}")
     if isinstance(env, gym.Env) and n_envs != 1:
-        raise ValueError(
-            f"n_envs={n_envs} needs an id or a function that makes the environment, not an instance"
-        )
+        raise ValueError(f"n_envs={n_envs} needs an id or a function that makes the environment")
 
     def make() -> gym.Env[Any, Any]:
         made = env if isinstance(env, gym.Env) else MazeEnv(env) if isinstance(env, MDP) else env()
@@ -71,11 +65,7 @@ def count_actions(env: Any) -> int:
     space = getattr(env, "single_action_space", env.action_space)
     if isinstance(space, Discrete) and space.start == 0:
         return int(space.n)
-    remedy = (
-        "DiscretizeAction(env, bins=3)"
-        if isinstance(space, Box)
-        else "TransformAction over a list of actions"
-    )
+    remedy = "DiscretizeAction(env, bins=3)" if isinstance(space, Box) else "TransformAction"
     raise ValueError(
         f"{env_name(env)} has actions {space}: only Discrete(n) is supported; wrap it so that an action is a number "
         f"0..n-1 (gymnasium.wrappers.{remedy})"

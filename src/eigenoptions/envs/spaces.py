@@ -162,29 +162,16 @@ def _sample(
 
 
 def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
-    """Raise ValueError unless the actions and observations of an environment are those of the options.
+    """Number of primitive actions; ValueError unless the spaces of a (vector) environment are those of the options.
 
-    Parameters
-    ----------
-    env
-        An environment or a vector environment. It is not stepped.
-    options
-        An `OptionSet`, a `LinearOptionSet`, or a sequence of objects with ``act(obs)``.
-    mapped
-        Whether the options act on something else than the observations.
-
-    Returns
-    -------
-    int
-        The number of primitive actions.
+    `mapped`: the options act on something else than the observations. The environment is not stepped.
     """
     n_actions = count_actions(env)
-    if not hasattr(options, "__len__"):
-        raise ValueError(f"options must be an OptionSet or a list of options, got {type(options).__name__}")
+    if not hasattr(options, "__len__") or not all(hasattr(option, "act") for option in options):
+        kind = type(options).__name__
+        raise ValueError(f"options must be an OptionSet or a list of objects with act(obs), got {kind}")
     if len(options) == 0:
         raise ValueError("there are no options: discover at least one")
-    if not all(callable(getattr(option, "act", None)) for option in options):
-        raise ValueError("every option needs a method act(obs): give an OptionSet or objects like Option")
     if getattr(options, "n_actions", n_actions) != n_actions:
         raise ValueError(
             f"options of another environment: they choose among {options.n_actions} actions, "  # type: ignore[union-attr]
@@ -206,11 +193,9 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
 
 
 def _check_chance(option_chance: float | None) -> float | None:
-    return (
-        option_chance
-        if option_chance is None
-        else check_float("option_chance", option_chance, minimum=0, maximum=1)
-    )
+    if option_chance is not None:
+        check_float("option_chance", option_chance, minimum=0, maximum=1)
+    return option_chance
 
 
 def _check_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[Any]:
