@@ -83,12 +83,12 @@ clean: ## remove environments, built documents and caches (results in report/ an
 
 .venv-oldest/.done: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest
+	.venv-oldest/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest hypothesis
 	@touch $@
 
 .venv-newest/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --constraint constraints.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --constraint constraints.txt --editable '.[atari,deep,ray,sb3]' minigrid pytest hypothesis
 	@touch $@
 
 define venv

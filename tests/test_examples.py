@@ -8,6 +8,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
@@ -32,8 +33,12 @@ def test_example_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(example)])
     with caplog.at_level("WARNING"):
-        runpy.run_path(str(example), run_name="__main__")
-        logging.getLogger("eigenoptions").setLevel(logging.NOTSET)
+        try:
+            runpy.run_path(str(example), run_name="__main__")
+        finally:
+            # An example may silence the notes of the library.
+            logging.getLogger("eigenoptions").setLevel(logging.NOTSET)
+            plt.close("all")
     out, err = capfd.readouterr()
     assert (err, caplog.messages) == ("", [])
     assert out.strip()
