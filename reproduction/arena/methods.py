@@ -408,27 +408,19 @@ def rank(data: Data, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
     return ranks, summary.rename_axis("method").sort_values(["rank", "method"])
 
 
-def describe_method(data: Data, method: str) -> str:
-    """What a method is good and bad at, and where it has no options, in sentences."""
-    good, weak = [], []
-    for measure in MEASURES:
-        order = rank(data, measure)[1]
-        if method not in order.index or len(order) < 2:
-            continue
-        position, ratio = list(order.index).index(method) + 1, order.ratio[method]
-        against = "" if np.isnan(ratio) else f", {ratio:.2g} times the value without options"
-        words = f"{measure.name} (rank {position} of {len(order)}{against})"
-        if measure.against_none and NONE in order.index and position > list(order.index).index(NONE) + 1:
-            weak.append(f"{words[:-1]}, worse than no options)")
-        elif position <= 3:
-            good.append(words)
-        elif position > len(order) - 3:
-            weak.append(words)
-    sentences = [f"Good: {'; '.join(good)}." if good else "Among the first three in no measure."]
-    sentences += [f"Weak: {'; '.join(weak)}."] if weak else []
-    discovery = data["discovery"][data["discovery"].method == method]
-    refused = [f"{row.domain} ({row.refused})" for row in discovery.itertuples() if row.refused]
-    return " ".join([*sentences, *([f"No options: {'; '.join(refused)}."] if refused else [])])
+def find_strengths(orders: Mapping[str, pd.DataFrame], method: str) -> str:
+    """The measures in which a method is among the first three or the last three, in a sentence each."""
+    ranks = {
+        name: list(order.index).index(method) + 1 for name, order in orders.items() if method in order.index
+    }
+    good = [f"{name} ({rank} of {len(orders[name])})" for name, rank in ranks.items() if rank <= 3]
+    weak = [
+        f"{name} ({rank} of {len(orders[name])})"
+        for name, rank in ranks.items()
+        if rank > max(3, len(orders[name]) - 3)
+    ]
+    sentences = (("Good", good), ("Weak", weak))
+    return " ".join(f"{word}: {'; '.join(names)}." for word, names in sentences if names)
 
 
 # Page
@@ -458,8 +450,8 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
         Section(
             "methods",
             "Strengths and weaknesses",
-            "Sentences and numbers are computed from the results; maps show the first options.",
-            [block for name in names for block in _describe_with_maps(data, name)],
+            "Measures in which a method is among the first or the last three; maps show the first options.",
+            [block for name in names for block in _describe_with_maps(data, orders, name)],
         ),
         *(
             Section(m.name.replace(" ", "-").replace(",", ""), m.name, m.about, [_show_values(data, m)])
@@ -537,12 +529,12 @@ def format_number(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
 
 
-def _describe_with_maps(data: Data, name: str) -> Iterator[Any]:
-    """A paragraph about a method, and its first options on the domain that shows it best."""
-    method = get_method(name)
-    yield Markup("<h3>{}</h3><p class='facts'>{}</p><p>{}</p>").format(
-        name, method.summary, describe_method(data, name)
-    )
+def _describe_with_maps(data: Data, orders: Mapping[str, pd.DataFrame], name: str) -> Iterator[Any]:
+    """Strengths and weaknesses of a method, and its first options on the domain that shows it best."""
+    method, discovery = get_method(name), data["discovery"][data["discovery"].method == name]
+    refused = [f"{row.domain} ({row.refused})" for row in discovery.itertuples() if row.refused]
+    text = find_strengths(orders, name) + (f" No options: {'; '.join(refused)}." if refused else "")
+    yield Markup("<h3>{}</h3><p class='facts'>{}</p><p>{}</p>").format(name, method.summary, text)
     rows = data["rows"][data["rows"].method == name]
     preferred = ["costly" if method.needs_rewards else "four-rooms", *rows.domain]
     domain = next((d for d in preferred if d in set(rows.domain) and make_domain(d).coords is not None), None)

@@ -36,14 +36,6 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
 
     It goes around the environment with its time limit, inside all other wrappers. `taken` steps were taken before, by
     the discovery of options.
-
-    >>> env = Record(MazeEnv("S.G"), budget=2)
-    >>> env.reset()[0], env.step(1)[0]
-    (0, 1)
-    >>> with suppress(BudgetSpentError):
-    ...     env.step(1)
-    >>> env.steps, env.first_goal
-    (2, 2)
     """
 
     def __init__(
@@ -290,13 +282,6 @@ def train(
     dict
         ``first_goal``: primitive steps until the first goal, or -1; ``success``: share of evaluation episodes that
         reach the goal, at each checkpoint; ``greedy_steps``: mean steps of the last ones.
-
-    Examples
-    --------
-    >>> task = {"maze": "S..G", "limit": 20, "gamma": 0.9}
-    >>> result = train("Q-learning", task, steps=300, checkpoints=[300])
-    >>> result["success"], result["greedy_steps"]
-    ([1.0], 3.0)
     """
 
     def wrap(inner: Any) -> Any:
