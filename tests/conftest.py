@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+from collections.abc import Iterator
 
 # Before NumPy is loaded: one thread gives the same bits everywhere, and no window opens for a figure.
 for variable, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1"), ("MPLBACKEND", "Agg")):
@@ -31,6 +33,16 @@ LONGEST = ["test_types.py", "test_reproduction.py", "test_examples.py", "test_do
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+@pytest.fixture(autouse=True)
+def restore_logger() -> Iterator[None]:
+    """The command line prints notes itself; other tests read them from the log."""
+    logger = logging.getLogger("eigenoptions")
+    before = logger.handlers, logger.propagate, logger.level
+    yield
+    logger.handlers, logger.propagate = before[:2]
+    logger.setLevel(before[2])
 
 
 @pytest.fixture

@@ -132,6 +132,8 @@ def distance(mdp: MDP, start: int, goal: int) -> int | None:
     """
     start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
     table, shape = mdp.transition, (mdp.n_states, mdp.n_states)
-    moves = csr_array((table.data, table.indices, table.indptr[:: mdp.n_actions]), shape=shape)
+    # 32 bits, which every version of SciPy's search reads.
+    rows = table.indptr[:: mdp.n_actions].astype(np.int32)
+    moves = csr_array((table.data, table.indices.astype(np.int32), rows), shape=shape)
     steps = dijkstra(moves, unweighted=True, indices=start)[goal]
     return int(steps) if np.isfinite(steps) else None
