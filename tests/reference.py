@@ -60,10 +60,11 @@ def learn(
     def choose(s, random, learning):
         """A choice, and whether it was drawn at random; a probability takes the high half of a number."""
         x = next(numbers)
-        greedy = random < 1 and best(s) > 0 and (x >> 32) / 2**32 >= random
+        greedy = random < 1 and (over_options or best(s) > 0) and (x >> 32) / 2**32 >= random
         if greedy:
             choices = [*range(A), *(available(s) if over_options else [])]
-            return draw(x, [c for c in choices if q[s][c] == best(s)]), False
+            ties = [c for c in choices if q[s][c] == best(s)]
+            return draw(x, [c for c in ties if c < A] or ties), False
         options = available(s) if over_options or learning else []
         if option_chance is None:
             return draw(x, [*range(A), *options]), True

@@ -147,16 +147,10 @@ def test_evaluation_explores_with_probability_epsilon():
 
 def test_without_options_all_updates_are_the_same():
     for mdp in (eo.maze("four-rooms"), slip(eo.maze(TWO_ROOMS))):
+        empty = make_options(np.empty((0, mdp.n_states), int), 4)
         records = [q_learning(mdp, update=update, runs=3, episodes=60) for update in UPDATES]
-        assert is_same(records[0], records[1])
-        assert is_same(records[0], records[2])
-
-
-def test_no_options_and_an_empty_set_are_the_same(four_rooms):
-    empty = make_options(np.empty((0, 104), int), 4)
-    run = partial(q_learning, four_rooms, runs=2, episodes=20)
-    assert is_same(run(), run(empty))
-    assert is_same(run(), run(empty, stop_chance=0.5))
+        records += [q_learning(mdp, empty, runs=3, episodes=60, stop_chance=0.5)]
+        assert all(is_same(records[0], record) for record in records[1:])
 
 
 @every_update
@@ -188,6 +182,17 @@ def test_intra_option_learning_updates_options_that_were_never_chosen():
     run = q_learning(mdp, jump, update="smdp", runs=200, episodes=1).q[:, 4]
     np.testing.assert_array_equal(taught[:, 4] > 0, taught[:, 1] > 0)
     assert (run[:, 4] > 0).mean() < (taught[:, 4] > 0).mean()
+
+
+@option_values
+def test_ties_go_to_actions_so_that_a_new_agent_does_not_run_options(update):
+    """Until the goal is found all values are 0: a greedy agent walks as if there were no options."""
+    mdp = eo.maze("rooms:3x3").with_task(0, 400)
+    options = eo.discover(mdp, n_options=8)
+    run = partial(q_learning, mdp, update=update, runs=20, episodes=1, max_steps=50_000)
+    np.testing.assert_array_equal(run(options, explore=0.0).steps, run(explore=0.0).steps)
+    assert run(options, explore=0.1, option_chance=0.05).steps.mean() < 2 * run(explore=0.1).steps.mean()
+    assert run(options, explore=1.0).steps.mean() > 5 * run().steps.mean()  # what uniform ties would do
 
 
 @option_values

@@ -145,9 +145,10 @@ def q_learning(
     alpha, gamma : float, default 0.1 and 0.9
         Step size and discount.
     epsilon : float, default 0.01
-        Probability of a random decision in evaluation, which is otherwise greedy with ties broken at random.
+        Probability of a random decision in evaluation, which is otherwise greedy. Ties are broken at random, but an
+        action goes before an option of the same value: an agent that knows nothing yet takes actions.
     explore : float, default 1
-        The same probability while learning. Where all values are still 0, decisions are random in any case.
+        The same probability while learning. With ``update="action"``, decisions are random where all values are 0.
     start, goal : int, optional
         Start and goal of the task; by default those of the MDP.
     rng : int, Generator or SeedSequence, default 0

@@ -44,15 +44,19 @@ class Record(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _find_best(q, s, highest, x):  # type: ignore[no-untyped-def]
-    """Column with the highest value of a state, ties broken at random."""
-    n_ties = 0
-    for b in range(q.shape[1]):
+def _find_best(q, s, highest, n_actions, x):  # type: ignore[no-untyped-def]
+    """Column with the highest value of a state; of ties the first n_actions come first, then chance decides."""
+    low, high, n_ties = 0, n_actions, 0
+    for b in range(n_actions):
         n_ties += q[s, b] == highest
+    if n_ties == 0:
+        low, high = n_actions, q.shape[1]
+        for b in range(low, high):
+            n_ties += q[s, b] == highest
     k = random_index(x, n_ties)
     best = 0
     # No branch: which of the ties it is cannot be predicted.
-    for b in range(q.shape[1]):
+    for b in range(low, high):
         is_tie = q[s, b] == highest
         best = b if is_tie & (k == 0) else best
         k -= is_tie
@@ -99,8 +103,9 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
             if a < 0:
                 z += GOLDEN
                 x = mix(z)
-                # At 0 all choices are tied.
-                may_stop = random >= 1.0 or highest[s] == 0.0 or bernoulli(x, random)
+                # At 0 all choices are tied: the paper's agent, without values of options, explores.
+                may_stop = random >= 1.0 or bernoulli(x, random)
+                may_stop |= highest[s] == 0.0 and not has_option_values
                 if may_stop:
                     # `bernoulli` may have used the half of x that an option chance reads.
                     used = has_option_values or (learning and random < 1.0)
@@ -110,7 +115,7 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
                     if c >= n_actions:
                         c = n_actions + available[first[s] + c - n_actions]
                 else:
-                    c = _find_best(q, s, highest[s], x)
+                    c = _find_best(q, s, highest[s], n_actions, x)
                 may_stop &= learning and stop_chance > 0.0
                 option = c - n_actions
                 a = c if option < 0 else np.int64(policy[s, option])  # type: ignore[assignment]
