@@ -13,7 +13,7 @@ export MKL_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-all test-oldest test-newest studio lint check docs bench mutants lines clean
+.PHONY: help reproduce test test-all test-oldest test-newest studio lint check docs bench numbers mutants lines clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -50,6 +50,9 @@ docs: .venv/.dev ## the documentation, into docs/_build/html (the first time the
 
 bench: .venv/.dev ## ratios against what a user would write instead, in one run
 	$(BIN)/python -m benchmarks $(ARGS)
+
+numbers: .venv/.dev ## compare the numbers in README and docs with computed ones (ARGS=--write corrects them)
+	$(BIN)/python docs/page_numbers.py $(ARGS)
 
 mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (about an hour)
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'

@@ -108,6 +108,12 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             exec(compile("".join(cell["source"]), path.name, "exec"), names)
 
 
+def test_numbers_on_pages_are_as_computed() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "page_numbers.py")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {eigenoptions.__version__}\n" in citation

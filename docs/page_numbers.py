@@ -1,0 +1,148 @@
+"""Compare the numbers on the pages with what the library computes or a stored table holds; `--write` puts them right.
+
+A statement is a page, a sentence with a placeholder ``{}`` per number, and the function that gives the numbers as text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import eigenoptions as eo
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@cache
+def measure_diffusion(maze: str, n_options: int = 0, option_chance: float | None = None) -> str:
+    """The diffusion time of a maze with eigenoptions, in whole steps."""
+    mdp = eo.maze(maze)
+    options = eo.discover(mdp, n_options) if n_options else None
+    return f"{eo.diffusion_time(mdp, options, option_chance=option_chance):,.0f}"
+
+
+def measure_diffusion_as_paper(n_options: int) -> str:
+    """The same in four rooms with the options of eigenvalue zero counted, as in the paper."""
+    mdp = eo.maze("four-rooms")
+    return f"{eo.diffusion_time(mdp, eo.discover(mdp, n_options, skip_zero=False)):,.0f}"
+
+
+def measure_learning(n_options: int) -> str:
+    """Mean evaluation return of Q-learning in four rooms: the paper's 100 runs of 500 episodes."""
+    mdp = eo.maze("four-rooms")
+    return f"{eo.q_learning(mdp, eo.discover(mdp, n_options) if n_options else None).returns.mean():.2f}"
+
+
+def compare_slow_features() -> list[str]:
+    """Cosines with the true eigenvectors, and diffusion times, of eigenpurposes and slow features."""
+    mdp = eo.maze("four-rooms")
+    n, rng = mdp.n_states, np.random.default_rng(0)
+    assert mdp.successors is not None
+    points = np.asarray(mdp.coords, dtype=float)
+    frequencies, phases = rng.normal(0, 1.0, (512, 2)), rng.uniform(0, 2 * np.pi, 512)
+    features = np.sqrt(2 / 512) * np.cos(points @ frequencies.T + phases)
+    state, action = np.indices((n, mdp.n_actions)).reshape(2, -1)
+    data = eo.Transitions.of((state, action, mdp.successors[state, action]))
+    true = eo.spectrum(eo.graph(mdp), 17, "combinatorial").vectors[:, 1:]
+    cosines, times = [], []
+    for whiten in (False, True):
+        found = eo.feature_spectrum(data, lambda s: features[np.asarray(s)], whiten=whiten)
+        functions = features @ found.vectors[:, found.n_zero : found.n_zero + 16]
+        centred = functions - functions.mean(axis=0)
+        centred = centred / np.linalg.norm(centred, axis=0)
+        cosines.append(np.abs((true * centred)[:, :10].sum(axis=0)).mean())
+        purposes = [eo.Purpose(sign * f) for f in centred.T for sign in (1.0, -1.0)]
+        times.append(eo.diffusion_time(mdp, eo.solve(mdp, purposes), option_chance=0.05))
+    exact = eo.discover(mdp, 32, operator="combinatorial")
+    times.append(eo.diffusion_time(mdp, exact, option_chance=0.05))
+    return [*(f"{c:.2f}" for c in cosines), *(f"{t:.0f}" for t in times)]
+
+
+def read_ogbench(maze: str, kind: str) -> str:
+    """Mean success of the planner on a data set of OGBench, from the stored table."""
+    rows = pd.read_csv(ROOT / "reproduction" / "ogbench.csv")
+    rows = rows[(rows.maze == maze) & (rows.kind == kind) & (rows.potential == "log-z")]
+    return f"{rows[rows.policy == 'solved'].success.mean():.0f}"
+
+
+FOUR_ROOMS = "four-rooms"
+STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
+    (
+        "README.md",
+        "| Q-learning in four rooms: mean return of 500 episodes, 4 eigenoptions | {} | {} |",
+        lambda: [measure_learning(0), measure_learning(4)],
+    ),
+    (
+        "README.md",
+        "| steps between two random cells of four rooms, 16 eigenoptions, one decision in twenty | {} | {} |",
+        lambda: [measure_diffusion(FOUR_ROOMS), measure_diffusion(FOUR_ROOMS, 16, 0.05)],
+    ),
+    (
+        "README.md",
+        "OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) | | {}% |",
+        lambda: [read_ogbench("giant", "stitch")],
+    ),
+    (
+        "docs/faq.md",
+        "with 4 eigenoptions the diffusion time is {} steps under uniform choice, {} without options, and {} when one",
+        lambda: [
+            measure_diffusion(FOUR_ROOMS, 4),
+            measure_diffusion(FOUR_ROOMS),
+            measure_diffusion(FOUR_ROOMS, 4, 0.05),
+        ],
+    ),
+    (
+        "docs/faq.md",
+        "have diffusion times of {} and {} steps. Both are right.",
+        lambda: [measure_diffusion_as_paper(4), measure_diffusion(FOUR_ROOMS, 4)],
+    ),
+    (
+        "docs/slow-features.md",
+        "with the true eigenvectors is {} without and {} with normalisation; the diffusion time of their 32 options, "
+        "one decision in twenty, is {} and {} steps ({} with the true eigenvectors).",
+        compare_slow_features,
+    ),
+]
+
+
+def find_differences(write: bool = False) -> list[str]:
+    """Sentences whose numbers differ from the computed ones, or that stand on no page; `write`: correct the numbers."""
+    differences = []
+    for name, sentence, compute in STATEMENTS:
+        page = ROOT / name
+        text = page.read_text(encoding="utf-8")
+        # Line breaks are free, and a placeholder matches any number.
+        pattern = re.escape(sentence).replace(r"\{\}", r"([\d.,]*\d)").replace(r"\ ", r"\s+")
+        match = re.search(pattern, text)
+        if match is None:
+            differences.append(f"{name}: no sentence {sentence!r}")
+            continue
+        numbers = list(compute())
+        if list(match.groups()) == numbers:
+            continue
+        differences.append(f"{name}: {', '.join(match.groups())} should be {', '.join(numbers)}")
+        if write:
+            for i in range(len(numbers), 0, -1):
+                text = text[: match.start(i)] + numbers[i - 1] + text[match.end(i) :]
+            page.write_text(text, encoding="utf-8")
+    return differences
+
+
+def main() -> None:
+    """Print what differs; exit with 1 if something does and is not corrected."""
+    parser = argparse.ArgumentParser(description="Compare the numbers on the pages with the computed ones.")
+    parser.add_argument("--write", action="store_true", help="correct the pages")
+    write = parser.parse_args().write
+    differences = find_differences(write)
+    print("\n".join(differences) or "all numbers are as computed")
+    raise SystemExit(bool(differences) and not write)
+
+
+if __name__ == "__main__":
+    main()
