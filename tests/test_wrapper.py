@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import TimeLimit, TransformObservation
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, Numbered, OptionsSpace, OptionsWrapper
+from eigenoptions.envs import FixedSeed, MazeEnv, OptionsSpace, OptionsWrapper
 from tests.tables import make_options
 
 MODES = ["call-and-return", "step"]
@@ -247,15 +247,68 @@ def test_state_maps_observations_to_numbers(options: eo.OptionSet) -> None:
         wrap(inner, options, state=lambda obs: 104).reset(seed=0)
 
 
-def test_options_of_an_explored_environment_act_in_it() -> None:
-    numbered = Numbered("minigrid:MiniGrid-Empty-8x8-v0")
-    options = eo.discover(numbered.mdp, n_options=4)
-    env = wrap(numbered, options)
-    state, info = env.reset(seed=0)
-    i = int(np.flatnonzero(info["action_mask"][7:])[0])
-    after, *_, info = env.step(7 + i)
-    path = options.follow(i, state)
-    assert (after, info["duration"]) == (path[-1], len(path) - 1)
+class Boxes(gym.Env[Any, int]):
+    """A 4 x 5 grid whose observation is a Dict, and whose layout (a wall) depends on the seed."""
+
+    observation_space = Dict(
+        {"cell": Box(0, 5, (2,), dtype=np.int64), "image": Box(0, 1, (9, 9), dtype=np.uint8)}
+    )
+    action_space = Discrete(4)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.cell, self.wall = (0, 0), (1, int(self.np_random.integers(1, 5)))
+        return self.observe(), {}
+
+    def step(self, action: int) -> Any:
+        move = ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
+        to = (self.cell[0] + move[0], self.cell[1] + move[1])
+        if 0 <= to[0] < 4 and 0 <= to[1] < 5 and to != self.wall:
+            self.cell = to
+        return self.observe(), 0.0, self.cell == (3, 4), False, {}
+
+    def observe(self) -> Any:
+        image = np.zeros((9, 9), dtype=np.uint8)
+        image[self.wall] = 1
+        return {"cell": np.array(self.cell), "image": image}
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("name", ["Boxes", "Empty-6x6", "DoorKey-5x5", "SimpleCrossingS9N1"])
+def test_discover_then_wrap(name: str, loaded: bool, tmp_path: Any, rng: np.random.Generator) -> None:
+    """Options of an explored environment know its states, also from a file; the agent keeps its observations."""
+    inner = Boxes() if name == "Boxes" else gym.make(f"minigrid:MiniGrid-{name}-v0")
+    options = eo.discover(inner, n_options=8)
+    if loaded:
+        options.save(tmp_path / "skills.safetensors")
+        options = eo.load_options(tmp_path / "skills.safetensors")
+    assert len(set(options.mdp.states)) == options.n_states
+    options.check(inner)
+    env = wrap(FixedSeed(inner, 0), options)
+    n, state = env.n_primitive, 0
+    obs, info = env.reset(seed=3)
+    for _ in range(300):
+        assert obs in env.observation_space
+        np.testing.assert_array_equal(info["action_mask"][n:], options.choices(state) >= 0)
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        obs, _, terminated, truncated, info = env.step(action)
+        successor = options.mdp.successors[state, min(action, n - 1)]
+        state = int(options.follow(action - n, state)[info["duration"]] if action >= n else successor)
+        if terminated or truncated:
+            state = 0
+            obs, info = env.reset()
+    if name != "Empty-6x6":
+        with pytest.raises(ValueError, match="seed 0"):  # another layout
+            wrap(inner, options).reset(seed=4)
+
+
+def test_wrong_numbers_of_states_raise() -> None:
+    options = eo.discover(Boxes(), n_options=4)
+    env = wrap(Boxes(), options, state=lambda obs: 5 * int(obs["cell"][0]) + int(obs["cell"][1]) - 1)
+    with pytest.raises((ValueError, IndexError), match="state"):  # noqa: PT012
+        env.reset(seed=0)
+        for _ in range(100):
+            env.step(env.action_space.sample())
 
 
 def test_copies_and_pickles_continue_alike(options: eo.OptionSet) -> None:

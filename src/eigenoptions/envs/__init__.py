@@ -10,6 +10,7 @@ from eigenoptions.envs.collection import collect, stream
 from eigenoptions.envs.dynamics import check_dynamics
 from eigenoptions.envs.finite import Numbered, from_env
 from eigenoptions.envs.mazes import MazeEnv
+from eigenoptions.envs.recognition import FixedSeed
 from eigenoptions.envs.running import run_options
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
@@ -21,6 +22,7 @@ __all__ = [
     "MazeEnv",
     "from_env",
     "Numbered",
+    "FixedSeed",
     "StateLimitReached",
     "check_dynamics",
     "collect",

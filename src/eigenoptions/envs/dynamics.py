@@ -8,7 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from eigenoptions._validation import check_int, check_state
+from eigenoptions._validation import check_int
+from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.spaces import check_spaces
 from eigenoptions.options import OptionSet
 
@@ -31,16 +32,16 @@ def check_dynamics(
     >>> check_dynamics(eo.discover(eo.maze("four-rooms"), n_options=2), eo.envs.MazeEnv("four-rooms"))
     """
     n_actions = check_spaces(env, options, mapped=state is not None)
-    rng, table = np.random.default_rng(0), options.mdp.transition
-
-    def read_state(obs: Any) -> int:
-        return check_state(obs if state is None else state(obs), options.n_states)
-
-    obs, _ = env.reset(seed=0)
+    rng, table, reader = np.random.default_rng(0), options.mdp.transition, StateReader(options, state)
+    recognition = options.mdp.recognition or {}
+    seed, after = recognition.get("seed", 0), -1
     for _ in range(check_int("steps", steps)):
-        before, action = read_state(obs), int(rng.integers(n_actions))
+        if after < 0:
+            obs, _ = env.reset(seed=seed)
+            seed, after = recognition.get("seed"), reader.read_first(env.unwrapped, obs)
+        before, action = after, int(rng.integers(n_actions))
         obs, _, terminated, truncated, _ = env.step(action)
-        after, row = read_state(obs), before * n_actions + action
+        after, row = reader.read(env.unwrapped, obs), before * n_actions + action
         # An action that always stays put may be one that was never tried when the MDP was made.
         if table[row, after] == 0 and table[row, before] < 1:
             raise ValueError(
@@ -48,4 +49,4 @@ def check_dynamics(
                 f"happens in {options.mdp!r}; discover options on this environment"
             )
         if terminated or truncated:
-            obs, _ = env.reset()
+            after = -1

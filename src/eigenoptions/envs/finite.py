@@ -1,8 +1,4 @@
-"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploration (`search`).
-
-`Numbered` wraps an explored environment so that its observation is the number of the state, and options found on the
-MDP can act in it.
-"""
+"""`from_env`: the exact MDP of a finite Gymnasium environment, from its table or by exploration (`search`)."""
 
 from __future__ import annotations
 
@@ -19,9 +15,11 @@ from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs import minigrid
-from eigenoptions.envs.search import Cloning, Key, Progress, Restore, Save, choose_cloning, explore
+from eigenoptions.envs.recognition import FixedSeed, Key, StateReader
+from eigenoptions.envs.search import Cloning, Progress, Restore, Save, choose_cloning, explore
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
+from eigenoptions.options import OptionSet
 from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
@@ -110,19 +108,17 @@ def from_env(
             made.close()
 
 
-class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment whose observation is the number of its state in `mdp`.
-
-    Exploration numbers the states, but the environment does not observe these numbers. With this wrapper options found
-    on the MDP can act in it, ``OptionsWrapper(Numbered(env), options)``. Every episode has the explored layout:
-    ``reset`` uses `seed` whatever seed it is given.
+class Numbered(FixedSeed):
+    """An environment in one layout whose observation is the number of its state in `mdp`, for tables of values.
 
     Parameters
     ----------
     env
-        A deterministic environment (id or object).
-    max_states, key, save, restore, progress, seed
-        As in `from_env`.
+        A finite environment (id or object).
+    seed
+        Seed of every reset, and of the layout.
+    exploration
+        Settings of `from_env`.
 
     Examples
     --------
@@ -133,50 +129,25 @@ class Numbered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     (0, 3)
     """
 
-    def __init__(
-        self,
-        env: str | gym.Env[Any, Any],
-        *,
-        max_states: int = 100_000,
-        key: Key | None = None,
-        save: Save | None = None,
-        restore: Restore | None = None,
-        progress: Progress | None = None,
-        seed: int = 0,
-    ) -> None:
-        self._seed = check_int("seed", seed, 0)
+    def __init__(self, env: str | gym.Env[Any, Any], seed: int = 0, **exploration: Any) -> None:
+        super().__init__(make_env(env), seed)
         # Gymnasium rebuilds the wrapper from these.
-        settings = {"max_states": max_states, "key": key, "save": save, "restore": restore, "seed": seed}
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings)
-        gym.Wrapper.__init__(self, make_env(env))
-        cloning = _choose_cloning(self.env, key, save, restore)
-        self.mdp = explore(cloning, check_int("max_states", max_states), progress, seed)
-        assert self.mdp.states is not None
-        self._key = cloning.key
-        self._numbers = {state: number for number, state in enumerate(self.mdp.states)}
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, seed=seed, **exploration)
+        self.mdp = from_env(self.env, seed=seed, **exploration)
         self.observation_space = Discrete(self.mdp.n_states)
+        self._reader = StateReader(OptionSet(self.mdp, np.empty((0, self.mdp.n_states), dtype=np.int64)))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
         """Begin an episode in the explored layout."""
-        obs, info = self.env.reset(seed=self._seed, options=options)
-        if seed is not None:
-            self.env.unwrapped.np_random = np.random.default_rng(seed)
-        return self._number(obs), info
+        obs, info = super().reset(seed=seed, options=options)
+        return self._reader.read_first(self.env.unwrapped, obs), info
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
         """Take one action; the observation is the number of the state it leads to."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._number(obs), reward, terminated, truncated, info
-
-    def _number(self, obs: Any) -> int:
-        number = self._numbers.get(self._key(self.env.unwrapped, obs))
-        if number is None:
-            raise ValueError(
-                f"{env_name(self.env)} is in a state that exploration did not find: its key= leaves out a part"
-            )
-        return number
+        obs, *outcome = self.env.step(action)
+        return self._reader.read(self.env.unwrapped, obs), *outcome
 
 
 def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
@@ -211,9 +182,7 @@ def _choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Resto
     if layer is env.unwrapped:
         layer = copy_env(layer)
         layer.gen_obs = dict
-    return Cloning(
-        layer, minigrid.identify_state, minigrid.save_state, minigrid.restore_state, minigrid.place_states
-    )
+    return Cloning(layer, "minigrid", minigrid.save_state, minigrid.restore_state, minigrid.place_states)
 
 
 def _keep_numbers(mdp: MDP, space: Any) -> MDP:
@@ -223,7 +192,11 @@ def _keep_numbers(mdp: MDP, space: Any) -> MDP:
         raise ValueError(f"{mdp.name} has observations outside of its space {space}: correct that space")
     successors = np.tile(np.arange(space.n)[:, None], mdp.n_actions)
     successors[numbers] = numbers[mdp.successors]
-    return MDP.from_successors(successors, start=int(numbers[0]), name=mdp.name)
+    observations = range(int(space.start), int(space.start + space.n))
+    recognition = mdp.recognition if space.start else None
+    return MDP.from_successors(
+        successors, start=int(numbers[0]), name=mdp.name, states=observations, recognition=recognition
+    )
 
 
 def _read_table(env: Any, P: Any, name: str) -> MDP:

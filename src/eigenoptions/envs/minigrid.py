@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable
 from typing import Any
 
@@ -21,7 +22,7 @@ def is_minigrid(env: Any) -> bool:
     return all(hasattr(env, part) for part in ("grid", "carrying", "agent_pos", "agent_dir", "gen_obs"))
 
 
-def identify_state(env: Any, obs: Any = None) -> Hashable:
+def identify_state(env: Any) -> Hashable:
     """Key of the present state: the grid with its doors, what is carried, the instructions, position and direction.
 
     Equal objects have equal keys: if two balls of one colour swap places, the state is the same.
@@ -39,6 +40,16 @@ def identify_state(env: Any, obs: Any = None) -> Hashable:
     )
     size, position = (env.grid.height, env.grid.width), map(int, (*env.agent_pos, env.agent_dir))
     return things, _describe_object(env.carrying), done, *size, *position
+
+
+def identify_layout(env: Any) -> str:
+    """Digest of what does not change in an episode: the walls and floors."""
+    fixed = [
+        (cell, thing.type)
+        for cell, thing in enumerate(env.grid.grid)
+        if thing is not None and thing.type in ("wall", "floor")
+    ]
+    return hashlib.blake2b(repr((env.grid.width, fixed)).encode(), digest_size=8).hexdigest()
 
 
 def save_state(env: Any) -> Any:

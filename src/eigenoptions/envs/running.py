@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_int
+from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.sources import count_actions, make_env
+from eigenoptions.options import TERMINATE
 from eigenoptions.options.linear import start_option
 
 
@@ -61,12 +63,16 @@ def run_options(
         )
     made = make_env(env)
     n_actions = count_actions(made)
+    reader = StateReader(options)
+    # The layout of options that belong to one.
+    seed = reader.recognition.get("seed")
     paths: list[list[NDArray[Any]]] = [[] for _ in options]
     try:
         for run in range(runs):
             for option, its_paths in zip(options, paths, strict=True):
                 generator = np.random.default_rng((rng, run))
-                obs, _ = made.reset(seed=int(generator.integers(2**31)))
+                first_seed = int(generator.integers(2**31))
+                obs, _ = made.reset(seed=first_seed if seed is None else seed)
                 ended, path = False, [np.array(obs)]
                 for _ in range(int(generator.integers(warm_up + 1))):
                     obs, _, terminated, truncated, _ = made.step(int(generator.integers(n_actions)))
@@ -75,7 +81,11 @@ def run_options(
                         break
                     path = [np.array(obs)]
                 policy = start_option(option, generator)
-                while not ended and len(path) <= max_steps and (action := policy.act(obs)) >= 0:
+                while not ended and len(path) <= max_steps:
+                    value = reader.read(made.unwrapped, obs)
+                    action = TERMINATE if reader.is_unknown(value) else policy.act(value)
+                    if action < 0:
+                        break
                     obs, _, terminated, truncated, _ = made.step(action)
                     path.append(np.array(obs))
                     ended = terminated or truncated

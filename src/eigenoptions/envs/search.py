@@ -18,6 +18,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from eigenoptions.envs.minigrid import identify_layout, is_minigrid
+from eigenoptions.envs.recognition import KEYS, Key
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options.lookahead import copy_env
@@ -25,8 +27,6 @@ from eigenoptions.options.lookahead import copy_env
 log = logging.getLogger("eigenoptions")
 
 Progress = Callable[[int, int], object]
-# Of the unwrapped environment and its observation.
-Key = Callable[[Any, Any], Hashable]
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
 
@@ -53,15 +53,19 @@ class StateLimitReached(ValueError):  # noqa: N818 (a public name)
 class Cloning:
     """How the states of an environment are identified, saved and restored.
 
-    `env` is stepped; `key`, `save` and `restore` are those of `from_env`; `place_states` is a function from keys to
-    coordinates and a legend.
+    `env` is stepped; `by` is a key as in `from_env`, or the name of one in `KEYS`; `save` and `restore` are those of
+    `from_env`; `place_states` is a function from keys to coordinates and a legend.
     """
 
     env: Any
-    key: Key
+    by: str | Key
     save: Save | None = None
     restore: Restore | None = None
     place_states: Callable[[list[Any]], tuple[NDArray[np.int_] | None, str]] = lambda keys: (None, "")
+
+    def key(self, env: Any, obs: Any) -> Hashable:
+        """Key of the present state of an unwrapped environment."""
+        return (KEYS[self.by] if isinstance(self.by, str) else self.by)(env, obs)
 
     def save_state(self, env: Any) -> Any:
         """The present state of an environment."""
@@ -90,6 +94,7 @@ def explore(cloning: Cloning, max_states: int, progress: Progress | None = None,
     name, n_actions = env_name(env), count_actions(env)
     obs, _ = env.reset(seed=seed)
     first = cloning.key(env.unwrapped, obs)
+    layout = identify_layout(env.unwrapped) if is_minigrid(env.unwrapped) else None
     start = cloning.save_state(env)
     walk = record_walk(cloning, start, first, n_actions)
     # Expand states in the order in which they are found; a state where the episode ended has no successors.
@@ -119,7 +124,15 @@ def explore(cloning: Cloning, max_states: int, progress: Progress | None = None,
     table = np.tile(np.arange(len(numbers))[:, None], n_actions)
     table[list(successors)] = list(successors.values())
     coords, legend = cloning.place_states(list(numbers))
-    mdp = MDP.from_successors(table, coords=coords, start=0, name=name, legend=legend, states=list(numbers))
+    mdp = MDP.from_successors(
+        table,
+        coords=coords,
+        start=0,
+        name=name,
+        legend=legend,
+        states=list(numbers),
+        recognition={"by": cloning.by, "seed": seed, "layout": layout, "partial": is_full},
+    )
     if is_full:
         raise StateLimitReached(
             f"{name} has more than max_states={max_states} states: {len(successors)} of the {len(numbers)} found "
@@ -174,7 +187,7 @@ def choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restor
             f"({' '.join(str(env.observation_space).split())}): discover({name!r}) samples it, or give from_env a "
             "function key(env, obs) that returns a state that can be hashed"
         )
-    return Cloning(env, key or (lambda _, obs: _hashable(obs)), save, restore)
+    return Cloning(env, key or "observation", save, restore)
 
 
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
@@ -192,14 +205,3 @@ def _is_finite(space: Any) -> bool:
     if isinstance(space, spaces.Box):
         return space.dtype is not None and space.dtype.kind in "iub"
     return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary | spaces.Text)
-
-
-def _hashable(obs: Any) -> Hashable:
-    """An observation as a key of a dictionary."""
-    if isinstance(obs, dict):
-        return tuple((name, _hashable(obs[name])) for name in sorted(obs))
-    if isinstance(obs, tuple | list):
-        return tuple(map(_hashable, obs))
-    if isinstance(obs, np.ndarray):
-        return obs.item() if obs.ndim == 0 else obs.tobytes()
-    return obs.item() if isinstance(obs, np.generic) else obs  # type: ignore[no-any-return]

@@ -177,12 +177,12 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
             f"options of another environment: they choose among {options.n_actions} actions, "  # type: ignore[union-attr]
             f"{env_name(env)} has {n_actions}; discover options on it"
         )
-    if isinstance(options, OptionSet) and not mapped:
+    if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
         space = getattr(env, "single_observation_space", env.observation_space)
         if not isinstance(space, Discrete) or space.start != 0:
             raise ValueError(
                 f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
-                "state=, a function from an observation to its state's number (or wrap the environment in Numbered)"
+                "state=, a function from an observation to its state's number, or discover options on this environment"
             )
         if space.n != options.n_states:
             raise ValueError(

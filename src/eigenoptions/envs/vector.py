@@ -13,9 +13,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int
+from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spaces
 from eigenoptions.envs.wrapper import MODES
-from eigenoptions.options import OptionSet
+from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import LinearOptionSet, start_option
 
@@ -51,7 +52,8 @@ class OptionsVectorWrapper(_VectorWrapper):
     gamma, mode, max_duration, option_chance, stop_chance
         As in `OptionsWrapper`.
     state
-        Function from a *batch* of observations to the options' inputs; None: options act on the observations.
+        Function from a *batch* of observations to the options' inputs; None: as in `OptionsWrapper`. Options that
+        recognise states by more than the observation (MiniGrid's) need a `SyncVectorEnv`.
 
     Notes
     -----
@@ -115,6 +117,15 @@ class OptionsVectorWrapper(_VectorWrapper):
                 {"observation": env.single_observation_space, "option": Discrete(n_options + 1)}
             )
             self.observation_space = batch_space(self.single_observation_space, n)
+        self._reader = StateReader(options, state)
+        bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
+        if not bases and self._reader.recognition.get("by", "observation") != "observation":
+            raise ValueError(
+                "these options recognise a state by its environment, which another process holds: use SyncVectorEnv "
+                "or pass state="
+            )
+        self._bases: list[Any] = bases or [env] * n
+        self._checks_moves = isinstance(options, OptionSet)
         self._rng = np.random.default_rng()
         self._env_ids = np.arange(n)
         self._policies = list(options)
@@ -150,7 +161,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._next_action[reset_mask] = -1
         self._episode_over[reset_mask] = False
         self.action_space.last_sample = None
-        self._update_options(obs)
+        self._update_options(obs, reset_mask)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
         infos["action_mask"] = self._update_mask(infos)
@@ -163,11 +174,12 @@ class OptionsVectorWrapper(_VectorWrapper):
         primitive = self._start(np.asarray(actions))
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
         rewards, terminated, truncated = self._check_outcome(rewards, terminated, truncated)
-        self._update_options(obs)
 
         # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
         live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
-        ended = self._episode_over = live & (terminated | truncated)
+        ended = live & (terminated | truncated)
+        self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
+        self._episode_over = ended
         rewards = np.where(live, rewards, 0.0)
         self._discounted += self._discount(self._duration) * rewards
         self._undiscounted += rewards
@@ -260,25 +272,39 @@ class OptionsVectorWrapper(_VectorWrapper):
                 )
         return arrays
 
-    def _update_options(self, obs: Any) -> None:
-        """Note new observations, and the action of every option at them."""
+    def _update_options(self, obs: Any, is_first: NDArray[np.bool_]) -> None:
+        """Note new observations, those of a reset marked, and the action of every option at them."""
         self._obs = obs
-        self._inputs = obs if self.state is None else self.state(obs)
-        n = self.num_envs
-        if isinstance(self.options, OptionSet):
-            states, last = np.asarray(self._inputs), self.options.n_states - 1
+        before, n = self._inputs, self.num_envs
+        if not isinstance(self.options, OptionSet):
+            self._inputs = obs if self.state is None else self.state(obs)
+            if isinstance(self.options, LinearOptionSet):
+                self._option_actions = self.options.actions(self._inputs, n).T
+            else:
+                rows = (index_obs(self._inputs, i) for i in range(n))
+                self._option_actions = np.array(
+                    [[policy.act(row) for policy in self._policies] for row in rows]
+                )
+            return
+        if self._reader.recognition:
+            self._inputs = states = np.empty(n, dtype=np.int64)
+            for i, base in enumerate(self._bases):
+                read = self._reader.read_first if is_first[i] else self._reader.read
+                states[i] = read(base, index_obs(obs, i))
+        else:
+            self._inputs = states = np.array(obs if self.state is None else self.state(obs))
+            last = self.options.n_states - 1
             in_range = states.dtype.kind in "iu" and 0 <= states.min() <= states.max() <= last
             if states.shape != (n,) or not in_range:
                 source = "observations" if self.state is None else "state="
                 raise ValueError(
                     f"{source} must be {n} states in 0..{last}, got {states.dtype} of shape {states.shape}: {states}"
                 )
-            self._option_actions = self.options.policy[:, states].T
-        elif isinstance(self.options, LinearOptionSet):
-            self._option_actions = self.options.actions(self._inputs, n).T
-        else:
-            rows = (index_obs(self._inputs, i) for i in range(n))
-            self._option_actions = np.array([[policy.act(row) for policy in self._policies] for row in rows])
+        if self._checks_moves and before is not None:
+            for state, successor in zip(before[~is_first].tolist(), states[~is_first].tolist(), strict=True):
+                self._reader.check_move(state, successor)
+            self._checks_moves = not is_first.any()
+        self._option_actions = np.where(states >= 0, self.options.policy[:, states], TERMINATE).T
 
     def _update_mask(self, infos: dict[str, Any]) -> NDArray[np.int8]:
         """Find the masks of the present choices; a copy for the caller, who may change it."""

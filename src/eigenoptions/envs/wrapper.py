@@ -8,7 +8,6 @@ An option takes several steps, so the agent is in a semi-Markov decision process
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,9 +18,10 @@ from gymnasium.spaces import Dict, Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_choice, check_float, check_int, check_state
+from eigenoptions._validation import check_choice, check_float, check_int
+from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.spaces import OptionsSpace, check_spaces
-from eigenoptions.options import OptionSet
+from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import start_option
 
@@ -90,8 +90,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     mode
         ``"call-and-return"`` or ``"step"``.
     state
-        Function from an observation to the options' input (the state number for an `OptionSet`); None: options act
-        on the observation itself.
+        Function from an observation to the options' input (the state number for an `OptionSet`); None: as the options
+        were discovered. Those of an explored environment recognise its states (``options.mdp.states``), others act on
+        the observation itself. A step to a state that no action leads to raises ValueError in the first episode.
     max_duration
         Steps after which an option that does not terminate is stopped; ``info["option_truncated"]`` is then True.
     option_chance
@@ -171,8 +172,13 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
         self._policies = list(options)
+        self._reader, self._base = StateReader(options, state), env.unwrapped
         self._rng = np.random.default_rng()
+        # The last observation, what the options act on there, and whether moves are still compared with their MDP.
         self._obs: Any = None
+        self._input: Any = None
+        self._checks_moves = isinstance(options, OptionSet)
+        # None: an episode has to begin.
         self._mask: NDArray[np.int8] | None = None
         # In mode "step": the execution that continues with the next step.
         self._running: _Execution | None = None
@@ -185,6 +191,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
+        self._input = self._reader.read_first(self._base, self._obs)
         self._running = self._space.last_sample = None
         return self._observe(), self._add_mask(info)
 
@@ -192,8 +199,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Take a primitive action or an option; the class describes the result."""
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
-        execution = self._running or self._start(operator.index(action))
+        execution = self._running or self._start(action)
         self._space.last_sample = None
+        # After an exception in the middle of an option only a reset helps.
+        self._mask = None
         # Take primitive steps until the decision is complete.
         duration, discounted, undiscounted, path = 0, 0.0, 0.0, []
         option_truncated = continues = False
@@ -201,6 +210,10 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             obs = copy.deepcopy(self._obs) if self.record_steps else None
             taken = execution.action
             self._obs, reward, terminated, truncated, info = self.env.step(taken)
+            before, self._input = self._input, self._reader.read(self._base, self._obs)
+            if self._checks_moves:
+                self._reader.check_move(before, self._input)
+                self._checks_moves = not (terminated or truncated)
             reward = float(reward)
             discounted += self.gamma**duration * reward
             undiscounted += reward
@@ -209,7 +222,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             if execution.policy is None:
                 break
             if self.record_steps:
-                mask = self._mask_at(self._obs, info)
+                mask = self._make_mask(info)
                 path.append(PrimitiveStep(obs, taken, reward, copy.deepcopy(self._obs), self.gamma, mask))
             if terminated or truncated or not self._choose_next(execution):
                 break
@@ -238,30 +251,27 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _start(self, action: int) -> _Execution:
         """The execution of an action or option that begins now."""
+        action = check_int("action", np.asarray(action)[()], 0, self.n_primitive + len(self._policies) - 1)
         option = action - self.n_primitive
-        if action < 0 or option >= len(self._policies):
-            n = self.n_primitive + len(self._policies)
-            raise ValueError(f"action must be in 0..{n - 1}, got {action}")
         if option < 0:
             return _Execution(-1, None, action, 0.0)
         stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
-        policy = start_option(self._policies[option], self._rng)
-        first = int(policy.act(self._option_input(self._obs)))
-        if first < 0:
+        execution = _Execution(option, start_option(self._policies[option], self._rng), 0, stop_chance)
+        execution.action = self._choose_action(execution.policy)
+        if execution.action < 0:
             return _Execution(option, None, int(self._rng.integers(self.n_primitive)), 0.0)
-        return _Execution(option, policy, first, stop_chance)
+        return execution
 
     def _choose_next(self, execution: _Execution) -> bool:
         """Set the next action of an option; False where it terminates."""
-        execution.action = int(execution.policy.act(self._option_input(self._obs)))
+        execution.action = self._choose_action(execution.policy)
         if execution.action >= 0 and execution.stop_chance > 0:
             return bool(self._rng.random() >= execution.stop_chance)
         return execution.action >= 0
 
-    def _option_input(self, obs: Any) -> Any:
-        """What the options act on: the observation, or what `state` makes of it."""
-        value = obs if self.state is None else self.state(obs)
-        return check_state(value, self.options.n_states) if isinstance(self.options, OptionSet) else value
+    def _choose_action(self, policy: Any) -> int:
+        # A table of part of an environment has no options in the other states.
+        return TERMINATE if self._reader.is_unknown(self._input) else int(policy.act(self._input))
 
     def _observe(self) -> Any:
         if self.mode != "step":
@@ -270,26 +280,25 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _add_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         """The info with the mask of the present choices: a copy, which the caller may change."""
-        self._mask = self._space.mask = self._mask_at(self._obs, info)
+        self._mask = self._space.mask = self._make_mask(info)
         if self._running is not None:
             self._mask[:] = 0
             self._mask[self.n_primitive + self._running.option] = 1
         info["action_mask"] = self._mask.copy()
         return info
 
-    def _mask_at(self, obs: Any, info: dict[str, Any]) -> NDArray[np.int8]:
-        """A new mask of the choices at an observation where no option runs."""
+    def _make_mask(self, info: dict[str, Any]) -> NDArray[np.int8]:
+        """A new mask of the present choices if no option runs."""
         n = self.n_primitive
         mask = np.ones(n + len(self._policies), dtype=np.int8)
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == n:
             mask[:n] = own_mask
-        value = self._option_input(obs)
-        if isinstance(self.options, OptionSet):
-            mask[n:] = self.options.policy[:, value] >= 0
+        if self._reader.is_unknown(self._input):
+            mask[n:] = 0
         elif hasattr(self.options, "choices"):
             # All options at once: they share the features, or the look-ahead, of an observation.
-            mask[n:] = self.options.choices(value) >= 0
+            mask[n:] = self.options.choices(self._input) >= 0
         else:
-            mask[n:] = [option.act(value) >= 0 for option in self._policies]
+            mask[n:] = [option.act(self._input) >= 0 for option in self._policies]
         return mask

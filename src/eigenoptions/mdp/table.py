@@ -44,6 +44,8 @@ class MDP:
         A title, and what a picture does not show, such as the names of actions.
     states : sequence of length S, optional
         What each state is: the node of a graph, the key of an environment.
+    recognition : dict, optional
+        How `OptionsWrapper` recognises the `states` in an environment; `from_env` sets it.
     weights : array (S, S), optional
         Weights of the edges of `graph`, where they are not 1.
 
@@ -62,6 +64,7 @@ class MDP:
     name: str = ""
     legend: str = ""
     states: Sequence[Any] | None = None
+    recognition: dict[str, Any] | None = None
     weights: csr_array | None = None
 
     def __post_init__(self) -> None:

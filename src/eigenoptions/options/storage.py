@@ -102,6 +102,10 @@ def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None
         for name in ("data", "indices", "indptr"):
             arrays[f"transition.{name}"] = getattr(mdp.transition, name)
         arrays |= {f"mdp.{name}": a for name in ("coords", "reward") if (a := getattr(mdp, name)) is not None}
+        if mdp.recognition and isinstance(mdp.recognition["by"], str):
+            # A key that is a function cannot be written; nor, without it, are the states of any use.
+            header["mdp"]["recognition"] = mdp.recognition
+            arrays["mdp.states"] = np.frombuffer(json.dumps(list(mdp.states or ())).encode(), dtype=np.uint8)
         return write_arrays(path, "options", header, arrays)
     header |= {name: getattr(options, name) for name in ("n_actions", "patience", "stop_chance")}
     arrays = {"directions": options.directions, "threshold": options.threshold}
@@ -173,6 +177,8 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     table = [arrays[f"transition.{name}"] for name in ("data", "indices", "indptr")]
     shape = len(table[2]) - 1, arrays["policy"].shape[1]
     fields: dict[str, Any] = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
+    if "mdp.states" in arrays:
+        fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
     mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
@@ -208,6 +214,11 @@ def _compute_digest(text: str, arrays: Arrays) -> str:
         digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
         digest.update(arrays[name].data)
     return digest.hexdigest()
+
+
+def _to_tuples(value: Any) -> Any:
+    """JSON lists as tuples, so that a state can be hashed."""
+    return tuple(map(_to_tuples, value)) if isinstance(value, list) else value
 
 
 def _to_plain_number(value: Any) -> Any:
