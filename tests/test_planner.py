@@ -12,7 +12,6 @@ from gymnasium.spaces import Discrete
 
 import eigenoptions as eo
 from eigenoptions.mdp import distance
-from eigenoptions.planner import POTENTIALS
 
 
 def log_of(maze: str) -> Any:
@@ -224,8 +223,6 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
 
 def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
     pytest.importorskip("ogbench")
-    from reproduction.ogbench import record, run
+    from reproduction.ogbench import run
 
-    job: dict[str, Any] = {"maze": "medium", "kind": "stitch", "steps": 10_000, "seed": 0}
-    result = run(**job, data=record(**job), episodes=1, potential=POTENTIALS[0], greedy=False)
-    assert result["success"] == 100.0
+    assert run("medium", "stitch", steps=10_000, seed=0, episodes=1)[0]["success"] == 100.0

@@ -30,8 +30,6 @@ from eigenoptions.options.solver import first_best, solve
 from eigenoptions.spectra import spectrum
 
 POTENTIALS = ("log-z", "hitting", "shortest", "commute")
-# An observation belongs to the nearest cell of the data up to this distance, in cells.
-NEAR = 2.0
 
 Array = NDArray[np.float64]
 
@@ -128,17 +126,18 @@ class Planner:
         if self._grid is not None:
             self._find_homes(self._grid)
 
-    def _find_homes(self, grid: _Grid) -> None:
+    def _find_homes(self, grid: _Grid, near: float = 2.0) -> None:
         """Let observations in cells that were never entered, or never left, belong to a near cell that was both."""
+        self._near = near
         component = connected_components(self._edges, connection="strong")[1]
         joined = np.bincount(component)[component] > 1
         self._homes = np.flatnonzero(joined) if joined.any() else np.arange(len(joined))
         assert self.centers is not None
         self._tree = cKDTree(self.centers[self._homes] / grid.size)
         for state in np.flatnonzero(~joined):
-            distance, near = self._tree.query(self.centers[state] / grid.size)
-            if distance <= NEAR:
-                grid.number[tuple(grid.corners[state].tolist())] = int(self._homes[near])
+            distance, home = self._tree.query(self.centers[state] / grid.size)
+            if distance <= near:
+                grid.number[tuple(grid.corners[state].tolist())] = int(self._homes[home])
 
     def state(self, obs: Any) -> int:
         """The number of the state, or of the cell, that an observation belongs to."""
@@ -152,11 +151,11 @@ class Planner:
             raise ValueError(f"an observation must be {len(self._grid.size)} finite numbers, got {obs}")
         state = self._grid.number.get(self._grid.corner(point), -1)
         if state < 0:
-            distance, near = self._tree.query(point / self._grid.size)
-            if distance > NEAR:
+            distance, home = self._tree.query(point / self._grid.size)
+            if distance > self._near:
                 remedy = "choose a point in it, or give a larger cell_size"
                 raise ValueError(f"{np.round(obs, 3)} is {distance:.1f} cells away from the data: {remedy}")
-            state = int(self._homes[near])
+            state = int(self._homes[home])
         return state
 
     def potential(self, goal: Any) -> Array:
@@ -206,10 +205,12 @@ class Planner:
         if self._model is None:
             return action
         assert self.centers is not None
-        target = (
-            goal if state == last else self._targets[state, action] if action >= 0 else self.centers[state]
-        )
-        return self._model.aim(np.asarray(obs, dtype=np.float64), np.asarray(target, dtype=np.float64))
+        point = np.asarray(obs, dtype=np.float64)
+        if state == last:
+            return self._model.aim(point, np.asarray(goal, dtype=np.float64))
+        if action < 0:
+            return self._model.aim(point, self.centers[state])
+        return self._model.aim(point, *self._targets[state, action])
 
     def _policy(self, goal: int) -> list[int]:
         """The action of the table in each state, of the option or of greedy descent."""
@@ -368,14 +369,17 @@ class _Displacement:
         self.inverse = np.linalg.pinv(self.B)
         self.low, self.high = action.min(axis=0), action.max(axis=0)
         self.reach = np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1e-300)
+        self.step = np.abs(self.B) @ self.reach
 
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
 
-    def aim(self, point: Array, target: Array) -> Array:
-        """The action that leads towards a target: in a straight line if it is too far for one step."""
+    def aim(self, point: Array, target: Array, border: Array | None = None) -> Array:
+        """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
         action = self.inverse @ (target - point - self.b)
         excess = (np.abs(action) / self.reach).max()
+        if border is not None and excess > 1.0 and (np.abs(border - point) > self.step / 100).any():
+            return self.aim(point, border)
         return np.asarray(np.minimum(np.maximum(action / max(excess, 1.0), self.low), self.high))
 
 
@@ -402,7 +406,10 @@ def _count_moves(
     arrived = neighbour.ravel()[row] == after[aimed]
     crossed, forth = np.flatnonzero(aimed)[arrived], row[arrived]
     places = np.concatenate([next_obs[crossed], obs[crossed]])
-    targets = _mean_rows(places, np.concatenate([forth, after[crossed] * A + A - 1 - forth % A]), S * A)
+    number = np.concatenate([forth, after[crossed] * A + A - 1 - forth % A])
+    middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
+    seen = (np.bincount(number, minlength=S * A) > 0).reshape(S, A, 1)
+    targets = np.where(seen, _mean_rows(places, number, S * A).reshape(middles.shape), middles)
     # One failure more than was seen: a move that succeeded once is not certain, and one never tried stays.
     failure = csr_array((np.ones(S * A), (rows, rows // A)), shape=counts.shape)
     table = csr_array((counts + failure).multiply(1.0 / (counts.sum(axis=1) + 1.0)[:, None]))
@@ -418,7 +425,11 @@ def _count_moves(
         share = (n_jumps / np.maximum(exits, 1))[rows // A, None]
         table = csr_array(table.multiply(1.0 - share) + jumps[region[rows // A]].multiply(share))
     table.eliminate_zeros()
-    return MDP(table, coords=grid.coords), targets.reshape(S, A, -1)
+    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell where
+    # those did who came round this corner the other way, or went.
+    diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
+    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], targets)
+    return MDP(table, coords=grid.coords), np.stack([targets, borders], axis=2)
 
 
 def _neighbour_moves(d: int) -> NDArray[np.int64]:
