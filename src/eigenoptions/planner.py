@@ -425,8 +425,8 @@ def _count_moves(
         share = (n_jumps / np.maximum(exits, 1))[rows // A, None]
         table = csr_array(table.multiply(1.0 - share) + jumps[region[rows // A]].multiply(share))
     table.eliminate_zeros()
-    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell where
-    # those did who came round this corner the other way, or went.
+    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
+    # where others did, on this way or back.
     diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
     borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], targets)
     return MDP(table, coords=grid.coords), np.stack([targets, borders], axis=2)
