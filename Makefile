@@ -54,12 +54,13 @@ bench: .venv/.dev ## ratios against what a user would write instead, in one run
 numbers: .venv/.dev ## compare the numbers in README and docs with computed ones (ARGS=--write corrects them)
 	$(BIN)/python docs/page_numbers.py $(ARGS)
 
-mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (about an hour)
+mutants: .venv/.dev ## how many of 200 small wrong changes the tests notice (an hour; in a clone: sources are changed and restored)
 	$(BIN)/python -m pip install --quiet 'cosmic-ray>=8.4'
-	$(BIN)/cosmic-ray init tests/mutants.toml out/mutants.sqlite
-	$(BIN)/cr-filter-operators out/mutants.sqlite tests/mutants.toml
-	$(BIN)/cosmic-ray exec tests/mutants.toml out/mutants.sqlite
-	$(BIN)/cr-report out/mutants.sqlite
+	mkdir -p out
+	export PATH="$(CURDIR)/$(BIN):$$PATH" && for config in tests/mutants/*.toml; do \
+	  session=out/$$(basename $$config .toml).sqlite && rm -f $$session && cosmic-ray init $$config $$session && \
+	  python tests/mutants/sample.py $$session $(or $(MUTANTS),29) && cosmic-ray exec $$config $$session && \
+	  cr-report --surviving-only $$session; done
 
 lines: ## lines of each part beside the budgets of CONTRIBUTING.md
 	@$(PYTHON) docs/lines.py
