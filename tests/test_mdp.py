@@ -5,11 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import eigenoptions as eo
+from eigenoptions._validation import readonly
 from eigenoptions.mdp import distance, maps, reachable
 
 FOUR_ROOMS = """\
@@ -88,12 +90,16 @@ def test_maze_accepts_headers_ragged_lines_and_files(tmp_path):
         "S.X\n  G",
         "\n\nS.#\n..G\n\n",
         "5,9\nS.#\n..G",
+        "S.#\n..E",
     ]
     for source in [*others, str(tmp_path / "little.txt"), tmp_path / "little.txt", tmp_path / "mark.txt"]:
         other = eo.maze(source)
         assert (other.fingerprint, other.start, other.goal) == (mdp.fingerprint, 0, 4)
     assert eo.maze(tmp_path / "little.txt").name == "little"
     assert eo.maze("...").n_states == 3
+    walls = np.array([[0, 0, 1], [0, 0, 0]])
+    for cells in (walls, walls.astype(bool), walls.astype(np.uint8)):
+        assert (eo.maze(cells).fingerprint, eo.maze(cells).start) == (mdp.fingerprint, None)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_maze_accepts_headers_ragged_lines_and_files(tmp_path):
         ("\n..s", "line 2 column 3"),
         ("2,2\nG.\n.G", "line 2 column 1 and line 3 column 2"),
         ("1,2\n...", "1 rows and 3 columns"),
-        ("m" * 5000, "cannot read"),
+        ("m" * 5000, "no such file"),
         ("nul\0", "nul"),
         ("rooms:6", "rooms:20x30"),
         ("open:-1x6", "open:20x30"),
@@ -127,8 +133,9 @@ def test_maze_bad_file_raises(tmp_path):
     for path in (tmp_path / "picture.png", tmp_path, tmp_path / "nowhere.txt"):
         with pytest.raises(ValueError, match=path.name):
             eo.maze(path)
-    with pytest.raises(TypeError, match="maze"):
-        eo.maze(3)
+    for wrong in (3, np.array([[0, 2]]), np.zeros((2, 2)), np.zeros(3, int)):
+        with pytest.raises(TypeError, match="maze"):
+            eo.maze(wrong)
 
 
 def test_generated_mazes_are_their_maps():
@@ -176,6 +183,26 @@ def test_mdp_copies_its_table_and_makes_it_canonical():
     np.testing.assert_array_equal(mdp.transition.toarray(), TABLE)
     with pytest.raises(ValueError, match="read-only"):
         mdp.transition.data[0] = 0.5
+
+
+def test_arrays_whose_memory_is_not_theirs_are_copied(tmp_path):
+    """What looks read-only may be written to by its owner: a window, a tensor, a buffer, a file."""
+    x, buffer = np.arange(8), bytearray(np.arange(4).tobytes())
+    np.save(tmp_path / "x.npy", x)
+    tensor = torch.arange(4).numpy()
+    tensor.setflags(write=False)
+    disguised = [
+        np.lib.stride_tricks.sliding_window_view(x, 4)[0],
+        tensor,
+        np.frombuffer(memoryview(buffer).toreadonly(), dtype=int),
+        np.load(tmp_path / "x.npy", mmap_mode="r")[:4],
+    ]
+    for array in disguised:
+        assert not array.flags.writeable
+        assert not np.shares_memory(readonly(array), array)
+    owned = readonly(x)
+    assert readonly(owned) is owned
+    assert not readonly(owned[2:]).flags.owndata
 
 
 def test_with_task_shares_the_table(four_rooms):
@@ -246,7 +273,11 @@ def test_from_transitions_estimates_relative_frequencies(slippery):
     table = sampled.transition.toarray().reshape(4, 2, 4)
     np.testing.assert_allclose(table[:3, :, :3], P, atol=0.02)
     assert (table[3, :, 3] == 1).all()  # a state that was never seen stays
-    for wrong, word in (({"n_states": 2}, "states"), ({"n_actions": 1}, "actions")):
+    for wrong, word in (
+        ({"n_states": 2}, "states"),
+        ({"n_actions": 1}, "actions"),
+        ({"n_actions": 10**9}, "rows"),
+    ):
         with pytest.raises(ValueError, match=word):
             eo.MDP.from_transitions((obs, action, next_obs), **wrong)
 

@@ -21,6 +21,7 @@ MAZE = eo.maze("four-rooms")
 WALK = walk(MAZE, 4000, rng=0)
 S, A, N, D = WALK.obs, WALK.action, WALK.next_obs, WALK.terminated
 REWARD = D.astype(float)
+HALVES = (slice(50), slice(50, None))
 
 
 class Dataset:
@@ -52,9 +53,9 @@ KINDS: dict[str, Any] = {
         {"obs": s, "action": a, "next_obs": n, "done": d} for s, a, n, d in zip(S, A, N, D, strict=True)
     ],
     "Minari": Dataset(),
-    "batches": iter(
-        [eo.Transitions(S[:50], A[:50], N[:50], D[:50]), eo.Transitions(S[50:], A[50:], N[50:], D[50:])]
-    ),
+    "batches": iter([eo.Transitions(*(part[rows] for part in (S, A, N, D))) for rows in HALVES]),
+    "tuples of columns": ((S[rows], A[rows], REWARD[rows], N[rows], D[rows]) for rows in HALVES),
+    "dicts of columns": ({"obs": S[r], "action": A[r], "next_obs": N[r], "done": D[r]} for r in HALVES),
 }
 
 
@@ -71,6 +72,17 @@ def test_of_every_kind_gives_the_same_transitions(kind: str) -> None:
 def test_discover_of_recorded_data_is_that_of_transitions(kind: str) -> None:
     options = eo.discover(KINDS[kind], n_options=2)
     np.testing.assert_array_equal(options.policy, eo.discover(WALK, n_options=2).policy)
+
+
+def test_names_of_states_become_states_of_the_table() -> None:
+    names = np.array([f"cell {s:03d}" for s in range(104)])
+    named = (names[S].tolist(), A, names[N])
+    mdp, numbered = eo.MDP.from_transitions(named), eo.MDP.from_transitions(WALK)
+    assert (mdp.states, mdp.fingerprint) == (tuple(names.tolist()), numbered.fingerprint)
+    for method in ("eigen", "neo"):
+        options, expected = (eo.discover(data, n_options=2, method=method) for data in (named, WALK))
+        np.testing.assert_array_equal(options.policy, expected.policy)
+    assert options.mdp.states == mdp.states
 
 
 def test_of_rows_without_next_observations_stays_within_episodes() -> None:
@@ -124,7 +136,7 @@ def test_of_a_buffer_of_boxes_keeps_its_bounds() -> None:
         ((S, A, N, np.zeros((len(S), 3))), "terminated"),
         (([[0], [1, 2]], [0, 1], [[0], [1]]), "different shapes"),
         (({"x": S}, A, {"x": N}), "dict"),
-        ((["a"], [0], ["b"]), "numbers"),
+        ((["a"], ["x"], ["b"]), "numbers"),
         ((np.float64(1.0), A, N), "one row per step"),
         ([], "empty"),
     ],

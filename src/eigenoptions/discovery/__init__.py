@@ -165,7 +165,9 @@ def discover_samples(
         # The Laplacian of the sampled transitions is that of their incidence matrix (Theorem 5.1).
         settings = {"weights": "incidence", "operator": "combinatorial", **settings}
     if "visits" in method.settings:
-        settings.setdefault("visits", np.bincount(samples.transitions.obs, minlength=mdp.n_states))
+        obs = samples.transitions.obs
+        numbers = obs if mdp.states is None else np.searchsorted(mdp.states, obs)
+        settings.setdefault("visits", np.bincount(numbers, minlength=mdp.n_states))
     provenance = {"source": "samples", "dynamics": "estimated", **samples.provenance}
 
     # A method knows only the states that the samples connect; in the others no option may start.

@@ -63,6 +63,8 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
         )
     if space is None and transitions.obs.ndim == 1 and transitions.obs.dtype.kind in "iu":
         n_states = int(max(transitions.obs.max(), transitions.next_obs.max())) + 1
+    if transitions.obs.dtype.kind == "U":
+        n_states = len(np.unique([transitions.obs, transitions.next_obs]))
     if n_actions is None:
         n_actions = int(transitions.action.max()) + 1
     return Samples(transitions, n_actions, n_states, space, provenance={"transitions": len(transitions)})

@@ -5,15 +5,5 @@ from eigenoptions.mdp.maps import MOVES, maze, mazes
 from eigenoptions.mdp.table import MDP, graph
 from eigenoptions.mdp.transitions import Features, Transitions
 
-__all__ = [
-    "MDP",
-    "MOVES",
-    "Features",
-    "Transitions",
-    "distance",
-    "from_graph",
-    "graph",
-    "maze",
-    "mazes",
-    "reachable",
-]
+__all__ = ["MDP", "MOVES", "Features", "Transitions", "distance", "from_graph", "graph", "maze", "mazes"]
+__all__ += ["reachable"]

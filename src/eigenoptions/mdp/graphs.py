@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -39,34 +38,27 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     >>> ring.states, ring.successors.tolist()
     (('a', 'b', 'c'), [[1, 2], [0, 2], [0, 1]])
     """
-    nodes: list[Any]
-    if hasattr(source, "adj") and hasattr(source, "is_directed"):
-        nodes = list(source.nodes)
-        edges = [(u, v, 1 if data is None else data) for u, v, data in source.edges(data="weight")]
-        directed = bool(source.is_directed()) if directed is None else directed
-    elif issparse(source):
-        if source.ndim != 2 or source.shape[0] != source.shape[1]:
-            raise ValueError(f"a graph must be a square matrix, got shape {source.shape}")
-        nodes, directed = list(range(source.shape[0])), directed is None or directed
-        matrix = check_csr("the graph", source).tocoo()
-        edges = list(zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True))
-    elif isinstance(source, Iterable) and not isinstance(source, str | dict):
-        listed = [tuple(edge) for edge in source]
-        if any(len(edge) not in (2, 3) for edge in listed):
-            raise ValueError("edges must be pairs (u, v) or triples (u, v, weight)")
-        edges = [(*edge, 1) if len(edge) == 2 else edge for edge in listed]
-        nodes = list(dict.fromkeys(node for edge in edges for node in edge[:2]))
-        if all(isinstance(node, int | np.integer) for node in nodes):
-            nodes.sort()
+    if issparse(source):
+        W, directed = check_csr("the graph", source), directed is not False
+        nodes: list[Any] = list(range(W.shape[0]))
     else:
-        raise TypeError(f"a graph is a networkx graph, a sparse matrix or edges, got {type(source).__name__}")
-    if not nodes:
-        raise ValueError("the graph has no node: give at least one edge")
-
-    number = {node: i for i, node in enumerate(nodes)}
+        is_networkx = hasattr(source, "is_directed")
+        try:
+            listed = map(tuple, source.edges(data="weight", default=1) if is_networkx else source)
+            edges = [(u, v, float(w)) for u, v, w in ((*e, 1) if len(e) == 2 else e for e in listed)]
+        except (TypeError, ValueError):
+            kinds = "a networkx graph, a sparse matrix, or edges (u, v) or (u, v, weight)"
+            raise ValueError(f"a graph is {kinds}, got {type(source).__name__}") from None
+        nodes = list(source if is_networkx else dict.fromkeys(node for edge in edges for node in edge[:2]))
+        if not is_networkx and all(isinstance(node, int | np.integer) for node in nodes):
+            nodes.sort()
+        directed = source.is_directed() if is_networkx and directed is None else directed
+        number = {node: i for i, node in enumerate(nodes)}
+        ends = [[number[edge[end]] for edge in edges] for end in (0, 1)]
+        W = csr_array(([edge[2] for edge in edges], ends), shape=(len(nodes), len(nodes)))
     n = len(nodes)
-    row, column = (np.array([number[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1))
-    W = csr_array((np.array([edge[2] for edge in edges], dtype=np.float64), (row, column)), shape=(n, n))
+    if W.shape != (n, n) or not n:
+        raise ValueError(f"a graph must have nodes and a square matrix, got shape {W.shape}")
     check_nonnegative("weights", W.data)
     if not directed:
         # An edge that is listed both ways counts once.
@@ -79,12 +71,11 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     state = np.repeat(np.arange(n), degree)
     successors[state, np.arange(W.nnz) - W.indptr[state]] = W.indices
 
-    on_grid = all(
-        isinstance(node, tuple) and len(node) == 2 and all(isinstance(x, int) for x in node) for node in nodes
-    )
+    on_grid = all(isinstance(node, tuple) and len(node) == 2 for node in nodes)
+    cells = np.array(nodes if on_grid else None)
     return MDP.from_successors(
         successors,
-        coords=np.array(nodes) if on_grid else None,
+        coords=cells if cells.dtype.kind == "i" else None,
         states=None if nodes == list(range(n)) else tuple(nodes),
         weights=None if (W.data == 1.0).all() else W,
         name=str(getattr(source, "name", "")),
@@ -101,21 +92,14 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
     >>> reachable(one_way, [1]).tolist(), reachable(one_way, [1], backward=True).tolist()
     ([False, True, True], [True, True, False])
     """
-    table = check_csr("transition", transition if issparse(transition) else csr_array(transition))
-    rows, n = table.shape
-    if n == 0 or rows == 0 or rows % n:
-        raise ValueError(f"transition must have shape (S*A, S) with at least one state, got {table.shape}")
-    moves = csr_array((table.data, table.indices, table.indptr[:: rows // n]), shape=(n, n))
-    if backward:
-        moves = csr_array(moves.T)
+    moves = _merge_actions(check_csr("transition", transition))
+    moves, n = moves.T.tocsr() if backward else moves, moves.shape[0]
     first = np.asarray(states)
-    if first.size and first.dtype.kind not in "biu":
-        raise ValueError(f"states must be numbers in 0..{n - 1} or a mask, got {first.dtype}")
-    first = np.flatnonzero(first) if first.dtype == np.bool_ else first.astype(np.intp).ravel()
-    if len(first) and not 0 <= first.min() <= first.max() < n:
-        raise ValueError(f"states must be in 0..{n - 1}, got {first.min()}..{first.max()}")
+    first = np.flatnonzero(first) if first.dtype == np.bool_ else first.ravel()
+    if len(first) and not (first.dtype.kind in "iu" and 0 <= first.min() <= first.max() < n):
+        raise ValueError(f"states must be a mask or integers in 0..{n - 1}, got {first[:3]}")
     # An additional node leads to all of the first states.
-    indices = np.concatenate([moves.indices, first])
+    indices = np.concatenate([moves.indices, first.astype(np.int32)])
     indptr = np.append(moves.indptr, len(indices))
     links = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
     mask = np.zeros(n + 1, dtype=np.bool_)
@@ -131,9 +115,14 @@ def distance(mdp: MDP, start: int, goal: int) -> int | None:
     2
     """
     start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
-    table, shape = mdp.transition, (mdp.n_states, mdp.n_states)
-    # 32 bits, which every version of SciPy's search reads.
-    rows = table.indptr[:: mdp.n_actions].astype(np.int32)
-    moves = csr_array((table.data, table.indices.astype(np.int32), rows), shape=shape)
-    steps = dijkstra(moves, unweighted=True, indices=start)[goal]
+    steps = dijkstra(_merge_actions(mdp.transition), unweighted=True, indices=start)[goal]
     return int(steps) if np.isfinite(steps) else None
+
+
+def _merge_actions(table: csr_array) -> csr_array:
+    """``(S, S)`` the moves of a table ``(S * A, S)`` by any action, with indices of 32 bits for SciPy's searches."""
+    n = table.shape[1]
+    if not n or not table.shape[0] or table.shape[0] % n:
+        raise ValueError(f"transition must have shape (S * A, S) with at least one state, got {table.shape}")
+    indptr = table.indptr[:: table.shape[0] // n].astype(np.int32)
+    return csr_array((table.data, table.indices.astype(np.int32), indptr), shape=(n, n))

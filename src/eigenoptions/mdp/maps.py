@@ -6,40 +6,38 @@ three mazes are files in `mazes/`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from eigenoptions._validation import check_int, make_generator
+from eigenoptions._validation import check_int, make_generator, suggest_name
 from eigenoptions.mdp.table import MDP
 
-WALLS, FREE = "#X", ". SG"
 # Row and column offsets of the actions 0 up, 1 right, 2 down, 3 left.
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 FOLDER = files("eigenoptions.mdp") / "mazes"
-MAX_CELLS = 50_000_000
 
 
-def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
+def maze(source: str | Path | NDArray[Any], *, rng: int | np.random.Generator = 0) -> MDP:
     r"""MDP of a maze: a name, a generated maze, the text of a map, or a path to one (Figure 1, Section 4).
 
-    A map has one character per cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` goal. Lines may
-    differ in length; missing cells are walls. A first line ``rows,cols`` (the authors' ``.mdp`` files) is accepted.
-    States are the free cells in reading order. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall leaves
-    the state unchanged.
+    A map has one character per cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` or ``E`` (exit) goal.
+    Lines may differ in length; missing cells are walls. A first line ``rows,cols`` (the authors' ``.mdp`` files) is
+    accepted. States are the free cells in reading order. Actions are 0 up, 1 right, 2 down, 3 left; a move into a wall
+    leaves the state unchanged.
 
     Parameters
     ----------
-    source : str or Path
+    source : str, Path or array
         One of `mazes`; ``"rooms:ROWSxCOLS"``, ``"perfect:ROWSxCOLS"`` or ``"open:ROWSxCOLS"`` (see `rooms_map`,
-        `perfect_map`, `open_map`); the text of a map; or the path to a text file.
+        `perfect_map`, `open_map`); the text of a map; the path to a text file; or integers, 0 free and 1 wall.
     rng : int or Generator, default 0
         Places the doors and corridors of generated mazes.
 
@@ -52,30 +50,27 @@ def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     >>> maze("S.#\n#.G").successors.tolist()
     [[0, 1, 0, 0], [1, 1, 2, 0], [1, 3, 2, 2], [3, 3, 3, 2]]
     """
-    name, text = _find_maze(source, rng)
+    name, text = _find_map(source, rng)
     cells, first_line = _parse_map(text)
-    coords = np.argwhere(np.isin(cells, list(FREE)))
+    coords = np.argwhere(cells != "#")
     if not len(coords):
         raise ValueError("the map has no free cell: write . or a space where a state should be")
     task: dict[str, int] = {}
     for letter, field in (("S", "start"), ("G", "goal")):
-        places = np.argwhere(cells == letter)
+        places = np.flatnonzero(cells[tuple(coords.T)] == letter)
         if len(places) > 1:
-            where = " and ".join(f"line {y + first_line} column {x + 1}" for y, x in places[:2])
+            where = " and ".join(f"line {y + first_line} column {x + 1}" for y, x in coords[places[:2]])
             raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
         if len(places):
-            task[field] = int(np.flatnonzero((coords == places[0]).all(axis=1))[0])
-    return MDP.from_successors(find_grid_successors(coords), coords=coords, name=name, **task)
+            task[field] = int(places[0])
 
-
-def find_grid_successors(coords: NDArray[np.int_]) -> NDArray[np.int32]:
-    """``(S, 4)`` next states in a maze whose states are these cells: up, right, down, left; stay at walls."""
-    cells = coords - coords.min(axis=0) + 1
-    states = np.arange(len(cells), dtype=np.int32)
-    state_at = np.full(tuple(cells.max(axis=0) + 2), -1, dtype=np.int32)
-    state_at[tuple(cells.T)] = states
-    successors = np.stack([state_at[tuple((cells + move).T)] for move in MOVES], axis=1)
-    return np.where(successors >= 0, successors, states[:, None])
+    # Numbers of the states in a map with a border of walls (-1).
+    states = np.arange(len(coords))
+    state_at = np.full(np.add(cells.shape, 2), -1)
+    state_at[tuple(coords.T + 1)] = states
+    successors = np.stack([state_at[tuple((coords + 1 + move).T)] for move in MOVES], axis=1)
+    successors = np.where(successors >= 0, successors, states[:, None])
+    return MDP.from_successors(successors, coords=coords, name=name, **task)
 
 
 def mazes() -> list[str]:
@@ -88,11 +83,7 @@ def mazes() -> list[str]:
 
 
 def open_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str:
-    """One room without walls; nothing is drawn from `rng`.
-
-    >>> open_map(2, 3).split()
-    ['...', '...']
-    """
+    """One room without walls; nothing is drawn from `rng`."""
     _check_size(rows, cols, 1)
     return "\n".join(["." * cols] * rows)
 
@@ -111,19 +102,17 @@ def rooms_map(
     #...#...#
     #########
     """
-    rng = make_generator(rng)
-    step = check_int("size", size) + 1
+    rng, step = make_generator(rng), check_int("size", size) + 1
     _check_size(rows, cols, step**2)
     grid = np.full((rows * step + 1, cols * step + 1), ".")
     grid[::step] = "#"
     grid[:, ::step] = "#"
-
     # Doors in vertical walls row by row, then in horizontal ones.
     vertical = [(y, x, True) for y in range(rows) for x in range(1, cols)]
     for y, x, is_vertical in [*vertical, *((y, x, False) for y in range(1, rows) for x in range(cols))]:
         door = 1 + (size // 2 if centred else int(rng.integers(size)))
         grid[y * step + door * is_vertical, x * step + door * (not is_vertical)] = "."
-    return "\n".join("".join(row) for row in grid)
+    return "\n".join(map("".join, grid))
 
 
 def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str:
@@ -136,32 +125,36 @@ def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> 
     #.....#
     #######
     """
-    rng = make_generator(rng)
     _check_size(rows, cols, 4)
     number = np.arange(rows * cols).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     b = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
-    weights = coo_array((1.0 + rng.random(len(a)), (a, b)), shape=(number.size, number.size))
+    weights = coo_array((1.0 + make_generator(rng).random(len(a)), (a, b)), shape=(number.size, number.size))
     tree = minimum_spanning_tree(weights.tocsr()).tocoo()
     grid = np.full((2 * rows + 1, 2 * cols + 1), "#")
     grid[1::2, 1::2] = "."
     (ya, xa), (yb, xb) = np.divmod(tree.row, cols), np.divmod(tree.col, cols)
     grid[ya + yb + 1, xa + xb + 1] = "."
-    return "\n".join("".join(row) for row in grid)
+    return "\n".join(map("".join, grid))
 
 
 # Functions of rows, columns and rng.
 GENERATORS: dict[str, Callable[..., str]] = {"rooms": rooms_map, "perfect": perfect_map, "open": open_map}
 
 
-def _find_maze(source: str | Path, rng: int | np.random.Generator) -> tuple[str, str]:
+def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
     """Name and text of a map; see `maze`."""
     if not isinstance(source, str | Path):
-        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
+        cells = np.asarray(source)
+        if cells.ndim != 2 or cells.dtype.kind not in "biu" or not np.isin(cells, (0, 1)).all():
+            raise TypeError(
+                f"a maze is a name, a map, a path or an array of 0 and 1, got {type(source).__name__}"
+            )
+        return "", "\n".join(map("".join, np.where(cells, "#", ".")))
     if source in mazes():
         return str(source), (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
     if isinstance(source, str):
-        if "\n" in source or not set(source) - set(WALLS + FREE):
+        if re.fullmatch("[#X. SGE]*", source) or "\n" in source:
             return "", source
         kind, _, size = source.partition(":")
         if kind in GENERATORS:
@@ -170,41 +163,37 @@ def _find_maze(source: str | Path, rng: int | np.random.Generator) -> tuple[str,
                 raise ValueError(f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}")
             return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng=rng)
     try:
-        if (path := Path(source)).is_file():
-            return path.stem, path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{source} is not a text file: a maze has one character per cell") from None
+        return Path(source).stem, Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read the maze {str(source)[:80]!r}: {error.args[-1]}") from None
-    near = difflib.get_close_matches(str(source), mazes(), n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"built in are {', '.join(mazes())}"
-    raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file: {hint}")
+        hint = suggest_name(source, mazes()) or f": built in are {', '.join(mazes())}"
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file ({reason}){hint}") from None
 
 
 def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
-    """Characters of a map as a rectangle, missing cells filled with wall; and the number of its first line."""
+    """Characters of a map as a rectangle, ``#``, ``.``, ``S`` and ``G``, and the number of its first line."""
     lines = text.removeprefix("\ufeff").splitlines()
-    filled = [y for y, line in enumerate(lines) if line]
-    first = filled[0] if filled else 0
-    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if filled else None
+    first = next((y for y, line in enumerate(lines) if line), len(lines))
+    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if lines[first:] else None
     first += size is not None
-    lines = lines[first : filled[-1] + 1] if filled else []
-    if not lines:
+    rows = "\n".join(lines[first:]).rstrip("\n").split("\n")
+    height, width = len(rows), max(map(len, rows))
+    if not width:
         raise ValueError("the map is empty: give at least one line with a free cell (.)")
-    height, width = len(lines), max(map(len, lines))
     if size and (height > int(size[1]) or width > int(size[2])):
         raise ValueError(f"the first line says {size[0]} but the map has {height} rows and {width} columns")
-    for y, line in enumerate(lines):
-        if unknown := re.search(f"[^{WALLS}{FREE}]", line):
+    for y, row in enumerate(rows):
+        if unknown := re.search("[^#X. SGE]", row):
             raise ValueError(
                 f"unknown character {unknown[0]!r} at line {y + first + 1} column {unknown.start() + 1}: "
-                "use # or X for walls, . or space for free cells, S start, G goal"
+                "use # or X for walls, . or space for free cells, S start, G or E goal"
             )
-    return np.array([list(line.ljust(width, "#")) for line in lines], dtype="U1"), first + 1
+    same = str.maketrans("X E", "#.G")
+    return np.array([list(row.translate(same).ljust(width, "#")) for row in rows]), first + 1
 
 
-def _check_size(rows: int, cols: int, cells_per_unit: int) -> None:
+def _check_size(rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000) -> None:
     """Check the size of a map with so many cells per unit of rows times columns."""
     cells = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells_per_unit
-    if not 1 <= cells <= MAX_CELLS:
-        raise ValueError(f"a map has 1 to {MAX_CELLS:,} cells, one of {rows} x {cols} has {cells:,}")
+    if not 1 <= cells <= max_cells:
+        raise ValueError(f"a map has 1 to {max_cells:,} cells, one of {rows} x {cols} has {cells:,}")

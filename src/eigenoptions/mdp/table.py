@@ -11,18 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from eigenoptions._text import draw_map, printable
-from eigenoptions._validation import (
-    check_choice,
-    check_csr,
-    check_int,
-    check_real,
-    check_type,
-    readonly,
-    set_readonly,
-)
+from eigenoptions._validation import check_choice, check_csr, check_int, check_type, readonly, set_readonly
 from eigenoptions.mdp.transitions import Transitions, count_states, read_spaces
 
 
@@ -68,7 +60,7 @@ class MDP:
     weights: csr_array | None = None
 
     def __post_init__(self) -> None:
-        table = check_table(self.transition)
+        table = _check_table(self.transition)
         checked: dict[str, Any] = {"transition": table}
         rows, n = table.shape
         if self.coords is not None:
@@ -98,10 +90,8 @@ class MDP:
         if table.ndim != 2:
             raise ValueError(f"successors must be integers (S, A), got {table.dtype} {table.shape}")
         n = _check_numbers("successors", table.ravel(), len(table))
-        one_per_row = np.arange(table.size + 1)
-        return cls(
-            csr_array((np.ones(table.size), table.ravel(), one_per_row), shape=(table.size, n)), **fields
-        )
+        entries = np.ones(table.size), table.ravel(), np.arange(table.size + 1)
+        return cls(csr_array(entries, shape=(table.size, n)), **fields)
 
     @classmethod
     def from_transitions(
@@ -114,7 +104,7 @@ class MDP:
         Parameters
         ----------
         data
-            Whatever `Transitions.of` accepts; observations are state numbers.
+            Whatever `Transitions.of` accepts; observations are state numbers, or names, which become ``mdp.states``.
         n_states, n_actions : int, optional
             Size of the table. By default that of the spaces of the data, where it declares them, else one more than
             the largest number in the data.
@@ -129,17 +119,19 @@ class MDP:
         space, declared_actions = read_spaces(data)
         batch = Transitions.of(data)
         states = np.concatenate([batch.obs, batch.next_obs])
+        if states.dtype.kind == "U":
+            names, states = np.unique(states, return_inverse=True)
+            fields = {"states": tuple(names.tolist()), **fields}
         S = _check_numbers("states", states, n_states or count_states(space))
         A = _check_numbers("actions", batch.action, n_actions or declared_actions)
-        counts = csr_array(
-            (np.ones(len(batch)), (batch.obs.astype(np.int64) * A + batch.action, batch.next_obs)),
-            shape=(S * A, S),
-        )
-        tried = counts.sum(axis=1)
-        counts.data /= np.repeat(tried, np.diff(counts.indptr))
-        untried = np.flatnonzero(tried == 0)
-        stay = csr_array((np.ones(len(untried)), (untried, untried // A)), shape=counts.shape)
-        return cls(csr_array(counts + stay), **fields)
+        if S * A > 10**8:
+            raise ValueError(f"{S} states and {A} actions are more than 1e8 rows: number both without gaps")
+        before, after = states.astype(np.int64).reshape(2, -1)
+        counts = csr_array((np.ones(len(batch)), (before * A + batch.action, after)), shape=(S * A, S))
+        untried = np.flatnonzero(np.diff(counts.indptr) == 0)
+        counts += csr_array((np.ones(len(untried)), (untried, untried // A)), shape=counts.shape)
+        counts.data /= np.repeat(counts.sum(axis=1), np.diff(counts.indptr))
+        return cls(counts, **fields)
 
     @property
     def n_states(self) -> int:
@@ -243,30 +235,28 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     check_type("mdp", mdp, MDP, "make one with maze(...) or from_env(...)")
-    n = mdp.n_states
+    table, n = mdp.transition, mdp.n_states
+    is_adjacency = isinstance(weights, str) and weights == "adjacency" and mdp.weights is None
     if isinstance(weights, str) and weights == "adjacency" and mdp.weights is not None:
         weights = mdp.weights
     if isinstance(weights, str):
         check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
         # All actions of a state in one row.
-        table = mdp.transition
-        rows = table.indptr[:: mdp.n_actions]
-        W = csr_array((table.data / mdp.n_actions, table.indices.copy(), rows.copy()), shape=(n, n))
+        entries = table.data / mdp.n_actions, table.indices, table.indptr[:: mdp.n_actions]
+        W = csr_array(entries, shape=(n, n), copy=True)
         W.sum_duplicates()
         if weights != "random-walk":
             W.data[:] = 1.0
     else:
-        W = check_csr("weights", weights) if issparse(weights) else check_real("weights", weights)
+        W = check_csr("weights", weights)
+        check_nonnegative("weights", W.data)
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
-        W = csr_array(W, dtype=np.float64, copy=True)
-        W.sum_duplicates()
-        check_nonnegative("weights", W.data)
     W = csr_array(W + W.T)
     W.setdiag(0.0)
     W.eliminate_zeros()
     W.sort_indices()
-    W.data[:] = 1.0 if isinstance(weights, str) and weights == "adjacency" else 0.5 * W.data
+    W.data[:] = 1.0 if is_adjacency else 0.5 * W.data
     return W
 
 
@@ -280,35 +270,24 @@ def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
     return size
 
 
-def check_table(transition: Any) -> csr_array:
+def _check_table(transition: Any) -> csr_array:
     """A read-only, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
-    if issparse(transition) and len(transition.shape) == 2:
-        table = csr_array(check_csr("transition", transition), dtype=np.float64, copy=True)
-    else:
-        given = transition.toarray() if issparse(transition) else transition
-        dense = np.asarray(check_real("transition", given), dtype=np.float64)
-        if dense.ndim == 3 and dense.shape[0] == dense.shape[2]:
-            dense = dense.reshape(-1, dense.shape[2])
-        if dense.ndim != 2:
-            raise ValueError(f"transition must have shape (S*A, S) or (S, A, S), got {dense.shape}")
-        table = csr_array(dense)
+    if np.ndim(transition) == 3 and len(transition) == np.shape(transition)[2]:
+        transition = np.reshape(transition, (-1, len(transition)))
+    table = check_csr("transition", transition)
     rows, n = table.shape
     if n == 0 or rows == 0 or rows % n:
-        raise ValueError(
-            f"transition must have shape (S*A, S) with at least one state and action, got {table.shape}"
-        )
+        raise ValueError(f"transition must have shape (S*A, S), with at least one state, got {table.shape}")
     check_nonnegative("transition probabilities", table.data)
-    table.sum_duplicates()
     table.eliminate_zeros()
     sums = table.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
     if len(wrong):
-        state, action = divmod(wrong[0], rows // n)
+        row, (state, action) = wrong[0], divmod(wrong[0], rows // n)
         raise ValueError(
-            f"transition rows must sum to 1, but row {wrong[0]} (state {state}, action {action}) sums to "
-            f"{sums[wrong[0]]:.6g}"
+            f"transition rows must sum to 1, row {row} (state {state}, action {action}) sums to {sums[row]:.6g}"
         )
-    set_readonly(table)
+    set_readonly(table.data, table.indices, table.indptr)
     return table
 
 

@@ -5,7 +5,7 @@ Sources are recognised by their attributes, so none of their packages is importe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,6 @@ NAMES = {
     "terminated": ("terminated", "terminals", "terminations", "dones", "done", "is_terminal"),
     "truncated": ("truncated", "timeouts", "truncations", "is_last"),
 }
-# Parts of a tuple by its length.
-COLUMNS = {
-    3: ("obs", "action", "next_obs"),
-    4: ("obs", "action", "next_obs", "terminated"),
-    5: ("obs", "action", "reward", "next_obs", "terminated"),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +34,7 @@ class Transitions:
     Parameters
     ----------
     obs, next_obs : array (N, ...)
-        Observations before and after; ``(N,)`` integers are state numbers.
+        Observations before and after; ``(N,)`` integers are state numbers, strings their names.
     action : array (N,)
         Actions taken.
     terminated : bool array (N,)
@@ -62,11 +56,7 @@ class Transitions:
         if len(set(sizes.values())) != 1:
             raise ValueError(f"all parts of Transitions must have one length, got {sizes}")
         for name, part in list(vars(self).items()):
-            array = readonly(part)
-            if name in ("action", "terminated") and array.shape == (len(array), 1):
-                # Replay buffers hold columns.
-                array = array[:, 0]
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, readonly(part))
 
     @classmethod
     def of(cls, data: Any, *, continuous: bool = False) -> Transitions:
@@ -75,10 +65,10 @@ class Transitions:
         Parameters
         ----------
         data
-            Arrays ``(obs, action, next_obs, terminated)``, also without the last or with a reward in the middle; a list
-            of such steps; a dict with the names of D4RL (without ``next_observations``, those of the next row within
-            episodes), CleanRL or this class; a replay buffer of Stable-Baselines3, without its decisions for options;
-            a Minari data set; an iterable of `Transitions`. Tensors and lists are arrays too; ``(N, 1)`` integers are
+            Arrays ``(obs, action, next_obs, terminated)``, also without the last or with a reward in the middle; a dict
+            with the names of D4RL (without ``next_observations``, those of the next row within episodes), CleanRL or
+            this class; a replay buffer of Stable-Baselines3, without its decisions for options; a Minari data set; or
+            an iterable of such batches or of single steps. Tensors and lists are arrays too; ``(N, 1)`` integers are
             actions or states. A buffer with ``optimize_memory_usage=True`` keeps no observation after the last step
             of an episode, so these steps are left out.
         continuous : bool, default=False
@@ -89,30 +79,34 @@ class Transitions:
         >>> Transitions.of({"observations": [0, 1, 2], "actions": [[1], [1], [0]], "terminals": [0, 0, 1]}).next_obs
         array([1, 2])
         """
-        if isinstance(data, Transitions):
-            columns = vars(data)
-        elif isinstance(data, Mapping):
-            columns = _read_dict(data)
-        elif hasattr(data, "iterate_episodes"):
-            columns = _read_episodes(data.iterate_episodes())
+        if hasattr(data, "iterate_episodes"):
+            data = [_read_episode(episode) for episode in data.iterate_episodes()]
         elif hasattr(data, "buffer_size") and hasattr(data, "dones"):
-            columns = _read_buffer(data)
-        elif isinstance(data, Iterable) and not isinstance(data, str | np.ndarray):
-            columns = _read_sequence(data if isinstance(data, tuple) else list(data))
-        else:
+            data = _read_buffer(data)
+        elif isinstance(data, Iterable) and not isinstance(data, Mapping | tuple | str | np.ndarray):
+            data = list(data)
+        if isinstance(data, list):
+            data = _join_entries(data, continuous)
+        if isinstance(data, Transitions):
+            data = vars(data)
+        elif not isinstance(data, Mapping | tuple):
             raise TypeError(
                 "transitions are a tuple or dict of arrays, a list of steps, a replay buffer or a Minari dataset, "
                 f"got {type(data).__name__}"
             )
+        columns = _name_columns(data)
         obs, next_obs = (_as_observations(name, columns[name]) for name in ("obs", "next_obs"))
-        terminated = columns.get("terminated")
+        terminated, action = columns["terminated"], _as_array("action", columns["action"])
         ends = np.zeros(len(obs)) if terminated is None else _as_array("terminated", terminated)
         if ends.size != len(ends):
             raise ValueError(f"terminated must have shape (N,) or (N, 1), got {ends.shape}")
-        action = _as_array("action", columns["action"])
-        numbers = action.size == len(action) and bool((action == np.abs(action).round()).all())
-        if numbers or not continuous:
-            action = _as_actions(action)
+        if action.size == len(action) and (action == np.abs(action).round()).all():
+            action = action.reshape(len(action)).astype(np.int64)
+        elif not continuous:
+            raise ValueError(
+                f"actions must be non-negative integers (N,), got {action.dtype} of shape {action.shape}: collect from "
+                "gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
+            )
         return cls(obs, action, next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
@@ -136,39 +130,27 @@ def count_states(space: Any) -> int | None:
     return int(space.n) if hasattr(space, "n") and not space.shape else None
 
 
-def _as_array(name: str, data: Any) -> NDArray[Any]:
+def _as_array(name: str, data: Any, kinds: str = "biuf") -> NDArray[Any]:
     """An array of numbers; tensors are moved to memory, rows of different shapes are refused."""
     if isinstance(data, Mapping):
         raise ValueError(f"{name} is a dict: flatten it into one array (N, d) (gymnasium.spaces.flatten)")
-    if isinstance(data, Sequence) and len(data) and hasattr(data[0], "detach"):
+    if isinstance(data, list | tuple) and len(data) and hasattr(data[0], "detach"):
         data = [_as_array(name, part) for part in data]
     try:
         array = np.asarray(data.detach().cpu() if hasattr(data, "detach") else data)
     except ValueError:
         raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold numbers, got {array.dtype}")
+    if array.dtype.kind not in kinds or not array.ndim:
+        raise ValueError(
+            f"{name} must hold numbers, one row per step, got {array.dtype} of shape {array.shape}"
+        )
     return array
 
 
-def _as_actions(data: Any) -> NDArray[np.int64]:
-    """Actions ``(N,)`` as integers."""
-    array = _as_array("action", data)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-    if array.ndim != 1 or not (np.isfinite(array) & (array == np.round(array))).all():
-        raise ValueError(
-            f"actions must be integers (N,), got {array.dtype} of shape {array.shape}: collect from "
-            "gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
-        )
-    return array.astype(np.int64)
-
-
 def _as_observations(name: str, data: Any) -> NDArray[Any]:
-    """Observations as an array; integers of shape ``(N, 1)`` or ``(N,)`` are state numbers."""
-    array = _as_array(name, data)
-    if array.ndim == 0:
-        raise ValueError(f"{name} must have one row per step, got a single {array.dtype}")
-    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iu":
+    """Observations as an array; integers of shape ``(N, 1)`` or ``(N,)`` are state numbers, strings names of states."""
+    array = _as_array(name, data, "biufU")
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iuU":
         return array[:, 0]
     if array.ndim == 1 and array.dtype.kind == "f":
         integral = bool((np.isfinite(array) & (array == np.round(array))).all())
@@ -176,76 +158,71 @@ def _as_observations(name: str, data: Any) -> NDArray[Any]:
     return array
 
 
-def _read_dict(data: Mapping[str, Any]) -> dict[str, Any]:
+def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
+    """The parts of a dict or of a tuple of arrays by our names."""
+    if isinstance(data, tuple):
+        if not 3 <= len(data) <= 5:
+            raise ValueError(
+                f"a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), got {len(data)} parts"
+            )
+        obs, action, *_, next_obs, terminated = data if len(data) > 3 else (*data, None)
+        return {"obs": obs, "action": action, "next_obs": next_obs, "terminated": terminated}
     columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
     for part in ("obs", "action"):
         if columns[part] is None:
-            raise ValueError(
-                f"the dict has no {part} ({', '.join(NAMES[part])}); its keys are {', '.join(data)}"
-            )
-    if columns["next_obs"] is not None:
-        return columns
-    # The next observation is that of the next row, which at an end belongs to another episode.
-    obs = _as_array("obs", columns["obs"])
-    last = np.zeros(len(obs), dtype=np.bool_)
-    for part in ("terminated", "truncated"):
-        if columns[part] is not None:
-            last |= _as_array(part, columns[part]).reshape(len(obs)).astype(np.bool_)
-    rows = np.flatnonzero(~last[:-1])
-    action = _as_array("action", columns["action"])[rows]
-    return {"obs": obs[rows], "action": action, "next_obs": obs[rows + 1]}
+            raise ValueError(f"the dict has no {part} ({', '.join(NAMES[part])}), only {', '.join(data)}")
+    if columns["next_obs"] is None:
+        # The next observation is that of the next row, which at an end belongs to another episode.
+        obs, action = _as_array("obs", columns["obs"]), _as_array("action", columns["action"])
+        ends = [columns[part] for part in ("terminated", "truncated") if columns[part] is not None]
+        last = np.zeros(len(obs), dtype=np.bool_)
+        for end in ends:
+            last |= _as_array("terminated", end).reshape(len(obs)).astype(np.bool_)
+        rows = np.flatnonzero(~last[:-1])
+        columns = {"obs": obs[rows], "action": action[rows], "next_obs": obs[rows + 1], "terminated": None}
+    return columns
 
 
-def _read_sequence(data: Sequence[Any]) -> dict[str, Any]:
-    """Columns, a list of steps, each a tuple or dict of its parts, or a list of batches."""
-    if not len(data):
+def _join_entries(entries: list[Any], continuous: bool) -> Any:
+    """A list of columns, of steps, or of batches, whose parts all have one length, as columns or one batch."""
+    if not entries:
         raise ValueError("there are no transitions: the sequence is empty")
-    if isinstance(data[0], Transitions):
-        return {name: np.concatenate([vars(batch)[name] for batch in data]) for name in vars(data[0])}
-    if not isinstance(data, tuple) and isinstance(data[0], Mapping):
-        return _read_dict({name: [step[name] for step in data] for name in data[0]})
-    if not isinstance(data, tuple) and isinstance(data[0], tuple):
-        data = list(zip(*data, strict=True))
-    if len(data) not in COLUMNS:
-        raise ValueError(
-            f"a tuple of arrays has the parts {' or '.join(map(str, COLUMNS.values()))}, got {len(data)}"
-        )
-    return dict(zip(COLUMNS[len(data)], data, strict=True))
+    first = entries[0]
+    if isinstance(first, Mapping | tuple):
+        parts = first.values() if isinstance(first, Mapping) else first
+        if len({len(part) if np.ndim(part) else None for part in parts} | {None}) != 2:
+            if isinstance(first, Mapping):
+                return {name: [step[name] for step in entries] for name in first}
+            return tuple(zip(*entries, strict=True))
+    elif not isinstance(first, Transitions):
+        return tuple(entries)
+    batches = [vars(Transitions.of(entry, continuous=continuous)).values() for entry in entries]
+    return Transitions(*map(np.concatenate, zip(*batches, strict=True)))
 
 
-def _read_episodes(episodes: Any) -> dict[str, Any]:
-    """Episodes of a Minari data set: one more observation than actions."""
-    parts: dict[str, list[Any]] = {"obs": [], "action": [], "next_obs": [], "terminated": []}
-    for episode in episodes:
-        observations = _as_array("observations", episode.observations)
-        parts["obs"].append(observations[:-1])
-        parts["next_obs"].append(observations[1:])
-        parts["action"].append(_as_array("actions", episode.actions))
-        parts["terminated"].append(np.asarray(episode.terminations, dtype=np.bool_))
-    if not parts["obs"]:
-        raise ValueError("there are no transitions: the data set has no episode")
-    return {name: np.concatenate(pieces) for name, pieces in parts.items()}
+def _read_episode(episode: Any) -> tuple[Any, ...]:
+    """An episode of a Minari data set: one more observation than actions."""
+    observations = _as_array("observations", episode.observations)
+    return observations[:-1], episode.actions, observations[1:], episode.terminations
 
 
 def _read_buffer(buffer: Any) -> dict[str, Any]:
     """A replay buffer of Stable-Baselines3: arrays ``(steps, environments, ...)``, of which some rows are filled."""
     size, position = int(buffer.buffer_size), int(buffer.pos)
     rows = (np.arange(size) + position) % size if buffer.full else np.arange(position)
-    observations = _as_array("observations", buffer.observations)
-    next_observations = getattr(buffer, "next_observations", None)
+    observations: Any = buffer.observations
+    next_observations: Any = getattr(buffer, "next_observations", None)
     lean = getattr(buffer, "optimize_memory_usage", False) or next_observations is None
     if lean and buffer.full:
         # The oldest row was overwritten by the next observation of the newest.
         rows = rows[1:]
     done = np.asarray(buffer.dones)[rows].astype(np.bool_)
-    timeout = getattr(buffer, "timeouts", None)
+    timeout = np.asarray(getattr(buffer, "timeouts", np.zeros((size, 1))))[rows].astype(np.bool_)
     columns = {
-        "obs": observations[rows],
+        "obs": _as_array("obs", observations)[rows],
         "action": np.asarray(buffer.actions)[rows],
-        "next_obs": observations[(rows + 1) % size]
-        if lean
-        else _as_array("next_obs", next_observations)[rows],
-        "terminated": done if timeout is None else done & ~np.asarray(timeout)[rows].astype(np.bool_),
+        "next_obs": observations[(rows + 1) % size] if lean else next_observations[rows],
+        "terminated": done & ~timeout,
     }
     # Without next observations, the row after the last step of an episode holds the first observation of another one.
     happened = ~done if lean else np.ones_like(done)
