@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -77,7 +78,8 @@ def discover(
         is logged and recorded in ``provenance["source"]``: "table", "explored" or "samples". Samples of numbered states
         give an `OptionSet`, other observations a `LinearOptionSet`.
     n_options : int, optional
-        Number of options, both signs counted; all there are by default.
+        Number of options, both signs counted. Default: 32 of an environment or samples, which served exploration and
+        learning on maps of every kind; all there are of an MDP or a maze, and of methods that have as many as rooms.
     method : str, default "eigen"
         One of `methods`: ``"eigen"``, eigenoptions in order of eigenvalue, + before -; ``"bottleneck"``, one option per
         room, to its closest doorway (Appendix C); ``"random"``, shortest paths to random states (Appendix D); and more.
@@ -104,17 +106,32 @@ def discover(
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
     chosen = METHODS[check_choice("method", method, METHODS)]
-    n_options = None if n_options is None else check_int("n_options", n_options)
+    is_table = isinstance(source, MDP) or (isinstance(source, str | Path) and not is_environment_id(source))
     resolved, kind = _resolve(source, settings, rng, progress)
-    if isinstance(resolved, MDP):
-        return _discover_table(resolved, n_options, chosen, gamma, rng, progress, settings, {"source": kind})
-    options = discover_samples(
-        resolved, n_options, chosen, gamma=gamma, rng=rng, progress=progress, **settings
-    )
+
+    def derive(n: int | None) -> OptionSet | LinearOptionSet:
+        if isinstance(resolved, MDP):
+            return _discover_table(resolved, n, chosen, gamma, rng, progress, settings, {"source": kind})
+        return discover_samples(resolved, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
+
+    if n_options is not None or is_table or chosen.n_options is None:
+        options = derive(None if n_options is None else check_int("n_options", n_options))
+    else:
+        options = at_most(32, derive)
     if getattr(options, "kind", "") == "look-ahead" and hasattr(source, "step"):
         # The options of an environment that is given look ahead in it.
         return options.look_ahead(source)  # type: ignore[union-attr]
     return options
+
+
+def at_most(n_options: int, derive: Callable[[int], Any]) -> Any:
+    """Options of ``derive(n_options)``, or as many as there are."""
+    try:
+        return derive(n_options)
+    except TooFewOptionsError as error:
+        if not error.available:
+            raise
+        return derive(error.available)
 
 
 def _resolve(

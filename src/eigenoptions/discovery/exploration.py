@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from eigenoptions._validation import check_int, make_generator
-from eigenoptions.discovery import discover_samples
+from eigenoptions.discovery import at_most, discover_samples
 from eigenoptions.discovery.goals import TooFewOptionsError
 from eigenoptions.discovery.methods import get_method
 from eigenoptions.discovery.sampling import Samples, find_rare_transitions, sample_environment
@@ -118,10 +119,9 @@ def cycle(
             samples = replace(samples, transitions=Transitions.of(batches))
             derive: Any = {"features": features, "rng": generator.spawn(1)[0], **settings}
             try:
-                options = discover_samples(samples, n_options, chosen, **derive)
-            except TooFewOptionsError as error:
-                n_found = error.available
-                options = discover_samples(samples, n_found, chosen, **derive) if n_found else None
+                options = at_most(n_options, partial(discover_samples, samples, method=chosen, **derive))
+            except TooFewOptionsError:
+                options = None
             obs, next_obs = samples.transitions.obs, samples.transitions.next_obs
             seen: Any = np.union1d(obs, next_obs)
             if not isinstance(options, OptionSet) and obs.ndim > 1:

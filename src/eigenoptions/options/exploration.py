@@ -13,11 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_choice, check_int
-from eigenoptions.mdp import MDP, reachable
+from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import list_start_states, make_episodes, make_tables, stack_policies
+from eigenoptions.options.walks import (
+    cumulate_rows,
+    make_episodes,
+    make_tables,
+    stack_policies,
+)
+from eigenoptions.spectra.representations import uniform_walk
 
 
 @dataclass(frozen=True)
@@ -43,19 +50,20 @@ def tune_exploration(
     mdp: MDP,
     options: OptionSet,
     settings: tuple[tuple[float, float], ...] = (
-        *((0.1, 0.1), (0.03, 0.1), (0.01, 0.05)),
-        *((0.3, 0.0), (0.1, 0.0), (0.03, 0.0), (0.01, 0.0), (0.003, 0.0), (0.001, 0.0)),
+        *((0.3, 0.3), (0.1, 0.1), (0.03, 0.1), (0.01, 0.05)),
+        *((0.3, 0.0), (0.1, 0.0), (0.001, 0.0)),
     ),
     *,
-    n_walks: int = 6,
+    n_walks: int = 12,
     max_steps: int = 3_000_000,
     rng: int = 0,
 ) -> Exploration:
     """Option and stop probability by which random walks see the states of an MDP soonest.
 
-    Walks start in random states, and each is scored by the mean time of its first visits. Settings that do worse are
-    dropped after two and four walks. The winner must be clearly better than primitive actions, else options are not
-    used: `option_chance` is 0. Where an episode ends, the walk continues at the start.
+    Walks start in random states, and each is scored by the mean time of its first visits. Half of the walks choose the
+    best setting. The others decide whether it is clearly better than primitive actions; if it is not, options are not
+    used: `option_chance` is 0. Where an episode ends, the walk continues at the start. States that it cannot visit
+    again and again do not count.
 
     Parameters
     ----------
@@ -63,8 +71,8 @@ def tune_exploration(
         A table and its options.
     settings : tuple of (option_chance, stop_chance)
         What is tried.
-    n_walks : int, default=6
-        Walks per setting.
+    n_walks : int, default=12
+        Walks per setting; at most 2 of more than 20,000 states.
     max_steps : int, default=3,000,000
         Most steps of a walk. On tables where it does not see all states in them, states seen count.
     rng : int, default=0
@@ -81,30 +89,22 @@ def tune_exploration(
     if mdp.successors is not None and (mdp.successors == np.arange(mdp.n_states)[:, None]).all():
         return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
     endless = continue_after_end(mdp)
+    targets = find_recurrent_states(endless)
     policy = stack_policies(mdp, options)
-    # Few walks and no rare options on huge tables, where a walk takes seconds.
-    if mdp.n_states > 20_000:
-        n_walks, settings = min(n_walks, 2), settings[:3]
-    targets = reachable(endless.transition, list_start_states(mdp))
-
-    def first_visits(choice: tuple[float, float], walks: range, limit: int) -> list[float]:
-        return [_mean_first_visit(endless, policy, choice, targets, limit, rng, walk) for walk in walks]
-
-    primitive = float(np.mean(first_visits((0.0, 0.0), range(n_walks), check_int("max_steps", max_steps))))
-    limit = int(min(4 * primitive, max_steps)) + 1
-    scores: dict[tuple[float, float], list[float]] = {choice: [] for choice in settings}
-    for low in range(0, n_walks, 2):
-        for choice, times in scores.items():
-            times += first_visits(choice, range(low, min(low + 2, n_walks)), limit)
-        best = min(np.mean(times) for times in scores.values())
-        scores = {choice: times for choice, times in scores.items() if np.mean(times) <= 1.3 * best}
-    choice = min(scores, key=lambda choice: float(np.mean(scores[choice])))
-    # The best of many noisy scores is too good: fresh walks decide whether it is better than primitive actions.
-    fresh = range(n_walks, 2 * n_walks)
-    ratio = float(
-        np.mean(first_visits(choice, fresh, limit)) / np.mean(first_visits((0.0, 0.0), fresh, limit))
-    )
-    return Exploration(*choice, ratio) if ratio < 0.9 else Exploration(0.0, 0.0, 1.0)
+    choices = ((0.0, 0.0), *settings)
+    half = max(check_int("n_walks", n_walks) // 2, 1) if mdp.n_states <= 20_000 else 1
+    times = None
+    if mdp.n_states <= 300:
+        # Short walks take less time in NumPy than their kernel takes to load.
+        times = walk_together(endless, policy, choices, targets, 2 * half, min(max_steps, 5000), rng)
+    if times is None:
+        times = _walk_one_by_one(
+            endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng
+        )
+    best = 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
+    # The best of many noisy scores is too good: other walks decide whether it is better than primitive actions.
+    ratio = float(times[best, half:].mean() / times[0, half:].mean())
+    return Exploration(*choices[best], ratio) if ratio < 0.9 else Exploration(0.0, 0.0, 1.0)
 
 
 def resolve_exploration(options: Any, option_chance: float | str | None, stop_chance: float) -> Exploration:
@@ -138,6 +138,103 @@ def continue_after_end(mdp: MDP) -> MDP:
     table = diags_array((~is_end).astype(float)) @ mdp.transition
     table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(restart / restart.sum())
     return MDP(csr_array(table))
+
+
+def find_recurrent_states(mdp: MDP) -> NDArray[np.bool_]:
+    """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each.
+
+    >>> find_recurrent_states(MDP.from_successors([[1, 1], [1, 2], [1, 2]])).tolist()
+    [False, True, True]
+    """
+    moves = uniform_walk(mdp).tocoo()
+    label = connected_components(moves, connection="strong")[1]
+    size = np.bincount(label)
+    before, after = label[moves.row], label[moves.col]
+    size[before[before != after]] = 0
+    return np.asarray(label == size.argmax())
+
+
+def walk_together(
+    mdp: MDP,
+    policy: NDArray[np.int32],
+    choices: tuple[tuple[float, float], ...],
+    targets: NDArray[np.bool_],
+    n_walks: int,
+    max_steps: int,
+    rng: int,
+) -> NDArray[np.float64] | None:
+    """``(choices, n_walks)`` mean step of the first visits; None unless those of choice 0 see all in `max_steps`.
+
+    All walks step together, until those of choice 0 (primitive actions) have seen all target states; states that a walk
+    has not seen by then count three times the steps.
+    """
+    n, n_actions, generator = mdp.n_states, mdp.n_actions, np.random.default_rng(rng)
+    option_chance, stop_chance = np.repeat(choices, n_walks, axis=0).T
+    walks = np.arange(len(option_chance))
+    starts = generator.choice(np.flatnonzero(targets), n_walks)
+    state, option = np.tile(starts, len(choices)), np.full(len(walks), -1)
+    # Row -1 is no option: it never has an action.
+    policy = np.vstack([policy, np.full((1, n), -1, dtype=np.int32)])
+    available = csr_array(policy.T >= 0)
+    n_available = np.diff(available.indptr)
+    # One sorted array of all rows: the successor of row r is at r + a uniform number.
+    P = mdp.transition
+    cumulative = cumulate_rows(P.indptr, P.data) + np.repeat(np.arange(n * n_actions), np.diff(P.indptr))
+    seen = np.tile(~targets, (len(walks), 1))
+    seen[walks, state] = True
+    first = np.zeros(seen.shape)
+    for block in range(0, max_steps, 64):
+        for step, u in enumerate(generator.random((64, 4, len(walks))), block + 1):
+            runs = (policy[option, state] >= 0) & (u[0] >= stop_chance)
+            takes_option = ~runs & (u[1] < option_chance) & (n_available[state] > 0)
+            chosen = available.indptr[state] + (u[2] * n_available[state]).astype(np.int64)
+            chosen = available.indices[np.where(takes_option, chosen, 0)] if available.nnz else option
+            option = np.where(runs, option, np.where(takes_option, chosen, -1))
+            action = np.where(option < 0, (u[2] * n_actions).astype(np.int64), policy[option, state])
+            state = P.indices[np.searchsorted(cumulative, state * n_actions + action + u[3], side="right")]
+            is_new = ~seen[walks, state]
+            first[walks[is_new], state[is_new]] = step
+            seen[walks, state] = True
+        if seen[:n_walks].all():
+            first[~seen] = 3.0 * (block + 64)
+            means: NDArray[np.float64] = first.sum(axis=1) / max(targets.sum() - 1, 1)
+            return means.reshape(len(choices), n_walks)
+    return None
+
+
+def _walk_one_by_one(
+    mdp: MDP,
+    policy: NDArray[np.int32],
+    choices: tuple[tuple[float, float], ...],
+    targets: NDArray[np.bool_],
+    half: int,
+    max_steps: int,
+    rng: int,
+) -> NDArray[np.float64]:
+    """``(choices, 2 half)`` mean step of the first visits, by the kernel; inf where a walk is not worth the time.
+
+    Choices that are far from the best after two walks take no more of them, and only the best takes the second half.
+    States not seen in four times the mean of primitive actions count three times as many steps.
+    """
+    times = np.full((len(choices), 2 * half), np.inf)
+
+    def walk(choice: int, numbers: range, limit: int) -> None:
+        for number in numbers:
+            times[choice, number] = _mean_first_visit(
+                mdp, policy, choices[choice], targets, limit, rng, number
+            )
+
+    walk(0, range(2 * half), max_steps)
+    limit = int(min(4 * times[0].mean(), max_steps)) + 1
+    n_first = min(half, 2)
+    for choice in range(1, len(choices)):
+        walk(choice, range(n_first), limit)
+    first_means = times[:, :n_first].mean(axis=1)
+    for choice in np.flatnonzero(first_means <= 1.5 * first_means[1:].min()):
+        if choice > 0:
+            walk(choice, range(n_first, half), limit)
+    walk(1 + int(np.argmin(times[1:, :half].mean(axis=1))), range(half, 2 * half), limit)
+    return times
 
 
 def _mean_first_visit(
