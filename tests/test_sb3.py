@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Discrete
-from sb3_contrib import MaskablePPO
+from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.env_checker import check_env
@@ -319,7 +319,7 @@ def test_dqn_explores_by_the_action_space() -> None:
         assert 0.05 < share < 0.35
 
 
-@pytest.mark.parametrize("kind", [PPO, MaskablePPO])
+@pytest.mark.parametrize("kind", [PPO, TRPO, MaskablePPO])
 def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
     mdp, options = loop()
     agent = kind(
@@ -338,6 +338,19 @@ def test_prefer_actions_sets_the_initial_probability(kind: Any) -> None:
         prefer_actions(kind("MlpPolicy", MazeEnv(mdp), n_steps=8, batch_size=8))
 
 
+@pytest.mark.parametrize("kind", [DQN, OptionsDQN])
+def test_dqn_begins_with_actions(kind: Any) -> None:
+    """The greedy choice of a new agent is no option in any state."""
+    mdp, options = loop()
+    env = OptionsWrapper(MazeEnv(mdp), make_options(np.tile(options.policy, (8, 1)), 4), option_chance=0.05)
+    for seed in range(5):
+        agent = kind("MlpPolicy", env, seed=seed)
+        if kind is DQN:
+            assert seed > 0 or (agent.predict(np.arange(6), deterministic=True)[0] >= 4).any()
+            prefer_actions(agent)
+        assert (agent.predict(np.arange(6), deterministic=True)[0] < 4).all()
+
+
 def test_missing_parts_raise() -> None:
     bare = PPO("MlpPolicy", forked(), n_steps=8, batch_size=8)
     with pytest.raises(ValueError, match="SMDPRolloutBuffer"):
@@ -348,6 +361,8 @@ def test_missing_parts_raise() -> None:
     unwrapped = DQN("MlpPolicy", MazeEnv(fork()), replay_buffer_class=SMDPReplayBuffer, learning_starts=4)
     with pytest.raises(ValueError, match="OptionsWrapper"):
         unwrapped.learn(8)
+    with pytest.raises(ValueError, match="q_net"):
+        prefer_actions(QRDQN("MlpPolicy", forked()))
     with pytest.raises(ValueError, match="n_steps"):
         OptionsDQN("MlpPolicy", forked(), n_steps=3)
 

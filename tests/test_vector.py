@@ -231,6 +231,8 @@ def test_stop_chance_ends_sampled_options_only() -> None:
 def test_reset_mask_ends_the_options_of_some_environments(options: eo.OptionSet) -> None:
     envs = wrap(make_envs(6, mode=AutoresetMode.DISABLED), options)
     rng, n_continued = np.random.default_rng(0), 0
+    with pytest.raises(gym.error.ResetNeeded):
+        envs.reset(options={"reset_mask": np.arange(6) == 0})
     envs.reset(seed=0)
     for i in range(200):
         _, _, terminated, _, infos = envs.step(rng.integers(10, size=6))

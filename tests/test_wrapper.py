@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import TimeLimit, TransformObservation
+from gymnasium.wrappers import StickyAction, TimeLimit, TransformObservation
 
 import eigenoptions as eo
 from eigenoptions.envs import FixedSeed, MazeEnv, OptionsSpace, OptionsWrapper
@@ -428,9 +428,28 @@ def test_step_wrong_action_raises(options: eo.OptionSet) -> None:
     with pytest.raises(gym.error.ResetNeeded):
         env.step(0)
     env.reset(seed=0)
-    for action in (-1, 12):
+    for action in (-1, 12, np.array([5]), 1.0):
         with pytest.raises(ValueError, match="action"):
             env.step(action)
+    assert env.step(np.array(5))[4]["option"] == 1
+
+
+def test_step_after_an_exception_inside_an_option_needs_a_reset() -> None:
+    env = wrap_corridor()
+    step, env.env.step = env.env.step, lambda action: step(action) if env.unwrapped.state < 3 else 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        env.step(4)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(0)
+    env.env.step = step
+    assert env.reset(seed=0)[1]["action_mask"].all()
+    assert env.step(4)[0] == 6
+
+
+def test_options_act_with_sticky_actions(options: eo.OptionSet) -> None:
+    env = wrap(StickyAction(gym.make("eigenoptions/FourRooms-v0"), 0.5), options)
+    env.reset(seed=0)
+    assert sum(env.step(4 + i % 8)[4]["duration"] for i in range(50)) > 100
 
 
 def test_check_compares_the_dynamics(options: eo.OptionSet) -> None:

@@ -6,12 +6,12 @@ options. These adapters use ``info["discount"]`` of `OptionsWrapper` instead. Th
 ==============  ==========================================================================================
 DQN             ``OptionsDQN(...)``: true discounts, masked targets and actions, steps inside options; or the stock
                 agent with the discounts alone, ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``
-PPO, A2C        ``PPO(..., rollout_buffer_class=SMDPRolloutBuffer).learn(n, callback=SMDPDiscounts())``
+PPO, A2C, TRPO  ``PPO(..., rollout_buffer_class=SMDPRolloutBuffer).learn(n, callback=SMDPDiscounts())``
 MaskablePPO     ``MaskablePPO(..., rollout_buffer_class=SMDPMaskableRolloutBuffer)``, and the same callback
 ==============  ==========================================================================================
 
-DQN explores by the wrapper's ``action_space.sample()``, so its options are rare (`option_chance`); for the others
-`prefer_actions` sets the initial probability of an option.
+DQN explores by the wrapper's ``action_space.sample()``, so its options are rare (`option_chance`). Call
+`prefer_actions` for the stock DQN and the others, whose first choices would be options in most decisions.
 """
 
 from __future__ import annotations
@@ -145,6 +145,11 @@ class OptionsDQN(DQN):
         self.double = double
         super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
 
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        if hasattr(self.action_space, "n_primitive"):
+            prefer_actions(self)
+
     def targets(self, batch: Samples) -> torch.Tensor:
         """``(N, 1)`` values that the decisions of a batch are moved towards."""
         with torch.no_grad():
@@ -202,21 +207,29 @@ class OptionsDQN(DQN):
 
 
 def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
-    """Set the initial probability of an option of PPO, A2C or MaskablePPO, which do not explore by random samples.
+    """Let an agent begin with primitive actions; a network that knows nothing would choose among all alike.
 
-    The biases of the action logits are set so that all options together have probability `option_chance` where all are
-    available, up to the agent's small initial weights. Call it before `learn`, which then changes the probability.
+    PPO, A2C and MaskablePPO explore by their own policy: the biases of the action logits are set so that all options
+    together have probability `option_chance` where all are available, up to the agent's small initial weights. DQN
+    explores by ``OptionsWrapper(option_chance=...)``: here every option begins with the mean value of the actions, so
+    that the greedy choice is an action; `OptionsDQN` does this itself. Call it before `learn`.
     """
     check_float("option_chance", option_chance, above=0, below=1)
     n_primitive = getattr(getattr(agent, "action_space", None), "n_primitive", None)
     if n_primitive is None:
         raise ValueError("the agent's action space has no options: wrap its environment in OptionsWrapper")
-    if not hasattr(agent.policy, "action_net"):
-        raise ValueError(
-            f"{type(agent).__name__} has no action logits: use OptionsWrapper(option_chance=...), by which DQN explores"
-        )
-    bias = agent.policy.action_net.bias
     with torch.no_grad():
+        if hasattr(agent, "q_net"):
+            for network in (agent.q_net, agent.q_net_target):
+                last = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)][-1]
+                for parameter in (last.weight, last.bias):
+                    parameter[n_primitive:] = parameter[:n_primitive].mean(dim=0)
+            return
+        if not hasattr(agent.policy, "action_net"):
+            raise ValueError(
+                f"{type(agent).__name__} has neither action logits nor a q_net: use PPO, A2C, MaskablePPO or DQN"
+            )
+        bias = agent.policy.action_net.bias
         bias[:n_primitive] = np.log((1 - option_chance) / n_primitive)
         bias[n_primitive:] = np.log(option_chance / (len(bias) - n_primitive))
 

@@ -153,6 +153,10 @@ class OptionsVectorWrapper(_VectorWrapper):
         """Begin an episode in every environment, or in those of ``options["reset_mask"]`` (bool, ``(n_envs,)``)."""
         # Gymnasium checks the mask, and removes it from the options.
         reset_mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
+        if self._mask is None and not np.all(reset_mask):
+            raise gym.error.ResetNeeded(
+                "the first reset must be one of every environment: leave out reset_mask"
+            )
         if seed is not None:
             seeds = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
@@ -172,6 +176,8 @@ class OptionsVectorWrapper(_VectorWrapper):
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
         primitive = self._start(np.asarray(actions))
+        # After an exception in the environment only a reset helps.
+        self._mask = None
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
         rewards, terminated, truncated = self._check_outcome(rewards, terminated, truncated)
 
