@@ -25,8 +25,8 @@ from warnings import catch_warnings
 from eigenoptions._validation import check_choice, check_int
 
 R = TypeVar("R")
-Function = Callable[..., Any]
-Outcomes = Generator[tuple[int, Any], None, None]  # (number of the job, its result), as they arrive
+# Numbers of jobs and their results, as they arrive.
+Outcomes = Generator[tuple[int, Any], None, None]
 _engine: ContextVar[tuple[str, int | None]] = ContextVar("engine", default=("serial", None))
 
 
@@ -56,18 +56,12 @@ def using(engine: str, workers: int | None = None) -> Iterator[None]:
             sys.modules["ray"].shutdown()
 
 
-def current_engine() -> tuple[str, int | None]:
-    """The engine and the number of workers that `using` has set, else ``("serial", None)``."""
-    return _engine.get()
-
-
 def run_jobs(
     function: Callable[..., R],
     jobs: Sequence[Any],
     *,
     shared: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], object] | None = None,
-    on_result: Callable[[int, R], object] | None = None,
 ) -> list[R]:
     """``[function(job, **shared) for job in jobs]``, in order, on the engine that `using` has set.
 
@@ -80,24 +74,22 @@ def run_jobs(
         A function, best of a module, and plain data. Workers pay off for jobs of a second or longer.
     shared : mapping, optional
         Arguments that are the same for all jobs. Large arrays of these travel once and must not be written to.
-    progress, on_result : callable, optional
-        Called with jobs done and jobs in all, and with the number of a job and its result, as each arrives.
+    progress : callable, optional
+        Called with jobs done and jobs in all, as each result arrives.
     """
-    engine, workers = current_engine()
+    engine, workers = _engine.get()
     jobs, results = list(jobs), dict[int, R]()
     if progress is not None:
         progress(0, len(jobs))
     with closing(ENGINES[engine](function, jobs, dict(shared or {}), workers)) as outcomes:
         for i, result in outcomes:
             results[i] = result
-            if on_result is not None:
-                on_result(i, result)
             if progress is not None:
                 progress(len(results), len(jobs))
     return [results[i] for i in range(len(jobs))]
 
 
-def _call(function: Function, i: int, job: Any, shared: dict[str, Any]) -> tuple[int, Any]:
+def _call(function: Callable[..., Any], i: int, job: Any, shared: dict[str, Any]) -> tuple[int, Any]:
     try:
         return i, function(job, **shared)
     except Exception as error:
@@ -105,16 +97,16 @@ def _call(function: Function, i: int, job: Any, shared: dict[str, Any]) -> tuple
         raise
 
 
-def _run_serial(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_serial(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     for i, job in enumerate(jobs):
         yield _call(function, i, job, shared)
 
 
-def _run_joblib(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     from joblib import Parallel, cpu_count, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    waiting, workers = dict.fromkeys(range(len(jobs))), workers or cpu_count()
+    waiting, workers = dict(enumerate(jobs)), workers or cpu_count()
     with parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
         calls = (delayed(_call)(function, i, job, shared) for i, job in enumerate(jobs))
         outcomes = Parallel(return_as="generator_unordered", batch_size=1)(calls)
@@ -124,7 +116,7 @@ def _run_joblib(function: Function, jobs: list[Any], shared: dict[str, Any], wor
             yield i, result
     except BrokenProcessPool as error:
         # Jobs are handed out in order, so the first ones without a result were running.
-        running = "; ".join(f"job {i}: {jobs[i]!r:.300}" for i in list(waiting)[:workers])
+        running = "; ".join(f"job {i}: {job!r:.300}" for i, job in list(waiting.items())[:workers])
         message = f"a worker process was killed (out of memory?) while it ran one of {running}"
         raise ChildProcessError(message) from error
     finally:
@@ -132,7 +124,7 @@ def _run_joblib(function: Function, jobs: list[Any], shared: dict[str, Any], wor
             outcomes.close()
 
 
-def _run_ray(function: Function, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
+def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     import ray
 
     def run_task(parcel: bytes, shared: list[Any], source: str) -> bytes:
@@ -151,23 +143,20 @@ def _run_ray(function: Function, jobs: list[Any], shared: dict[str, Any], worker
     # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
     task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
     dumps: Any = ray.cloudpickle.dumps
-    running: dict[Any, int] = {}
-    waiting = list(range(len(jobs)))[::-1]
+    running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
     try:
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
-                i = waiting.pop()
-                running[task.remote(dumps((function, i, jobs[i])), shared_list, source)] = i
+                i, job = waiting.pop()
+                running[task.remote(dumps((function, i, job)), shared_list, source)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
             try:
-                result = ray.get(ready)
+                yield i, pickle.loads(ray.get(ready))
             except ray.exceptions.RayTaskError as error:
                 raise (error.cause if isinstance(error.cause, Exception) else error) from None
             except ray.exceptions.RayError as error:
-                message = f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker: {error}"
-                raise ChildProcessError(message) from error
-            yield i, pickle.loads(result)
+                raise ChildProcessError(f"job {i} ({jobs[i]!r:.300}) was lost with its Ray worker") from error
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
@@ -187,16 +176,13 @@ def _join_ray(workers: int | None) -> bool:
     return True
 
 
-def hash_source(function: Function | None = None) -> str:
+def hash_source(function: Any = None) -> str:
     """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
     if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
         files.append(Path(str(module.__file__)))
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}
