@@ -64,6 +64,8 @@ NEAR = 1  # "near a doorway": at most this many steps
 MARGIN = 0.05  # "no effect": the smallest difference of mean returns that matters, one evaluation episode in twenty
 UNLIKELY = 0.05  # "very unlikely": at most this probability
 DENSE = 0.9  # "dense": at least this share of the moves that change the state have a reward other than zero
+DOZENS = 24  # "dozens": at least this many
+SKEWED = 0.9  # "skews": the effective share of the states is at most this
 STRONG = 0.8  # "implies": at least this rank correlation
 VERDICTS = ("holds", "partly", "does not hold", "not decided")
 
@@ -83,6 +85,8 @@ class Claim:
         The result in one line; how it was measured, and what explains a difference.
     lesson
         One sentence for readers if the claim does not hold.
+    edge
+        Why the verdict is on the edge: the reading, seed, margin or number of runs under which it turns.
     title
         A few words; those of the id by default.
     table
@@ -101,6 +105,7 @@ class Claim:
     measured: str
     evidence: str = ""
     lesson: str = ""
+    edge: str = ""
     title: str = ""
     table: pd.DataFrame | None = None
 

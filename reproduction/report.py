@@ -49,6 +49,7 @@ HEADINGS = {
     "5": "5.1 Sample-based option discovery",
     "Lemma 5": "5.1 Sample-based option discovery",
     "Theorem 5": "5.1 Sample-based option discovery",
+    "6": "6 Related work",
     "Appendix A": "A Lemmas and proofs",
     "Appendix B": "B Diffusion time",
     "Appendix C": "C Options leading to doorways",
@@ -85,7 +86,7 @@ class Outcome:
 
 
 def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: Sequence[str] = ()) -> Path:
-    """Write ``data/*.csv``, ``data/claims.csv`` and ``index.html``, and return the path of the page.
+    """Write ``data/*.csv``, ``data/claims.csv``, ``results.json`` and ``index.html``, and return the path of the page.
 
     `lab` is where the experiments ran, and `missing` are titles of those that have not been run.
     """
@@ -95,15 +96,29 @@ def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: S
         for name, table in outcome.data.items():
             table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
     claims_table(outcomes).to_csv(data / "claims.csv", index=False)
-    header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summarize(outcomes))
+    summary = summarize(outcomes)
+    results = {
+        "quick": lab.quick,
+        "tables": summary["tables"],
+        "games": summary["games"],
+        "numbers": summary["numbers"],
+        "minutes": round(summary["minutes"], 2),
+        "claims": {
+            c.id: {"section": c.section, "verdict": c.verdict, "edge": bool(c.edge), "measured": c.measured}
+            for outcome in outcomes
+            for c in outcome.claims
+        },
+    }
+    write_atomically(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False).encode())
+    header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary)
     page, sections = folder / "index.html", [make_section(outcome) for outcome in outcomes]
     write_page(page, "Eigenoptions: a reproduction", sections, header=header, rules=True)
     return page
 
 
 def claims_table(outcomes: Iterable[Outcome]) -> pd.DataFrame:
-    """One row per claim: experiment, id, section, sentence, verdict, measured, evidence and lesson."""
-    columns = ("id", "section", "sentence", "verdict", "measured", "evidence", "lesson")
+    """One row per claim: experiment, id, section, sentence, verdict, measured, evidence, lesson and edge."""
+    columns = ("id", "section", "sentence", "verdict", "measured", "evidence", "lesson", "edge")
     return pd.DataFrame(
         [
             {"experiment": outcome.experiment.name, **{name: getattr(claim, name) for name in columns}}
@@ -131,6 +146,7 @@ def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "n_games": len(games),
         "games": count_verdicts(games),
         "failed": [claim for _, claim in judged if claim.verdict == "does not hold"],
+        "edges": [claim for _, claim in judged if claim.edge],
         "story": story <= {claim.id for claim in tables if claim.verdict == "holds"},
         "numbers": [o.experiment.headline(o.data) for o in outcomes if o.experiment.headline],
         "minutes": sum(o.seconds for o in outcomes) / 60,

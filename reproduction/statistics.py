@@ -48,12 +48,12 @@ class Difference:
         return self.high < 0
 
     def above(self, margin: float = MARGIN) -> bool | None:
-        """Whether the first mean is higher: yes above zero, no below a margin that matters, else None, not decided.
+        """Whether the first mean is higher by what matters: no below the margin, yes above zero, else open (None).
 
-        >>> [Difference(0.0, low, high).above() for low, high in ((0.01, 0.2), (-0.2, 0.02), (-0.2, 0.2))]
+        >>> [Difference(0.0, low, high).above() for low, high in ((0.01, 0.2), (0.01, 0.02), (-0.2, 0.2))]
         [True, False, None]
         """
-        return True if self.low > 0 else False if self.high < margin else None
+        return False if self.high < margin else True if self.low > 0 else None
 
     def equal(self, margin: float = MARGIN) -> bool | None:
         """Whether both means are equal up to a margin; None where the interval has values inside and outside of it.

@@ -121,28 +121,32 @@ def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
     return replace(sp, vectors=vectors)
 
 
-def diffuse(*, maze: str, options: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Diffusion time of a maze with 0, 1, 2, ... options."""
+def diffuse(
+    *, maze: str, options: Mapping[str, Any], counts: Sequence[int] | None = None
+) -> NDArray[np.float64]:
+    """Diffusion time of a maze with 0, 1, 2, ... options, or with these numbers of them."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
     assert found is not None
-    return np.asarray(eo.diffusion_curve(mdp, found))
+    if counts is None:
+        return np.asarray(eo.diffusion_curve(mdp, found))
+    return np.array([eo.diffusion_time(mdp, found[:n] if n else None) for n in counts])
 
 
 def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row per agent and number of options: the columns of the agent, and its diffusion time.
 
-    Agents have a ``maze``, ``options`` (arguments of `make_options`) and columns that name them.
+    Agents have a ``maze``, ``options`` (arguments of `make_options`), maybe ``counts``, and columns that name them.
     """
-    curves = lab.pmap(diffuse, [{"maze": agent["maze"], "options": agent["options"]} for agent in agents])
-    return pd.concat(
-        [
-            pd.DataFrame({**_columns(agent), "n_options": range(len(curve)), "diffusion_time": curve})
-            for agent, curve in zip(agents, curves, strict=True)
-        ]
-        or [pd.DataFrame()],
-        ignore_index=True,
-    )
+    names = ("maze", "options", "counts")
+    curves = lab.pmap(diffuse, [{name: agent[name] for name in names if name in agent} for agent in agents])
+    tables = [
+        pd.DataFrame(
+            {**_columns(agent), "n_options": agent.get("counts", range(len(curve))), "diffusion_time": curve}
+        )
+        for agent, curve in zip(agents, curves, strict=True)
+    ]
+    return pd.concat(tables or [pd.DataFrame()], ignore_index=True)
 
 
 def learn(
@@ -197,4 +201,5 @@ def learn_all(
 
 
 def _columns(agent: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in agent.items() if name not in ("maze", "options", "start", "goal")}
+    hidden = ("maze", "options", "counts", "start", "goal")
+    return {name: value for name, value in agent.items() if name not in hidden}

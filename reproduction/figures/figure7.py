@@ -1,7 +1,7 @@
 """Figure 7: accumulating reward.
 
-Return of a greedy agent after each episode of Q-learning over primitive actions, averaged over 100 runs, as
-eigenoptions (both signs) are added to the behaviour that explores.
+Return of the learned policy after each episode of Q-learning over primitive actions, averaged over 100 runs, as
+eigenoptions (both signs) are added to the behaviour that explores. Evaluation has epsilon 0.01 and random ties.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, COUNTS, EPISODES, counts_for, learn_all
 from reproduction.lab import FEW, MARGIN, ROBUST, Block, Claim, Data, Lab, at_least
-from reproduction.statistics import compare_means, tabulate_learning
+from reproduction.statistics import Difference, compare_means, tabulate_learning
 
 SECTION, ORDER = "4.3", 80
 QUICK = {"episodes": {"i-maze": 30, "four-rooms": 40}, "options": [0, 2, 16, 64], "runs": 4}
@@ -126,38 +126,48 @@ def claims(data: Data) -> Iterator[Claim]:
         "them.",
     )
     means = average(data["runs"], "mean_return")
-    best = {domain: mean.droplevel("domain") for domain, mean in means.groupby("domain", sort=False)}
+    domains = {domain: mean.droplevel("domain") for domain, mean in means.groupby("domain", sort=False)}
+    leads = [
+        (words, domain, *find_lead(runs, measure))
+        for measure, words in (("late_return", "final performance"), ("mean_return", "area under the curve"))
+        for domain, runs in data["runs"].groupby("domain", sort=False)
+        if 64 in set(runs.n_options)
+    ]
     yield Claim(
         "best-64",
         "4.3",
         "The best results were obtained using 64 options.",
-        tests=[
-            judge_64(runs)
-            for _, runs in data["runs"].groupby("domain", sort=False)
-            if 64 in set(runs.n_options)
-        ],
+        tests=[not lead.better for *_, lead in leads],
         measured="; ".join(
-            f"{domain}: highest with {mean.idxmax()} ({mean.max():.3f}"
-            + (f", {mean[64]:.3f} with 64)" if 64 in mean else "; it has no 64)")
-            for domain, mean in best.items()
+            f"{words}, {domain}: {n} options minus 64 {lead}" for words, domain, n, lead in leads
         ),
-        evidence="It does not hold in a domain if another number is better than 64 by the rule, and holds if "
-        f"none is better by {MARGIN:g}. The I-Maze has 19 states and therefore only 38 eigenoptions. What is "
-        "known of how the paper's "
-        'figure was made is under "Looking closer: the published program".',
+        evidence="Final performance, of which the paper speaks, is the return of the last tenth of the evaluation "
+        "episodes; the area under the curve is that of all of them and measures the speed. A test per measure and "
+        "domain: no other number of options is ahead of 64 by more than noise. The I-Maze has 19 states and "
+        "therefore only 38 eigenoptions. What is known of how the paper's figure was made is under "
+        '"Looking closer: the published program".',
         lesson="4 to 16 options learn faster in this task, whose goal is a corner where the first options end; "
         "over all goals 32 to 128 options are a plateau without a best number.",
-        table=tabulate(means.map("{:.3f}".format), "mean return"),
+        edge=f"No lead is as large as {MARGIN:g}, a difference that matters: by that margin all of this is a tie."
+        if not any(lead.above() for *_, lead in leads)
+        else "",
+        table=tabulate(means.map("{:.3f}".format), "area under the curve"),
     )
-    lowest = {domain: mean[mean.index > FEW].min() / mean.max() for domain, mean in best.items()}
+    lowest = {
+        domain: [mean[mean.index > least].min() / mean.max() for least in (0, FEW)]
+        for domain, mean in domains.items()
+    }
     yield Claim(
         "robust",
         "4.3",
         "The agent's performance is fairly robust across different numbers of options.",
-        tests=[share >= ROBUST for share in lowest.values()],
-        measured="; ".join(f"{domain}: at least {share:.0%} of the best" for domain, share in lowest.items()),
-        evidence=f"With more than {FEW} options, the lowest mean return must be at least {ROBUST:.0%} of the "
-        "highest.",
+        tests=[share >= ROBUST for shares in lowest.values() for share in shares],
+        measured="; ".join(
+            f"{domain}: at least {every:.0%} of the best with any number, {more:.0%} with more than {FEW}"
+            for domain, (every, more) in lowest.items()
+        ),
+        evidence=f"The lowest mean return must be at least {ROBUST:.0%} of the highest. Two tests per domain: over "
+        f"all numbers of options, and over those above {FEW}.",
     )
 
 
@@ -216,12 +226,12 @@ def compare_with_primitive_actions(data: Data) -> pd.Series:
     return pd.Series(gains, index=pd.MultiIndex.from_tuples(pairs, names=["domain", "n_options"]))
 
 
-def judge_64(runs: pd.DataFrame) -> bool | None:
-    """Whether 64 options are best: no if another number is better, yes if none is better by the margin."""
-    returns = {n: rows.mean_return for n, rows in runs.groupby("n_options")}
-    others = [n for n in returns if n not in (0, 64)]
-    tests = [compare_means(returns[n], returns[64], len(others)).above() for n in others]
-    return False if True in tests else None if None in tests else True
+def find_lead(runs: pd.DataFrame, measure: str) -> tuple[int, Difference]:
+    """Of all numbers of options but 64, the one with the highest mean; and its difference to 64."""
+    returns = {n: rows[measure] for n, rows in runs.groupby("n_options") if n}
+    ours = returns.pop(64)
+    best = max(returns, key=lambda n: float(returns[n].mean()))
+    return best, compare_means(returns[best], ours, len(returns))
 
 
 def average(runs: pd.DataFrame, measure: str) -> pd.Series:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 import eigenoptions as eo
+from eigenoptions.options.solver import lengths
 from reproduction.drawing import make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.figures.first_options import describe_options
-from reproduction.lab import DENSE, FEW, OFTEN, Claim, Data, Lab
+from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Data, Lab
 
 SECTION, ORDER = "3", 30
 QUICK = {
@@ -54,7 +56,8 @@ def find_options(
     """Options of a maze under a Laplacian, and facts about them for each discount.
 
     Facts are how dense the rewards are, how many terminating states are local maxima (no move leads to a higher value),
-    how many options terminate at the largest value, and the fewest options that may start in a state.
+    how many options terminate at the largest value, the fewest options that may start in a state, the longest run of an
+    option, and the rates of change: mean squared rewards of the moves, for eigenvectors of length 1.
     """
     mdp = eo.maze(maze)
     sp = eo.spectrum(eo.graph(mdp), k=eigenvectors, operator=operator)
@@ -64,6 +67,7 @@ def find_options(
     rise = signed[:, successors] - signed[:, :, None]
     varied = np.ptp(signed, axis=1) > ROUNDING
     dense = (np.abs(rise) > ROUNDING)[:, moved].mean(axis=1)
+    rates = (rise[::2, moved] ** 2).sum(axis=1) / (2 * (signed[::2] ** 2).sum(axis=1))
     local_maximum = (rise <= ROUNDING).all(axis=2)
     highest = signed >= signed.max(axis=1, keepdims=True) - ROUNDING
     tables, facts = [], []
@@ -81,6 +85,11 @@ def find_options(
                 "stop_at_the_highest": (stops & highest)[varied].any(axis=1).sum(),
                 "fewest_in_a_state": (~stops).sum(axis=0).min(),
                 "fewest_of_few": (~stops[:FEW]).sum(axis=0).min(),
+                "longest": max(lengths(mdp, policy).max() for policy in options.policy),
+                "rate_error": np.abs(rates - sp.values).max(),
+                "slowest": rates[~np.isclose(sp.values, 0, atol=ROUNDING)].min(),
+                "fastest": rates.max(),
+                "rate_rank": spearmanr(rates, sp.values).statistic,
             }
         )
     return pd.concat(tables), pd.DataFrame(facts)
@@ -182,6 +191,37 @@ def claims(data: Data) -> Iterator[Claim]:
         evidence="Mean length of each option over the states where it may start (normalized Laplacian, "
         "discount 0.9). It counts as varying when the longest is at least twice the shortest.",
     )
+    yield Claim(
+        "undo-dozens",
+        "4.2",
+        "Sampling an option may undo dozens of primitive actions.",
+        tests=list(shown.longest >= DOZENS),
+        measured="longest run of any eigenoption: "
+        + ", ".join(f"{row.domain} {row.longest:.0f} steps" for row in shown.itertuples()),
+        evidence=f"From any state, until it terminates (normalized Laplacian, discount 0.9); dozens are at least "
+        f"{DOZENS}. With the discount {high:g} the longest runs are "
+        + ", ".join(f"{row.longest:.0f}" for row in select(facts, gamma=high).itertuples())
+        + " steps.",
+        lesson="In domains of this size no eigenoption runs that long; one undoes at most about twenty actions.",
+    )
+    rates = facts[(facts.operator == "combinatorial") & (facts.gamma == high)]
+    yield Claim(
+        "rates-of-change",
+        "6",
+        "Eigenpurposes encode different rates of change in the agent's representation.",
+        tests=[
+            *(shown.fastest >= MAJOR * shown.slowest),
+            *(shown.rate_rank >= STRONG),
+            *(rates.rate_error < ROUNDING),
+        ],
+        measured="rank correlation of the rate of change and the eigenvalue: "
+        + ", ".join(f"{row.domain} {row.rate_rank:.3f}" for row in shown.itertuples()),
+        evidence="The rate of change of an eigenpurpose is the sum of the squared rewards of all moves between "
+        "neighbours, for a vector of length 1: the Rayleigh quotient. Tests in each domain: the fastest is at least "
+        f"{MAJOR:g} times the slowest; it follows the eigenvalue (rank correlation of at least {STRONG:g}); and under "
+        "the combinatorial Laplacian it is equal to it"
+        + (f" (largest difference {rates.rate_error.max():.0e})." if len(rates) else "."),
+    )
     # Of e2 to e4, which Figures 3 to 5 show, and of all options.
     shares = {name: (of.start_share[2:8].min(), of.start_share.median()) for name, of in domains.items()}
     yield Claim(
@@ -200,6 +240,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
 
 
-def select(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the paper's Laplacian and discount, which the figure shows."""
-    return table[(table.operator == "normalized") & (table.gamma == 0.9)]
+def select(table: pd.DataFrame, gamma: float = 0.9) -> pd.DataFrame:
+    """Rows of the paper's Laplacian and of one discount, by default that of the authors' program."""
+    return table[(table.operator == "normalized") & (table.gamma == gamma)]
