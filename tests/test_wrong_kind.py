@@ -56,3 +56,18 @@ def test_no_folder_for_compiled_code_is_no_obstacle(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-B", "-c", work], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_damaged_compiled_code_is_compiled_again(kind: str, tmp_path: Path) -> None:
+    call = "raise_arrival_values(np.zeros((1, 1), int), np.zeros((1, 1)), 0.5, np.zeros((1, 1)))"
+    work = f"import numpy as np; from eigenoptions._kernels.sweep import raise_arrival_values; {call}"
+    command = [sys.executable, "-c", work]
+    for content in (b"", b"\x80\x04\x95", b""):
+        done = subprocess.run(
+            command, env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True
+        )
+        assert done.returncode == 0, done.stderr
+        (damaged,) = tmp_path.rglob(f"*.{kind}")
+        assert damaged.stat().st_size > len(content)
+        damaged.write_bytes(content)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from eigenoptions._kernels import compile_kernel
 from eigenoptions._kernels.walking import GOLDEN, bernoulli, choose, mix, random_index, sample_successor
 
 
@@ -78,7 +79,7 @@ def _update(q, highest, s, c, step):  # type: ignore[no-untyped-def]
         highest[s] = largest
 
 
-@njit(cache=True, nogil=True)
+@compile_kernel
 def learn(moves, choices, task, rates, seed, record, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
     """One run of episodes, each of learning and then of evaluation.
 

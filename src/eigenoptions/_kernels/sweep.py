@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from eigenoptions._kernels import compile_kernel
 
 
-@njit(cache=True, nogil=True)
+@compile_kernel
 def raise_arrival_values(successors, potentials, gamma, arrival):  # type: ignore[no-untyped-def]
     """Raise `arrival` (S, m) to the least fixed point of ``x = (1 - gamma) e + gamma max(e, max_a x(next))``.
 

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from eigenoptions._kernels import compile_kernel
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -97,7 +99,7 @@ def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-un
     return indices[low]
 
 
-@njit(cache=True, nogil=True)
+@compile_kernel
 def wander(moves, choices, episodes, place, counter, n_steps, touched, state, action, after):  # type: ignore[no-untyped-def]
     """Walk on for `n_steps` or until no state is left to touch; the sum of the steps until the states touched now.
 
