@@ -62,7 +62,7 @@ def test_tune_exploration_refuses_useless_options(rooms):
 
 def test_resolve_exploration_keeps_what_is_given_and_needs_no_table(rooms):
     linear = eo.LinearOptionSet([Purpose([1.0])], Raw(), 2)
-    assert resolve_exploration(linear, "auto", 0.0).option_chance == 0.02
+    assert resolve_exploration(linear, "auto", 0.0).option_chance == 0.01
     for chance in (0.3, None):
         assert resolve_exploration(linear, chance, 0.1).option_chance == chance
     with pytest.raises(ValueError, match="option_chance"):

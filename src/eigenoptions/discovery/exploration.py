@@ -23,6 +23,7 @@ from eigenoptions.discovery.sampling import Samples, find_rare_transitions, samp
 from eigenoptions.features import Map
 from eigenoptions.mdp import MDP, Transitions
 from eigenoptions.options import OptionSet
+from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
 
@@ -53,7 +54,8 @@ def cycle(
     rounds: int | None = None,
     method: str = "eigen",
     features: str | Map | None = None,
-    option_chance: float | None = 0.05,
+    option_chance: float | str | None = "auto",
+    stop_chance: float = 0.0,
     n_envs: int = 1,
     max_episode_steps: int | None = None,
     rng: int | np.random.Generator = 0,
@@ -76,10 +78,10 @@ def cycle(
         As in `discover`; others than ``"eigen"`` need numbered states.
     features : str or callable, optional
         As in `discover`.
-    option_chance : float or None, default 0.05
-        Probability that a decision is for an option, where one may start; options run to their end. None: uniform over
-        the primitive actions and the options, as in the paper's experiments. Then almost all time is spent on the way
-        between ends of the known part, and less is seen than without options.
+    option_chance, stop_chance : float, default "auto" and 0
+        Probabilities that a decision is for an option, and that an option terminates after each of its steps. "auto" is
+        0.01 and 0.05: a setting tuned on the part that is known would not serve the rest. None: uniform over the
+        primitive actions and the options, as in the paper's experiments; less is then seen than without options.
     n_envs, max_episode_steps, rng
         As in `envs.collect`.
     settings
@@ -91,15 +93,20 @@ def cycle(
     >>> for snapshot in cycle(maze("four-rooms"), steps=500, rounds=3):
     ...     print(snapshot)
     Snapshot(round 1: 500 steps, 78 seen)
-    Snapshot(round 2: 1000 steps, 101 seen)
-    Snapshot(round 3: 1500 steps, 103 seen)
+    Snapshot(round 2: 1000 steps, 103 seen)
+    Snapshot(round 3: 1500 steps, 104 seen)
     """
     from eigenoptions.envs.sources import make_vector_env
 
     check_int("n_options", n_options)
     check_int("steps", steps)
     chosen, generator = get_method(method), make_generator(rng)
-    choice: Any = {"option_chance": option_chance, "rng": generator}
+    exploration = resolve_exploration(None, option_chance, stop_chance)
+    choice: Any = {
+        "option_chance": exploration.option_chance,
+        "stop_chance": exploration.stop_chance,
+        "rng": generator,
+    }
     envs: Any = None
     owned = False
     if not isinstance(env, MDP):

@@ -32,7 +32,7 @@ def stream(
     chunk: int = 16_384,
     max_episode_steps: int | None = None,
     features: Callable[[Any], Any] | None = None,
-    option_chance: float | None = None,
+    option_chance: float | str | None = "auto",
     stop_chance: float = 0.0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[Transitions]:
@@ -111,9 +111,9 @@ def collect(env: Source, steps: int, **settings: Any) -> Transitions:
     steps
         Number of transitions, over all environments together. Resets are not transitions.
     policy
-        None: uniformly random actions. An `OptionSet` (or a list of objects with ``act``): each decision is uniform
-        over the primitive actions and the available options, and options run to their end, as in the paper. Or a
-        function from a batch of observations ``(n_envs, ...)`` to actions ``(n_envs,)``.
+        None: uniformly random actions. An `OptionSet` (or a list of objects with ``act``): a random walk over primitive
+        actions and available options. Or a function from a batch of observations ``(n_envs, ...)`` to actions
+        ``(n_envs,)``.
     n_envs
         Number of environments stepped together (1); more than one needs an id or a function.
     rng
@@ -124,8 +124,8 @@ def collect(env: Source, steps: int, **settings: Any) -> Transitions:
         Function from a batch of observations to an array ``(n_envs, ...)``, which is stored instead of them; needed
         for Dict observations.
     option_chance
-        With options as policy: the probability that a decision is for an option, where one is available. None: uniform
-        over actions and options.
+        With options as policy: the probability that a decision is for an option, where one is available. "auto" (the
+        default): this and `stop_chance` as in `OptionsWrapper`. None: uniform over actions and options, as in the paper.
     stop_chance
         With options as policy: the probability that an option terminates after each of its steps (0.0).
     progress

@@ -1,0 +1,177 @@
+"""The automatic setting of exploration, measured on 30 state spaces that it was not chosen on (docs/choosing.md).
+
+``python -m reproduction exploration [--quick] [--walks 20]`` writes ``reproduction/exploration.csv`` and
+``docs/images/exploration.svg``. Random walks with the automatic setting are compared with walks of primitive actions:
+the mean time of the first visits of each state, and up to 1,200 states the exact diffusion time.
+
+The settings, the number of options and the Laplacian were chosen on other maps: rooms 3x3, 6x6, 7x7 (of 6 cells), 2x2
+(of 15), perfect mazes of 12 and 25, open maps, MiniGrid's MultiRoom-N4-S5, KeyCorridorS3R2, DoorKey-6x6, FourRooms and
+Unlock (seed 1), FrozenLake8x8, CliffWalking, and four random graphs (seed 1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import eigenoptions as eo
+from eigenoptions.mdp.maps import open_map, perfect_map, rooms_map
+from eigenoptions.options.exploration import (
+    continue_after_end,
+    find_recurrent_states,
+    mean_first_visit,
+    tune_exploration,
+)
+from eigenoptions.options.walks import stack_policies
+
+FOLDER = Path(__file__).parent
+FIGURE = FOLDER.parent / "docs" / "images" / "exploration.svg"
+
+
+def make_rooms(rows: int, cols: int, size: int, seed: int, centred: bool = False) -> Callable[[], eo.MDP]:
+    return lambda: eo.maze(rooms_map(rows, cols, size, centred=centred, rng=seed))
+
+
+def make_minigrid(name: str, seed: int) -> Callable[[], eo.MDP]:
+    return lambda: eo.from_env(f"minigrid:MiniGrid-{name}", seed=seed)
+
+
+def make_graph(make: Callable[..., Any], *arguments: Any) -> Callable[[], eo.MDP]:
+    def make_mdp() -> eo.MDP:
+        whole = make(*arguments, seed=11)
+        largest = whole.subgraph(max(nx.connected_components(whole), key=len))
+        return eo.from_graph(nx.convert_node_labels_to_integers(largest))
+
+    return make_mdp
+
+
+MAPS: dict[str, Callable[[], eo.MDP]] = {
+    "rooms 2x3": make_rooms(2, 3, 10, 11),
+    "rooms 3x3 centred": make_rooms(3, 3, 9, 12, centred=True),
+    "rooms 3x4": make_rooms(3, 4, 10, 13),
+    "rooms 4x4": make_rooms(4, 4, 10, 14),
+    "rooms 4x4 of 16": make_rooms(4, 4, 16, 15),
+    "rooms 6x6 of 5": make_rooms(6, 6, 5, 16),
+    "rooms 5x5": make_rooms(5, 5, 10, 17),
+    "rooms 12x5": make_rooms(12, 5, 10, 18),
+    "rooms 12x12 of 6": make_rooms(12, 12, 6, 19),
+    "rooms 10x10": make_rooms(10, 10, 10, 20),
+    "rooms 17x17": make_rooms(17, 17, 10, 21),
+    "perfect 8x8": lambda: eo.maze(perfect_map(8, 8, rng=21)),
+    "perfect 14x14": lambda: eo.maze(perfect_map(14, 14, rng=22)),
+    "perfect 20x20": lambda: eo.maze(perfect_map(20, 20, rng=23)),
+    "perfect 35x35": lambda: eo.maze(perfect_map(35, 35, rng=24)),
+    "perfect 60x60": lambda: eo.maze(perfect_map(60, 60, rng=25)),
+    "open 12x12": lambda: eo.maze(open_map(12, 12)),
+    "open 8x60": lambda: eo.maze(open_map(8, 60)),
+    "open 50x50": lambda: eo.maze(open_map(50, 50)),
+    "FourRooms": make_minigrid("FourRooms-v0", 5),
+    "MultiRoom-N2": make_minigrid("MultiRoom-N2-S4-v1", 5),
+    "MultiRoom-N6": make_minigrid("MultiRoom-N6-v1", 5),
+    "KeyCorridorS3R1": make_minigrid("KeyCorridorS3R1-v0", 5),
+    "DoorKey-5x5": make_minigrid("DoorKey-5x5-v0", 5),
+    "DoorKey-8x8": make_minigrid("DoorKey-8x8-v0", 5),
+    "UnlockPickup": make_minigrid("UnlockPickup-v0", 5),
+    "Taxi": lambda: eo.from_env("Taxi-v4"),
+    "geometric graph": make_graph(nx.random_geometric_graph, 800, 0.06),
+    "preferential graph": make_graph(nx.barabasi_albert_graph, 600, 2),
+    "random tree": make_graph(nx.random_labeled_tree, 500),
+}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure all maps, and write the table and the figure."""
+    parser = argparse.ArgumentParser("python -m reproduction exploration", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="three small maps and few walks")
+    parser.add_argument("--walks", type=int, default=20, help="walks with and without options on each map")
+    parser.add_argument("--out", type=Path, default=FOLDER / "exploration.csv", help="table of the results")
+    options = parser.parse_args(arguments)
+    names = ["rooms 2x3", "perfect 8x8", "DoorKey-5x5"] if options.quick else list(MAPS)
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        rows += measure(name, 4 if options.quick else options.walks)
+        table = pd.DataFrame(rows)
+        table.to_csv(options.out, index=False)
+        print(table[table.space == name].to_string(index=False), flush=True)
+    if not options.quick:
+        draw_ratios(table).savefig(FIGURE)
+
+
+def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
+    """Ratios of one map to primitive actions with 8, 16, 32 and 64 options at the automatic setting."""
+    mdp = MAPS[name]()
+    endless = continue_after_end(mdp)
+    targets = find_recurrent_states(endless)
+
+    def first_visits(options: eo.OptionSet | None, choice: tuple[float, float], limit: int) -> NDArray[Any]:
+        policy = stack_policies(mdp, options)
+        # A seed that `tune_exploration` does not use.
+        walks = [mean_first_visit(endless, policy, choice, targets, limit, 1000, i) for i in range(n_walks)]
+        return np.array(walks)
+
+    primitive = first_visits(None, (0.0, 0.0), 2**62)
+    exact = eo.diffusion_time(mdp) if is_endless(mdp) and mdp.n_states <= 1000 else None
+    rows = []
+    for n_options in (8, 16, 32, 64):
+        seconds = time.process_time()
+        options = eo.discover(mdp, n_options)
+        found_in = time.process_time() - seconds
+        found = tune_exploration(mdp, options)
+        tuned_in = time.process_time() - seconds - found_in
+        choice = found.option_chance, found.stop_chance
+        ratio, error, exact_ratio = 1.0, 0.0, 1.0
+        if found.option_chance > 0:
+            times = first_visits(options, choice, int(40 * primitive.mean()))
+            ratio = times.mean() / primitive.mean()
+            # Two standard errors of the quotient of two means.
+            spread = [part.std(ddof=1) / part.mean() / len(part) ** 0.5 for part in (times, primitive)]
+            error = 2 * ratio * float(np.hypot(*spread))
+            if exact is not None:
+                exact_ratio = (
+                    eo.diffusion_time(mdp, options, option_chance=choice[0], stop_chance=choice[1]) / exact
+                )
+        row = {"space": name, "states": mdp.n_states, "options": n_options, "primitive": primitive.mean()}
+        row |= {"option_chance": choice[0], "stop_chance": choice[1], "ratio": ratio, "error": error}
+        row |= {
+            "exact": exact_ratio if exact is not None else np.nan,
+            "discovery": found_in,
+            "tuning": tuned_in,
+        }
+        rows.append(
+            {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
+        )
+    return rows
+
+
+def is_endless(mdp: eo.MDP) -> bool:
+    """Whether no episode ends, so that every state can be reached from every other one."""
+    return mdp.goal is None and bool(find_recurrent_states(mdp).all())
+
+
+def draw_ratios(table: pd.DataFrame) -> Any:
+    """A point per map and number of options; left of 1 options help."""
+    figure, ax = plt.subplots(figsize=(6.5, 6), layout="constrained")
+    names = list(dict.fromkeys(table.space))
+    for n_options, marker in zip((8, 16, 32, 64), "o^sD", strict=True):
+        part = table[table.options == n_options]
+        heights = [-names.index(name) for name in part.space]
+        ax.errorbar(
+            part.ratio, heights, xerr=part.error, fmt=marker, ms=4, lw=0.7, label=f"{n_options} options"
+        )
+    ax.axvline(1.0, color="grey", lw=0.8)
+    sizes = table.groupby("space").states.first()
+    ax.set_yticks(
+        [-i for i in range(len(names))], [f"{name} ({sizes[name]:,})" for name in names], fontsize=7
+    )
+    ax.set(xlabel="mean time of first visits, relative to primitive actions", xlim=(0, 1.1))
+    ax.legend(loc="lower right", fontsize=7)
+    return figure
