@@ -157,6 +157,71 @@ def test_noise_that_is_not_repeated_is_not_memorised() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["vectors", "images", "long vectors"])
+def test_one_wrong_observation_changes_nothing(kind: str) -> None:
+    """One value of a million in 6,000 transitions: the spectrum is that of the others."""
+    images = np.float64(pixels()) / 255
+    observations = {"vectors": XY, "images": images, "long vectors": images.reshape(104, -1)}[kind]
+    seen = walked(6_000, observations)
+    seen.obs.flags.writeable = True
+    seen.obs[3_000].flat[0] = 1e6
+    found = learn(Transitions(seen.obs, seen.action, seen.next_obs, seen.terminated), 4, steps=60)
+    np.testing.assert_allclose(found.values, truth(4)[0], rtol=0.05, atol=1e-12)
+
+
+def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
+    """Row and column are mixtures of eigenfunctions, whose fast parts have decayed at long lags only."""
+    data = Dataset.of(walked(20_000, XY))
+    features = ritz.tabulate_features(lambda n: np.column_stack([np.ones(len(n)), data.observations[n]]), 104)
+    for lag in (1, 5):
+        solution = ritz.solve(data.all, features, 3, lag)
+        functions = ritz.tabulate_features(lambda n, v=solution.vectors: features(n) @ v, 104)
+        implied = ritz.implied_values(data.all, functions, solution.values, lag)
+        long_lag = ritz.long_lag_values(data.all, functions, implied, lag)
+        assert not ritz.agree(solution.values, long_lag)[1:].any()
+
+
+def test_covariances_in_time_are_those_of_numpy() -> None:
+    """Far from a mean of zero, where observations never repeat."""
+    x = np.random.default_rng(0).normal(5, 1, (401, 3)).cumsum(axis=0) / 10
+    zero = np.zeros(400, dtype=int)
+    data = Dataset.of(Transitions(x[:-1], zero, x[1:], zero > 0))
+    x = data.observations.astype(float)
+    mean, C, R = ritz.moments(data.all, x.__getitem__, 3)
+    f, g = x[:-3], x[3:]
+    centre = (f + g).mean(axis=0) / 2
+    np.testing.assert_allclose(mean, centre)
+    f, g = f - centre, g - centre
+    np.testing.assert_allclose(C, (f.T @ f + g.T @ g) / (2 * len(f)), rtol=1e-6)
+    np.testing.assert_allclose(R, (f.T @ g + g.T @ f) / (2 * len(f)), rtol=1e-6)
+    # Squared autocorrelations of the three functions in the span, which are all there are.
+    want = np.trace(np.linalg.matrix_power(np.linalg.solve(C, R), 2))
+    np.testing.assert_allclose(ritz.split_scores(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5)
+
+    def features(numbers: Any) -> Any:
+        return np.column_stack([np.ones(len(numbers)), x[numbers]])
+
+    assert len(ritz.solve(data.all, features, 4, 1).values) == 4
+    with pytest.raises(ValueError, match="at most 4,"):
+        ritz.solve(data.all, features, 5, 1)
+
+
+def test_types_of_floats_may_be_mixed() -> None:
+    seen = walked(600, XY + 0.1)
+    half = [slice(300), slice(300, 600)]
+    batches = [
+        Transitions(seen.obs[p].astype(t), seen.action[p], seen.next_obs[p].astype(t), seen.terminated[p])
+        for p, t in zip(half, (np.float64, np.float32), strict=True)
+    ]
+    assert len(Dataset.of(batches).observations) == len(Dataset.of(seen).observations)
+    with pytest.raises(ValueError, match="no transitions"):
+        Dataset.of(Transitions(*(getattr(seen, name)[:0] for name in vars(seen))))
+    with pytest.raises(ValueError, match="type"):
+        Dataset.of([seen, walked(10, pixels())])
+    # A lag longer than any trajectory is as long as the data allow.
+    assert learn(seen, 3, steps=1, lag=10**6).certificate.lag < 100
+
+
 @pytest.mark.parametrize("rank", [0, 5, 60])
 def test_components_above_white_noise_are_counted(rank: int) -> None:
     rng = np.random.default_rng(0)
@@ -215,8 +280,8 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
     assert np.array_equal(found.features(XY), before)
     with pytest.raises(ValueError, match="must return"):
         learn(seen, 3, torch.nn.Unflatten(1, (2, 1)), steps=1)
-    with pytest.raises(ValueError, match="dropout"):
-        learn(seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1)
+    dropped = learn(seen, 3, torch.nn.Sequential(own, torch.nn.Dropout(0.5)), steps=1).features
+    assert np.array_equal(dropped(XY), dropped(XY))
     with torch.no_grad():
         own[0].weight[0, 0] = np.nan
     with pytest.raises(ValueError, match="finite"):
@@ -227,6 +292,8 @@ def test_an_own_module_and_what_it_must_not_do() -> None:
     ("observations", "settings", "word"),
     [
         (np.where(np.arange(104)[:, None] == 3, np.nan, XY), {}, "finite"),
+        (XY * 1e39, {}, "finite"),
+        (XY * 1e-300, {}, "nothing"),
         (np.zeros((104, 8, 8), dtype=np.uint8), {}, "nothing"),
         (np.arange(104), {}, "table"),
         (XY, {"encoder": "transformer"}, "encoder"),

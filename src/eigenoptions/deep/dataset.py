@@ -57,11 +57,14 @@ class Dataset:
         """The data set of transitions, or of an iterable of batches, of which only distinct observations are kept."""
         if isinstance(data, cls):
             return data
-        collector = Collector()
+        numbering, parts = _Numbering(), []
         batches: Any = [data] if isinstance(data, Transitions) else data
-        for batch in batches:
-            collector.add(Transitions.of(batch))
-        return collector.data()
+        for batch in map(Transitions.of, batches):
+            sides = [numbering.add(np.asarray(obs)) for obs in (batch.obs, batch.next_obs)]
+            parts.append((*sides, np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)))
+        if not sum(len(part[0]) for part in parts):
+            raise ValueError("there are no transitions: collect some")
+        return cls(np.concatenate(numbering.observations), *map(np.concatenate, zip(*parts, strict=True)))
 
     def __len__(self) -> int:
         return len(self.before)
@@ -151,6 +154,11 @@ class Part:
         N = csr_array((weight, (i, j)), shape=(len(numbers), len(numbers)))
         return numbers, csr_array((N + N.T) / (2 * weight.sum()))
 
+    def longest_lag(self, n_pairs: int) -> int:
+        """The longest lag at which there are more than `n_pairs` pairs."""
+        lengths = np.sort(self.end[self.starts] - self.starts + 1)[::-1]
+        return int(lengths[n_pairs]) if n_pairs < len(lengths) else 0
+
     def pairs(self, lag: int) -> tuple[Index, Index]:
         """Numbers of all pairs of observations `lag` transitions apart."""
         at = self.starts[self.starts + lag - 1 <= self.end[self.starts]]
@@ -158,58 +166,39 @@ class Part:
         return self.data.before[order[at]], self.data.after[order[at + lag - 1]]
 
 
-class Collector:
-    """Distinct observations of batches of transitions, added one at a time; see `Dataset`."""
+class _Numbering:
+    """Distinct observations of batch after batch, by number."""
 
     def __init__(self) -> None:
-        self._number: dict[bytes, int] = {}
-        self._observations: list[NDArray[Any]] = []
-        self._parts: list[tuple[Index, Index, Index, NDArray[np.bool_]]] = []
-        # Number of distinct observations.
-        self.n_distinct = 0
+        self.observations: list[NDArray[Any]] = []
+        self._numbers: dict[bytes, int] = {}
 
-    def __len__(self) -> int:
-        """Number of transitions."""
-        return sum(len(part[0]) for part in self._parts)
-
-    def add(self, batch: Transitions) -> None:
-        """Add a batch of transitions."""
-        sides = [self._numbers(np.asarray(obs)) for obs in (batch.obs, batch.next_obs)]
-        action, ended = np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)
-        self._parts.append((sides[0], sides[1], action, ended))
-
-    def data(self) -> Dataset:
-        """All transitions so far."""
-        if not self._observations:
-            raise ValueError("there are no transitions: collect some")
-        # One array, so that the copies in the list can be released.
-        self._observations = [np.concatenate(self._observations)]
-        return Dataset(self._observations[0], *map(np.concatenate, zip(*self._parts, strict=True)))
-
-    def _numbers(self, obs: NDArray[Any]) -> Index:
+    def add(self, obs: NDArray[Any]) -> Index:
+        """Numbers of the observations ``(N, ...)`` of a batch. Floats are compared as float32, as networks see them."""
         if obs.dtype.kind not in "biuf" or obs.ndim < 2:
             raise ValueError(
                 f"observations must be numbers of shape (N, ...), got {obs.dtype} {obs.shape}: numbered states have a "
                 "table, which needs no features"
             )
-        if self._observations and obs.shape[1:] != self._observations[0].shape[1:]:
-            shapes = f"{self._observations[0].shape[1:]} and {obs.shape[1:]}"
-            raise ValueError(f"all observations must have one shape, got {shapes}")
-        if obs.dtype.kind == "f" and not np.isfinite(obs).all():
-            row = int(np.flatnonzero(~np.isfinite(obs).reshape(len(obs), -1).all(axis=1))[0])
-            raise ValueError(f"observation {row} of a batch is not finite: remove NaN and infinity first")
-        rows = np.ascontiguousarray(obs).reshape(len(obs), -1)
-        keys = [row.tobytes() for row in rows]
-        # Long rows are compared by a digest.
-        if keys and len(keys[0]) > 64:
-            keys = [hashlib.blake2b(key, digest_size=16).digest() for key in keys]
-        numbers = np.empty(len(keys), dtype=np.int64)
-        new: list[int] = []
-        for i, key in enumerate(keys):
-            numbers[i] = self._number.setdefault(key, self.n_distinct)
-            if numbers[i] == self.n_distinct:
-                self.n_distinct += 1
+        if obs.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                obs = obs.astype(np.float32) + np.float32(0)  # -0 becomes 0
+            finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
+            if not finite.all():
+                raise ValueError(
+                    f"observations must be finite and below 3e38, got {int(finite.argmin())} of a batch: remove it"
+                )
+        if self.observations:
+            first = self.observations[0]
+            if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
+                kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
+                raise ValueError(f"all observations must have one type and shape, got {kinds}")
+        numbers, new = np.empty(len(obs), dtype=np.int64), []
+        for i, row in enumerate(np.ascontiguousarray(obs)):
+            key = hashlib.blake2b(row.data, digest_size=16).digest()
+            if key not in self._numbers:
+                self._numbers[key] = len(self._numbers)
                 new.append(i)
-        if new:
-            self._observations.append(obs[new])
+            numbers[i] = self._numbers[key]
+        self.observations.append(obs[new])
         return numbers

@@ -88,9 +88,7 @@ class Encoder(FeatureMap):
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """Not possible: an encoder is trained on transitions, by `learn` or by `discover` with features="deep"."""
-        raise ValueError(
-            "deep features are trained on transitions: call deep.learn, or discover(..., features='deep')"
-        )
+        raise ValueError("deep features are trained: call deep.learn, or discover(..., features='deep')")
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
         """``(N, ...)`` to ``(N, 1 + m)``."""
@@ -114,8 +112,10 @@ class Encoder(FeatureMap):
             return x
         if kind == "mlp":
             return torch.cos(x @ t["frequency"] + t["phase"]) * 2**0.5
+        # A wrong value, far from all others, must not outweigh them.
+        x = (x * float(self.recipe["scale"])).clamp(-100, 100)
         if "image" in self.recipe:
-            x = _pool_image(x, self.recipe["image"]) * float(self.recipe["scale"])
+            x = _pool_image(x, self.recipe["image"])
         if "kernel" in t:
             x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
         x = x.reshape(len(x), -1)
@@ -158,9 +158,8 @@ class Encoder(FeatureMap):
     def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
         """A copy with the features that are trained only; ValueError if it is not for such observations."""
         if tuple(self.recipe["shape"]) != observations.shape[1:]:
-            raise ValueError(
-                f"the encoder is for observations {self.recipe['shape']}, got {observations.shape[1:]}"
-            )
+            shapes = f"{self.recipe['shape']}, got {observations.shape[1:]}"
+            raise ValueError(f"the encoder is for observations {shapes}")
         recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
         return Encoder(recipe, self.arrays, deepcopy(self.module))
 
@@ -195,22 +194,10 @@ def initialize_encoder(
     rng: np.random.Generator,
     hidden: tuple[int, ...] = (256, 256),
 ) -> Encoder:
-    """An encoder for observations like these, with random weights of its trained layers.
+    """An encoder for observations like these ``(n, ...)``, with random weights of its trained layers.
 
-    Parameters
-    ----------
-    kind
-        ``"mlp"``, ``"random"``, ``"auto"``, or a torch module from observations ``(N, ...)`` to ``(N, m)``.
-    observations
-        ``(n, ...)`` a sample of distinct observations.
-    steps
-        ``(D,)`` typical size of a change of each dimension in one transition; used for vectors only.
-    noisy
-        No observation occurs twice: components that could be noise are left out.
-    rng
-        Random generator of the weights.
-    hidden
-        Widths of the hidden layers.
+    `kind` is the `encoder` of `learn`, `steps` ``(D,)`` the typical change of each dimension of vectors in one
+    transition, `hidden` the widths of the trained layers. If `noisy`, components that could be noise are left out.
     """
     shape = observations.shape[1:]
     if isinstance(kind, torch.nn.Module):
@@ -224,9 +211,10 @@ def initialize_encoder(
         if len(shape) != 1:
             raise ValueError(f"encoder 'mlp' needs vectors (N, D), got observations {shape}: use 'random'")
         arrays = _init_fourier(observations.astype(np.float64), steps, rng)
-    elif len(shape) > 1:
-        recipe["image"], recipe["scale"] = _image_recipe(shape), _pixel_scale(observations)
-    if kind == "random":
+    else:
+        recipe["scale"] = 1.0 / _typical_size(observations)
+        if len(shape) > 1:
+            recipe["image"] = _image_recipe(shape)
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if "image" in recipe and not noisy:
             n_channels = recipe["image"]["channels"]
@@ -244,20 +232,14 @@ def initialize_encoder(
 
 
 def _wrap_module(module: Any, observations: NDArray[Any]) -> Encoder:
-    """An encoder around the user's module, after checks of its output."""
+    """An encoder around the user's module, in evaluation mode: one answer per observation, whatever else is asked."""
     recipe = {"encoder": "module", "shape": list(observations.shape[1:]), "hidden": [0]}
     few = Encoder(recipe).inputs(observations[:8])
     with torch.no_grad():
-        first, second = (_check_output(module(few), len(few)) for _ in range(2))
-        alone = _check_output(module(few[:1]), 1)
-    if not torch.isfinite(first).all():
+        h = _check_output(module.eval()(few), len(few))
+    if not torch.isfinite(h).all():
         raise ValueError("the module returns values that are not finite: check its weights")
-    if not torch.equal(first, second):
-        raise ValueError("the module gives two answers for one input: switch off dropout with module.eval()")
-    if not torch.allclose(first[:1], alone, rtol=1e-3, atol=1e-4):
-        raise ValueError("the module's output depends on the rest of the batch: remove batch normalisation")
-    recipe["hidden"] = [int(first.shape[1])]
-    return Encoder(recipe, {}, module)
+    return Encoder({**recipe, "hidden": [int(h.shape[1])]}, {}, module)
 
 
 def _check_output(h: Any, n: int) -> Any:
@@ -271,12 +253,18 @@ def _init_fourier(
     x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator, n_features: int = 256
 ) -> dict[str, Array]:
     """Frequencies and phases of random Fourier features about two steps wide in each dimension."""
-    extent = np.ptp(x, axis=0)
-    extent = np.where(extent > 0, extent, 1.0)
+    extent = _robust_extent(x)
     width = np.clip(2.0 * steps, extent / 24, extent / 2) * np.sqrt(max(1.0, x.shape[1] / 2))
     frequency = rng.standard_normal((len(width), n_features)) / width[:, None]
     phase = rng.uniform(0, 2 * np.pi, n_features) - x.mean(axis=0) @ frequency
     return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
+
+
+def _robust_extent(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``(D,)`` range of each column of ``(n, D)``, of which a few wrong values are no part; 1 for a constant."""
+    low, high = np.quantile(x, [0.05, 0.95], axis=0, method="nearest")
+    extent = np.where(high > low, (high - low) / 0.9, np.ptp(x, axis=0))
+    return np.where(extent > 0, extent, 1.0)
 
 
 def _principal_components(
@@ -360,10 +348,12 @@ def _pool_image(x: Any, recipe: dict[str, Any]) -> Any:
     return torch.nn.functional.avg_pool2d(x, pool, ceil_mode=True) if pool > 1 else x.contiguous()
 
 
-def _pixel_scale(observations: NDArray[Any]) -> float:
-    """Factor that brings pixels to about [0, 1]."""
-    top = 255.0 if observations.dtype == np.uint8 else float(np.abs(observations).max())
-    return 1.0 / (top or 1.0)
+def _typical_size(observations: NDArray[Any]) -> float:
+    """Typical largest absolute value of an observation; 255 for bytes."""
+    if observations.dtype == np.uint8:
+        return 255.0
+    largest = np.abs(observations.reshape(len(observations), -1)).max(axis=1)
+    return float(np.median(largest[largest > 0])) if largest.any() else 1.0
 
 
 def _draw_weights(rng: np.random.Generator, shape: tuple[int, ...], n_inputs: int) -> Array:

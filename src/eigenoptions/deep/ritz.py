@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,9 @@ class Certificate:
         variances.
     ritz, implied
         ``(K,)`` eigenvalues per transition: by the Ritz step at lag L, ``1 - c(L)^(1/L)`` with the autocorrelation c,
-        and implied by twice that lag, ``1 - (c(2L) / c(L))^(1/L)``. They are equal for a true eigenfunction. Where no
-        observation occurs twice, noise may be new in each, and the first is ``1 - (c(L) / c(1))^(1/(L-1))``.
+        and implied by longer ones, ``1 - (c(2M) / c(M))^(1/M)`` with M = L, where observations repeat a multiple of it
+        for slow functions. They are equal for a true eigenfunction. Where no observation occurs twice, noise may be
+        new in each, and the first is ``1 - (c(L) / c(1))^(1/(L-1))``.
     resolved
         ``(K,)`` whether both agree to a tenth. The constant function is always resolved.
     lag
@@ -64,21 +65,23 @@ class Certificate:
     @property
     def resolved(self) -> NDArray[np.bool_]:
         """``(K,)`` whether Ritz and implied value agree to a tenth."""
-        return np.abs(self.ritz - self.implied) <= 0.1 * np.abs(self.implied)
+        return agree(self.ritz, self.implied)
 
     def __str__(self) -> str:
-        rows = [
-            f"held-out score {self.score:.3f} (training {self.best_score:.3f}), rank {self.effective_rank:.1f}"
-        ]
+        scores = f"held-out score {self.score:.3f} (training {self.best_score:.3f})"
+        rows = [f"{scores}, rank {self.effective_rank:.1f}"]
         for i, (ritz, implied, good) in enumerate(zip(self.ritz, self.implied, self.resolved, strict=True)):
-            rows.append(
-                f"e{i + 1:<3} Ritz {ritz:.5f}  implied {implied:.5f}{'' if good else '  not resolved'}"
-            )
+            note = "" if good else "  not resolved"
+            rows.append(f"e{i + 1:<3} Ritz {ritz:.5f}  implied {implied:.5f}{note}")
         return "\n".join(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+def agree(ritz: Array, implied: Array) -> NDArray[np.bool_]:
+    """Whether values differ by at most a tenth."""
+    return np.abs(ritz - implied) <= 0.1 * np.abs(implied)
+
+
+class Solution(NamedTuple):
     """Eigenfunctions ``vectors (1 + m, K)`` of features with a constant first, Ritz values, and the features' rank."""
 
     values: Array
@@ -86,22 +89,20 @@ class Solution:
     rank: float
 
 
-def solve(part: Part, features: Features, k: int, lag: int) -> Solution:
+def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200_000) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
     squares ``C - R`` of their differences, the paper's ``T'T / 2``, and their covariance C as the metric, it solves
     ``(C - R) v = lambda C v``.
     """
-    mean, C, R = moments(part, features, lag)
+    mean, C, R = moments(part, features, lag, max_pairs=max_pairs)
     mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
     size, axes = np.linalg.eigh(C)
     kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 0.0)
     n = int(kept.sum())
     if size[-1] <= 0 or n < k - 1:
-        raise ValueError(
-            f"k must be at most {n + 1}, the number of directions in which the features vary, got {k}"
-        )
+        raise ValueError(f"k must be at most {n + 1}, the directions in which features vary, got {k}")
     S = axes[:, kept] / np.sqrt(size[kept])
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
@@ -171,8 +172,12 @@ def moments(
 
 def find_visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     """The longest lag, at most `lag`, at which the fastest of k functions is still correlated with itself."""
-    fastest = float(solve(part, features, k, 1).values[-1])
-    while lag > 1 and max(1.0 - fastest, 0.0) ** lag < MIN_CORRELATION:
+    solution = solve(part, features, k, 1, max_pairs=20_000)
+    values = solution.values
+    if not part.data.repeating:
+        # New noise in each observation lowers all autocorrelations alike, but not their decay.
+        values = _decay(part, lambda numbers: features(numbers) @ solution.vectors, 1)[1]
+    while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
     return lag
@@ -189,27 +194,28 @@ def autocorrelations(part: Part, functions: Features, lag: int) -> Array:
 def _decay(part: Part, functions: Features, lag: int) -> tuple[Array, Array]:
     """Autocorrelations at a lag, and the values per transition that follow from their decay from it to twice it."""
     near, far = (autocorrelations(part, functions, x) for x in (lag, 2 * lag))
-    return near, 1.0 - np.clip(far / np.maximum(near, 1e-12), 0.0, 1.0) ** (1 / lag)
+    ratio = far / np.where(near == 0, 1e-12, near)
+    if part.data.repeating:
+        # Without noise, what is left of an eigenfunction at twice the lag is the square, however small.
+        ratio = np.where(near < MIN_CORRELATION, np.sign(near) * np.sqrt(np.maximum(far, 0)), ratio)
+    return near, 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
 
 
 def implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
-    if not len(part.pairs(2 * lag)[0]):
-        return values
-    near, implied = _decay(part, functions, lag)
-    # Without noise the Ritz value of a fast function is right, and nothing is left of it at twice the lag.
-    fast = (near < MIN_CORRELATION) & part.data.repeating
-    return np.where(fast, values, implied)
+    return _decay(part, functions, lag)[1] if len(part.pairs(2 * lag)[0]) else values
 
 
-def long_lag_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
+def long_lag_values(part: Part, functions: Features, values: Array, lag: int, max_lag: int = 100) -> Array:
     """``(K,)`` values of slow functions at the longest lags, where what they contain of faster ones has decayed.
 
-    The lag doubles as long as a function is slow compared with it and enough pairs are so long.
+    The lag doubles as long as a function is slow compared with it and enough pairs are so long. Where observations
+    repeat, pairs are those of a table, and there are enough up to `max_lag`.
     """
     lag = 2 * lag
     while (slow := values[1:] * lag < 0.5).any():
-        if len(part.pairs(2 * lag)[0]) < 0.1 * len(part.starts):
+        n_pairs = len(part.pairs(2 * lag)[0])
+        if lag > max_lag if part.data.repeating else n_pairs < 0.1 * len(part.starts):
             break
         values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1][1:], values[1:]))
         lag *= 2
@@ -217,32 +223,31 @@ def long_lag_values(part: Part, functions: Features, values: Array, lag: int) ->
 
 
 def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
-    """VAMP-2 score of functions on the pairs of a part: the squared autocorrelations in their span."""
-    _, C, R = moments(part, features, lag, vectors)
-    # Functions that died on these pairs have no score.
-    try:
-        L = np.linalg.cholesky(C)
-    except np.linalg.LinAlgError:
-        return 0.0
-    M = np.linalg.solve(L, np.linalg.solve(L, R).T)
-    return float((M**2).sum())
+    """VAMP-2 score of functions, the first constant, on the pairs of a part."""
+    return _vamp2_score(*moments(part, features, lag, vectors[:, 1:])[1:])
+
+
+def _vamp2_score(C: Array, R: Array) -> float:
+    """Sum of the squared autocorrelations in a span, from its covariances; functions that died have none."""
+    M = np.linalg.solve(C + 1e-9 * np.eye(len(C)), R)
+    return float(np.trace(M @ M))
 
 
 def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
     mean = train.mean(axis=0)
-    (f, g), (f_held, g_held) = (np.split(z - mean, 2) for z in (train, held))
-    size, axes = np.linalg.eigh((f.T @ f + g.T @ g) / (2 * len(f)))
+    (C, R), (C_held, R_held) = (_covariances(*np.split(z - mean, 2)) for z in (train, held))
+    size, axes = np.linalg.eigh(C)
     kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 1e-300)
     S = axes[:, kept] / np.sqrt(size[kept])
-    R = S.T @ (f.T @ g + g.T @ f) @ S / (2 * len(f))
-    values, vectors = np.linalg.eigh(R)
+    values, vectors = np.linalg.eigh(S.T @ R @ S)
     S = S @ vectors[:, ::-1][:, :k]
-    f, g = f_held @ S, g_held @ S
-    C = (f.T @ f + g.T @ g) / (2 * len(f)) + 1e-9 * np.eye(S.shape[1])
-    L = np.linalg.inv(np.linalg.cholesky(C))
-    M = L @ (f.T @ g + g.T @ f) @ L.T / (2 * len(f))
-    return float((values[::-1][:k] ** 2).sum()), float((M**2).sum())
+    return float((values[::-1][:k] ** 2).sum()), _vamp2_score(S.T @ C_held @ S, S.T @ R_held @ S)
+
+
+def _covariances(f: Array, g: Array) -> tuple[Array, Array]:
+    """Covariance and symmetric covariance in time of centred outputs ``(n, q)`` before and after."""
+    return (f.T @ f + g.T @ g) / (2 * len(f)), (f.T @ g + g.T @ f) / (2 * len(f))
 
 
 def tabulate_features(encode: Features, n: int) -> Features:

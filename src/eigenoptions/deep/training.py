@@ -125,16 +125,9 @@ def learn(
     check_float("seconds", seconds, above=0), check_float("noise", noise or 0.0, minimum=0)
     data = Dataset.of(transitions)
     if len(data.observations) == 1 or not (data.before != data.after).any():
-        raise ValueError(
-            f"none of {len(data)} transitions changes the observation: there is nothing to learn"
-        )
+        raise ValueError(f"none of {len(data)} transitions changes the observation: nothing to learn")
     if data.repeating:
-        logger.info(
-            "%d distinct observations in %d transitions: they repeat exactly, so a table of them (number them, and "
-            "call discover) is exact and faster than a network",
-            len(data.observations),
-            len(data),
-        )
+        logger.info("%r: they repeat exactly, so a table of them (number them) is exact and faster", data)
     with one_thread():
         trainer = Trainer(data, k, encoder, lag, outputs, noise, recognise, make_generator(rng))
         if steps is None:
@@ -143,7 +136,7 @@ def learn(
 
 
 class Trainer:
-    """One training run: an encoder with its weights, the data and their parts."""
+    """One training run: an encoder with its weights, the data and their parts; parameters as in `learn`."""
 
     def __init__(
         self,
@@ -176,19 +169,17 @@ class Trainer:
         is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
         self.noise = noise if noise is not None else 0.6 if is_noisy else 0.0
         # A shorter lag of the Ritz step where few trajectories are long enough.
-        self.lag = lag
-        while self.lag > 1 and 3 * min(
-            len(part.pairs(2 * self.lag)[0]) for part in (self.train_part, self.held_part)
-        ) <= len(self.held_part.starts):
-            self.lag -= 1
+        n_pairs = len(self.held_part.starts) // 3
+        self.lag = min(lag, *(part.longest_lag(n_pairs) // 2 for part in (self.train_part, self.held_part)))
+        self.lag = max(self.lag, 1)
         self.inputs = self._compute_inputs()
         if is_noisy and recognise and self.inputs is not None:
             self._recognise_states(offset)
-        sides = [part.pairs(self.lag) for part in (self.train_part, self.held_part)]
-        strides = [-(-len(before) // 4096) or 1 for before, _ in sides]
-        self.check_pairs = [
-            np.concatenate([x[::s] for x in side]) for side, s in zip(sides, strides, strict=True)
-        ]
+        self.check_pairs = []
+        for part in (self.train_part, self.held_part):
+            before, after = part.pairs(self.lag)
+            stride = -(-len(before) // 4096) or 1
+            self.check_pairs.append(np.concatenate([before[::stride], after[::stride]]))
 
     def _recognise_states(self, offset: int) -> None:
         """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
@@ -225,12 +216,7 @@ class Trainer:
 
     def _outputs(self, numbers: Index, noise: float) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
-        if len(self.data.observations) <= len(numbers):
-            distinct, inverse = np.arange(len(self.data.observations)), numbers
-        else:
-            distinct, inverse = np.unique(numbers, return_inverse=True)
-            if len(distinct) > 0.7 * len(numbers):
-                distinct, inverse = numbers, np.arange(len(numbers))
+        distinct, inverse = np.unique(numbers, return_inverse=True)
         stored = self.inputs is not None
         x = self.inputs[distinct] if stored else self.encoder.inputs(self.data.observations[distinct])
         if noise:
@@ -289,7 +275,10 @@ class Trainer:
             return np.column_stack([np.ones(len(numbers)), h.numpy()])
 
         features = ritz.tabulate_features(encode, n) if stored else encode
-        lag = ritz.find_visible_lag(data.all, features, k, self.lag) if repeating else self.lag
+        lag = ritz.find_visible_lag(data.all, features, k, self.lag)
+        if not repeating:
+            # Two lags tell noise from signal.
+            lag = max(lag, min(self.lag, 2))
         trained = ritz.solve(self.train_part, features, k, lag)
         solution = ritz.solve(data.all, features, k, lag)
         if lag > 1 and not repeating:
@@ -300,22 +289,19 @@ class Trainer:
 
         functions = ritz.tabulate_features(evaluate, n) if stored else evaluate
         implied = ritz.implied_values(data.all, functions, solution.values, lag)
-        certificate = ritz.Certificate(
-            score=ritz.score(self.held_part, features, trained.vectors[:, 1:], lag),
-            best_score=ritz.score(self.train_part, features, trained.vectors[:, 1:], lag),
-            effective_rank=solution.rank,
-            ritz=solution.values,
-            implied=implied,
-            lag=lag,
-            repeating=repeating,
-        )
         # What a slow or unresolved function contains of faster ones has decayed at longer lags, so the value implied
-        # there is the better one. Where pairs are exact, there is nothing that a longer lag would remove.
-        long_lag = implied if repeating else ritz.long_lag_values(data.all, functions, implied, lag)
-        use_ritz = certificate.resolved & (solution.values * lag >= 0.5)
+        # there is the better one. Where pairs are exact, it is the one to certify by, too.
+        long_lag = ritz.long_lag_values(data.all, functions, implied, lag)
+        implied = long_lag if repeating else implied
+        use_ritz = ritz.agree(solution.values, implied) & (solution.values * lag >= 0.5)
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
-        certificate = replace(certificate, ritz=solution.values[order], implied=implied[order])
+        scores = (
+            ritz.score(part, features, trained.vectors, lag) for part in (self.held_part, self.train_part)
+        )
+        certificate = ritz.Certificate(
+            *scores, solution.rank, solution.values[order], implied[order], lag, repeating
+        )
         if not certificate.resolved.all():
             names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
             logger.warning("not resolved: %s; train longer, or use more data", names)
