@@ -296,11 +296,11 @@ class Trainer:
         use_ritz = ritz.agree(solution.values, implied) & (solution.values * lag >= 0.5)
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
-        scores = (
+        held, best = (
             ritz.score(part, features, trained.vectors, lag) for part in (self.held_part, self.train_part)
         )
         certificate = ritz.Certificate(
-            *scores, solution.rank, solution.values[order], implied[order], lag, repeating
+            held, best, solution.rank, solution.values[order], implied[order], lag, repeating
         )
         if not certificate.resolved.all():
             names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
