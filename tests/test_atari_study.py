@@ -17,11 +17,11 @@ from eigenoptions.spectra import Spectrum
 from reproduction import atari
 from reproduction.atari.claims import GOALS, judge_game
 from reproduction.atari.game_graph import explore_game
-from reproduction.atari.games import GAMES, get_game, locate_player
+from reproduction.atari.games import GAMES, get_game
 from reproduction.atari.measures import FAR, count_meetings, count_places, find_reliable, measure
 from reproduction.atari.rollouts import Rollouts, roll_out_directions, round_to_grid
 from reproduction.atari.settings import SIZES, make_study
-from reproduction.atari.starts import Start, find_player_bytes, find_starts, skip_intro
+from reproduction.atari.starts import Start, find_starts, skip_intro
 from reproduction.atari.statistics import compare_kinds, mean_agreement
 from reproduction.atari.study import Collection, load_collection, make_job, summarize
 
@@ -36,16 +36,18 @@ INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
     ("game", "buttons"), [("Freeway", [1]), ("MontezumaRevenge", [5, 3]), ("MsPacman", [2, 4])]
 )
 def test_position_on_the_screen_is_where_actions_change_pixels(game: str, buttons: list[int]) -> None:
+    """Pixels that differ between the outcomes of the actions are the player's (Bellemare et al., 2012)."""
     emulator, known = Emulator(game), get_game(game)
     skip_intro(emulator)
     for button in buttons:
         emulator.step(button, 30)
         x, y = known.to_screen(emulator.ram()[list(known.position)])
-        before = emulator.key(emulator.save())
-        seen = locate_player(emulator)
-        assert abs(seen[0] - x) <= 4
-        assert abs(seen[1] - y) <= 6
-        assert emulator.key(emulator.save()) == before
+        here = emulator.save()
+        screens = np.stack([emulator.screen() for _ in emulator.try_actions(here, 4)])
+        emulator.restore(here)
+        rows, columns = np.nonzero((screens[1:] != screens[0]).any(axis=(0, 3)))
+        assert abs(np.median(columns) - x) <= 4
+        assert abs(np.median(rows) - y) <= 6
 
 
 def test_regions_of_a_game_do_not_overlap() -> None:
@@ -68,14 +70,6 @@ def test_found_starts_are_far_apart_and_depend_on_the_seed() -> None:
     assert find_starts("Freeway", 3, bursts=25, rng=1) != starts
     with pytest.raises(ValueError, match="bursts"):
         find_starts("Freeway", 20, bursts=2)
-
-
-@pytest.mark.parametrize(("game", "expected"), [("Freeway", {14}), ("Seaquest", {70, 97}), ("Pong", {51})])
-def test_player_bytes_are_those_of_atari_ari(game: str, expected: set[int]) -> None:
-    """Anand et al., 2019, know where the player's bytes are."""
-    emulator = Emulator(game)
-    skip_intro(emulator)
-    assert expected <= set(find_player_bytes(emulator))
 
 
 # Roll-outs
@@ -175,11 +169,11 @@ def test_measures_of_a_path_are_those_by_hand() -> None:
 
 
 def test_measures_of_lost_lives_and_ties() -> None:
-    table = measure(make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), (0, 0), get_game("Pong"))
+    table = measure(make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), (0, 0), get_game("MsPacman"))
     np.testing.assert_allclose(table.dwell, [1.0, 0.4, 0.0])
     assert table.died.tolist() == [0, 1, 1]
     assert table.x.isna().tolist() == [False, False, True]
-    first = measure(make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), (0,), get_game("Pong"))
+    first = measure(make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), (0,), get_game("Freeway"))
     assert first.x.tolist() == [90]
 
 
@@ -284,7 +278,7 @@ def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) 
 
 
 def test_settings_follow_appendix_e() -> None:
-    for game in ("Freeway", "MontezumaRevenge", "MsPacman", "Breakout"):
+    for game in GAMES:
         for size in SIZES:
             study = make_study(game, size)
             if size in ("paper", "full", "default"):
@@ -303,13 +297,15 @@ def judge(game: str, table: pd.DataFrame, **tables: pd.DataFrame) -> dict[str, s
     return {claim.id: claim.verdict for claim in judge_game(data, game=game)}
 
 
-def test_claims_about_any_game_follow_from_the_table(rng: np.random.Generator) -> None:
-    good = judge("Breakout", make_rollouts(rng, own=0.8, shift=0.3))
-    assert good == {"breakout-intent": "holds", "breakout-ours-0": "holds"}
-    bad = judge("Breakout", make_rollouts(rng, own=0.0, shift=-0.3))
-    assert bad == {"breakout-intent": "does not hold", "breakout-ours-0": "does not hold"}
-    single = judge("Breakout", make_rollouts(rng, own=0.8, shift=0.3, collections=1))
-    assert set(single.values()) == {"not decided"}  # one collection refutes and compares nothing
+def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> None:
+    names = ("pacman-intent", "pacman-ours-0")
+    for own, shift, collections, expected in (
+        (0.8, 0.3, 3, "holds"),
+        (0.0, -0.3, 3, "does not hold"),
+        (0.8, 0.3, 1, "not decided"),  # one collection refutes and compares nothing
+    ):
+        verdicts = judge("MsPacman", make_rollouts(rng, own=own, shift=shift, collections=collections))
+        assert {verdicts[name] for name in names} == {expected}
 
 
 def test_claims_about_freeway_follow_from_the_table(rng: np.random.Generator) -> None:
@@ -368,7 +364,7 @@ def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> 
 def test_stored_results_are_small_and_complete() -> None:
     files = [path for path in atari.RESULTS.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 2e6
-    for game in ("Freeway", "MontezumaRevenge", "MsPacman"):
+    for game in GAMES:
         tables = pd.read_csv(atari.RESULTS / game.lower() / "rollouts.csv.gz")
         wanted = [variant.name for variant in make_study(game, "full").variants if not variant.long]
         assert list(tables.variant.unique()) == wanted

@@ -1,4 +1,4 @@
-"""Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man, and any other game.
+"""Atari games (Section 5.2 and Appendix E): Freeway, Montezuma's Revenge and Ms. Pac-Man.
 
 The report judges stored results of full runs (``results/``), unless it is asked to run the games anew.
 ``python -m reproduction atari GAME`` studies one game; its sizes are in `settings`.
@@ -16,10 +16,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from eigenoptions.atari import ram_options
-from eigenoptions.atari.emulator import game_name
 from reproduction.atari.claims import describe, judge_game
+from reproduction.atari.games import get_game
 from reproduction.atari.pictures import draw_highlights, draw_measures, save_clips
-from reproduction.atari.settings import GAMES, Study, make_study
+from reproduction.atari.settings import Study, make_study
 from reproduction.atari.starts import find_starts
 from reproduction.atari.study import load_collection, make_job, run_study, summarize
 from reproduction.lab import Data, Experiment, Lab, open_lab
@@ -45,23 +45,20 @@ def load_results(game: str) -> Data:
     return data | summarize(data["rollouts"])
 
 
-def make_experiment(game: str, title: str = "", section: str = "5.2", shows: str = "") -> Experiment:
+def make_experiment(game: str, title: str, section: str, shows: str) -> Experiment:
     """The experiment of a game."""
     return Experiment(
         game.lower(),
-        title or game,
+        title,
         section,
-        shows or "Nothing: the paper does not look at this game.",
+        shows,
         run=partial(run, game=game),
         figure=partial(draw_highlights, game=game),
         claims=partial(judge_game, game=game),
         closer=draw_measures,
         notes=describe,
-        order=1000 + GAMES.index(game) if game in GAMES else 2000,
         caption=f"Stored results of python -m reproduction atari {game} --full, unless this report was made with "
-        "--atari."
-        if game in GAMES
-        else "",
+        "--atari.",
         atari=True,
     )
 
@@ -70,14 +67,15 @@ EXPERIMENTS = (
     make_experiment(
         "Freeway",
         "Figure 8: Freeway",
-        shows="Where the chicken tends to be under highlighted options, and histograms of its height; option #445 "
-        "scores 28 points.",
+        "5.2",
+        "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 scores 28 "
+        "points.",
     ),
     make_experiment(
         "MontezumaRevenge",
         "Figure 9: Montezuma's Revenge",
-        shows="Options with the intent of reaching staircases, ropes and doors, similar to those made by hand "
-        "elsewhere.",
+        "5.2",
+        "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
     ),
     make_experiment(
         "MsPacman",
@@ -91,12 +89,11 @@ EXPERIMENTS = (
 def main(arguments: Sequence[str]) -> None:
     """Study one game and write its tables, clips, options and a page into a folder; an interrupted run continues."""
     parser = argparse.ArgumentParser("python -m reproduction atari", description=main.__doc__)
-    parser.add_argument("game", help="a game of ale-py: Freeway, MontezumaRevenge, MsPacman, Breakout, ...")
+    parser.add_argument("game", help="Freeway, MontezumaRevenge or MsPacman")
     sizes = parser.add_mutually_exclusive_group()
     for size, words in {
         "paper": "the paper's protocol in a small run",
         "full": "the paper's protocol and all variants, which judges its claims; up to an hour",
-        "small": "the default with few starts, states and frames",
         "quick": "a run of seconds, to check that everything works",
     }.items():
         sizes.add_argument(
@@ -107,12 +104,12 @@ def main(arguments: Sequence[str]) -> None:
         "--out", type=Path, default=Path("out/atari"), metavar="DIR", help="default: out/atari"
     )
     options = parser.parse_args(arguments)
-    game = game_name(options.game)
+    game = get_game(options.game).name
     study = make_study(game, options.size)
     if options.seeds:
         study = replace(study, seeds=tuple(options.seeds))
     folder = options.out / game.lower()
-    experiment = replace(make_experiment(game), caption="")
+    (experiment,) = (replace(e, caption="") for e in EXPERIMENTS if e.name == game.lower())
     with open_lab(folder, quick=options.size == "quick") as lab:
         data = run_study(lab, study)
         outcome = Outcome(

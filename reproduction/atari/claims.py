@@ -36,18 +36,15 @@ EPISODE_FRAMES = 8_192
 GOALS = ("central ladder", "left ladder", "right ladder", "rope", "left door", "right door", "key")
 SIMILAR_SHARE = 0.8
 # Beginnings of the names of claims.
-NAMES = {"MontezumaRevenge": "montezuma", "MsPacman": "pacman"}
+NAMES = {"Freeway": "freeway", "MontezumaRevenge": "montezuma", "MsPacman": "pacman"}
 
 
 def judge_game(data: Data, *, game: str) -> list[Claim]:
     """Claims about a game; of the paper's claims only where its protocol was followed."""
     claims: list[Claim] = []
-    if "x" not in data["rollouts"]:
-        return claims
     if data["rollouts"].variant.iloc[0] == "paper":
         own = {"Freeway": _judge_freeway, "MontezumaRevenge": _judge_montezuma, "MsPacman": _judge_pacman}
-        claims += own[game](data) if game in own else ()
-        claims.append(_judge_intent(data, game))
+        claims = [*own[game](data), _judge_intent(data, game)]
     variants = data["rollouts"].variant.unique()
     return claims + [_compare_with_random(data, game, number, name) for number, name in enumerate(variants)]
 
@@ -65,13 +62,10 @@ def describe(data: Data) -> Iterator[Block]:
         f"{sizes.features.iloc[0]}) and {_count_each(random)} of {random.basis.nunique()} random bases."
     )
     columns = ["kind", "dwell", "arrives", "places", "died", "score", "stopped"]
-    means = data["means"][data["means"].variant == variant]
-    yield f"Means by kind, {variant}:", means[[name for name in columns if name in means]]
-    if "effects" not in data:
-        return
+    yield f"Means by kind, {variant}:", data["means"][data["means"].variant == variant][columns]
     effects = data["effects"][data["effects"].against == "random"]
-    text = [str(Difference(e.difference, e.low, e.high)) for e in effects.itertuples()]
-    above = [f"{e.above} of {e.groups} bases" for e in effects.itertuples()]
+    text = [str(Difference(e.mean, e.low, e.high)) for e in effects.itertuples()]
+    above = [f"{e.n_above} of {e.n_groups} bases" for e in effects.itertuples()]
     yield (
         "Singular directions minus random ones:",
         effects[["variant", "measure"]].assign(difference=text, above=above),
@@ -94,8 +88,8 @@ def _judge_intent(data: Data, game: str) -> Claim:
     own, other = levels.loc["singular"], levels.loc["random"]
     level = Difference(own.agreement, own.low, own.high)
     return Claim(
-        f"{NAMES.get(game, game.lower())}-intent",
-        "5.2" if game in ("Freeway", *NAMES) else "ours",
+        f"{NAMES[game]}-intent",
+        "5.2",
         "Even with such a myopic action selection mechanism we were able to obtain options that clearly demonstrate "
         f"intent ({game}).",
         tests=[level.above() if _are_enough(data) else None, _is_more(agrees, data)],
@@ -103,7 +97,7 @@ def _judge_intent(data: Data, game: str) -> Claim:
         evidence="Two tests: from two starts an option's places are near each other more often than those of two "
         f"different options (agreement above 0), and more so than for random directions. {own.reliable:.1%} of "
         f"{own.options:.0f} options are reliable, of random ones {other.reliable:.1%}. Time at the modal place, "
-        f"options against random walks: {stays}.",
+        f"options against random walks: {stays.describe()}.",
         lesson="Options stop somewhere because a myopic agent gets stuck; options of random directions do so as well.",
     )
 
@@ -114,16 +108,16 @@ def _compare_with_random(data: Data, game: str, number: int, variant: str) -> Cl
     is_paper = variant == "paper"
     worse = " Singular directions do worse in both." if arrives.worse and agrees.worse else ""
     return Claim(
-        f"{NAMES.get(game, game.lower())}-ours-{number if number or is_paper else 'way'}",
+        f"{NAMES[game]}-ours-{number if number or is_paper else 'way'}",
         "ours",
         "Singular directions reach particular places better than random directions "
         f"({game}{'' if is_paper else f', {variant}'}).",
         tests=[_is_more(arrives, data), _is_more(agrees, data)],
-        measured=f"share of options that arrive: {arrives.interval}; agreement across starts: {agrees.interval}",
+        measured=f"share of options that arrive: {arrives}; agreement across starts: {agrees}",
         evidence="The paper has no such baseline. Two tests, the intervals of both held together: more options arrive, "
-        f"and they agree more across starts; each must hold in every collection too. Above {arrives.above} and "
-        f"{agrees.above} of {arrives.groups} random bases. Different places that as many options arrive at: "
-        f"{reach}.{worse}",
+        f"and they agree more across starts; each must hold in every collection too. Above {arrives.n_above} and "
+        f"{agrees.n_above} of {arrives.n_groups} random bases. Different places that as many options arrive at: "
+        f"{reach.describe()}.{worse}",
         lesson=f"Followed in {'the way of the paper' if is_paper else variant}, singular directions are no better than "
         "random ones.",
         title=f"against random directions{'' if is_paper else f', {variant}'}",
@@ -145,7 +139,7 @@ def _compare_places(data: Data, words: dict[str, str]) -> tuple[list[bool | None
         exists = _is_seen(shares["singular"].min() > 0, data)
         tests.append(_is_more(gain, data) if exists else exists)
         texts = [", ".join(f"{x:.1%}" for x in share) for share in shares.values()]
-        rows.append([name, *texts, str(gain.interval)])
+        rows.append([name, *texts, str(gain)])
     head = ["roll-outs that arrive at", "singular directions", "random directions", "difference"]
     return tests, pd.DataFrame(rows, columns=head)
 
@@ -404,7 +398,7 @@ def _is_more(effect: Effect, data: Data) -> bool | None:
     """Whether singular directions have more of something than others; only enough collections decide."""
     if not _are_enough(data):
         return None
-    return True if effect.better else False if effect.interval.above() is False else None
+    return True if effect.better else False if effect.above() is False else None
 
 
 def _count_each(table: pd.DataFrame) -> int:

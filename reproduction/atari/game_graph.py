@@ -29,7 +29,7 @@ from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from reproduction.atari.games import get_game
 from reproduction.atari.rollouts import Node, Rollouts, roll_out, round_to_grid
-from reproduction.atari.starts import Start, find_player_bytes
+from reproduction.atari.starts import Start
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,6 @@ class GameGraph:
         if number >= 0:
             return number
         is_position = np.isin(self.key_bytes, get_game(self.game).position)
-        if not is_position.any():
-            is_position[:] = True
         apart = np.abs(self.ram[:, list(self.key_bytes)].astype(np.int64) - key)
         unequal = (apart[:, ~is_position] > 0).sum(axis=1)
         return int((apart[:, is_position].max(axis=1) + 256 * unequal).argmin())
@@ -77,22 +75,13 @@ def explore_game(
     *,
     frame_skip: int = 8,
     max_states: int = 2_000,
-    key_bytes: Sequence[int] | None = None,
     max_tries: int = 4,
 ) -> GameGraph:
     """Explore a game breadth first from all starts at once: every action in every state.
 
-    Parameters
-    ----------
-    game, starts, frame_skip
-        Name of the game, states to begin with, and frames for which an action is repeated.
-    max_states
-        Maximal number of states.
-    key_bytes
-        Addresses of the key bytes. None: the player's position and the game's context; where the position is not
-        known, `find_player_bytes`.
-    max_tries
-        Emulator states tried per graph state, as long as none of them can leave it.
+    `frame_skip` is the number of frames for which an action is repeated. States are distinguished by the player's
+    position and the game's context. Of each graph state up to `max_tries` emulator states are tried, as long as none of
+    them can leave it.
 
     Examples
     --------
@@ -106,12 +95,7 @@ def explore_game(
     [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
     emulator, known = Emulator(game), get_game(game)
-    if key_bytes is None and known.position:
-        key_bytes = sorted({*known.position, *known.context})
-    elif key_bytes is None:
-        emulator.replay(starts[0].actions)
-        key_bytes = find_player_bytes(emulator)
-    key = list(key_bytes)
+    key = sorted({*known.position, *known.context})
     numbers: dict[bytes, int] = {}
     rams: list[Bytes] = []
     tries: list[int] = []
@@ -153,9 +137,7 @@ def explore_game(
             stuck.add(here)
     ram = np.stack(rams)
     successors, loses_life, leaves_graph = np.stack([rows[i] for i in range(len(ram))], axis=1)
-    coords = None
-    if known.position:
-        coords = np.rint(known.to_screen(ram[:, list(known.position)])).astype(np.int64)[:, ::-1]
+    coords = np.rint(known.to_screen(ram[:, list(known.position)])).astype(np.int64)[:, ::-1]
     mdp = MDP.from_successors(successors, coords=coords, start=first[0], name=emulator.game)
     flags = loses_life.astype(bool), leaves_graph.astype(bool)
     return GameGraph(emulator.game, mdp, ram, *flags, tuple(first), frame_skip, tuple(key))

@@ -3,27 +3,23 @@
 Section 5.2 of the paper mentions lanes, ladders, ropes, doors and corners. To judge whether options go there, these
 places need boundaries. They are ours, and were fixed before any option was looked at:
 
-* Positions on the screen: a line fitted through `locate_player` against the bytes (100 states per game), checked by
-  eye.
+* Positions on the screen: a line fitted through where actions change pixels (100 states per game), checked by eye.
 * Freeway: a lane is 16 lines of the screen, between two rows of dashes.
 * Montezuma's Revenge, first room: ladders, the rope and the doors are where an exploration of 50,000 frames saw the
   player climb (x = 77, 133; by symmetry 21), hang (x = 109) and be stopped (x = 24, 130); floors are the heights at
   which it stood (148, 192, 235), from edge to edge as drawn on the screen.
 * Ms. Pac-Man, first maze: a junction is a position from which moves in three or four directions were seen in 68,000
   frames of random walks; the 36 junctions are symmetric. Corners are the ends of the outer corridors.
-
-Any other game of ale-py can be studied without an entry here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.atari import Emulator
 from eigenoptions.atari.emulator import game_name
 
 # For each byte of a position the smallest and the largest value.
@@ -37,8 +33,8 @@ class Game:
     Attributes
     ----------
     name, position, context
-        Name of the game; addresses in memory of the player's position (``()``: unknown); and of the bytes that
-        distinguish the states of a game graph beside it: the room, the direction.
+        Name of the game; addresses in memory of the player's position; and of the bytes that distinguish the states of
+        a game graph beside it: the room, the direction.
     regions, axes
         Named places, boxes of positions with their bounds included; and how positions become pixels ``(x, y)``: for
         each the number of the byte (None: constant), scale and offset.
@@ -51,9 +47,9 @@ class Game:
     """
 
     name: str
-    position: tuple[int, ...] = ()
-    regions: Mapping[str, Box] = field(default_factory=dict)
-    axes: tuple[tuple[int | None, float, float], ...] = ()
+    position: tuple[int, ...]
+    regions: Mapping[str, Box]
+    axes: tuple[tuple[int | None, float, float], ...]
     context: tuple[int, ...] = ()
 
     def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
@@ -72,30 +68,15 @@ class Game:
 
 
 def get_game(game: str) -> Game:
-    """What is known about a game; about most, only its name.
+    """What is known about a game of the paper.
 
-    >>> get_game("montezuma_revenge").position, get_game("Pong").position
-    ((42, 43), ())
+    >>> get_game("montezuma_revenge").position
+    (42, 43)
     """
     name = game_name(game)
-    return GAMES.get(name, Game(name))
-
-
-def locate_player(emulator: Emulator, frame_skip: int = 4) -> tuple[float, float]:
-    """Where the player is on the screen of any game: the pixel (x, y) in the middle of what actions change.
-
-    Pixels that differ between the outcomes of the actions are those that the player is responsible for (contingency
-    awareness; Bellemare, Veness and Bowling, 2012). NaN where no action changes anything. The emulator is left as it
-    was.
-
-    >>> locate_player(Emulator("Freeway"))
-    (47.0, 189.0)
-    """
-    here = emulator.save()
-    screens = [emulator.screen() for _ in emulator.try_actions(here, frame_skip)]
-    emulator.restore(here)
-    y, x = np.nonzero((np.stack(screens[1:]) != screens[0]).any(axis=(0, 3)))
-    return (float(np.median(x)), float(np.median(y))) if len(x) else (np.nan, np.nan)
+    if name not in GAMES:
+        raise ValueError(f"game must be one of {', '.join(GAMES)}, got {game!r}")
+    return GAMES[name]
 
 
 def _around(x: int, y: int, reach: int) -> Box:

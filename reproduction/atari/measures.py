@@ -42,8 +42,8 @@ CELL = 4
 SETTLED = 0.5
 # About the size of a player, or of a lane, in units of position; what is nearer to the start is still the start.
 FAR = 16.0
-# Names of the coordinates of a position, at most as many as `find_starts` watches bytes.
-AXES = ("x", "y", "z", "w", *(f"x{i}" for i in range(5, 13)))
+# Names of the coordinates of a position.
+AXES = ("x", "y")
 
 Array = NDArray[np.float64]
 
@@ -68,9 +68,8 @@ def measure(rollouts: Rollouts, start: ArrayLike, game: Game) -> pd.DataFrame:
             "stopped": stopped.sum() / max(length, 1),
             "steady": np.bincount(actions, minlength=1).max() / max(length, 1),
         }
-        if n_axes:
-            row |= _measure_path(rollouts.watched[i, :length].astype(float), frames, np.asarray(start))
-            row["region"] = game.find_region([row[axis] for axis in AXES[:n_axes]])
+        row |= _measure_path(rollouts.watched[i, :length].astype(float), frames, np.asarray(start))
+        row["region"] = game.find_region([row[axis] for axis in AXES[:n_axes]])
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -36,10 +36,11 @@ KIND_COLORS = {
 
 def draw_highlights(data: Data, *, game: str) -> Figure:
     """Where highlighted options end, on the game's screen; beside it their heights (Freeway), or some of them."""
-    known = get_game(game)
-    if not known.position:
-        return draw_measures(data)
-    highlights, traces = data["highlights"], data["traces"].groupby("label", sort=False)
+    known, highlights, traces = (
+        get_game(game),
+        data["highlights"],
+        data["traces"].groupby("label", sort=False),
+    )
     first = highlights[highlights.variant == highlights.variant.iloc[0]]
     singular = [label for label in first[first.kind == "singular"].label if label in traces.groups]
     ends = [get_points(traces.get_group(label)) for label in singular]
@@ -60,31 +61,27 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
 
 def draw_measures(data: Data) -> Figure:
     """Groups of options in two measures, places where they arrive, heights and scores."""
-    table = data["rollouts"]
-    table = table[table.variant == table.variant.iloc[0]]
-    placed, is_long = "x" in table, "long" in data
-    n_panels = 1 + 2 * placed + is_long
-    picture, axes = make_graphs(n_panels, columns=2)
-    for ax in axes[n_panels:]:
+    table, groups = (
+        data[name][data[name].variant == data["rollouts"].variant[0]] for name in ("rollouts", "groups")
+    )
+    picture, axes = make_graphs(3 + ("long" in data), columns=2)
+    for ax in axes[3 + ("long" in data) :]:
         ax.set_axis_off()
-    if placed:
-        groups = data["groups"][data["groups"].variant == table.variant.iloc[0]]
-        _draw_points(axes[0], groups, "arrives", "agreement", "one basis of one collection each")
-        axes[0].set(xlabel="share that arrives somewhere", ylabel="agreement across starts")
-        arrived = table[(table.arrives > 0) & table.kind.isin(["random", "singular"])]
-        across, up = ("x", "y") if "y" in table else ("start", "x")
-        _draw_points(axes[1], arrived, across, up, "places where options arrive")
-        axes[1].set(
-            xlabel="x (memory)" if "y" in table else "start",
-            ylabel="y (memory)" if "y" in table else "height (memory)",
-        )
-    scored = data["long"][data["long"].variant == "paper"] if is_long else table
-    score = axes[2 * placed]
-    _draw_points(score, scored[scored.kind != "walk"], "direction", "score", "score of each option")
-    score.set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
-    if is_long:
+    _draw_points(axes[0], groups, "arrives", "agreement", "one basis of one collection each")
+    axes[0].set(xlabel="share that arrives somewhere", ylabel="agreement across starts")
+    arrived = table[(table.arrives > 0) & table.kind.isin(["random", "singular"])]
+    across, up = ("x", "y") if "y" in table else ("start", "x")
+    _draw_points(axes[1], arrived, across, up, "places where options arrive")
+    axes[1].set(
+        xlabel="x (memory)" if "y" in table else "start",
+        ylabel="y (memory)" if "y" in table else "height (memory)",
+    )
+    scored = data["long"][data["long"].variant == "paper"] if "long" in data else table
+    _draw_points(axes[2], scored[scored.kind != "walk"], "direction", "score", "score of each option")
+    axes[2].set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
+    if "long" in data:
         _draw_height_curves(axes[3], scored)
-    for ax in axes[:n_panels]:
+    for ax in axes:
         if ax.get_legend_handles_labels()[0]:
             ax.legend()
     return picture

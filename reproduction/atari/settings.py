@@ -22,9 +22,7 @@ from typing import Any
 
 from eigenoptions._validation import check_choice
 
-# The games that the paper looks at.
-GAMES = ("Freeway", "MontezumaRevenge", "MsPacman")
-SIZES = ("quick", "small", "default", "paper", "full")
+SIZES = ("quick", "default", "paper", "full")
 Kinds = Mapping[str, Mapping[str, Any]]
 
 
@@ -61,15 +59,14 @@ class Study:
 
 
 def make_study(game: str, size: str = "full") -> Study:
-    """Settings of the study of any game at one of `SIZES`.
+    """Settings of the study of a game at one of `SIZES`.
 
-    ``"default"``: the settings that work best of those tried, three collections, some minutes on two cores; ``"small"``
-    the same with few starts, states and frames, so that ten games take half an hour of one core; ``"paper"``: the
-    paper's protocol in a small run; ``"full"``: the paper's protocol and all variants, up to an hour, the one to judge
-    by; ``"quick"``: seconds, to check that everything works.
+    ``"default"``: the settings that work best of those tried, three collections, some minutes on two cores;
+    ``"paper"``: the paper's protocol in a small run; ``"full"``: the paper's protocol and all variants, up to an hour,
+    the one to judge by; ``"quick"``: seconds, to check that everything works.
 
-    >>> make_study("Freeway", "quick").n_starts, make_study("Breakout").variants[-1].graph_states
-    (2, 1000)
+    >>> make_study("Freeway", "quick").n_starts, make_study("MsPacman").variants[-1].graph_states
+    (2, 4000)
     """
     check_choice("size", size, SIZES)
     one_life = game != "Freeway"
@@ -78,15 +75,13 @@ def make_study(game: str, size: str = "full") -> Study:
     if size == "default":
         kinds = {**best.kinds, "constant": {}, "walk": {"n": 8}}
         return Study(game, (replace(best, kinds=kinds),), one_life=one_life)
-    if size == "small":
-        kinds = {"singular": best.kinds["singular"], "random": {"bases": 5, "n": 4}}
-        states = 300 if best.graph_states else 0
-        small = replace(best, kinds=kinds, frames=160, graph_states=states, n_starts=3)
-        return Study(game, (small,), (11, 12, 13), 3, 60, 4_200, one_life=one_life)
     if size == "paper":
-        own = {"Freeway": _make_kinds(24, 5, 2, 8, 8), "MontezumaRevenge": _make_kinds(6, 4, 1, 3, 8)}
-        kinds = own.get(game, _make_kinds(8, 4, 1, 4, 8))
-        paper = Variant("paper", kinds, 300 if game == "Freeway" else 160)
+        counts = {
+            "Freeway": (24, 5, 2, 8, 8),
+            "MontezumaRevenge": (6, 4, 1, 3, 8),
+            "MsPacman": (8, 4, 1, 4, 8),
+        }
+        paper = Variant("paper", _make_kinds(*counts[game]), 300 if game == "Freeway" else 160)
         return Study(game, (paper, *_long_variants(game, size)), (0,), one_life=one_life)
     if size == "quick":
         kinds = {"singular": {"n": 2, "end": "small"}, "random": {"bases": 2, "n": 1}}
@@ -101,7 +96,7 @@ def make_study(game: str, size: str = "full") -> Study:
         "Freeway": (500, _make_kinds(96, 10, 8, 32, 16, 5)),
         "MontezumaRevenge": (200, _make_kinds(32, 10, 4, 16, 32)),
         "MsPacman": (230, _make_kinds(36, 10, 4, 16, 32)),
-    }.get(game, (230, _make_kinds(32, 10, 5, 16, 32)))
+    }[game]
     every = (Variant("paper", kinds, frames), *_other_variants(game), *_long_variants(game, size))
     return Study(game, every, one_life=one_life)
 
@@ -122,12 +117,10 @@ def best_variant(game: str) -> Variant:
 
 
 def _planned(game: str, end: str, words: str) -> Variant:
-    """Options planned on a game graph; smaller in games that were not studied closely."""
-    frames, n, states = {"MsPacman": (320, 6, 4_000), "MontezumaRevenge": (320, 6, 2_000)}.get(
-        game, (240, 2, 1_000)
-    )
-    kinds: Kinds = {"singular": {"n": 12, "end": end}, "random": {"bases": 10, "n": n}}
-    return Variant(f"{PLANNED}, {words}", kinds, frames, frame_skip=8, graph_states=states)
+    """Options planned on a game graph."""
+    kinds: Kinds = {"singular": {"n": 12, "end": end}, "random": {"bases": 10, "n": 6}}
+    states = 4_000 if game == "MsPacman" else 2_000
+    return Variant(f"{PLANNED}, {words}", kinds, 320, frame_skip=8, graph_states=states)
 
 
 def _make_kinds(singular: int, bases: int, n: int, published: int, walks: int, rotated: int = 0) -> Kinds:
@@ -148,8 +141,6 @@ def _other_variants(game: str) -> tuple[Variant, ...]:
     They were chosen after a trial on one other collection per game, with other starts, measures and program.
     """
     best = best_variant(game)
-    if game not in GAMES:
-        return (best,)
     some: Kinds = {"singular": {"n": 12}, "random": {"bases": 5, "n": 2}}
     fewer: Kinds = {"singular": {"n": 8}, "random": {"bases": 4, "n": 2}}
     all_singular: Kinds = {"singular": {"n": None}, "random": {"bases": 10, "n": 4}}

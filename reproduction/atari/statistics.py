@@ -33,41 +33,23 @@ Statistic = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
-class Effect:
-    """How one kind of direction differs from another in one measure.
+class Effect(Difference):
+    """How one kind of direction differs from another in one measure: a difference of the means of two kinds.
 
-    Attributes
-    ----------
-    one, other
-        Means of the two kinds.
-    difference, low, high
-        Their difference, and its interval.
-    above, groups
-        In how many of how many comparisons with one basis of one collection the one kind has more.
-    least, most
-        The smallest and the largest difference of a collection.
+    It has the means `one` and `other`; in how many (`n_above`) of how many comparisons (`n_groups`) with one basis of
+    one collection the one kind has more; and the smallest and the largest difference of a collection.
 
-    Examples
-    --------
-    >>> effect = Effect(0.5, 0.3, 0.2, 0.1, 0.3, 28, 30, 0.1, 0.3)
-    >>> print(effect, effect.better)
+    >>> effect = Effect(0.2, 0.1, 0.3, 0.5, 0.3, 28, 30, 0.1, 0.3)
+    >>> print(effect.describe(), effect.better)
     0.500 against 0.300: +0.200 (+0.100 to +0.300) True
     """
 
     one: float
     other: float
-    difference: float
-    low: float
-    high: float
-    above: int
-    groups: int
+    n_above: int
+    n_groups: int
     least: float
     most: float
-
-    @property
-    def interval(self) -> Difference:
-        """The difference with its interval."""
-        return Difference(self.difference, self.low, self.high)
 
     @property
     def better(self) -> bool:
@@ -79,8 +61,9 @@ class Effect:
         """Whether the one kind has less: the interval and every collection lie below zero."""
         return self.high < 0 and self.most < 0
 
-    def __str__(self) -> str:
-        return f"{self.one:.3f} against {self.other:.3f}: {self.interval}"
+    def describe(self) -> str:
+        """Both means and their difference."""
+        return f"{self.one:.3f} against {self.other:.3f}: {self}"
 
 
 def compare_kinds(
@@ -93,39 +76,23 @@ def compare_kinds(
     draws: int = 4000,
     rng: int = 0,
 ) -> Effect:
-    """How `one` kind differs from the `other` in a measure of options, or of groups; see the module.
+    """How `one` kind differs from the `other` in a measure of roll-outs; see the module.
 
-    Parameters
-    ----------
-    table
-        Roll-outs: collection, start, kind, basis, direction, sign, and measures.
-    measure
-        A column, ``"agreement"``, or ``"reach"`` (places at which sets as large as the smallest group arrive).
-    one, other
-        Two kinds.
-    n_intervals
-        Number of intervals of one claim that hold together; each is widened (Bonferroni).
-    draws, rng
-        Number of bootstrap samples, and their seed.
+    The measure is a column, ``"agreement"``, or ``"reach"`` (places at which sets as large as the smallest group
+    arrive). With `n_intervals` intervals of one claim that hold together, each is widened (Bonferroni).
 
-    Examples
-    --------
     >>> at = np.arange(8)
     >>> kinds = np.array(["singular", "random"])[at // 2 % 2]
     >>> table = pd.DataFrame({"collection": at // 4, "start": at % 2, "kind": kinds, "dwell": 1 - at // 2 % 2})
     >>> print(compare_kinds(table.assign(basis=0, direction=0, sign=1), "dwell", draws=100))
-    1.000 against 0.000: +1.000 (+1.000 to +1.000)
+    +1.000 (+1.000 to +1.000)
     """
     table = table[table.kind.isin([one, other])]
     starts, k = sorted(table.start.unique()), _smallest_group(table)
     ones: list[Statistic] = []
     others: list[list[Statistic]] = []
-    for collection, part in table.groupby("collection"):
+    for _, part in table.groupby("collection"):
         left, right = part[part.kind == one], part[part.kind == other]
-        if left.empty or right.empty:
-            raise ValueError(
-                f"collection {collection} has no roll-outs of {one!r} or of {other!r} to compare"
-            )
         ones.append(_make_statistic(left, measure, starts, k))
         others.append([_make_statistic(basis, measure, starts, k) for _, basis in right.groupby("basis")])
     mine = _evaluate(ones, starts)
@@ -133,15 +100,15 @@ def compare_kinds(
     by_collection = np.array([x - y.mean() for x, y in zip(mine, theirs, strict=True)])
     low, high = _bootstrap(ones, others, len(starts), n_intervals, draws, rng)
     return Effect(
-        float(mine.mean()),
-        float(np.mean([y.mean() for y in theirs])),
         float(by_collection.mean()),
         low,
         high,
-        int(sum((x > y).sum() for x, y in zip(mine, theirs, strict=True))),
-        sum(map(len, theirs)),
-        float(by_collection.min()),
-        float(by_collection.max()),
+        one=float(mine.mean()),
+        other=float(np.mean([y.mean() for y in theirs])),
+        n_above=int(sum((x > y).sum() for x, y in zip(mine, theirs, strict=True))),
+        n_groups=sum(map(len, theirs)),
+        least=float(by_collection.min()),
+        most=float(by_collection.max()),
     )
 
 

@@ -293,10 +293,12 @@ def summarize(rollouts: pd.DataFrame) -> Data:
     """Means by kind; effects of singular directions against other kinds; agreement of each kind; and all groups."""
     tables: dict[str, list[pd.DataFrame]] = {}
     for variant, table in rollouts.groupby("variant", sort=False):
-        parts = {"means": table.groupby("kind", sort=False).mean(numeric_only=True).reset_index()}
-        if "x" in table:
-            parts["effects"], parts["levels"] = _compare_all(table), _agreement_by_kind(table)
-            parts["groups"] = summarize_groups(table)
+        parts = {
+            "means": table.groupby("kind", sort=False).mean(numeric_only=True).reset_index(),
+            "effects": _compare_all(table),
+            "levels": _agreement_by_kind(table),
+            "groups": summarize_groups(table),
+        }
         for name, part in parts.items():
             part.insert(0, "variant", variant)
             tables.setdefault(name, []).append(part)
@@ -341,10 +343,9 @@ def choose_highlights(
     variants = list(rollouts.variant.unique())
     first = rollouts[rollouts.collection == rollouts.collection.iloc[0]]
     parts = []
-    if "x" in rollouts:
-        for variant, number in {variants[0]: n, variants[-1]: n_last if len(variants) > 1 else n}.items():
-            table = first[(first.variant == variant) & (first.kind == "singular")]
-            parts.append(_choose_apart(table, number, min_distance))
+    for variant, number in {variants[-1]: n_last, variants[0]: n}.items():
+        table = first[(first.variant == variant) & (first.kind == "singular")]
+        parts.insert(0, _choose_apart(table, number, min_distance))
     others = data.get("long", rollouts)
     others = others[
         (others.variant == variants[0])
@@ -369,7 +370,7 @@ def choose_highlights(
         labels.append(f"#{number}{sign}" if option.kind == "singular" else f"{names[option.kind]} {number}")
     chosen.insert(0, "label", labels)
     columns = ["label", "variant", *OPTION, "start", "dwell", "away", "region", "score", "reason"]
-    return chosen[[name for name in columns if name in chosen]]
+    return chosen[columns]
 
 
 def _choose_apart(table: pd.DataFrame, n: int, min_distance: float) -> pd.DataFrame:

@@ -86,7 +86,6 @@ def run(
         "learning": pd.DataFrame(
             [{**columns, "mean_return": returns[0].mean()} for columns, returns in learned]
         ),
-        "stops": pd.DataFrame(lab.pmap(compare_stops, [{"maze": name} for name in episodes])),
     }
 
 
@@ -97,16 +96,7 @@ def diffuse_with_all(*, maze: str, options: Mapping[str, Any]) -> tuple[int, flo
     return len(found), eo.diffusion_time(mdp, found)
 
 
-def compare_stops(*, maze: str) -> dict[str, Any]:
-    """Number of terminations of eigenoptions that the tolerance of 0.001 changes."""
-    ours, theirs = (make_eigenoptions(eo.maze(maze), tolerance=t).termination for t in (0.0, 0.001))
-    changed = ours != theirs
-    counts = {"changed": changed.sum(), "changed_first_64": changed[:64].sum()}
-    return {"domain": maze, "options": len(ours), "ends": ours.sum(), **counts}
-
-
 def figure(data: Data) -> Any:
-    """Diffusion time above, mean return below; thin lines are the orders of equal actions."""
     domains = data["diffusion"].domain.unique()
     picture, axes = make_graphs(2 * len(domains), columns=len(domains))
     for upper, lower, domain in zip(axes[: len(domains)], axes[len(domains) :], domains, strict=True):
@@ -138,10 +128,9 @@ def figure(data: Data) -> Any:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """What depends on these choices, and what does not."""
     few, many = 4, 64
     table: dict[str, dict[str, str]] = {choice: {"choice": choice} for choice in CHOICES}
-    never, largest = [], 0.0
+    never = []
     for prefix, name, form in (("", "diffusion", "{:,.0f}"), ("return ", "learning", "{:.2f}")):
         for domain in data["diffusion"].domain.unique():
             for choice, row in tabulate(data, name, domain).iterrows():
@@ -202,21 +191,6 @@ def notes(data: Data) -> Iterator[Block]:
         f"errors of the eigenvectors decide. Diffusion time over {data['ties'].order.nunique()} orders of the "
         "actions:",
         pd.DataFrame(rows),
-    )
-    changed = "; ".join(
-        f"{row.domain}: {row.changed_first_64} ends among the first 64 options and {row.changed} among all "
-        f"{row.options}, of {row.ends}"
-        for row in data["stops"].itertuples()
-    )
-    for domain in data["diffusion"].domain.unique():
-        returns = tabulate(data, "learning", domain)
-        returns = returns.loc[:, returns.columns <= many].T
-        difference = returns["values below 0.001 are zero"] - returns["as reported"]
-        largest = max(largest, abs(difference.dropna().iloc[-1]))
-    yield (
-        "The authors' code treats a value within 0.001 of zero as zero, on eigenvectors of length 1. That "
-        f"changes {changed}. The mean return with 64 options (or all, if fewer) changes by at most "
-        f"{largest:.3f}."
     )
 
 

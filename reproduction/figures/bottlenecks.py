@@ -82,7 +82,6 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> dict[str, float]:
 
 
 def figure(data: Data) -> Any:
-    """Arrows in the room of each option; red is where it may not start."""
     policies = data["policies"].groupby("option", sort=False)
     picture, axes = make_maps(len(policies))
     for ax, (label, policy) in zip(axes, policies, strict=True):
@@ -92,7 +91,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Whether rooms and doorways are found as Appendix C draws them, and what their options are worth."""
     starts, busy = (
         data["starts"],
         data["betweenness"].sort_values("betweenness", ascending=False, kind="stable"),

@@ -44,7 +44,6 @@ def run(lab: Lab, *, mazes: Sequence[str] = MAZES) -> Data:
 
 
 def figure(data: Data) -> Any:
-    """Walls grey, S the start and G the goal of Section 4.3."""
     picture, axes = make_maps(len(data["domains"]))
     for ax, domain in zip(axes, data["domains"].itertuples(), strict=True):
         draw_maze(ax, eo.maze(domain.domain))
@@ -53,7 +52,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Whether the domains are what Section 4 describes."""
     domains = data["domains"]
     yield Claim(
         "domains",

@@ -36,7 +36,6 @@ def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 4, gamma: flo
 
 
 def figure(data: Data) -> Any:
-    """The PVF with the sign that is high at the top right, as in the paper, and its option."""
     sign = find_sign(data)
     label = "e2+" if sign > 0 else "e2-"
     picture = Figure(figsize=(4.4, 2.2), layout="constrained")
@@ -70,7 +69,6 @@ def draw_surface(ax: Any, mdp: MDP, heights: Any) -> None:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Where the options of the second PVF end."""
     vectors, room = find_vectors(data), data["rooms"].room.to_numpy()
     alone, together = classify_rooms(vectors[:, 1:2], room), classify_rooms(vectors[:, 1:], room)
     yield Claim(

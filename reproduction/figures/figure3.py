@@ -55,7 +55,6 @@ def run(lab: Lab, *, maze: str = "open-room", eigenvectors: int = 4, gamma: floa
 
 
 def closer(data: Data) -> Any:
-    """The option of e2 in three bases of its plane, all of them equally right."""
     policies = data["basis_policies"].groupby("basis", sort=False)
     picture, axes = make_maps(len(policies))
     for ax, (basis, policy) in zip(axes, policies, strict=True):
@@ -65,7 +64,6 @@ def closer(data: Data) -> Any:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """What depends on the basis."""
     yield (
         "A square grid has repeated eigenvalues: e2 and e3 span a plane, and any two perpendicular directions "
         "in it are as right as any other. The paper does not say which it takes; a numerical library returns "
@@ -84,7 +82,6 @@ def notes(data: Data) -> Iterator[Block]:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Corners, and how often the fourth option terminates."""
     labels = ("e2+", "e2-", "e3+", "e3-")
     ends, ratios, lengths = [], [], []
     for operator in ("normalized", "combinatorial"):

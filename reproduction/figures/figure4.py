@@ -18,7 +18,6 @@ def run(lab: Lab, *, maze: str = "i-maze", eigenvectors: int = 4, gamma: float =
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Whether the option of the second PVF walks down the corridor, and up with the other sign."""
     ends = [
         find_stops(data, label, operator)
         for operator in ("normalized", "combinatorial")

@@ -28,7 +28,6 @@ def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 16, gamma: fl
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Which option is the first to terminate at the entrance of a doorway: in it, or in a cell beside it."""
     rooms = find_rooms(data)
     doors = [cell for cell, room in rooms.items() if room < 0]
     first, listed = {}, {}

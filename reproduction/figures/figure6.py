@@ -62,7 +62,6 @@ def sweep(*, maze: str) -> dict[str, Any]:
 
 
 def figure(data: Data) -> Any:
-    """Lines on a logarithmic axis, with the diffusion time of primitive actions."""
     curves = find_curves(data, "eigenoptions")
     picture, axes = make_graphs(len(curves) + 1, width=8.8)
     for ax, (domain, y) in zip(axes, curves.items(), strict=False):
@@ -90,7 +89,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Which options help exploration and which hurt it."""
     curves = find_curves(data, "eigenoptions")
     readings = data["readings"].pivot(
         index=["reading", "domain"], columns="n_options", values="diffusion_time"
@@ -173,7 +171,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """Where the harm of the first options begins and ends, and what the basis changes."""
     yield (
         "A likely reason for the steep rise with few options: they are taken as often as primitive actions, so "
         "a state away from where they end is reached only by several primitive actions in a row, and its time "
@@ -195,7 +192,6 @@ def notes(data: Data) -> Iterator[Block]:
 
 
 def headline(data: Data) -> tuple[str, str]:
-    """The least diffusion time of four rooms."""
     y = find_curves(data, "eigenoptions")["four-rooms"]
     return (
         f"{y.min():,.0f} steps",

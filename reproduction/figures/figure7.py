@@ -47,7 +47,6 @@ def run(
 
 
 def figure(data: Data) -> Any:
-    """Learning curves by number of options."""
     domains = data["curves"].groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains), sharey=True)
     for ax, (domain, curves) in zip(axes, domains, strict=True):
@@ -61,7 +60,6 @@ def figure(data: Data) -> Any:
 
 
 def closer(data: Data) -> Any:
-    """The mean return against the number of options; thin lines are other bases of repeated eigenvalues."""
     domains = data["runs"].groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains), sharey=True)
     for ax, (domain, runs) in zip(axes, domains, strict=True):
@@ -85,7 +83,6 @@ def closer(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Which numbers of options help and which hurt."""
     gains = compare_with_primitive_actions(data)
     better = [gain.above() for gain in gains]
     exceptions = [key for key, gain in gains.items() if not gain.better]
@@ -172,7 +169,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """Other measures of performance, and other bases of repeated eigenvalues."""
     measures = {
         "mean_return": "all evaluation episodes (used here)",
         "late_return": "the last tenth of them",
@@ -208,7 +204,6 @@ def notes(data: Data) -> Iterator[Block]:
 
 
 def headline(data: Data) -> tuple[str, str]:
-    """Learning in four rooms."""
     mean = average(data["runs"], "mean_return")["four-rooms"]
     words = (
         f"of the evaluation episodes reach the goal of Figure 7 with 64 eigenoptions, {mean[0]:.0%} without"

@@ -113,7 +113,6 @@ def compare_samples(
 
 
 def figure(data: Data) -> Any:
-    """Share of transitions seen, and of option policies that are the exact ones, against the steps of a walk."""
     domains = data["sampled"].groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains), sharey=True)
     steps = data["sampled"].steps.unique()
@@ -133,7 +132,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Lemma 5.1, Theorem 5.1, the same options, and what samples lead to."""
     exact, sampled = data["exact"], data["sampled"]
     yield Claim(
         "lemma-5.1",
@@ -207,7 +205,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """How soon options are right."""
     shares = data["sampled"].groupby(["domain", "steps"], sort=False).same_policy.mean().unstack()
     shares.columns = [f"{steps:,}" for steps in shares.columns]
     yield (

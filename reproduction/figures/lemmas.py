@@ -114,7 +114,6 @@ def solve_eigenbehavior(P: Any, w: Any, gamma: float) -> Any:
 
 
 def figure(data: Data) -> Any:
-    """Both norms against their bound, and the ratio of the proof by discount."""
     norms = data["norms"]
     picture, (left, right) = make_graphs(2)
     draw_lines(
@@ -145,7 +144,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Whether every option terminates in any finite MDP, and whether the bounds are kept."""
     norms, mdps = data["norms"], data["mdps"]
     tried = f"{mdps.mdp.nunique()} random deterministic and as many stochastic MDPs, all discounts"
     tabular, linear = (mdps[mdps.purposes == name] for name in ("tabular", "linear"))

@@ -59,7 +59,6 @@ def run(
 
 
 def figure(data: Data) -> Any:
-    """Each task as a map with S and G beside its curves; the task on the right swaps that on the left."""
     tasks, mdp = data["tasks"], eo.maze("four-rooms")
     picture, axes = make_graphs(2 * len(tasks), width_ratios=(1, 1.9, 1, 1.9))
     for ax, graph, task in zip(axes[::2], axes[1::2], tasks.itertuples(), strict=True):
@@ -74,7 +73,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Where eigenoptions help, and where bottleneck options do."""
     tasks = data["tasks"].set_index("task").goal_to_doorway
     doors, gains = compare_agents(data, DOORS, BARE), compare_agents(data, EIGEN, BARE)
     hinders = [(-difference).above() for difference in doors]
@@ -175,7 +173,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """Why swaps matter a little."""
     yield (
         "Pairs differ where one end is beside a doorway: a goal in a corner is not passed on the way to "
         "somewhere else, and one beside a doorway is. The differences are small compared with the gain over "
@@ -184,7 +181,6 @@ def notes(data: Data) -> Iterator[Block]:
 
 
 def headline(data: Data) -> tuple[str, str]:
-    """Tasks in which eigenoptions help."""
     gains = compare_agents(data, EIGEN, BARE)
     words = "tasks are learned faster with the same 64 eigenoptions than with primitive actions"
     return f"{count(gains, 'better')} of {len(gains)}", words

@@ -56,7 +56,6 @@ def measure(*, maze: str, n: int, probabilities: Sequence[float]) -> tuple[pd.Da
 
 
 def figure(data: Data) -> Any:
-    """Diffusion time against the probability of an option, a line per number of options."""
     domains = data["probabilities"].groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains), width=8.0)
     for ax, (domain, table) in zip(axes, domains, strict=True):
@@ -78,7 +77,6 @@ def figure(data: Data) -> Any:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """Uniform choice against the best probability."""
     best = data["best"]
     yield (
         '"The first options hurt" is a consequence of the uniform choice: taken rarely, the first few '

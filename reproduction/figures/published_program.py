@@ -16,8 +16,8 @@ import pandas as pd
 from numba import njit
 
 import eigenoptions as eo
-from reproduction.drawing import draw_lines, make_graphs
-from reproduction.figures.agents import EPISODES, learn_all, make_options
+from reproduction.drawing import add_legend, draw_lines, make_graphs
+from reproduction.figures.agents import EPISODES, make_options
 from reproduction.lab import Block, Data, Lab
 from reproduction.statistics import compare_means
 
@@ -34,24 +34,20 @@ def run(
     runs: int = 300,
     seed: int = 2020,
 ) -> Data:
-    """Mean returns by label, with options of two steps and with options followed to their end."""
-    agents: list[dict[str, Any]] = [
-        {"maze": name, "options": {"n": min(n, 2 * eo.maze(name).n_states)}, "domain": name, "label": 2 * n}
-        for name in episodes
-        for n in options
-    ]
-    settings: dict[str, Any] = {"runs": runs, "seed": seed}
+    """Mean returns by label; those of options that are followed to their end are in Figure 7."""
+    pairs = [(name, n) for name in episodes for n in options]
     jobs = [
-        {"maze": agent["maze"], "options": agent["options"], "episodes": episodes[agent["maze"]], **settings}
-        for agent in agents
+        {
+            "maze": name,
+            "options": {"n": min(n, 2 * eo.maze(name).n_states)},
+            **{"runs": runs, "episodes": episodes[name], "seed": seed},
+        }
+        for name, n in pairs
     ]
-    tables = []
-    for agent, means in zip(agents, lab.pmap(learn_in_two_steps, jobs), strict=True):
-        columns = {"domain": agent["domain"], "label": agent["label"], "way": "two steps per option"}
-        tables.append(pd.DataFrame({"run": range(runs), "mean_return": means}).assign(**columns))
-    for columns, returns in learn_all(lab, agents, episodes=episodes, **settings):
-        table = pd.DataFrame({"run": range(runs), "mean_return": returns[0].mean(axis=1)})
-        tables.append(table.assign(**columns, way="followed to the end"))
+    tables = [
+        pd.DataFrame({"domain": name, "label": 2 * n, "run": range(runs), "mean_return": means})
+        for (name, n), means in zip(pairs, lab.pmap(learn_in_two_steps, jobs), strict=True)
+    ]
     return {"runs": pd.concat(tables)}
 
 
@@ -109,51 +105,37 @@ def simulate(
 
 
 def figure(data: Data) -> Any:
-    """Mean return against the label."""
     domains = data["runs"].groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains), sharey=True)
     for ax, (domain, runs) in zip(axes, domains, strict=True):
-        returns = {
-            way: table.pivot(index="run", columns="label", values="mean_return")
-            for way, table in runs.groupby("way", sort=False)
-        }
-        labels = [label for label in returns["two steps per option"] if label]
+        returns = runs.pivot(index="run", columns="label", values="mean_return")
+        labels = returns.columns[1:]
         draw_lines(
             ax,
             range(len(labels)),
-            {way: table[labels] for way, table in returns.items()},
-            baseline=returns["two steps per option"][0].mean(),
+            {"two steps per option": returns[labels]},
+            baseline=returns[0].mean(),
             ticks=list(map(str, labels)),
             title=domain,
             xlabel="label (twice the number of options)",
             ylim=(-0.02, 1.02),
         )
     axes[0].set_ylabel("mean return of a run")
-    axes[0].legend()
+    add_legend(picture)
     return picture
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """Which label is best, and what is known about Figure 7, which is judged as its text describes it."""
     rows, best = [], []
-    for domain, runs in data["runs"][data["runs"].way == "two steps per option"].groupby(
-        "domain", sort=False
-    ):
+    for domain, runs in data["runs"].groupby("domain", sort=False):
         returns = runs.pivot(index="run", columns="label", values="mean_return")
-        means = returns.mean()
-        others = [label for label in returns if label not in (0, 64)]
-        beaten = [
-            str(label) for label in others if compare_means(returns[label], returns[64], len(others)).better
-        ]
+        means, others = returns.mean(), [label for label in returns if label not in (0, 64)]
+        gaps = {label: compare_means(returns[label], returns[64], len(others)) for label in others}
+        better = ", ".join(str(label) for label, gap in gaps.items() if gap.better)
         top = means.drop(0).idxmax()
-        best.append(
-            f"{domain}: highest with label {top} ({means[top]:.3f}), better than 64 by the rule: "
-            f"{', '.join(beaten) or 'none'}"
-        )
+        best.append(f"{domain}: highest with label {top} ({means[top]:.3f}), ahead of 64: {better or 'none'}")
         names = {label: f"label {label}" if label else "primitive" for label in means.index}
-        rows.append(
-            {"two steps per option": domain} | {names[label]: f"{mean:.3f}" for label, mean in means.items()}
-        )
+        rows.append({"domain": domain} | {names[label]: f"{mean:.3f}" for label, mean in means.items()})
     yield f"Mean return of {data['runs'].run.nunique()} runs by label. {'; '.join(best)}.", pd.DataFrame(rows)
     yield (
         "What is known from reading and running the published program: its learner takes the first action of "

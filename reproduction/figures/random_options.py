@@ -94,7 +94,6 @@ def learn_random_set(
 
 
 def figure(data: Data) -> Any:
-    """Diffusion time and learning; thin lines are the sets of random options."""
     picture, (left, right) = make_graphs(2)
     draw_diffusion(left, data, "eigenoptions", "Diffusion time", "random", "random options")
     kinds = dict(list(data["curves"].groupby("kind")))
@@ -110,7 +109,6 @@ def figure(data: Data) -> Any:
 
 
 def closer(data: Data) -> Any:
-    """Orders of eigenoptions, and learning with fewer options."""
     picture, (left, right) = make_graphs(2)
     draw_diffusion(
         left, data, "in order of eigenvalue", "Eigenoptions in other orders", SHUFFLED, "in a random order"
@@ -144,7 +142,6 @@ def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Whether random goals are enough."""
     yield from judge_diffusion(data)
     yield from judge_learning(data)
     yield from judge_fewer_options(data)
@@ -320,7 +317,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """What distinguishes good sets from bad ones."""
     n, runs = count_options(data), data["runs"]
     ours = runs[(runs.kind == "eigenoptions") & (runs.n_options == n)].mean_return.mean()
     nearest = data["many"][data["many"].n_options == n].groupby("steps_to_goal").mean_return

@@ -116,7 +116,6 @@ def measure_corners(mdp: MDP, options: OptionSet | None) -> float:
 
 
 def figure(data: Data) -> Any:
-    """Where walkers spend their time in four rooms."""
     time = data["time"][data["time"].domain == "four-rooms"]
     most = time.n_options.max()
     shown = [
@@ -136,7 +135,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """What Section 4.2 says about random walks."""
     sets, walks = (data[name][data[name].kind != "bottleneck options"] for name in ("sets", "walks"))
     domains = {domain: table.set_index("n_options") for domain, table in sets.groupby("domain", sort=False)}
     farther, more = (compare_with_actions(walks, name) for name in ("farthest", "seen_in_1000"))
@@ -275,7 +273,6 @@ def compare_with_actions(walks: pd.DataFrame, measure: str) -> pd.Series:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    """The numbers behind the maps."""
     sets = data["sets"][data["sets"].domain == "four-rooms"]
     yield pd.DataFrame(
         {

@@ -96,7 +96,6 @@ def find_options(
 
 
 def figure(data: Data) -> Any:
-    """Mean length of the options of each eigenvector, the mean of both signs."""
     domains = select(data["options"]).groupby("domain", sort=False)
     picture, axes = make_graphs(len(domains))
     for ax, (domain, options) in zip(axes, domains, strict=True):
@@ -107,7 +106,6 @@ def figure(data: Data) -> Any:
 
 
 def claims(data: Data) -> Iterator[Claim]:
-    """Theorem 3.1, rewards, and options of different lengths."""
     options, facts = data["options"], data["facts"]
     fewest = options.n_stops.min()
     endless = int((~np.isfinite(options.mean_length)).sum())
