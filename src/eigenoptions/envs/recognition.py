@@ -62,6 +62,7 @@ class StateReader:
     def __init__(self, options: Any, state: Callable[[Any], Any] | None = None) -> None:
         self.state = state
         self.mdp: MDP | None = options.mdp if isinstance(options, OptionSet) else None
+        self._n_states = 0 if self.mdp is None else self.mdp.n_states
         self.recognition = (getattr(self.mdp, "recognition", None) if state is None else None) or {}
         # Moves that were not sampled may still be possible.
         is_exact = self.mdp is not None and options.provenance.get("dynamics") != "estimated"
@@ -79,7 +80,7 @@ class StateReader:
                 raise ValueError(self._explain(env, "is in a state that these options do not know"))
             return number
         value = obs if self.state is None else self.state(obs)
-        return value if self.mdp is None else check_state(value, self.mdp.n_states)
+        return value if self.mdp is None else check_state(value, self._n_states)
 
     def read_first(self, env: Any, obs: Any) -> Any:
         """The same after a reset: the episode must have the layout in which the options were discovered."""

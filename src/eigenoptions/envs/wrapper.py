@@ -171,7 +171,13 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
-        self._policies = list(options)
+        self._policies, self._n_choices = list(options), self.n_primitive + len(options)
+        # The mask of each state; the last row is that of states that the options do not know.
+        self._masks: NDArray[np.int8] | None = None
+        if isinstance(options, OptionSet):
+            self._masks = np.zeros((options.n_states + 1, self._n_choices), dtype=np.int8)
+            self._masks[:, : self.n_primitive] = 1
+            self._masks[:-1, self.n_primitive :] = options.initiation.T
         self._reader, self._base = StateReader(options, state), env.unwrapped
         self._rng = np.random.default_rng()
         # The last observation, what the options act on there, and whether moves are still compared with their MDP.
@@ -251,8 +257,9 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _start(self, action: int) -> _Execution:
         """The execution of an action or option that begins now."""
-        action = check_int("action", np.asarray(action)[()], 0, self.n_primitive + len(self._policies) - 1)
-        option = action - self.n_primitive
+        if not isinstance(action, int):
+            action = np.asarray(action)[()]
+        option = check_int("action", action, 0, self._n_choices - 1) - self.n_primitive
         if option < 0:
             return _Execution(-1, None, action, 0.0)
         stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
@@ -289,16 +296,16 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _make_mask(self, info: dict[str, Any]) -> NDArray[np.int8]:
         """A new mask of the present choices if no option runs."""
-        n = self.n_primitive
-        mask = np.ones(n + len(self._policies), dtype=np.int8)
-        own_mask = info.get("action_mask")
-        if own_mask is not None and len(own_mask) == n:
-            mask[:n] = own_mask
-        if self._reader.is_unknown(self._input):
-            mask[n:] = 0
-        elif hasattr(self.options, "choices"):
-            # All options at once: they share the features, or the look-ahead, of an observation.
-            mask[n:] = self.options.choices(self._input) >= 0
+        if self._masks is not None:
+            mask: NDArray[np.int8] = self._masks[self._input].copy()
         else:
-            mask[n:] = [option.act(self._input) >= 0 for option in self._policies]
+            mask = np.ones(self._n_choices, dtype=np.int8)
+            # All options at once: they share the features, or the look-ahead, of an observation.
+            choose = getattr(self.options, "choices", None) or (
+                lambda obs: np.array([option.act(obs) for option in self._policies])
+            )
+            mask[self.n_primitive :] = choose(self._input) >= 0
+        own_mask = info.get("action_mask")
+        if own_mask is not None and len(own_mask) == self.n_primitive:
+            mask[: self.n_primitive] = own_mask
         return mask
