@@ -171,7 +171,7 @@ def find_minima(planner: eo.Planner, goal: Any) -> NDArray[np.bool_]:
     known = np.isfinite(value)
     value = np.where(known, value, 10.0 * value[known].min() - 1.0)
     gain = (planner.mdp.transition @ value).reshape(len(value), -1).max(axis=1) - value
-    return known & (gain <= 1e-9) & (np.arange(len(value)) != planner.state(goal))
+    return np.asarray(known & (gain <= 1e-9) & (np.arange(len(value)) != planner.state(goal)))
 
 
 def write_tables(results: pd.DataFrame) -> str:

@@ -117,10 +117,30 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
     blocked = in_wall(next_obs) & (next_obs[:, 1] >= 1)
     next_obs[blocked] = obs[blocked]
     next_obs[door] = np.array([[9.0, 1.0], [20.0, 20.0]])[rng.integers(2, size=door.sum())]
-    gamble = eo.Planner((obs, action, next_obs), gamma=0.5)
+    gamble = eo.Planner((obs, action, next_obs), 1.0, gamma=0.5)
     planner = eo.Planner((obs, action, next_obs))
     assert planner.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() > 4.5
     assert gamble.plan([3.0, 0.5], [9.0, 1.0])[:, 1].max() < 4.5
+    # Actions do not depend on where the origin is, also in the door, where nobody crossed a border.
+    shifted = eo.Planner((obs + 64, action, next_obs + 64), 1.0, gamma=0.5)
+    assert gamble.centers is not None
+    for center in gamble.centers[np.isfinite(gamble.potential([9.0, 1.0]))]:
+        np.testing.assert_allclose(
+            gamble.act(center, [9.0, 1.0]), shifted.act(center + 64, [73.0, 65.0]), atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("seed", [0, 4, 18, 20])
+def test_one_recorded_way_leads_there_and_back(seed: int) -> None:
+    """The way goes round corners of cells: straight lines between them would lead through cells that lead back."""
+    action = np.clip(np.random.default_rng(seed).normal([0.8, 0.5], 0.5, (120, 2)), -1, 1)
+    action[:2] = [[-1, -1], [1, 1]]
+    way = np.cumsum(np.vstack([[50.0, 50.0], 0.2 * action]), axis=0)
+    planner = eo.Planner((way[:-1], action, way[1:]), 1.0)
+    for position, goal in ((way[0], way[-1]), (way[-1], way[0])):
+        for _ in range(200):
+            position = position + 0.2 * planner.act(position, goal)
+        np.testing.assert_allclose(position, goal, atol=1e-3)
 
 
 def test_discrete_actions_on_vectors_lead_to_the_goal() -> None:
@@ -195,6 +215,8 @@ def test_shaped_reward_takes_functions_and_refuses_infinite_potentials() -> None
     assert (reward, info["unshaped_reward"]) == (1.0, 0.0)
     with pytest.raises(ValueError, match="finite"):
         eo.ShapedReward(eo.envs.MazeEnv("S.G"), [-np.inf, 0.0, 0.0], gamma=1.0).reset()
+    with pytest.raises(ValueError, match="3 states"):
+        eo.ShapedReward(eo.envs.MazeEnv("S.G"), [0.0, 0.0], gamma=1.0)
 
 
 def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:

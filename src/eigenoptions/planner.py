@@ -107,7 +107,7 @@ class Planner:
         else:
             obs, next_obs = _check_vectors("obs", batch.obs), _check_vectors("next_obs", batch.next_obs)
             self._grid = _Grid(obs, next_obs, cell_size)
-            seen = [self._grid.find(obs), self._grid.find(next_obs)]
+            seen = [self._grid.find(self._grid.cell(points)) for points in (obs, next_obs)]
             both, n_states = np.concatenate([obs, next_obs]), len(self._grid.keys)
             self.centers = _mean_rows(both, np.concatenate(seen), n_states)
             if discrete:
@@ -167,29 +167,29 @@ class Planner:
 
     def _compute_potential(self, goal: int) -> Array:
         states = np.arange(self.mdp.n_states)
+        moves = np.asarray(dijkstra(csr_array(self._edges.T), indices=goal, unweighted=True))
         if self._kind == "log-z":
             z = self._factors.solve((states == goal).astype(np.float64))
-            far = (z < 1e-250) & self._reaches(goal)
+            far = (z < 1e-250) & np.isfinite(moves)
             with np.errstate(divide="ignore"):
                 value = np.log(z / z[goal])
             if far.any():
                 # Beyond the range of floating point numbers every move costs what it costs on the average before.
-                moves, near = self._moves(goal), z >= 1e-250
+                near = z >= 1e-250
                 price = -value[near].min() / moves[near].max()
                 value[far] = value[near].min() - price * (1 + moves[far] - moves[far].min())
         elif self._kind == "hitting":
-            endless = reachable(self._walk, ~self._reaches(goal), backward=True)
+            endless = reachable(self._walk, np.isinf(moves), backward=True)
             inner = np.flatnonzero(~endless & (states != goal))
             value = np.where(states == goal, 0.0, -np.inf)
             system = csc_array(eye_array(len(inner)) - self._walk[inner][:, inner])
             value[inner] = -splu(system).solve(np.ones(len(inner)))
         elif self._kind == "shortest":
-            value = -self._moves(goal)
+            value = -moves
         else:
             inverse, volume = self._commuting
             value = -volume * (np.diag(inverse) + inverse[goal, goal] - 2.0 * inverse[goal])
-        value[~self._reaches(goal)] = -np.inf
-        return np.asarray(value)
+        return np.asarray(np.where(np.isfinite(moves), value, -np.inf))
 
     def distance(self, obs: Any, goal: Any) -> float:
         """Minus the potential of the goal at an observation; inf where the data show no way."""
@@ -238,9 +238,7 @@ class Planner:
                 break
             way.append(int(row.indices[chances.argmax()]))
         if way[-1] != last:
-            raise ValueError(
-                f"found no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more steps"
-            )
+            raise ValueError(f"no way from {np.round(obs, 3)} to {np.round(goal, 3)}: record more steps")
         return np.array(way) if self.centers is None else self.centers[way]
 
     def option(self, goal: Any) -> Option:
@@ -294,13 +292,6 @@ class Planner:
         degree = W.sum(axis=1)
         return np.linalg.pinv(np.diag(degree) - W, hermitian=True), float(degree.sum())
 
-    def _reaches(self, goal: int) -> NDArray[np.bool_]:
-        return reachable(self._edges, np.arange(self.mdp.n_states) == goal, backward=True)
-
-    def _moves(self, goal: int) -> Array:
-        """Least number of moves from each state to the goal."""
-        return np.asarray(dijkstra(csr_array(self._edges.T), indices=goal, unweighted=True))
-
     def __repr__(self) -> str:
         return f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, {self._kind})"
 
@@ -341,10 +332,7 @@ class _Grid:
     def key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray((cells + 2) @ self.strides)
 
-    def find(self, points: Array) -> NDArray[np.int64]:
-        return self.lookup(self.cell(points))
-
-    def lookup(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def find(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of cells; -1 where there are no data."""
         key = self.key(cells)
         number = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
@@ -368,8 +356,12 @@ class _Displacement:
         self.B, self.b = weights[:-1].T, weights[-1]
         self.inverse = np.linalg.pinv(self.B)
         self.low, self.high = action.min(axis=0), action.max(axis=0)
-        self.reach = np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1e-300)
-        self.step = np.abs(self.B) @ self.reach
+        reach = np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1e-300)
+        self.forth, self.back = (
+            np.where(self.high > 0, self.high, reach),
+            np.where(self.low < 0, -self.low, reach),
+        )
+        self.step = np.abs(self.B) @ reach
 
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
@@ -377,7 +369,7 @@ class _Displacement:
     def aim(self, point: Array, target: Array, border: Array | None = None) -> Array:
         """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
         action = self.inverse @ (target - point - self.b)
-        excess = (np.abs(action) / self.reach).max()
+        excess = np.maximum(action / self.forth, -action / self.back).max()
         if border is not None and excess > 1.0 and (np.abs(border - point) > self.step / 100).any():
             return self.aim(point, border)
         return np.asarray(np.minimum(np.maximum(action / max(excess, 1.0), self.low), self.high))
@@ -388,9 +380,9 @@ def _count_moves(
 ) -> tuple[MDP, Array]:
     """Table of cells by the neighbour that was aimed at, and the place ``(S, A, d)`` to aim at for each move."""
     S, moves = len(grid.keys), _neighbour_moves(obs.shape[1])
-    before, after = grid.find(obs), grid.find(next_obs)
+    before, after = grid.find(grid.cell(obs)), grid.find(grid.cell(next_obs))
     A, rows = len(moves), np.arange(S * len(moves))
-    neighbour = grid.lookup(grid.corners[:, None] + moves)
+    neighbour = grid.find(grid.corners[:, None] + moves)
     # The number of a move among all, that of staying (A / 2) included.
     aim = (np.clip(grid.cell(expected) - grid.cell(obs), -1, 1) + 1) @ 3 ** np.arange(obs.shape[1])[::-1]
     jumped = (np.abs(next_obs - expected) > grid.size).any(axis=1)
@@ -436,7 +428,7 @@ def _neighbour_moves(d: int) -> NDArray[np.int64]:
     """``(3**d - 1, d)`` the steps to all neighbouring cells; the last one is minus the first one, and so on."""
     if d > 4:
         raise ValueError(
-            f"with continuous actions obs may have at most 4 columns, got {d}: keep the position"
+            f"obs may have at most 4 columns with vectors as actions, got {d}: keep the position"
         )
     moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
     return np.delete(moves, len(moves) // 2, axis=0)
@@ -454,7 +446,5 @@ def _check_vectors(name: str, array: Any) -> Array:
         raise ValueError(f"{name} must have shape (N, d), got {vectors.shape}: flatten each to a vector")
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
-        raise ValueError(
-            f"{name} must be finite, got {vectors[bad[0]].tolist()} in row {bad[0]}: leave it out"
-        )
+        raise ValueError(f"{name} must be finite, got {vectors[bad[0]]} in row {bad[0]}: leave it out")
     return vectors

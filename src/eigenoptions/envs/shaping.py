@@ -44,7 +44,15 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, potential=potential, gamma=gamma)
         super().__init__(env)
         self._gamma = check_float("gamma", gamma, minimum=0, maximum=1)
-        self._potential = potential if callable(potential) else np.asarray(potential, np.float64).__getitem__
+        if not callable(potential):
+            potential = np.asarray(potential, dtype=np.float64)
+            n_states = getattr(env.observation_space, "n", None)
+            if potential.shape != (n_states,):
+                remedy = (
+                    f"one number for each of {n_states} states" if n_states else "a function of observations"
+                )
+                raise ValueError(f"potential has shape {potential.shape}: give {remedy}")
+        self._potential = potential if callable(potential) else potential.__getitem__
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
