@@ -81,16 +81,14 @@ class Claim:
         make; and the paper's words, or close to them.
     tests
         Whether each test is passed; None where the sample is too small to decide. See `verdict`.
-    measured, evidence
-        The result in one line; how it was measured, and what explains a difference.
+    measured, evidence, table
+        The result in one line; how it was measured, and what explains a difference; the numbers behind it.
     lesson
         One sentence for readers if the claim does not hold.
     edge
         Why the verdict is on the edge: the reading, seed, margin or number of runs under which it turns.
     title
         A few words; those of the id by default.
-    table
-        A small table of the numbers behind the claim.
 
     Examples
     --------
@@ -140,28 +138,11 @@ def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
 class Experiment:
     """A figure or statement of the paper: its runs, figure and claims.
 
-    Attributes
-    ----------
-    name, title, section, shows
-        Name on the command line, heading, section of the paper, and one sentence on what the paper shows there.
-    run
-        Function of a `Lab` and keyword settings, with those of the paper as defaults, to data frames by name.
-    figure, claims
-        Functions of these data: a Matplotlib figure like the paper's, and the claims.
-    quick
-        Settings of a quick run that checks that everything works.
-    order
-        Position in the report.
-    caption
-        What the figure does not say itself.
-    closer, notes
-        Functions of the data: a second figure, and paragraphs and tables (caption, data frame) of further analysis.
-    headline
-        Function of the data to a number for the top of the page and its meaning.
-    ours
-        Whether the experiment goes beyond the paper.
-    atari
-        Whether it is about an Atari game.
+    `run` is a function of a `Lab` and keyword settings, with those of the paper as defaults, to data frames by name;
+    `quick` are settings of a run that only checks that everything works. All other functions get these data: `figure`
+    and `closer` return Matplotlib figures, `notes` paragraphs and tables (caption, data frame) of further analysis, and
+    `headline` a number for the top of the page with its meaning. `shows` says what the paper shows there, `caption`
+    what the figure does not say itself, and `ours` that the experiment goes beyond the paper.
     """
 
     name: str
@@ -186,27 +167,11 @@ class MissingJobsError(Exception):
 
 
 class Lab:
-    """Where experiments run: a map over jobs whose results are cached in a folder.
+    """Where experiments run: a map over jobs whose results are cached in a folder, one file per job.
 
-    Parameters
-    ----------
-    cache
-        Folder of the cache, one file per job.
-    quick
-        Use the quick settings of experiments.
-    atari
-        Run the Atari games anew instead of reading the stored results.
-    compute
-        Whether missing jobs are computed; otherwise they raise `MissingJobsError`.
-    progress
-        Called with the number of jobs done and in all.
-
-    Attributes
-    ----------
-    seconds
-        CPU time of all jobs that were asked for, including those found in the cache.
-    describe
-        Call it with a few words on what is computed next, which the progress bar shows.
+    With `quick` experiments have their quick settings, with `atari` the games are run anew; unless `compute`, missing
+    jobs raise `MissingJobsError`. `progress` is called with the number of jobs done and in all, and `describe` with a
+    few words on what is computed next. `seconds` is the CPU time of all jobs that were asked for, also of cached ones.
     """
 
     def __init__(
@@ -254,12 +219,7 @@ class Lab:
 def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) -> Iterator[Lab]:
     """Lock a folder for one run, and yield a `Lab` that caches its jobs in ``folder/cache`` and shows a progress bar.
 
-    Parameters
-    ----------
-    folder
-        Created if it does not exist. A folder with other content, or one that another run is using, is refused.
-    quick, atari
-        As in `Lab`.
+    The folder is created if it does not exist; one with other content, or that another run is using, is refused.
     """
     folder = Path(folder)
     mark = folder / ".reproduction"

@@ -17,7 +17,7 @@ from typing import Any
 import matplotlib
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
@@ -97,17 +97,18 @@ def write_report(folder: Path, outcomes: Sequence[Outcome], lab: Lab, missing: S
             table.to_csv(data / f"{outcome.experiment.name}-{name}.csv", index=False)
     claims_table(outcomes).to_csv(data / "claims.csv", index=False)
     summary = summarize(outcomes)
-    results = {
-        "quick": lab.quick,
-        "tables": summary["tables"],
-        "games": summary["games"],
-        "numbers": summary["numbers"],
-        "minutes": round(summary["minutes"], 2),
-        "claims": {
-            c.id: {"section": c.section, "verdict": c.verdict, "edge": bool(c.edge), "measured": c.measured}
-            for outcome in outcomes
-            for c in outcome.claims
-        },
+    results = {name: summary[name] for name in ("tables", "games", "numbers", "minutes")} | {
+        "quick": lab.quick
+    }
+    results["claims"] = {
+        c.id: {
+            "section": c.section,
+            "verdict": c.verdict,
+            "on_the_edge": bool(c.edge),
+            "measured": c.measured,
+        }
+        for outcome in outcomes
+        for c in outcome.claims
     }
     write_atomically(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False).encode())
     header = _render("header", quick=lab.quick, atari=lab.atari, missing=missing, summary=summary)
@@ -149,7 +150,7 @@ def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "edges": [claim for _, claim in judged if claim.edge],
         "story": story <= {claim.id for claim in tables if claim.verdict == "holds"},
         "numbers": [o.experiment.headline(o.data) for o in outcomes if o.experiment.headline],
-        "minutes": sum(o.seconds for o in outcomes) / 60,
+        "minutes": round(sum(o.seconds for o in outcomes) / 60, 2),
     }
 
 
@@ -203,29 +204,24 @@ def write_page(
 
     With `rules` it ends with how claims are judged.
     """
-    groups: dict[str, list[tuple[Claim, Section]]] = {heading: [] for heading in HEADINGS.values()}
+    # In the order of the paper, by the beginning of the heading; our own last.
+    headings = sorted(set(HEADINGS.values()), key=lambda heading: (heading == HEADINGS["ours"], heading))
+    groups: dict[str, list[tuple[Claim, Section]]] = {heading: [] for heading in headings}
     for section in sections:
         for claim in section.claims:
-            heading = next(
-                words for beginning, words in HEADINGS.items() if claim.section.startswith(beginning)
-            )
-            groups[heading].append((claim, section))
+            begins = [heading for start, heading in HEADINGS.items() if claim.section.startswith(start)]
+            groups[begins[0]].append((claim, section))
     html = _render(
         "page",
         title=title,
         sections=sections,
         header=header,
-        groups={heading: claims for heading, claims in sorted(groups.items(), key=_paper_order) if claims},
+        groups={heading: claims for heading, claims in groups.items() if claims},
         all_claims=[claim for section in sections for claim in section.claims],
         rules=rules,
         css=Markup((HERE / "report.css").read_text()),
     )
     write_atomically(path, html.encode())
-
-
-def _paper_order(group: tuple[str, Any]) -> tuple[bool, str]:
-    """Headings begin with the section, so their alphabetical order is that of the paper; ours come last."""
-    return group[0] == HEADINGS["ours"], group[0]
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
@@ -269,9 +265,8 @@ def show_figure(figure: Figure, alt: str) -> Markup:
     svg = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "eigenoptions"}):
         figure.savefig(svg, format="svg", metadata={"Date": None})
-    width, height = 72 * figure.get_size_inches()
-    size = f"width:{1.55 * width:.0f}px;min-width:{1.1 * width:.0f}px"
-    size += ";max-height:none" if height > width else ""
+    width = 72 * figure.get_figwidth()
+    size = f"width:{1.6 * width:.0f}px;min-width:{1.1 * width:.0f}px"
     source = f"data:image/svg+xml;base64,{b64encode(svg.getvalue()).decode()}"
     image = Markup('<figure><div class="sheet"><img alt="{}" style="{}" src="{}"></div></figure>')
     return image.format(alt, size, source)
@@ -308,16 +303,9 @@ def _render(part: str, **values: Any) -> Markup:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        **{name: value for name, value in vars(thresholds).items() if name.isupper()},
-        **{
-            "classes": CLASSES,
-            "plurals": PLURALS,
-            "place": place,
-            "versions": versions,
-            "verdicts": VERDICTS,
-        },
-        **{"show_block": show_block, "show_table": show_table, "escape": escape},
-    }
+    words = {"classes": CLASSES, "plurals": PLURALS, "verdicts": VERDICTS}
+    functions = {f.__name__: f for f in (place, versions, show_block, show_table)}
+    limits = {name: value for name, value in vars(thresholds).items() if name.isupper()}
+    environment.globals |= {**limits, **words, **functions}
     template = environment.get_template("report.html")
     return Markup(getattr(template.module, part)(**values))

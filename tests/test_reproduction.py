@@ -507,8 +507,8 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         put("betweenness", betweenness=lambda row: row.steps_to_doorway),
     ),
     "planning-not-exploration": (
-        put("planning", sweeps_to_a_plan=lambda row: row.choices == "primitive actions"),
-        put("planning", sweeps_to_a_plan=1.0, diffusion_time=1.0),
+        put("planning", sweeps=lambda row: row.choices == "primitive actions"),
+        put("planning", sweeps=1.0, diffusion_time=1.0),
     ),
     "random-fail-to-reduce": (diffusion(1e6, 50), diffusion(50, 50)),
     "orders-of-magnitude": (diffusion(1e6, 50), diffusion(200, 50)),

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from eigenoptions import MDP
-from eigenoptions.plots import draw_policy
-from eigenoptions.plots.axes import SIGNED
+from eigenoptions.plots import draw_policy, draw_values
+from reproduction.drawing import make_maps
 from reproduction.figures.first_options import (
     distance,
     find_corners,
@@ -36,36 +33,15 @@ def run(lab: Lab, *, maze: str = "four-rooms", eigenvectors: int = 4, gamma: flo
 
 
 def figure(data: Data) -> Any:
-    sign = find_sign(data)
+    # The sign that is high at the top right, as in the paper.
+    sign, mdp = find_sign(data), maze_of(data)
     label = "e2+" if sign > 0 else "e2-"
-    picture = Figure(figsize=(4.4, 2.2), layout="constrained")
-    surface, arrows = picture.add_subplot(1, 2, 1, projection="3d"), picture.add_subplot(1, 2, 2)
-    draw_surface(surface, maze_of(data), sign * find_vectors(data)[:, 1])
-    draw_policy(arrows, maze_of(data), find_policy(data, label).action)
-    surface.set_title("Second PVF")
+    picture, (values, arrows) = make_maps(2, width=5.0)
+    draw_values(values, mdp, sign * find_vectors(data)[:, 1], colorbar="value")
+    draw_policy(arrows, mdp, find_policy(data, label).action)
+    values.set_title("Second PVF")
     arrows.set_title(f"Its option ({label})")
     return picture
-
-
-def draw_surface(ax: Any, mdp: MDP, heights: Any) -> None:
-    """Draw a surface on three-dimensional axes whose height is one number per state, with gaps for walls."""
-    cells = np.asarray(mdp.coords)
-    corners, index = np.unique(
-        (cells[:, None] + [[0, 0], [0, 1], [1, 1], [1, 0]]).reshape(-1, 2), axis=0, return_inverse=True
-    )
-    index = index.ravel()
-    # The height of a corner is the mean over the cells around it, so that the surface is connected.
-    height = np.bincount(index, np.repeat(heights, 4)) / np.bincount(index)
-    faces = np.column_stack([corners[:, ::-1], height])[index].reshape(-1, 4, 3)
-    colors = SIGNED(0.5 + 0.5 * heights / np.abs(heights).max())
-    ax.add_collection3d(
-        Poly3DCollection(list(faces), facecolors=colors, edgecolors="#555555", linewidths=0.15)
-    )
-    (top, left), (bottom, right) = corners.min(axis=0), corners.max(axis=0)
-    ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(height.min(), height.max()))
-    ax.set_box_aspect((right - left, bottom - top, 0.6 * (right - left)), zoom=1.05)
-    ax.view_init(elev=35, azim=-60)
-    ax.set_axis_off()
 
 
 def claims(data: Data) -> Iterator[Claim]:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import eigenoptions as eo
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, MAZES, diffuse_all
 from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Lab
 
@@ -83,8 +83,8 @@ def figure(data: Data) -> Any:
     )
     for ax in axes:
         ax.set_xlabel("options")
-        ax.legend()
     axes[0].set_ylabel("diffusion time")
+    add_legend(picture)
     return picture
 
 

@@ -78,7 +78,7 @@ def closer(data: Data) -> Any:
             ylim=(-0.02, 1.02),
         )
     axes[0].set_ylabel("mean return of a run")
-    axes[0].legend()
+    add_legend(picture)
     return picture
 
 
@@ -169,24 +169,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def notes(data: Data) -> Iterator[Block]:
-    measures = {
-        "mean_return": "all evaluation episodes (used here)",
-        "late_return": "the last tenth of them",
-        "learning_return": "the learning episodes",
-    }
-    rows = []
-    for measure, words in measures.items():
-        row = {"averaged over": words}
-        for domain, mean in average(data["runs"], measure).groupby("domain", sort=False):
-            near = mean.droplevel("domain")[mean.to_numpy() >= mean.max() - 0.005]
-            row[domain] = f"{', '.join(map(str, near.index))} ({mean.max():.3f})"
-        rows.append(row)
-    yield (
-        "Numbers of options whose mean return is within 0.005 of the highest. In the last episodes nearly all "
-        "agents reach the goal: the final performance does not distinguish the numbers of options, only the "
-        "speed of learning does.",
-        pd.DataFrame(rows),
-    )
     if len(data["bases"]):
         own = average(data["runs"], "mean_return")["open-room"].drop(0)
         turned = data["bases"].pivot(index="angle", columns="n_options", values="mean_return")

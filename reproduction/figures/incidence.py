@@ -15,9 +15,9 @@ import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Block, Claim, Data, Lab
+from reproduction.lab import Claim, Data, Lab
 
 SECTION, ORDER = "5.1", 130
 QUICK = {"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4}
@@ -127,7 +127,7 @@ def figure(data: Data) -> Any:
         xlabel = "steps of a random walk"
         draw_lines(ax, range(len(steps)), lines, ticks=ticks, title=domain, xlabel=xlabel, ylim=(-0.02, 1.04))
     axes[0].set_ylabel("share")
-    axes[0].legend()
+    add_legend(picture)
     return picture
 
 
@@ -141,17 +141,6 @@ def claims(data: Data) -> Iterator[Claim]:
         measured=f"largest difference {exact.lemma_error.max():g} in {len(exact)} domains",
         evidence="Each ordered pair of neighbouring states is one transition, and moves into walls add "
         "nothing. With each unordered pair once it would be L.",
-        table=pd.DataFrame(
-            {
-                "domain": exact.domain,
-                "states": exact.states,
-                "transitions": exact.transitions,
-                "pairs of states": exact.undirected,
-                "largest |T'T - 2L|": exact.lemma_error.map("{:.0e}".format),
-                "residual of V": exact.residual.map("{:.0e}".format),
-                "same options": [f"{row.same_options} of {row.options}" for row in exact.itertuples()],
-            }
-        ),
     )
     yield Claim(
         "theorem-5.1",
@@ -201,14 +190,4 @@ def claims(data: Data) -> Iterator[Claim]:
         f"{sparse.states} states",
         evidence="Two tests: fewer unordered pairs than states, and fewer transitions. Lemma 5.1 needs both "
         "directions of a pair, so its T has more rows than the MDP has states.",
-    )
-
-
-def notes(data: Data) -> Iterator[Block]:
-    shares = data["sampled"].groupby(["domain", "steps"], sort=False).same_policy.mean().unstack()
-    shares.columns = [f"{steps:,}" for steps in shares.columns]
-    yield (
-        "A few missing transitions change many policies: eigenvectors are global. The mean over walks, by the "
-        "number of steps; the library's incremental discovery and its use are in the documentation.",
-        shares.map("{:.0%}".format).rename_axis("share of exact policy entries").reset_index(),
     )

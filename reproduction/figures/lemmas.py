@@ -11,7 +11,7 @@ import pandas as pd
 
 import eigenoptions as eo
 from eigenoptions import MDP, Purpose
-from reproduction.drawing import draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Claim, Data, Lab
 
 SECTION, ORDER = "Appendix A", 35
@@ -138,8 +138,7 @@ def figure(data: Data) -> Any:
         ylim=(0.0, 1.1),
     )
     right.axhline(1.0, color="#555555", linewidth=0.9, linestyle="--", label="bound")
-    left.legend()
-    right.legend()
+    add_legend(picture, columns=3)
     return picture
 
 

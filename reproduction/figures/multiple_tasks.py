@@ -14,9 +14,9 @@ from scipy.sparse.csgraph import shortest_path
 import eigenoptions as eo
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_maze
-from reproduction.drawing import draw_learning, make_graphs
+from reproduction.drawing import add_legend, draw_learning, make_graphs
 from reproduction.figures.agents import learn_all, make_eigenoptions
-from reproduction.lab import ALMOST_ALL, MARGIN, NEAR, Block, Claim, Data, Lab, at_least
+from reproduction.lab import ALMOST_ALL, MARGIN, NEAR, Claim, Data, Lab, at_least
 from reproduction.statistics import Difference, compare_means, tabulate_learning
 
 SECTION, ORDER = "Appendix D", 110
@@ -68,7 +68,7 @@ def figure(data: Data) -> Any:
         draw_learning(graph, {agent: curves[curves.agent == agent] for agent in AGENTS}, ylabel="return")
         if task.task <= len(tasks) - 2:
             graph.set_xlabel("")
-    axes[1].legend()
+    add_legend(picture)
     return picture
 
 
@@ -106,13 +106,6 @@ def claims(data: Data) -> Iterator[Claim]:
         f"{same.count(True)} of {len(same)} pairs are equal within {MARGIN:g}",
         evidence="Difference of the mean return with 64 eigenoptions; its interval must lie within "
         f"±{MARGIN:g}. The paper shows its tasks as pictures only; these five pairs and their swaps are ours.",
-        table=pd.DataFrame(
-            {
-                "tasks": [f"{task} and {task + 1}" for task in swaps],
-                "mean returns": [f"{returns[t].mean():.3f} and {returns[t + 1].mean():.3f}" for t in swaps],
-                "difference": [str(difference) for difference in swaps.values()],
-            }
-        ),
     )
     better = [difference.above() for difference in gains]
     yield Claim(
@@ -137,16 +130,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     far = compare_agents(data, EIGEN, DOORS, tasks.index[tasks > NEAR])
     near = compare_agents(data, EIGEN, DOORS, tasks.index[tasks <= NEAR])
-    far_table, near_table = (
-        pd.DataFrame(
-            {
-                "task": gaps.index,
-                "goal to doorway": [f"{tasks[task]} steps" for task in gaps.index],
-                "eigenoptions minus bottleneck": gaps.map(str),
-            }
-        )
-        for gaps in (far, near)
-    )
     yield Claim(
         "outperform-bottlenecks-far",
         "Appendix D",
@@ -155,7 +138,7 @@ def claims(data: Data) -> Iterator[Claim]:
         tests=[difference.above() for difference in far],
         measured=f"better in {count(far, 'better')} of {len(far)} such tasks, worse in {count(far, 'worse')}",
         evidence=f"Far: more than {NEAR} step from a doorway.",
-        table=far_table,
+        table=pd.DataFrame({"task": far.index, "eigenoptions minus bottleneck": far.map(str)}),
     )
     lead = [np.mean([difference.mean for difference in gaps]) for gaps in (far, near)]
     yield Claim(
@@ -168,15 +151,7 @@ def claims(data: Data) -> Iterator[Claim]:
         f"{lead[1]:+.3f} where it is beside one",
         evidence="Mean return with eigenoptions minus mean return with bottleneck options, averaged over "
         "tasks.",
-        table=near_table,
-    )
-
-
-def notes(data: Data) -> Iterator[Block]:
-    yield (
-        "Pairs differ where one end is beside a doorway: a goal in a corner is not passed on the way to "
-        "somewhere else, and one beside a doorway is. The differences are small compared with the gain over "
-        "primitive actions."
+        table=pd.DataFrame({"task": near.index, "eigenoptions minus bottleneck": near.map(str)}),
     )
 
 

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
-from reproduction.drawing import draw_learning, draw_lines, make_graphs
+from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import diffuse_all, learn_all
 from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Block, Claim, Data, Lab, at_least
 from reproduction.statistics import CONFIDENCE, compare_means, tabulate_learning
@@ -104,7 +104,7 @@ def figure(data: Data) -> Any:
         title=f"Learning with {count_options(data)} options",
         ylabel="return",
     )
-    right.legend()
+    add_legend(picture)
     return picture
 
 
@@ -127,7 +127,7 @@ def closer(data: Data) -> Any:
         ylabel="mean return of a run",
         ylim=(-0.02, 1.02),
     )
-    right.legend()
+    add_legend(picture)
     return picture
 
 
@@ -138,7 +138,6 @@ def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words
     scale: Any = {"title": title, "xlabel": "options", "ylabel": "diffusion time", "yscale": "log"}
     own = own.loc[: max(others)]
     draw_lines(ax, own.index, {name: own}, baseline=own[0], **scale)
-    ax.legend()
 
 
 def claims(data: Data) -> Iterator[Claim]:
@@ -148,7 +147,6 @@ def claims(data: Data) -> Iterator[Claim]:
 
 
 def judge_diffusion(data: Data) -> Iterator[Claim]:
-    """Diffusion times of random options, and of eigenoptions in other orders."""
     own, sets = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")
     bare, n = own[0], count_options(data)
     above = {m: (sets[m] >= bare).mean() for m in list_shares(max(own.index) // 2)}
@@ -206,7 +204,6 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
 
 
 def judge_learning(data: Data) -> Iterator[Claim]:
-    """Learning with as many random options as eigenoptions."""
     runs, n = data["runs"], count_options(data)
     returns = runs[runs.n_options == n].set_index("kind")
     ours, random = returns.mean_return["eigenoptions"], returns.loc["random"].groupby("set").mean_return
@@ -256,17 +253,12 @@ def judge_learning(data: Data) -> Iterator[Claim]:
 
 
 def judge_fewer_options(data: Data) -> Iterator[Claim]:
-    """Learning with fewer random options."""
     n, runs = count_options(data), data["runs"][data["runs"].kind == "random"]
-    few = runs.groupby(["set", "n_options"]).mean_return.mean().unstack()
-    many = data["many"].pivot(index="set", columns="n_options", values="mean_return")
-    near = data["many"].pivot(index="set", columns="n_options", values="steps_to_goal") <= CLOSE
+    table = data["many"].pivot(index="set", columns="n_options")
+    many, near = table.mean_return, table.steps_to_goal <= CLOSE
     fewer = [m for m in many if m != n]
-    wider, wider_few = (means[fewer].var() / means[n].var() for means in (many, few))
+    wider = many[fewer].var() / many[n].var()
     bound = float(fdtri(len(many) - 1, len(many) - 1, 1 - (1 - CONFIDENCE) / len(fewer)))
-    table = pd.DataFrame([wider_few, wider]).map("{:.1f}".format)
-    table.columns = [f"{m} options" for m in fewer]
-    table.insert(0, "sets", [len(few), len(many)])
     yield Claim(
         "fewer-options-vary",
         "Appendix D",
@@ -277,7 +269,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
         evidence=f"Variance over {len(many)} sets of the mean return. It must be above {bound:.2f} times (an F "
         f"test) for each number; below {1 / bound:.2f} it is smaller, and in between the sample does not "
         "decide.",
-        table=table,
     )
     apart = {
         m: compare_means(many[m][near[m]], many[m][~near[m]], len(fewer))
@@ -293,14 +284,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
         or "too few sets on one side",
         evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the "
         f"other sets; a number of options with fewer than {MIN_SETS} sets on one side is left out.",
-        table=pd.DataFrame(
-            {
-                "options": fewer,
-                "sets with an end near the goal": [near[m].sum() for m in fewer],
-                "others": [(~near[m]).sum() for m in fewer],
-                "difference": [str(apart.get(m, "too few sets")) for m in fewer],
-            }
-        ),
     )
     lost = runs.groupby("n_options").late_return.agg(lambda late: (late == 0).mean())
     bare = (data["runs"][data["runs"].kind == "primitive"].late_return == 0).mean()

@@ -18,7 +18,7 @@ from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES, counts_for, make_options
-from reproduction.lab import FEW, SKEWED, STRONG, UNLIKELY, Block, Claim, Data, Lab
+from reproduction.lab import FEW, SKEWED, STRONG, UNLIKELY, Claim, Data, Lab
 from reproduction.statistics import compare_means
 
 SECTION, ORDER = "4.2", 75
@@ -270,21 +270,6 @@ def compare_with_actions(walks: pd.DataFrame, measure: str) -> pd.Series:
         domain: table.set_index("n_options")[measure] for domain, table in walks.groupby("domain", sort=False)
     }
     return pd.Series({d: compare_means(y[y.index.max()], y[0], len(values)) for d, y in values.items()})
-
-
-def notes(data: Data) -> Iterator[Block]:
-    sets = data["sets"][data["sets"].domain == "four-rooms"]
-    yield pd.DataFrame(
-        {
-            "4-room domain": [name_walk(kind, n) for kind, n in zip(sets.kind, sets.n_options, strict=True)],
-            "diffusion time": sets.diffusion_time.map("{:,.0f}".format),
-            "seen in 1,000 steps": sets.seen_in_1000.map("{:.0%}".format),
-            "effective share": sets.effective_states.map("{:.0%}".format),
-            "room changes per 1,000": sets.room_changes_per_1000.map("{:.0f}".format),
-            "time inside rooms": sets.time_inside.map("{:.0%}".format),
-            "steps to the corners": sets.steps_to_corners.map("{:,.0f}".format),
-        }
-    )
 
 
 def name_walk(kind: str, n: int) -> str:
