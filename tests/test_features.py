@@ -122,10 +122,25 @@ def test_find_bounds_that_are_not_finite_come_from_data() -> None:
         (-1.0, -2.0, 7.0),
         (1.0, 4.0, 8.0),
     )  # what never moves gets a width of 1
-    with pytest.raises(ValueError, match="dimension 1 of the observations has no bounds: give low and high"):
+    with pytest.raises(ValueError, match=r"dimension 1 .*: give low and high"):
         find_bounds(space)
     assert make_features("fourier", space, seen).low == (-1.0, -2.0, 7.0)
     assert make_features("fourier", SPACE).high == HIGH, "float32 bounds come without their tail"
+
+
+@pytest.mark.parametrize(("width", "settings"), [(8, (3, 2)), (25, (2, 2)), (161, (3, 1)), (5000, (1, 1))])
+def test_fourier_of_many_dimensions_has_few_features_by_default(
+    width: int, settings: tuple[int, int]
+) -> None:
+    phi: Any = make_features("fourier", Box(0.0, 1.0, (width,)))
+    assert (phi.order, phi.coupled) == settings
+    assert make_features("fourier", Box(0.0, 1.0, (width,)), order=2, coupled=2).order == 2  # type: ignore[attr-defined]
+
+
+def test_discover_of_one_hot_floats_works_by_default() -> None:
+    walk = eo.collect(eo.maze("open:7x23"), 3000, rng=0)
+    data = np.eye(161)[walk.obs], walk.action, np.eye(161)[walk.next_obs]
+    assert eo.discover(data, 4, iterations=2).features.n_features == 484
 
 
 def test_tiles_for_a_large_space_are_hashed() -> None:
@@ -144,14 +159,15 @@ def test_tiles_for_a_large_space_are_hashed() -> None:
         (lambda: make_features("fourier", Dict({"a": Discrete(2)})), "Box"),
         (lambda: make_features("tiles", MultiBinary(3)), "Box"),
         (lambda: Fourier(LOW, HIGH, order=0), "order"),
-        (lambda: Fourier((0.0,) * 9, (1.0,) * 9, order=9, coupled=9).frequencies, "65536"),
-        (lambda: Tiles((0.0,) * 12, (1.0,) * 12), "size"),
+        (lambda: Fourier((0.0,) * 9, (1.0,) * 9, order=9, coupled=9)(np.zeros((1, 9))), "65536.*order"),
+        (lambda: Tiles((0.0,) * 12, (1.0,) * 12)(np.zeros((1, 12))), "size"),
         (lambda: Tiles((0.0,), (0.0,)), "low"),
         (lambda: Tiles((0.0,), (np.inf,)), "finite"),
         (lambda: Raw([[0.0]], (1.0,)), "low"),
         (lambda: RBF(LOW, HIGH, width=0), "width"),
         (lambda: RBF(LOW, HIGH, seed=-1), "seed"),
-        (lambda: RBF((0.0,) * 9, (1.0,) * 9), "65536"),
+        (lambda: RBF((0.0,) * 9, (1.0,) * 9)(np.zeros((1, 9))), "65536"),
+        (lambda: compute_features(lambda x: x * 1e308, np.ones((2, 2))), "1e150"),
         (lambda: Fourier(LOW, HIGH)(np.array([[0.0, np.nan]])), "observation 0"),
         (lambda: Fourier(LOW, HIGH)(np.zeros((1, 3))), "2 dimensions"),
         (lambda: Fourier(LOW, HIGH)(np.zeros(2)), "batch"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deeptime.decomposition import TICA
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 import eigenoptions as eo
+from eigenoptions.deep import ritz
+from eigenoptions.deep.dataset import Dataset
 from eigenoptions.features import Bits, Fourier, OneHot, Raw
 from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence, incidence_spectrum
 from tests import reference
@@ -102,9 +105,30 @@ def test_feature_spectrum_solves_the_generalised_eigenproblem(rng):
 
 
 def test_feature_spectrum_leaves_flat_directions_out(rng):
-    phi = rng.standard_normal((300, 4)) * [1.0, 1.0, 1e-3, 0.0]
-    T = csr_array(np.diff(phi, axis=0))
-    assert incidence_spectrum(T, covariance=np.cov(phi.T)).vectors.shape == (4, 2)
+    phi = rng.standard_normal((300, 4)) * [1.0, 1.0, 1e-2, 1e-4]
+    T, covariance = csr_array(np.diff(phi, axis=0)), np.cov(phi.T)
+    assert incidence_spectrum(T, covariance=covariance).vectors.shape == (4, 3)
+    assert incidence_spectrum(T, covariance=covariance, min_variance=1e-3).vectors.shape == (4, 2)
+
+
+def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
+    """Slow features by another library: one lag apart, a value is 1 - autocorrelation, and the same axes are cut."""
+    x = np.zeros((3000, 3))
+    for t in range(1, 3000):
+        x[t] = [0.97, 0.8, 0.5] * x[t - 1] + rng.normal(size=3)
+    # The fourth feature is faint and counts, the last one is flat.
+    phi = np.column_stack([x, 0.01 * np.tanh(x[:, 0]), 1e-6 * rng.normal(size=3000)])
+    phi /= np.sqrt(np.linalg.eigvalsh(np.cov(phi.T))[-1])
+    expected = 1.0 - TICA(lagtime=1).fit_fetch(phi).singular_values
+    assert len(expected) == 4
+    before, after = phi[:-1], phi[1:]
+    both = np.concatenate([before, after])
+    sp = incidence_spectrum(csr_array(after - before), covariance=np.cov(both.T, bias=True))
+    assert_allclose(sp.values / 2999, expected, rtol=1e-9)
+    data = Dataset.of(make_batch(before, after))
+    rows = np.insert(data.observations, 0, 1.0, axis=1)
+    solution = ritz.solve(data.all, rows.__getitem__, 5, 1)
+    assert_allclose(solution.values[1:], expected, rtol=1e-9)
 
 
 def test_feature_spectrum_of_one_hot_states_is_that_of_the_table(four_rooms):

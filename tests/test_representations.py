@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions.spectra.representations import (
-    MAX_DENSE_STATES,
     default_representation,
     learned_default,
     learned_successor,
@@ -69,7 +68,7 @@ def test_options_of_successor_operator_are_those_of_random_walk(four_rooms):
     [
         (lambda: successor_representation(RING, 1.0), "gamma"),
         (lambda: successor_representation(2 * RING, 0.9), "probabilities"),
-        (lambda: successor_representation(csr_array((MAX_DENSE_STATES + 1,) * 2), 0.9), "states"),
+        (lambda: successor_representation(csr_array((4_001, 4_001)), 0.9), "states"),
         (lambda: default_representation(RING, np.zeros(5), 1.3), "negative"),
         (lambda: default_representation(RING, [-1.0], 1.3), "shape"),
         (lambda: default_representation(RING, -np.ones(5), 1e-6), "temperature"),

@@ -378,7 +378,7 @@ def test_spectrum_of_wide_weights_is_verified_or_refused(operator, decades):
         ({"rng": -1}, "rng"),
         ({"W": np.ones((2, 3))}, "shape"),
         ({"W": np.zeros((0, 0))}, "shape"),
-        ({"W": [[0, 1], [1, 0]]}, "list"),
+        ({"W": [0, 1]}, "list"),
         ({"W": eo.maze("...")}, "graph"),
         ({"W": np.array([[0.0, 1.0], [0.0, 0.0]])}, "symmetric"),
         ({"W": np.array([[0.0, -1.0], [-1.0, 0.0]])}, "negative"),

@@ -6,8 +6,8 @@ refer to them. A new map is one subclass of `FeatureMap` with a `name`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import combinations, product
@@ -23,16 +23,10 @@ from eigenoptions._validation import check_choice, check_csr, check_float, check
 Map = Callable[[Any], Any]
 # Feature maps by name; those of optional packages by their module, which is imported when it is needed.
 FEATURE_MAPS: dict[str, Any] = {"ram": "eigenoptions.atari.ram", "deep": "eigenoptions.deep.encoder"}
-# Largest number of features of a dense map.
-MAX_FEATURES = 1 << 16
 
 
 class FeatureMap:
-    """Base class of feature maps that are found by name: frozen dataclasses with a `name`.
-
-    >>> FeatureMap.from_dict(Bits().to_dict())
-    Bits()
-    """
+    """Base class of feature maps that are found by name: frozen dataclasses with a `name`."""
 
     name: ClassVar[str]
 
@@ -52,15 +46,6 @@ class FeatureMap:
     def to_dict(self) -> dict[str, Any]:
         """The map as plain JSON values."""
         return {"map": self.name, **asdict(self)}  # type: ignore[call-overload]
-
-    @staticmethod
-    def from_dict(record: Mapping[str, Any]) -> FeatureMap:
-        """The map that `to_dict` wrote down."""
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k != "map"}
-        try:
-            return get_feature_map(record["map"])(**settings)  # type: ignore[no-any-return]
-        except (KeyError, TypeError):
-            raise ValueError(f"unknown feature map {dict(record)}") from None
 
 
 def get_feature_map(name: Any) -> Any:
@@ -87,8 +72,8 @@ def make_features(name: str, space: Any = None, obs: ArrayLike | None = None, **
 def features_to_dict(features: Map | None) -> dict[str, Any] | None:
     """A feature map as plain JSON values; of a function only the name.
 
-    >>> features_to_dict(np.atleast_2d)
-    {'function': 'numpy.atleast_2d'}
+    >>> features_to_dict(np.atleast_2d), features_to_dict(Bits())
+    ({'function': 'numpy.atleast_2d'}, {'map': 'bits'})
     """
     if features is None or isinstance(features, FeatureMap):
         return None if features is None else features.to_dict()
@@ -101,10 +86,12 @@ def features_from_dict(record: Mapping[str, Any] | None, features: Map | None = 
     if record is None or features is not None:
         return features
     if "function" in record:
-        raise ValueError(
-            f"the features are the function {record['function']}, not in the file: pass features="
-        )
-    return FeatureMap.from_dict(record)
+        raise ValueError(f"the file has no features, which are {record['function']}: pass features=")
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items() if k != "map"}
+    try:
+        return get_feature_map(record["map"])(**settings)  # type: ignore[no-any-return]
+    except (KeyError, TypeError):
+        raise ValueError(f"unknown feature map {dict(record)}") from None
 
 
 def compute_features(features: Map, obs: Any, n_features: int | None = None, count: int | None = None) -> Any:
@@ -120,8 +107,9 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
             f"features must give ({n}, {n_features or 'd'}) for {n} observations, got {phi.shape}"
         )
     data = phi.data if issparse(phi) else phi
-    if data.dtype.kind not in "biuf" or (data.dtype.kind == "f" and not np.isfinite(data).all()):
-        raise ValueError(f"features must be finite numbers, got {data.dtype}")
+    # Squares of larger numbers overflow.
+    if data.dtype.kind not in "biuf" or not float(np.abs(data).max(initial=0.0)) < 1e150:
+        raise ValueError(f"features must be finite numbers below 1e150, got {data.dtype}")
     return phi
 
 
@@ -191,17 +179,22 @@ class Bits(FeatureMap):
 
 @dataclass(frozen=True)
 class BoundedMap(FeatureMap):
-    """A map of observations between `low` and `high`, one number per dimension; what lies outside is clipped."""
+    """A map of observations between `low` and `high`, one number per dimension; what lies outside is clipped.
+
+    Settings that are not given are the first of `defaults` that make at most 2,048 features of a space.
+    """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    defaults: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    max_features: ClassVar[int] = 1 << 16
 
     def __post_init__(self) -> None:
         low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
         ordered = low.ndim == 1 and low.size and low.shape == high.shape and (low < high).all()
         if not (ordered and np.isfinite([low, high]).all()):
             raise ValueError(
-                f"low must be below high and finite, one number per dimension, got {self.low} and {self.high}"
+                f"low must be below high and finite in each dimension, got {self.low} and {self.high}"
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
@@ -212,34 +205,36 @@ class BoundedMap(FeatureMap):
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """The map with the bounds of a Box."""
-        return cls(*find_bounds(space, obs), **settings)
-
-    def _scale(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """Observations scaled from `low` and `high` to [0, 1]."""
-        rows, low = flatten_observations(obs), np.array(self.low)
-        if rows.shape[1] != len(low):
-            raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
-        return np.asarray(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
-
-
-class SizedMap(BoundedMap):
-    """A map with `full_size` features, or `size` where it is given."""
-
-    size: int | None
-    full_size: int
+        bounds = find_bounds(space, obs)
+        for default in cls.defaults:
+            made = cls(*bounds, **{**default, **settings})
+            if made.n_features <= 2048:
+                break
+        return made
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        return self.size or self.full_size
+        return len(self.low)
 
-    @classmethod
-    def for_space(
-        cls, space: Any = None, obs: ArrayLike | None = None, *, max_size: int = 2048, **settings: Any
-    ) -> Self:
-        """The map with the bounds of a Box; where `size` is not given it is at most `max_size`."""
-        limited = super().for_space(space, obs, **{"size": max_size, **settings})
-        return limited if "size" in settings or limited.full_size > max_size else replace(limited, size=None)  # type: ignore[call-arg]
+    def __call__(self, obs: ArrayLike) -> Any:
+        """``(N, ...)`` observations to ``(N, d)`` features."""
+        rows = flatten_observations(obs)
+        if self.low is None:
+            return rows
+        low = np.array(self.low)
+        if rows.shape[1] != len(low):
+            raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
+        if self.n_features > self.max_features:
+            settings = ", ".join(self.defaults[-1])
+            raise ValueError(
+                f"{self.n_features} features are more than {self.max_features}: set {settings} lower"
+            )
+        return self._map(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
+
+    def _map(self, x: NDArray[np.float64]) -> Any:
+        """Features of observations x ``(N, D)`` that are scaled from `low` and `high` to [0, 1]."""
+        return x
 
 
 @dataclass(frozen=True)
@@ -261,12 +256,7 @@ class Raw(BoundedMap):
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
         """Scaled where the space is a Box, else as they are."""
-        unscaled = space is not None and not hasattr(space, "low")
-        return cls(**settings) if unscaled else super().for_space(space, obs, **settings)
-
-    def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
-        return flatten_observations(obs) if self.low is None else self._scale(obs)
+        return super().for_space(space, obs) if space is None or hasattr(space, "low") else cls()
 
 
 @dataclass(frozen=True)
@@ -283,6 +273,7 @@ class Fourier(BoundedMap):
     order: int = 3
     coupled: int = 2
     name: ClassVar[str] = "fourier"
+    defaults = tuple({"coupled": c, "order": n} for c, n in product((2, 1), (3, 2, 1)))
 
     @property
     def n_features(self) -> int:
@@ -294,10 +285,6 @@ class Fourier(BoundedMap):
     def frequencies(self) -> NDArray[np.float64]:
         """``(d, D)`` the vectors c, in lexicographic order."""
         width, vectors = len(self.low), []
-        if self.n_features > MAX_FEATURES:
-            raise ValueError(
-                f"{self.n_features} features are more than {MAX_FEATURES}: lower order or coupled"
-            )
         for k in range(min(self.coupled, width) + 1):
             for places in combinations(range(width), k):
                 for values in product(range(1, self.order + 1), repeat=k):
@@ -306,13 +293,12 @@ class Fourier(BoundedMap):
                     vectors.append(tuple(vector))
         return np.array(sorted(vectors))
 
-    def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
-        return np.asarray(np.cos(np.pi * (self._scale(obs) @ self.frequencies.T)))
+    def _map(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.cos(np.pi * (x @ self.frequencies.T)))
 
 
 @dataclass(frozen=True)
-class Tiles(SizedMap):
+class Tiles(BoundedMap):
     """Tile coding: several grids over the observations, each shifted a little; one tile of each is on. Sparse.
 
     There are `tiles` along each dimension, from `low` to `high`. Of `tilings` grids, grid t is shifted by
@@ -328,25 +314,20 @@ class Tiles(SizedMap):
     tilings: int = 8
     size: int | None = None
     name: ClassVar[str] = "tiles"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_features > 2**31:
-            raise ValueError(f"{self.n_features} tiles are too many: give size, and tiles are hashed")
+    defaults = ({"size": None}, {"size": 2048})
+    max_features = 1 << 31
 
     @property
-    def full_size(self) -> int:  # type: ignore[override]
-        """Number of features without hashing."""
-        return int(self.tilings * (self.tiles + 1) ** len(self.low))
+    def n_features(self) -> int:
+        """Number of features d."""
+        return self.size or int(self.tilings * (self.tiles + 1) ** len(self.low))
 
-    def __call__(self, obs: ArrayLike) -> csr_array:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
-        x = self._scale(obs) * self.tiles
+    def _map(self, x: NDArray[np.float64]) -> csr_array:
         n, width = x.shape
         grid = np.arange(self.tilings)
         offsets = grid[:, None] * (2 * np.arange(width) + 1) % self.tilings
         # (N, tilings, D), in 0..tiles
-        tile = np.floor(x[:, None, :] + offsets / self.tilings).astype(np.int64)
+        tile = np.floor(x[:, None, :] * self.tiles + offsets / self.tilings).astype(np.int64)
         if self.size is None:
             number = np.ravel_multi_index(tuple(np.moveaxis(tile, 2, 0)), (self.tiles + 1,) * width)
             index = grid * (self.tiles + 1) ** width + number
@@ -363,7 +344,7 @@ class Tiles(SizedMap):
 
 
 @dataclass(frozen=True)
-class RBF(SizedMap):
+class RBF(BoundedMap):
     """Radial basis functions: Gaussian bumps ``exp(-|x - c|^2 / (2 w^2))`` of the scaled observation x.
 
     The centres c are a `grid` of so many along each dimension, from `low` to `high`; with a `size` they are so many
@@ -378,20 +359,17 @@ class RBF(SizedMap):
     width: float = 1.0
     seed: int = 0
     name: ClassVar[str] = "rbf"
+    defaults = ({"size": None}, {"size": 2048})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("seed", self.seed, 0)
         check_float("width", self.width, above=0)
-        if self.n_features > MAX_FEATURES:
-            raise ValueError(
-                f"{self.n_features} centres are more than {MAX_FEATURES}: lower grid or give size"
-            )
 
     @property
-    def full_size(self) -> int:  # type: ignore[override]
-        """Number of features of the grid."""
-        return int(self.grid ** len(self.low))
+    def n_features(self) -> int:
+        """Number of features d."""
+        return self.size or int(self.grid ** len(self.low))
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
@@ -402,9 +380,7 @@ class RBF(SizedMap):
         points = np.linspace(0.0, 1.0, self.grid) if self.grid > 1 else [0.5]
         return np.stack(np.meshgrid(*[points] * width, indexing="ij"), axis=-1).reshape(-1, width)
 
-    def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, ...)`` observations to ``(N, d)`` features."""
-        x = self._scale(obs)
+    def _map(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         square = (x**2).sum(axis=1)[:, None] - 2 * x @ self.centres.T + (self.centres**2).sum(axis=1)
         across = self.grid if self.size is None else self.size ** (1 / len(self.low))
         deviation = self.width / max(across - 1.0, 1.0)
@@ -420,21 +396,18 @@ def find_bounds(
     >>> find_bounds(Box(np.array([0.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64), [[0.5, -3.0], [0.2, 2.0]])
     ((0.0, -3.0), (1.0, 2.0))
     """
-    if space is None:
-        low, high = np.full((2, 0 if obs is None else flatten_observations(obs).shape[1]), np.inf)
-    elif hasattr(space, "low") and hasattr(space, "high"):
-        low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
-    else:
+    rows = None if obs is None else flatten_observations(obs)
+    if space is not None and not hasattr(space, "low"):
         raise ValueError(f"these features need Box observations, these are {space}: pass a function")
+    if space is None and rows is not None:
+        low, high = np.full((2, rows.shape[1]), np.inf)
+    else:
+        low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
     unbounded = ~((np.abs(low) <= max_bound) & (np.abs(high) <= max_bound))
     if unbounded.any():
-        if obs is None:
-            raise ValueError(
-                f"dimension {unbounded.argmax()} of the observations has no bounds: give low and high"
-            )
-        rows = flatten_observations(obs)
-        if rows.shape[1:] != low.shape or not len(rows):
-            raise ValueError(f"observations of shape {np.shape(obs)} do not fit {len(low)} dimensions")
+        if rows is None or rows.shape[1:] != low.shape or not len(rows):
+            dimension = f"dimension {unbounded.argmax()} of {len(low)} of the observations"
+            raise ValueError(f"{dimension} has no bounds: give low and high, or observations that show them")
         low[unbounded], high[unbounded] = rows.min(axis=0)[unbounded], rows.max(axis=0)[unbounded]
     # A dimension that never changes has no extent, and cannot be scaled.
     high = np.where(high > low, high, low + 1.0)

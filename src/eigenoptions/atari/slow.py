@@ -137,4 +137,4 @@ def slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     bits = [features(ram).astype(float) for ram in episodes]
     T = csr_array(np.concatenate([np.diff(phi, axis=0) for phi in bits]))
     covariance = np.cov(np.concatenate(bits), rowvar=False)
-    return incidence_spectrum(T, covariance=covariance, tolerance=1e-11, features=features)
+    return incidence_spectrum(T, covariance=covariance, min_variance=1e-4, tolerance=1e-11, features=features)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from eigenoptions.deep.dataset import Part
+from eigenoptions.spectra.incidence import find_principal_axes
 
-# Share of the largest variance below which a direction of the features is left out.
-MIN_RELATIVE_VARIANCE = 1e-6
 # Autocorrelation below which a longer lag implies no value: it would be lost in the noise of the sample.
 MIN_CORRELATION = 0.3
 # Pairs or observations that are processed at a time.
@@ -98,18 +97,17 @@ def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200
     """
     mean, C, R = moments(part, features, lag, max_pairs=max_pairs)
     mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
-    size, axes = np.linalg.eigh(C)
-    kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 0.0)
-    n = int(kept.sum())
-    if size[-1] <= 0 or n < k - 1:
+    size, axes = find_principal_axes(C)
+    n = len(size)
+    if n == 0 or n < k - 1:
         raise ValueError(f"k must be at most {n + 1}, the directions in which features vary, got {k}")
-    S = axes[:, kept] / np.sqrt(size[kept])
+    S = axes / np.sqrt(size)
     values, columns = np.linalg.eigh(S.T @ (C - R) @ S)
     vectors = np.zeros((1 + len(mean), k))
     vectors[0, 0] = 1.0
     vectors[1:, 1:] = S @ columns[:, : k - 1]
     vectors[0, 1:] = -mean @ vectors[1:, 1:]
-    variance = size[size > 0] / size[size > 0].sum()
+    variance = size / size.sum()
     rank = float(np.exp(-(variance * np.log(variance)).sum()))
     # An autocorrelation below 0 has no root: only a lag of 1 shows values above 1.
     c = 1.0 - values[: k - 1]
@@ -237,9 +235,8 @@ def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
     mean = train.mean(axis=0)
     (C, R), (C_held, R_held) = (_covariances(*np.split(z - mean, 2)) for z in (train, held))
-    size, axes = np.linalg.eigh(C)
-    kept = size > MIN_RELATIVE_VARIANCE * max(float(size[-1]), 1e-300)
-    S = axes[:, kept] / np.sqrt(size[kept])
+    size, axes = find_principal_axes(C)
+    S = axes / np.sqrt(size)
     values, vectors = np.linalg.eigh(S.T @ R @ S)
     S = S @ vectors[:, ::-1][:, :k]
     return float((values[::-1][:k] ** 2).sum()), _vamp2_score(S.T @ C_held @ S, S.T @ R_held @ S)

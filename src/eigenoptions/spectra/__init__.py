@@ -30,9 +30,7 @@ from eigenoptions._validation import (
 )
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis
-from eigenoptions.spectra.eigensolver import MAX_DENSE_STATES, SymmetricLaplacian, smallest_eigenpairs
-
-__all__ = ["MAX_DENSE_STATES", "OPERATORS", "Spectrum", "laplacian", "spectrum"]
+from eigenoptions.spectra.eigensolver import SymmetricLaplacian, smallest_eigenpairs
 
 log = logging.getLogger("eigenoptions")
 
@@ -224,13 +222,11 @@ def spectrum(
 
 def _check_weights(W: Any) -> tuple[csr_array, Array]:
     """Symmetric weights as csr without stored zeros, and the degrees."""
-    shape: tuple[int, ...] = W.shape if issparse(W) or isinstance(W, np.ndarray) else ()
+    shape = np.shape(W) if not issparse(W) else W.shape
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(
-            f"W must be weights of shape (S, S), got {type(W).__name__} of shape {shape}: call graph(mdp)"
-        )
-    W = csr_array(check_csr("W", W) if issparse(W) else check_real("W", W), dtype=np.float64, copy=True)
-    W.sum_duplicates()
+        kind = type(W).__name__
+        raise ValueError(f"W must be weights of shape (S, S), got {kind} of shape {shape}: call graph(mdp)")
+    W = check_csr("W", W)
     W.eliminate_zeros()
     if not (W.data.min(initial=0.0) >= 0.0 and W.data.max(initial=0.0) < 1e150):
         raise ValueError("weights must be finite, not negative and below 1e150")

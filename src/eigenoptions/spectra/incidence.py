@@ -21,9 +21,6 @@ from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.canonical import canonical_basis
 
-# Share of the largest variance below which a direction in feature space counts as flat.
-MIN_RELATIVE_VARIANCE = 1e-4
-
 Array = NDArray[np.float64]
 Batches = Transitions | Iterable[Transitions]
 
@@ -138,6 +135,7 @@ def incidence_spectrum(
     k: int | None = None,
     *,
     covariance: Array | None = None,
+    min_variance: float = 1e-6,
     tolerance: float | None = None,
     features: Map | None = None,
 ) -> Spectrum:
@@ -151,7 +149,7 @@ def incidence_spectrum(
         ``(d, d)`` covariance M of the features. None: directions e have length 1, as in the paper. With it functions
         ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
         singular values belong to functions that are flat on the data. (This is slow feature analysis, which the paper
-        names as a relative.) Directions in which features have less than 1e-4 of the largest variance are left out.
+        names as a relative.) Directions with less than `min_variance` of the largest variance are left out.
     tolerance
         Eigenvalues of T'T below `tolerance` times the largest are zero: directions in which no transition went
         (`n_zero` of them). None: the size of rounding errors.
@@ -170,9 +168,8 @@ def incidence_spectrum(
     if covariance is None:
         used = np.flatnonzero(np.bincount(T.indices, minlength=d))
     else:
-        variances, axes = eigh(covariance)
-        kept = variances > MIN_RELATIVE_VARIANCE * max(variances[-1], 0.0)
-        axes, whitening = axes[:, kept], axes[:, kept] / np.sqrt(variances[kept])
+        variances, axes = find_principal_axes(covariance, min_variance)
+        whitening = axes / np.sqrt(variances)
     n = len(used) if axes is None else axes.shape[1]
     k = check_int("k", n if k is None else k, maximum=n)
     A = 0.5 * _gram_matrix(T[:, used])
@@ -184,6 +181,13 @@ def incidence_spectrum(
     directions = np.zeros((d, k))
     directions[used] = basis if axes is None else whitening @ (axes.T @ basis)
     return Spectrum(values[:k], directions, "incidence", int((values[:k] == 0).sum()), features)
+
+
+def find_principal_axes(covariance: Array, min_variance: float = 1e-6) -> tuple[Array, Array]:
+    """Variances ``(m,)`` and orthonormal axes ``(d, m)`` of features, without those of a relatively small variance."""
+    variances, axes = eigh(covariance)
+    kept = variances > min_variance * max(float(variances[-1]), 0.0)
+    return variances[kept], axes[:, kept]
 
 
 def _compute_features(transitions: Batches, features: Map) -> Iterator[tuple[Any, Any]]:

@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, issparse
 from scipy.sparse.linalg import splu
 
-from eigenoptions._validation import check_csr, check_float, check_int, check_real
+from eigenoptions._validation import check_csr, check_float, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra.canonical import canonical_basis
-
-# States up to which a representation is held as a dense array.
-MAX_DENSE_STATES = 4_000
 
 Array = NDArray[np.float64]
 
@@ -133,31 +130,27 @@ def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
 
 
 def _invert(A: Any) -> Array:
-    n = _check_size(A.shape[0])
-    inverse: Array = splu(csc_array(A)).solve(np.eye(n))
-    return inverse
+    return splu(csc_array(A)).solve(np.eye(_check_size(A.shape[0])))  # type: ignore[no-any-return]
 
 
 def _check_walk(P: Any) -> csr_array:
-    P = check_csr("P", P) if issparse(P) else csr_array(check_real("P", P))
+    P = check_csr("P", P)
     if P.shape[0] != P.shape[1] or not (P.data.min(initial=0) >= 0 and P.sum(axis=1).max() <= 1 + 1e-9):
         raise ValueError(f"P must be probabilities (S, S), at most 1 per row, got shape {P.shape}")
     return P
 
 
-def _check_size(n_states: int) -> int:
-    return check_int("the number of states of a representation", n_states, maximum=MAX_DENSE_STATES)
+def _check_size(n_states: int, maximum: int = 4_000) -> int:
+    """Number of states of a representation, which is a dense array."""
+    return check_int("the number of states of a representation", n_states, maximum=maximum)
 
 
 def _step_costs(rewards: ArrayLike, temperature: float, n_states: int) -> Array:
     """``(S,)`` exp(-rewards / temperature), which must be above 1."""
     r, temperature = np.asarray(rewards, dtype=np.float64), check_float("temperature", temperature, above=0)
     if r.shape != (n_states,) or not r.max() < 0:
-        raise ValueError(
-            f"rewards must be negative, one per state, of shape ({n_states},), got shape {r.shape}, up to {r.max()}: "
-            "subtract a constant, for example rewards - rewards.max() - 1"
-        )
+        text = f"rewards must be negative, of shape ({n_states},), got shape {r.shape}, up to {r.max()}"
+        raise ValueError(f"{text}: subtract a constant, for example rewards - rewards.max() - 1")
     if not 1e-12 < -r.max() / temperature <= -r.min() / temperature < 700:
         raise ValueError(f"temperature {temperature} does not fit rewards from {r.min()} to {r.max()}")
-    costs: Array = np.exp(-r / temperature)
-    return costs
+    return np.exp(-r / temperature)
