@@ -126,7 +126,8 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
     sp = incidence_spectrum(csr_array(after - before), covariance=np.cov(both.T, bias=True))
     assert_allclose(sp.values / 2999, expected, rtol=1e-9)
     data = Dataset.of(make_batch(before, after))
-    rows = np.insert(data.observations, 0, 1.0, axis=1)
+    rows = np.ones((len(data.observations), 6))
+    rows[data.before, 1:], rows[data.after, 1:] = before, after
     solution = ritz.solve(data.all, rows.__getitem__, 5, 1)
     assert_allclose(solution.values[1:], expected, rtol=1e-9)
 
