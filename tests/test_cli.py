@@ -166,24 +166,40 @@ def test_mazes_are_listed_with_maps(capsys):
         assert listed["states"] == mdp.n_states
 
 
-def test_diffusion_shows_a_small_chance_beside_the_uniform_choice(capsys):
+def test_diffusion_shows_a_setting_that_helps_beside_the_uniform_choice(capsys):
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, 4)
-    out = run(capsys, "diffusion four-rooms -n 4")[1]
-    for chance in (0.05, None):
-        assert f"{eo.diffusion_time(rooms, options, option_chance=chance):,.1f}" in out
-    assert out.splitlines()[-1] == "next: eigenoptions learn four-rooms -n 4 --option-chance 0.05"
+    rows = read_json(capsys, "diffusion four-rooms -n 4")["curve"]
+    assert rows[-1]["uniform"] == pytest.approx(eo.diffusion_time(rooms, options))
+    assert all(row["diffusion_time"] < 0.8 * rows[0]["uniform"] for row in rows[1:])
+    out = run(capsys, "diffusion four-rooms -n 4 --gamma 0.9")[1]
+    assert f"{rows[-1]['uniform']:,.1f}" in out
+    assert f"{rows[-1]['diffusion_time']:,.1f}" in out
+    assert out.splitlines()[-1].endswith("learn four-rooms -n 4 --gamma 0.9 --option-chance auto")
 
 
 def test_diffusion_json_is_the_curve(capsys, tmp_path):
     maze = eo.maze("i-maze")
     options = eo.discover(maze, 3)
-    answer = read_json(capsys, f"diffusion i-maze -n 3 --option-chance 0.2 --out {tmp_path}")
-    curve = eo.diffusion_curve(maze, options, option_chance=0.2)
-    assert [row["diffusion_time"] for row in answer["curve"]] == curve.tolist()
-    assert [row["added"] for row in answer["curve"]] == ["", *options.labels]
+    answer = read_json(
+        capsys, f"diffusion i-maze -n 3 --option-chance 0.2 --stop-chance 0.1 --out {tmp_path}"
+    )
+    assert [row["options"] for row in answer["curve"]] == [0, 2, 3]
+    curve, uniform = (
+        eo.diffusion_curve(maze, options, **how)[[0, 2, 3]]
+        for how in ({"option_chance": 0.2, "stop_chance": 0.1}, {})
+    )
+    np.testing.assert_allclose([row["diffusion_time"] for row in answer["curve"]], curve)
+    np.testing.assert_allclose([row["uniform"] for row in answer["curve"]], uniform)
     assert json.loads((tmp_path / "diffusion.json").read_text())["curve"] == answer["curve"]
     assert (tmp_path / "diffusion.svg").is_file()
+
+
+def test_diffusion_of_large_mazes_is_estimated(capsys):
+    rows = read_json(capsys, "diffusion open:34x34 -n 2 --option-chance 0.01")["curve"]
+    assert [row["options"] for row in rows] == [0, 2]
+    assert rows[1]["uniform"] is None
+    assert rows[1]["diffusion_time"] > 1000
 
 
 def test_learn_compares_numbers_of_options(capsys, tmp_path):
@@ -262,6 +278,7 @@ def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch
         ("discover i-maze -n 0", "-n"),
         ("discover i-maze -n 999", "n_options"),
         ("discover i-maze --seed 1.5", "--seed"),
+        ("learn i-maze --option-chance often", "--option-chance"),
         ("discover i-maze --gamma 1", "gamma"),
         ("discover i-maze --method magic", "method"),
         ("discover i-maze --operator magic", "operator"),
@@ -336,20 +353,41 @@ def test_a_closed_pipe_is_quiet():
 
 
 def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
-    marker = tmp_path / "started"
-    code = (
-        "import pathlib, sys, time\nfrom eigenoptions.cli import commands, main\n"
-        f"def wait(args):\n    pathlib.Path({str(marker)!r}).touch()\n    time.sleep(60)\n"
-        "commands.mazes = wait\nsys.exit(main(['mazes']))"
-    )
+    """The real command, while it learns: about a minute, of which the first steps are taken."""
+    line = [
+        "learn",
+        "four-rooms",
+        "-n",
+        "4",
+        "--runs",
+        "2000",
+        "--episodes",
+        "2000",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    env = {**os.environ, "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
     ) as process:
-        while not marker.exists() and process.poll() is None:
-            pass
+        assert process.stderr is not None
+        # The progress bar says when learning has begun.
+        seen = b""
+        while b"learning with" not in seen and process.poll() is None:
+            seen += os.read(process.stderr.fileno(), 4096)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"stopped\n")
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in seen + err
+    assert err.splitlines()[-1].endswith(b"stopped")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_closed_standard_output_is_quiet(tmp_path: Path):
+    words = " ".join(map(shlex.quote, [*COMMAND, "discover", "i-maze", "-n", "2", "--out", str(tmp_path)]))
+    done = subprocess.run(f"{words} >&-", shell=True, capture_output=True, check=True)
+    assert done.stderr == b""
+    assert (tmp_path / "options.safetensors").is_file()
 
 
 def test_a_terminal_without_unicode_gets_question_marks():

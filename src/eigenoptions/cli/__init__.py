@@ -7,6 +7,7 @@ loads nothing heavy, so ``--help`` is fast.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ EXAMPLES = {
     "show": "show out/options.safetensors",
     "mazes": "mazes",
     "diffusion": "diffusion four-rooms -n 16",
-    "learn": "learn four-rooms -n 8 --option-chance 0.05",
+    "learn": "learn four-rooms -n 8 --option-chance auto",
     "studio": "studio\n  eigenoptions studio maze.txt",
 }
 MAZE_HELP = (
@@ -54,23 +55,25 @@ def main(args: Sequence[str] | None = None) -> int:
     0
     """
     words = list(sys.argv[1:] if args is None else args)
+    # A closed stream (>&-) takes nothing, and a terminal without Unicode gets question marks instead of an error.
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal without Unicode gets question marks instead of an error.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     if not words or words[0] in ("-h", "--help", "--version"):
         print(_version() if words == ["--version"] else _help())
         return 0
-    from eigenoptions.cli.terminal import print_error, print_log
-
-    print_log()
     try:
+        from eigenoptions.cli.terminal import print_error, print_log
+
+        print_log()
         if words[0] not in COMMANDS:
             from eigenoptions._validation import suggest_name
 
             hint = suggest_name(words[0], COMMANDS)
             raise ValueError(f"no command {words[0]!r}{hint} Commands: {', '.join(COMMANDS)}")
-        parsed = make_parser(words[0], help_wanted=bool({"-h", "--help"} & set(words))).parse_args(words[1:])
+        parser = make_parser(words[0], help_wanted=bool({"-h", "--help"} & set(words)))
+        parsed = parser.parse_args(words[1:])
         getattr(import_module("eigenoptions.cli.commands"), words[0])(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -78,7 +81,7 @@ def main(args: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print_error("stopped")
+        print("stopped", file=sys.stderr)
         return 130
     except (ValueError, TypeError, LookupError, OSError, ArithmeticError, MemoryError, ImportError) as error:
         # The text of a KeyError is quoted.
@@ -110,31 +113,29 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
         add("maze", metavar="MAZE", help=MAZE_HELP)
         many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
         default = {"discover": "8", "diffusion": "16", "learn": "8"}[command]
-        add("-n", dest="n_options", metavar="N", help=f"{many}; both signs count (default: {default})")
-        add(
-            "--method",
-            default="eigen",
-            metavar="NAME",
-            help=f"discovery method: {_list_methods(help_wanted)}",
-        )
-        add(
-            "--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk or successor"
-        )
-        add(
-            "--gamma",
-            type=float,
-            metavar="G",
-            help="discount of the options; higher values look further ahead",
-        )
-        add("--seed", type=int, default=0, metavar="N", help="seed of everything random (default: 0)")
+        count = f"{many}; both signs count (default: {default})"
+        add("-n", "--n-options", dest="n_options", metavar="N", help=count)
+        methods = f"discovery method: {_list_methods(help_wanted)}"
+        add("--method", default="eigen", metavar="NAME", help=methods)
+        operators = "Laplacian: normalized (default), combinatorial, random-walk or successor"
+        add("--operator", metavar="NAME", help=operators)
+        gamma = "discount of the options (default: 0.9); higher values look further ahead"
+        add("--gamma", type=float, metavar="G", help=gamma)
+        seed = "seed of everything random (default: 0)"
+        add("--seed", "--rng", dest="seed", type=int, default=0, metavar="N", help=seed)
     if command == "discover":
-        add(
-            "--steps", type=int, metavar="N", help="sample this many transitions (default: only if necessary)"
-        )
+        steps = "number of transitions to sample (default: only if necessary)"
+        add("--steps", type=int, metavar="N", help=steps)
         add("--features", metavar="NAME", help="sample, with these features of observations (fourier, tiles)")
     if command in ("diffusion", "learn"):
-        chance = "probability that a decision is for an option (default: uniform over actions and options)"
-        add("--option-chance", type=float, metavar="P", help=chance)
+        auto = "auto: by a short simulation"
+        both = (
+            "the paper's uniform choice and auto" if command == "diffusion" else "the paper's uniform choice"
+        )
+        chance = f"probability that a decision is for an option; {auto} (default: {both})"
+        add("--option-chance", type=_read_chance, metavar="P", help=chance)
+        stop = "probability that an option also terminates after each step (default: 0)"
+        add("--stop-chance", type=float, default=0.0, metavar="P", help=stop)
     if command == "learn":
         add("--runs", type=int, default=100, metavar="N", help="independent runs per agent (default: 100)")
         add("--episodes", type=int, default=250, metavar="N", help="episodes per run (default: 250)")
@@ -145,6 +146,10 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
         add("--out", type=Path, metavar="DIR", help="folder for results and figures")
     add("--json", action="store_true", dest="as_json", help="print one JSON object and nothing else")
     return parser
+
+
+def _read_chance(text: str) -> float | str:
+    return text if text == "auto" else float(text)
 
 
 def _list_methods(wanted: bool) -> str:

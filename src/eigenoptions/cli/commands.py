@@ -32,8 +32,8 @@ from eigenoptions.cli.terminal import (
     show_progress,
 )
 
-# Chance of an option beside which the paper's uniform choice is shown.
-SMALL_CHANCE = 0.05
+# Above, diffusion times are estimated by walks.
+MAX_EXACT_STATES = 1000
 OPTION_FLAGS = ("n_options", "method", "operator", "gamma", "seed")
 
 
@@ -58,7 +58,7 @@ def demo(args: Namespace) -> None:
     for name, steps in zip(names, times.values(), strict=True):
         print_line(f"  {name:19} {'█' * round(40 * steps / max(times.values()))} {steps:.1f}")
     print()
-    learn = f"eigenoptions learn four-rooms -n 8 --option-chance {SMALL_CHANCE}"
+    learn = "eigenoptions learn four-rooms -n 8 --option-chance auto"
     print_end([], "eigenoptions discover four-rooms -n 8 --out out/", learn, "eigenoptions studio")
 
 
@@ -102,7 +102,7 @@ def discover(args: Namespace) -> None:
     _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
         return
-    if not files and hasattr(options, "mdp") and _can_measure(options.mdp):
+    if not files and args.steps is None and hasattr(options, "mdp") and _can_measure(options.mdp):
         print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
     else:
         _print_next(args, files)
@@ -141,49 +141,86 @@ def mazes(args: Namespace) -> None:
 
 
 def diffusion(args: Namespace) -> None:
-    """Show the diffusion time of a maze as options are added one by one."""
+    """Show the diffusion time of a maze with more and more options, chosen uniformly and as often as helps."""
     check_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as (begin, step):
-        from eigenoptions.evaluation import diffusion_curve
-
         mdp = _read_maze(args)
         options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), step)
-        # The paper's uniform choice is shown beside a small chance, with which few options help already.
-        chances = [SMALL_CHANCE, None] if args.option_chance is None else [args.option_chance]
-        curves = {}
-        for chance in chances:
-            begin("computing diffusion times")
-            curves[chance] = diffusion_curve(mdp, options, option_chance=chance, progress=step)
-        curve = curves[args.option_chance]
-        rows = [
-            {"options": n, "added": added, "diffusion_time": float(steps)}
-            for n, (added, steps) in enumerate(zip(("", *options.labels), curve, strict=True))
-        ]
+        begin("computing diffusion times" + " (the first run compiles)" * (mdp.n_states > 300))
+        is_exact = mdp.n_states <= MAX_EXACT_STATES
+        some = (n for n in (2, 4, 8, 16, 32, 64) if is_exact and n < len(options))
+        counts = [0, *some, len(options)]
+        rows = []
+        for n in counts:
+            rows.append(_measure_diffusion(mdp, options[:n], args, is_exact))
+            step(len(rows), len(counts))
         settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
-        settings |= {} if args.option_chance is None else {"option_chance": args.option_chance}
         answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "settings": settings, "curve": rows}
+        is_automatic = args.option_chance in (None, "auto")
+        name = "automatic" if is_automatic else f"option chance {args.option_chance:g}"
         files = []
         if args.out is not None:
             from eigenoptions.plots import plot_diffusion
 
-            named = {_name_chance(chance): curves[chance] for chance in chances}
-            files = _save(args.out, "diffusion", answer, plot_diffusion(named))
+            curves = np.full((2, len(options) + 1), np.nan)
+            for curve, key in zip(curves, ("uniform", "diffusion_time"), strict=True):
+                curve[counts] = [np.nan if row[key] is None else row[key] for row in rows]
+            named = {"uniform choice": curves[0], name: curves[1]}
+            files = _save(
+                args.out, "diffusion", answer, plot_diffusion(named if is_exact else {name: curves[1]})
+            )
     if args.as_json:
         print_json(answer, files)
         return
     print_heading(_make_heading(options, settings))
-    heads = [">options", "added"]
-    for chance in chances:
-        heads += [f">{_name_chance(chance)}", ">of none"]
-    print_table(heads, [_list_cells(row, [curves[chance] for chance in chances]) for row in rows])
-    print_line("Mean number of steps between two states when decisions are random, computed exactly.")
-    if args.option_chance is None and max(curve) > curve[0]:
-        print_line("The uniform choice repeats the same long options; with few options, choose them seldom.")
+    columns = {"uniform": "uniform choice"} if is_exact else {}
+    columns["diffusion_time"] = name
+    heads = [">options", *(f">{head}" for word in columns.values() for head in (word, "of none"))]
+    without = rows[0]["diffusion_time"]
+    cells = [_list_cells(row, [row[key] for key in columns], without) for row in rows]
+    print_table((*heads, ">chance", ">stop"), cells)
+    how = "computed exactly" if is_exact else "estimated from 20 walks each"
+    notes = [f"Mean number of steps between two states when decisions are random, {how}."]
+    notes.append(
+        "The uniform choice is the paper's: few options carry a walk to the same ends."
+        if is_exact
+        else "The paper's uniform choice is left out: its walks may take too long."
+    )
+    if is_automatic:
+        notes.append("Automatic: how often to choose an option, and to stop it early, by simulation.")
+    print_line(" ".join(notes))
     print()
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
     else:
-        print_end(files, _repeat("learn", args, *OPTION_FLAGS) + f" --option-chance {chances[0]:g}")
+        chance = "auto" if args.option_chance is None else args.option_chance
+        stop = f" --stop-chance {args.stop_chance:g}" if args.stop_chance else ""
+        print_end(files, f"{_repeat('learn', args, *OPTION_FLAGS)} --option-chance {chance}{stop}")
+
+
+def _measure_diffusion(mdp: Any, options: Any, args: Namespace, is_exact: bool) -> dict[str, Any]:
+    """Diffusion times by the uniform choice and by the setting of the arguments; None where it is infinite."""
+    from eigenoptions.evaluation import diffusion_estimate, diffusion_time
+    from eigenoptions.options.exploration import Exploration, resolve_exploration
+
+    def compute(option_chance: float | None, stop_chance: float = 0.0) -> float | None:
+        how: Any = {"option_chance": option_chance, "stop_chance": stop_chance}
+        some = options if len(options) else None
+        try:
+            if is_exact:
+                return diffusion_time(mdp, some, **how)
+            return diffusion_estimate(mdp, some, walks=20, rng=args.seed, **how).mean
+        except OverflowError:
+            return None
+
+    setting = Exploration(0.0, 0.0)
+    if len(options):
+        setting = resolve_exploration(
+            options, "auto" if args.option_chance is None else args.option_chance, args.stop_chance
+        )
+    row = {"options": len(options), "uniform": compute(None) if is_exact else None}
+    row |= {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
+    return {**row, "diffusion_time": compute(setting.option_chance, setting.stop_chance)}
 
 
 def learn(args: Namespace) -> None:
@@ -191,6 +228,7 @@ def learn(args: Namespace) -> None:
     check_folder(args.out)
     with show_progress(f"reading {args.maze}") as (begin, step):
         from eigenoptions.learning import q_learning
+        from eigenoptions.options.exploration import Exploration, resolve_exploration
 
         mdp = _read_maze(args)
         start, goal = (_read_state(mdp, getattr(args, word), word) for word in ("start", "goal"))
@@ -203,13 +241,16 @@ def learn(args: Namespace) -> None:
         begin("discovering options")
         options = _discover(args, mdp, max(counts), step) if max(counts) else None
         names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
-        flags = ("runs", "episodes", "max_steps", "option_chance")
-        settings = {name: getattr(args, name) for name in flags}
+        settings = {name: getattr(args, name) for name in ("runs", "episodes", "max_steps")}
         records = {}
         for n in counts:
             begin(f"learning with {names[n]}" + " (the first run compiles)" * (n == 0))
-            some = options[:n] if options is not None and n else None
-            records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings)
+            some, setting = None, Exploration(0.0, 0.0)
+            if options is not None and n:
+                some = options[:n]
+                setting = resolve_exploration(some, args.option_chance, args.stop_chance)
+            how: Any = {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
+            records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings, **how)
         last = max(1, args.episodes // 10)
         agents = [
             {
@@ -220,7 +261,7 @@ def learn(args: Namespace) -> None:
             }
             for n, record in records.items()
         ]
-        settings |= {"n_options": max(counts), "seed": args.seed}
+        settings |= {"n_options": max(counts), "seed": args.seed, "option_chance": args.option_chance}
         settings |= {} if options is None else _get_settings(options)
         answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
         answer |= {"settings": settings, "agents": agents}
@@ -240,7 +281,8 @@ def learn(args: Namespace) -> None:
         numbers = f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}"
         rows.append((names[agent["options"]], *numbers, draw_spark(agent["curve"])))
     print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
-    print_end(files, _repeat("discover", args, *OPTION_FLAGS[1:]) + " --out out/")
+    many = f" -n {max(counts)}" if max(counts) else ""
+    print_end(files, f"{_repeat('discover', args, *OPTION_FLAGS[1:])}{many} --out out/")
 
 
 def studio(args: Namespace) -> None:
@@ -270,11 +312,11 @@ def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any
 
 
 def _can_measure(mdp: Any) -> bool:
-    """Whether exact diffusion times exist: a small table in which every state can be reached from every other."""
+    """Whether diffusion times exist, every state being reachable from every other, and walks take seconds."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    if mdp.n_states > 500:
+    if mdp.n_states > 20_000:
         return False
     row = np.repeat(np.arange(mdp.n_states), np.diff(mdp.transition.indptr[:: mdp.n_actions]))
     moves = csr_array((mdp.transition.data, (row, mdp.transition.indices)), shape=(mdp.n_states,) * 2)
@@ -411,22 +453,16 @@ def _show_maps(options: Any) -> None:
     print()
 
 
-def _list_cells(row: dict[str, Any], curves: list[Any]) -> list[str | Text]:
+def _list_cells(row: dict[str, Any], times: list[Any], without: float) -> list[str | Text]:
     """Cells of the table of diffusion times, green where options help."""
-    n = row["options"]
-    cells: list[str | Text] = [str(n), row["added"]]
-    for curve in curves:
-        share = curve[n] / curve[0]
-        text = (
-            f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e9 else f"{share:.3g} times"
-        )
-        color = "" if n == 0 else "green" if share < 1 else "red"
-        cells += [f"{curve[n]:,.1f}" if curve[n] < 1e9 else f"{curve[n]:.4g}", Text(text, style=color)]
-    return cells
-
-
-def _name_chance(chance: float | None) -> str:
-    return "uniform choice" if chance is None else f"option chance {chance:g}"
+    cells: list[str | Text] = [str(row["options"])]
+    for steps in times:
+        share = np.inf if steps is None else steps / without
+        words = f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e5 else ""
+        color = "" if row["options"] == 0 else "green" if share < 1 else "red"
+        cells += ["" if steps is None else f"{steps:,.1f}" if steps < 1e9 else f"{steps:.4g}"]
+        cells += [Text(words, style=color)]
+    return [*cells, *(f"{row[key]:g}" if row["options"] else "" for key in ("option_chance", "stop_chance"))]
 
 
 def _repeat(command: str, args: Namespace, *names: str) -> str:

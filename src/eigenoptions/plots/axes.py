@@ -160,7 +160,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     ax.quiver(column[clear], row[clear], arrows[1], arrows[0], color=INK, zorder=3, **in_cells, **shape)
 
     if not detailed:
-        ax.plot(*cells[terminates].T[::-1], linestyle="", marker="s", markersize=1.2, color=STOP)
+        _draw_rings(ax, cells[terminates])
         return
     size = _cell_points(ax)
     stays = ~terminates & (distance == 0)
@@ -174,6 +174,9 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 
 def draw_options(axes: Any, options: Any) -> None:
     """Draw each option of a set on its own axes, with its label and eigenvalue as the title.
+
+    In large maps, where arrows could not be told apart, the potential that the option climbs, from blue to orange, and
+    a ring around each state where it terminates.
 
     Parameters
     ----------
@@ -195,7 +198,12 @@ def draw_options(axes: Any, options: Any) -> None:
     if len(every) < len(options):
         raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(every)}")
     for ax, option in zip(every, options, strict=False):
-        draw_policy(ax, options.mdp, option.policy)
+        potential = option.purpose.potential
+        if potential is None or options.n_states <= MAX_DETAILED_STATES:
+            draw_policy(ax, options.mdp, option.policy)
+        else:
+            draw_values(ax, options.mdp, potential)
+            _draw_rings(ax, _check_cells(options.mdp)[option.termination])
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in every[len(options) :]:
         ax.set_axis_off()
@@ -373,6 +381,11 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> N
         ax.set_yticks(np.arange(top, bottom) + 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
         ax.grid(which="minor", color=WALL, linewidth=0.2)
+
+
+def _draw_rings(ax: Axes, cells: NDArray[np.int64]) -> None:
+    """Rings that can be seen in a map whose cells are as small as a pixel."""
+    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=STOP, markersize=5, markeredgewidth=1.2)
 
 
 def _cell_points(ax: Axes) -> float:

@@ -134,7 +134,8 @@ def plot_diffusion(
     Parameters
     ----------
     curves
-        ``(n + 1,)`` times with 0 to n options, as `diffusion_curve` returns them; or several of them by name.
+        ``(n + 1,)`` times with 0 to n options, as `diffusion_curve` returns them; or several of them by name. NaN where
+        a time is not known.
     width, height
         Size of the figure in inches.
 
@@ -151,7 +152,8 @@ def plot_diffusion(
         ax = figure.add_subplot()
         for i, (name, curve) in enumerate(named.items()):
             times = np.asarray(curve, dtype=float)
-            ax.plot(times, label=name, **make_line_style(i))
+            known = np.flatnonzero(~np.isnan(times))
+            ax.plot(known, times[known], label=name, **make_line_style(i))
         ax.axhline(times[0], color="#555555", linewidth=0.9, linestyle=(0, (4, 2)), label="primitive actions")
         ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
         ax.legend()
