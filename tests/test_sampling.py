@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiBinary
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from scipy.linalg import subspace_angles
 
 import eigenoptions as eo
@@ -102,6 +102,61 @@ def test_discover_samples_of_environments(four_rooms: eo.MDP) -> None:
     assert len(eo.discover(vector, 2, steps=500)) == 2
     raw = eo.discover("Acrobot-v1", 2, steps=500, features="raw")
     assert raw.directions.shape == (2, 6)
+
+
+class Drift(gym.Env[Any, Any]):
+    """A point that moves by chance on a line of 12 places: it can be copied, but not explored."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, space: Any) -> None:
+        self.observation_space = space
+
+    def observe(self) -> Any:
+        place = np.array([self.place])
+        if isinstance(self.observation_space, Dict):
+            return {"observation": place / 12, "achieved_goal": place / 12, "desired_goal": np.ones(1)}
+        return place
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place = 5
+        return self.observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        move = 2 * int(action) - 1 if self.np_random.random() < 0.8 else 0
+        self.place = int(np.clip(self.place + move, 0, 11))
+        return self.observe(), 0.0, False, False, {}
+
+
+def test_discover_samples_what_it_cannot_explore(caplog: Any) -> None:
+    caplog.set_level("INFO", "eigenoptions")
+    options = eo.discover(lambda: Drift(MultiDiscrete([12])), 2)
+    assert options.provenance["source"] == "samples"
+    assert "deterministic" in caplog.text
+
+
+def test_discover_takes_the_observation_of_goal_environments() -> None:
+    line = Box(0.0, 1.0, (1,), np.float64)
+    env = Drift(Dict(observation=line, achieved_goal=line, desired_goal=line))
+    options = eo.discover(env, steps=2000)
+    assert options.features.low == (0.0,)
+    # 16 features of which one is constant, both signs of each: fewer than 32.
+    assert 2 <= len(options) < 32
+    wrapped = eo.OptionsWrapper(env, options, option_chance=0.5)
+    wrapped.reset(seed=0)
+    for _ in range(20):
+        assert set(wrapped.step(wrapped.action_space.sample())[0]) == {
+            "observation",
+            "achieved_goal",
+            "desired_goal",
+        }
+
+
+def test_discover_of_an_environment_has_32_options_and_of_an_mdp_all(four_rooms: eo.MDP) -> None:
+    assert len(eo.discover("eigenoptions/FourRooms-v0")) == 32
+    assert len(eo.discover("FrozenLake-v1")) < 32
+    assert len(eo.discover(four_rooms)) == len(eo.discover("four-rooms")) == 206
 
 
 def test_discover_look_ahead_is_bound_to_a_given_environment() -> None:
@@ -202,6 +257,7 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         (BATCH, {"space": Discrete(3)}, "states"),
         (BATCH, {"n_actions": 1}, "actions"),
         ("Pendulum-v1", {}, "Discrete"),
+        (lambda: Drift(Box(0, 255, (84, 84), np.uint8)), {"steps": 50}, "images"),
         ("Blackjack-v1", {}, "deterministic"),
         ("Blackjack-v1", {"steps": 50}, "features="),
         ("NoSuchEnv-v0", {}, "NoSuchEnv"),

@@ -113,9 +113,9 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
     return phi
 
 
-def flatten_observations(obs: ArrayLike) -> NDArray[np.float64]:
-    """``(N, D)`` floats of a batch of observations, checked."""
-    batch = np.asarray(obs)
+def flatten_observations(obs: Any) -> NDArray[np.float64]:
+    """``(N, D)`` floats of a batch of observations, checked; of goal environments (Dict) those of "observation"."""
+    batch = np.asarray(obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs)
     if batch.dtype.kind not in "biuf" or batch.ndim < 2:
         raise ValueError(
             f"observations must be a batch (N, ...) of numbers, got {batch.dtype} {batch.shape}: pass features="

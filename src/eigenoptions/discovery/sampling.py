@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -70,26 +71,51 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
     return Samples(transitions, n_actions, n_states, space, provenance={"transitions": len(transitions)})
 
 
-def read_environment(source: Any, progress: Progress | None = None) -> tuple[MDP, str] | None:
-    """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for others."""
+def read_environment(
+    source: Any, progress: Progress | None = None, max_states: int = 20_000
+) -> tuple[MDP, str] | None:
+    """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for one to be sampled.
+
+    That is one with continuous observations, or where exploration fails: it cannot be copied, is not repeatable, or has
+    too many states.
+    """
     from eigenoptions.envs import from_env
     from eigenoptions.envs.finite import mdp_from_table
-    from eigenoptions.envs.sources import env_name, make_env
+    from eigenoptions.envs.sources import count_actions, env_name, make_env
 
     if hasattr(source, "single_observation_space"):
         return None
     env = make_env(source() if callable(source) and not is_environment(source) else source)
     with nullcontext() if env is source else closing(env):
+        count_actions(env)
+        name, space = env_name(env), find_sampled_space(env.observation_space)
         mdp = mdp_from_table(env)
         if mdp is not None:
-            log.info("%s: options are computed from its table of %d states", env_name(env), mdp.n_states)
+            log.info("%s: options are computed from its table of %d states", name, mdp.n_states)
             return mdp, "table"
-        dtype = getattr(env.observation_space, "dtype", None)
-        if dtype is not None and dtype.kind == "f":
-            log.info("%s: observations are continuous, so it is sampled", env_name(env))
+        if getattr(space.dtype, "kind", "") == "f":
+            log.info("%s: observations are continuous, so it is sampled", name)
             return None
-        log.info("%s: its states are explored; give steps= or features= to sample it", env_name(env))
-        return from_env(env, progress=progress), "explored"
+        try:
+            mdp = from_env(env, progress=progress, max_states=max_states)
+        except ValueError as error:
+            if not is_array_space(space):
+                raise
+            log.info("%s is sampled, since it could not be explored: %s", name, error)
+            return None
+        log.info("%s: its %d states were explored; give steps= to sample it", name, mdp.n_states)
+        return mdp, "explored"
+
+
+def find_sampled_space(space: Any) -> Any:
+    """The space of what is sampled: of goal environments (Dict) that of the part "observation"."""
+    is_goal_space = hasattr(space, "spaces") and "observation" in space.spaces
+    return space["observation"] if is_goal_space else space
+
+
+def is_array_space(space: Any) -> bool:
+    """Whether observations of a space are numbers or arrays (Discrete, Box, MultiDiscrete, MultiBinary)."""
+    return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
 
 
 def is_environment(source: Any) -> bool:
@@ -130,17 +156,26 @@ def sample_environment(
     n_envs = (1 if is_environment(env) else 8) if n_envs is None else n_envs
     envs, owned = make_vector_env(env, n_envs, max_episode_steps)
     with closing(envs) if owned else nullcontext():
-        space: Any = envs.single_observation_space
         first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
+        n_actions = count_actions(envs)
+        whole_space: Any = envs.single_observation_space
+        space = find_sampled_space(whole_space)
+        applied = features if callable(features) and not is_array_space(space) else None
+        mapping = applied
+        if applied is None and space is not whole_space:
+            mapping = itemgetter("observation")
+        if features is None and np.prod(space.shape or 1) > 1000:
+            raise ValueError(
+                f'observations of {env_name(first)} are images of shape {space.shape}: give features= ("deep" learns '
+                'them; an Atari game also has gymnasium.make(..., obs_type="ram"))'
+            )
         mdp = mdp_from_table(first) if first is not envs else None
         n_states = count_states(space)
-        is_array = any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
-        applied = features if callable(features) and not is_array else None
-        transitions = collect(envs, steps, rng=rng, features=applied, **collecting)
+        transitions = collect(envs, steps, rng=rng, features=mapping, **collecting)
         name = env.name if isinstance(env, MDP) else env_name(first)
         return Samples(
             transitions,
-            count_actions(envs),
+            n_actions,
             n_states,
             None if applied else space,
             coords=mdp.coords if mdp is not None and mdp.n_states == n_states else None,
@@ -177,9 +212,9 @@ def discover_linear(
         The transitions.
     n_options : int, optional
         Number of options; all there are by default.
-    features : str or callable, default "fourier"
+    features : str or callable, optional
         The map phi: a function from a batch of observations to ``(N, d)``, or the name of one in `features`; ``"deep"``
-        trains one (`deep.learn`).
+        trains one (`deep.learn`). Default: ``"fourier"``; ``"bits"`` for bytes, as the paper's of Atari's memory.
     gamma : float, default 0.99
         Discount of the options' purposes; 0.9 for trained features.
     both_signs, skip_zero : bool, default True
@@ -202,7 +237,8 @@ def discover_linear(
         (its `steps` is called `training_steps`), and of `options.linear.fit`.
     """
     check_choice("policy", policy, ("learned", "look-ahead"))
-    features = samples.features or features or "fourier"
+    is_memory = samples.transitions.obs.dtype == np.uint8
+    features = samples.features or features or ("bits" if is_memory else "fourier")
     names = list_map_settings(features)
     mapping = {name: settings.pop(name) for name in names if name in settings}
     check_settings("discovery in features", settings, ("iterations", "ridge", "stop", "parts"), names)
@@ -231,7 +267,9 @@ def discover_linear(
     else:
         phi = features
         if isinstance(phi, str):
-            phi = make_features(phi, samples.space, samples.transitions.obs, **mapping)
+            # Only a Box has bounds; those of other spaces are taken from the observations.
+            space = None if hasattr(samples.space, "nvec") else samples.space
+            phi = make_features(phi, space, samples.transitions.obs, **mapping)
         rows = find_rare_transitions(samples.transitions, phi, cells, per_cell)
         parts = {name: part[rows] for name, part in vars(samples.transitions).items()}
         # Each observation is mapped once: what follows looks its features up.

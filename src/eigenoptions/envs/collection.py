@@ -125,7 +125,7 @@ def collect(env: Source, steps: int, **settings: Any) -> Transitions:
         for Dict observations.
     option_chance
         With options as policy: the probability that a decision is for an option, where one is available. "auto" (the
-        default): this and `stop_chance` as in `OptionsWrapper`. None: uniform over actions and options, as in the paper.
+        default): this and `stop_chance` as in `OptionsWrapper`. None: uniform over actions and options (the paper's).
     stop_chance
         With options as policy: the probability that an option terminates after each of its steps (0.0).
     progress
