@@ -23,6 +23,8 @@ from eigenoptions.evaluation import (
 )
 from eigenoptions.mdp import reachable
 from eigenoptions.options import OptionSet
+from eigenoptions.options.exploration import tune_exploration
+from eigenoptions.options.walks import make_tables
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
@@ -337,11 +339,10 @@ def test_best_option_chance_is_the_smallest_of_all(four_rooms):
 
 
 def test_best_option_chance_of_a_single_option_is_small():
-    mdp, calls = eo.maze("." * 24), []
-    best = best_option_chance(mdp, lead_to(mdp, 0), progress=lambda done, most: calls.append((done, most)))
+    mdp = eo.maze("." * 24)
+    best = best_option_chance(mdp, lead_to(mdp, 0))
     assert best.chance == pytest.approx(0.0012, abs=5e-5)
     assert best.diffusion_time < 0.91 * best.primitive_diffusion_time < 1e-5 * best.uniform_diffusion_time
-    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
 
 
 def test_best_option_chance_with_a_stop_chance_is_larger(four_rooms):
@@ -376,8 +377,25 @@ def test_diffusion_estimate_of_a_cycle_has_no_spread():
     cycle = eo.MDP(np.roll(np.eye(6), 1, axis=1))
     estimate = diffusion_estimate(cycle, walks=4)
     assert (estimate.low, estimate.mean, estimate.high, estimate.steps) == (3, 3, 3, 20)
-    with pytest.raises(ValueError, match="max_steps"):
-        diffusion_estimate(cycle, walks=4, max_steps=3)
+    for max_steps in (3, 4):
+        with pytest.raises(ValueError, match="max_steps"):
+            diffusion_estimate(cycle, walks=4, max_steps=max_steps)
+
+
+def test_walk_in_pieces_takes_no_more_than_max_steps():
+    cycle = eo.MDP(np.roll(np.eye(7), 1, axis=1))
+    shared = {"tables": make_tables(cycle, np.empty((0, 7), dtype=np.int32)), "numbers": np.arange(7)}
+    for piece in (1, 2, 4, 100):
+        assert evaluation._cover((0, 1), max_steps=6, piece=piece, **shared) == (3.5, 6)
+        with pytest.raises(ValueError, match="after 5 steps"):
+            evaluation._cover((0, 1), max_steps=5, piece=piece, **shared)
+
+
+def test_diffusion_estimate_of_walks_that_agree_by_chance_promises_nothing():
+    estimates = [diffusion_estimate(eo.maze(".."), walks=2, rng=i) for i in range(20)]
+    agree = [e for e in estimates if e.high == np.inf]
+    assert agree
+    assert all(e.low == 1.0 for e in agree)
 
 
 def test_mean_interval_is_student(rng):
@@ -390,6 +408,57 @@ def test_mean_interval_is_student(rng):
     assert mean_interval([2.0]) == (2.0, 2.0)
 
 
+# Where episodes end
+
+
+def test_hitting_times_continue_at_the_start_after_an_end():
+    """One action to the right: with the step from the end to the start, the states form a cycle."""
+    mdp = eo.MDP(np.eye(5)[[1, 2, 3, 4, 4]], start=0)
+    i, j = np.meshgrid(np.arange(5), np.arange(5), indexing="ij")
+    np.testing.assert_allclose(hitting_times(mdp), (j - i) % 5, rtol=1e-12)
+    assert diffusion_estimate(mdp, walks=3).mean == pytest.approx(2.5)
+    # An option ends with the episode, also where it would go on.
+    options = OptionSet(mdp, [[0, 0, 0, 0, 0]])
+    np.testing.assert_allclose(hitting_times(mdp, options), (j - i) % 5, rtol=1e-12)
+
+
+def test_ends_without_a_start_continue_anywhere():
+    mdp = eo.MDP(np.eye(3)[[1, 2, 2]])
+    # From the end, each of the two other states has probability 1/2.
+    np.testing.assert_allclose(hitting_times(mdp)[2], [3.0, 1.5, 0.0], rtol=1e-12)
+
+
+def test_states_out_of_reach_are_left_out_and_logged(caplog):
+    mdp = eo.maze("S..#.")
+    times = hitting_times(mdp)
+    np.testing.assert_allclose(times[:3, :3], hitting_times(eo.maze("S..")), rtol=1e-12)
+    assert np.isnan(times[3]).all()
+    assert np.isnan(times[:, 3]).all()
+    assert diffusion_time(mdp) == pytest.approx(diffusion_time(eo.maze("...")))
+    assert "state 3" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
+def test_diffusion_times_of_tasks_that_end_are_finite(name):
+    mdp = eo.from_env(name)
+    options = eo.discover(mdp, n_options=4)
+    best = best_option_chance(mdp, options)
+    assert 0 < best.diffusion_time <= best.primitive_diffusion_time < np.inf
+    time = diffusion_time(mdp, options, option_chance=0.05)
+    estimate = diffusion_estimate(mdp, options, option_chance=0.05, walks=100, confidence=0.999)
+    assert estimate.low < time < estimate.high
+
+
+def test_option_chance_auto_is_what_agents_use(four_rooms):
+    options = eo.discover(four_rooms, n_options=8)
+    chosen = tune_exploration(four_rooms, options)
+    how = {"option_chance": chosen.option_chance, "stop_chance": chosen.stop_chance}
+    automatic = diffusion_time(four_rooms, options, option_chance="auto")
+    assert automatic == diffusion_time(four_rooms, options, **how) < diffusion_time(four_rooms)
+    assert diffusion_time(four_rooms, option_chance="auto") == pytest.approx(620.769, abs=5e-4)
+    assert diffusion_curve(four_rooms, options, option_chance="auto")[-1] == pytest.approx(automatic)
+
+
 # Progress and bad input
 
 
@@ -397,8 +466,6 @@ def test_progress_counts_to_the_end(i_maze):
     options = eo.discover(i_maze, n_options=3)
     for call, total in (
         (lambda p: diffusion_curve(i_maze, options, progress=p), 4),
-        (lambda p: diffusion_time(slip(i_maze), progress=p), 19),
-        (lambda p: hitting_times(i_maze, options, progress=p), 19),
         (lambda p: diffusion_estimate(i_maze, walks=3, progress=p), 3),
     ):
         seen = []
@@ -409,21 +476,21 @@ def test_progress_counts_to_the_end(i_maze):
 
 @pytest.mark.parametrize("function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate])
 def test_bad_input_is_named(function, four_rooms, i_maze, corridor):
-    islands, trap = eo.maze("...#..\n...#.."), eo.MDP(np.array([[[0, 1.0]], [[0, 1.0]]]))
+    islands, trap = eo.maze("...#..\n...#.."), eo.MDP(np.eye(3)[[1, 2, 1]])
     endless = OptionSet(corridor, np.array([[1, 3, -1, 1, 1, 1, -1]]))
     slippery = slip(corridor)
     options = eo.discover(i_maze, n_options=2)
     for error, word, arguments, how in (
         (ValueError, "options of another", (i_maze, eo.discover(four_rooms, n_options=2)), {}),
         (ValueError, "3, 4, 8, 9", (islands, OptionSet(islands, np.full((1, 10), -1))), {}),
-        (ValueError, "infinite", (trap, OptionSet(trap, np.full((1, 2), -1))), {}),
+        (ValueError, "infinite", (trap, OptionSet(trap, np.full((1, 3), -1))), {}),
         (ValueError, "never terminates", (corridor, endless), {}),
         (ValueError, "never terminates", (slippery, OptionSet(slippery, np.full((1, 7), 1))), {}),
         (ValueError, "1 state", (eo.maze("."), None), {}),
         (TypeError, "MDP", (np.eye(3), None), {}),
         (TypeError, "OptionSet", (i_maze, [1, 2]), {}),
         (ValueError, "option_chance", (i_maze, options), {"option_chance": 1.0}),
-        (ValueError, "option_chance", (i_maze, options), {"option_chance": float("nan")}),
+        (ValueError, "option_chance", (i_maze, options), {"option_chance": "best"}),
         (ValueError, "stop_chance", (i_maze, options), {"stop_chance": 1.1}),
     ):
         with pytest.raises(error, match=word):
@@ -436,7 +503,7 @@ def test_too_many_states_names_the_limit_and_the_remedy():
         diffusion_time(eo.maze("\n".join(["." * 60] * 70)))
 
 
-@pytest.mark.parametrize("setting", [{"walks": 1}, {"walks": True}, {"max_steps": 0}, {"confidence": 1.0}])
+@pytest.mark.parametrize("setting", [{"walks": 1}, {"walks": 2**40}, {"max_steps": 0}, {"confidence": 1.0}])
 def test_diffusion_estimate_bad_setting_is_named(i_maze, setting):
     with pytest.raises(ValueError, match=next(iter(setting))):
         diffusion_estimate(i_maze, **setting)

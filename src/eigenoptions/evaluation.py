@@ -9,7 +9,7 @@ w(s); N(s) is the sum. For a goal g, the expected steps h obey h(g) = 0 and else
 where an option o started in s terminates in t with probability T_o(s, t), takes c_o(s) steps, and passes through g with
 probability q_o(s, g); the walk stops the moment it touches g, also in the middle of an option. The terms without q are
 M h, the same for all goals: one inverse ``Y = (M + 11')^-1`` serves them all, and each goal adds a small system with
-one unknown ``T_o(g, .) h`` per option that passes through g (one for all options that go on to the same state).
+one unknown ``T_o(g, .) h`` per option.
 
 Without row and column g, the matrix is an M-matrix. So a residual of at most e times the right side, in every row,
 proves a relative error of at most e in every entry of h.
@@ -17,21 +17,29 @@ proves a relative error of at most e in every entry of h.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, inf, log
+from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.sparse import coo_array, csr_array, vstack
+from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array, kron
+from scipy.sparse.linalg import splu
 
 from eigenoptions._validation import check_float, check_int, check_type, make_generator
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import make_tables, stack_policies
+from eigenoptions.options import TERMINATE, OptionSet
+from eigenoptions.options.exploration import resolve_exploration
+from eigenoptions.options.solver import policy_transitions
+from eigenoptions.options.walks import continue_after_end, find_ends, make_tables, stack_policies
 from eigenoptions.parallel import run_jobs
+
+log = logging.getLogger("eigenoptions")
 
 Progress = Callable[[int, int], object]
 Array = NDArray[np.float64]
@@ -50,25 +58,26 @@ def diffusion_time(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    option_chance: float | None = None,
+    option_chance: float | str | None = None,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
 ) -> float:
     """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
 
     Parameters
     ----------
     mdp : MDP
-        Deterministic or stochastic dynamics of at most 4,000 states, each reachable from every other.
+        Deterministic or stochastic dynamics of at most 4,000 states, each reachable from every other. Where episodes
+        end, that is, in states that no action leaves, the next step leads to the start (without one, to any other
+        state). A goal that can be left does not end the walk. States that cannot be reached from the start are left
+        out, and logged.
     options : OptionSet, optional
         Options of this MDP; None for primitive actions only.
-    option_chance : float in [0, 1), optional
+    option_chance : float in [0, 1) or "auto", optional
         Probability that a decision is for an option where one is available, uniformly among these. None: uniform over
-        the actions and the available options, as in the paper.
+        the actions and the available options, as in the paper. ``"auto"``: this and the stop chance as agents use them
+        (`tune_exploration`).
     stop_chance : float in [0, 1], default 0
         Probability that an option also terminates after each of its steps.
-    progress : callable, optional
-        Called with goals done and goals in all.
 
     Returns
     -------
@@ -84,17 +93,15 @@ def diffusion_time(
     >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
     (620.769, 218.4)
     """
-    times = hitting_times(
-        mdp, options, option_chance=option_chance, stop_chance=stop_chance, progress=progress
-    )
-    return _mean_pairs(times)
+    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
+    return _mean_pairs(_Walk(mdp, options, stop_chance).solve(option_chance))
 
 
 def diffusion_curve(
     mdp: MDP,
     options: OptionSet,
     *,
-    option_chance: float | None = None,
+    option_chance: float | str | None = None,
     stop_chance: float = 0.0,
     progress: Progress | None = None,
 ) -> Array:
@@ -121,7 +128,8 @@ def diffusion_curve(
     >>> diffusion_curve(mdp, eo.solve(mdp, ends)).round(1).tolist()
     [20.0, 37.1, 5.8]
     """
-    walk, option_chance = _Walk(mdp, options, stop_chance), _check_option_chance(option_chance)
+    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
+    walk = _Walk(mdp, options, stop_chance)
     curve = np.full(walk.n_options + 1, inf)
     for n in range(len(curve)):
         curve[n] = walk.compute_mean(option_chance, n)
@@ -134,16 +142,16 @@ def hitting_times(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    option_chance: float | None = None,
+    option_chance: float | str | None = None,
     stop_chance: float = 0.0,
-    progress: Progress | None = None,
 ) -> Array:
     """``(S, S)`` expected number of primitive steps from every start (row) to every goal (column) (Appendix B).
 
     Parameters
     ----------
-    mdp, options, option_chance, stop_chance, progress
-        As in `diffusion_time`, whose value is the mean of the entries off the diagonal.
+    mdp, options, option_chance, stop_chance
+        As in `diffusion_time`, whose value is the mean of the entries off the diagonal. Entries of states that are
+        left out are nan.
 
     Examples
     --------
@@ -151,8 +159,10 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    option_chance = _check_option_chance(option_chance)
-    return _Walk(mdp, options, stop_chance).solve(option_chance, progress=progress)
+    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
+    walk, times = _Walk(mdp, options, stop_chance), np.full((mdp.n_states, mdp.n_states), np.nan)
+    times[np.ix_(walk.kept, walk.kept)] = walk.solve(option_chance)
+    return times
 
 
 @dataclass(frozen=True)
@@ -173,17 +183,13 @@ class BestChance:
     uniform_diffusion_time: float
 
 
-def best_option_chance(
-    mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0, progress: Progress | None = None
-) -> BestChance:
+def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0) -> BestChance:
     """The option chance with which a random walk has the smallest diffusion time (Section 4.2).
 
     Parameters
     ----------
     mdp, options, stop_chance
         As in `diffusion_time`.
-    progress : callable, optional
-        Called with values done and the most there can be.
 
     Examples
     --------
@@ -196,28 +202,30 @@ def best_option_chance(
     walk = _Walk(mdp, options, stop_chance)
     if not walk.n_options:
         raise ValueError("there are no options, so no option chance: discover at least one")
-    # The logarithm of the diffusion time is a smooth function of the log-odds of the chance.
-    grid, max_refinements, logs = [-9, -7, -4.5, -3, -1.5, 0, 2, 4.5], 10, dict[float, float]()
 
+    def to_chance(log_odds: float) -> float:
+        return 1.0 / (1.0 + math.exp(-log_odds))
+
+    @cache
     def compute(log_odds: float) -> float:
-        mean = _mean_pairs(walk.solve(1 / (1 + exp(-log_odds)), prove=False))
-        logs[float(log_odds)] = log(mean) if 0 < mean < 1e300 else 1e3
-        if progress is not None:
-            progress(len(logs), len(grid) + max_refinements)
-        return logs[float(log_odds)]
+        """The logarithm of the diffusion time, a smooth function of the log-odds of the chance."""
+        mean = _mean_pairs(walk.solve(to_chance(log_odds), prove=False))
+        return math.log(mean) if 0 < mean < 1e300 else 1e3
 
-    for x in grid:
-        if compute(x) > min(logs.values()) + log(100):
+    grid = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5]
+    best = 0
+    for i, log_odds in enumerate(grid):
+        best = i if compute(log_odds) < compute(grid[best]) else best
+        if compute(log_odds) > compute(grid[best]) + math.log(100):
             break
-    xs = list(logs)
-    i = min(range(len(xs)), key=lambda i: logs[xs[i]])
-    bounds = xs[max(i - 1, 0)], xs[min(i + 1, len(xs) - 1)]
-    minimize_scalar(
-        compute, bounds=bounds, method="bounded", options={"xatol": 1e-2, "maxiter": max_refinements}
-    )
-    chance = 1 / (1 + exp(-min(logs, key=logs.__getitem__)))
-    best, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
-    return BestChance(chance if best < primitive else 0.0, min(best, primitive), primitive, uniform)
+    if 0 < best < len(grid) - 1:
+        settings = {"xtol": 0.01, "maxiter": 8}
+        log_odds = float(minimize_scalar(compute, grid[best - 1 : best + 2], options=settings).x)
+    else:
+        log_odds = grid[best]
+    chance = to_chance(log_odds)
+    time, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
+    return BestChance(chance if time < primitive else 0.0, min(time, primitive), primitive, uniform)
 
 
 @dataclass(frozen=True)
@@ -253,7 +261,7 @@ def diffusion_estimate(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    option_chance: float | None = None,
+    option_chance: float | str | None = None,
     stop_chance: float = 0.0,
     walks: int = 100,
     max_steps: int = 1_000_000_000,
@@ -288,35 +296,51 @@ def diffusion_estimate(
     >>> estimate.low < 620.769 < estimate.high
     True
     """
-    check_int("walks", walks, 2)
+    check_int("walks", walks, 2, 10_000_000)
     check_int("max_steps", max_steps)
     check_float("confidence", confidence, above=0, below=1)
-    policy, _ = _check_walk(mdp, options, stop_chance)
-    tables = make_tables(mdp, policy, _check_option_chance(option_chance), stop_chance)
+    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
+    table, policy, kept = _prepare_walk(mdp, options, stop_chance)
     generator = make_generator(rng)
-    starts, seeds = generator.integers(mdp.n_states, size=walks), generator.integers(2**63, size=walks)
+    starts, seeds = generator.integers(len(kept), size=walks), generator.integers(2**63, size=walks)
     jobs = list(zip(starts.tolist(), seeds.tolist(), strict=True))
-    results = run_jobs(_cover, jobs, shared={"tables": tables, "max_steps": max_steps}, progress=progress)
-    means, steps = np.array(results).T
-    mean, (low, high) = float(means.mean()), mean_interval(means, confidence)
-    return Estimate(mean, max(float(low), 1.0), float(high), confidence, walks, int(steps.sum()))
+    shared = {
+        "tables": make_tables(table, policy, option_chance, stop_chance),
+        "max_steps": max_steps,
+        "numbers": kept,
+    }
+    means, steps = np.array(run_jobs(_cover, jobs, shared=shared, progress=progress)).T
+    low, high = map(float, mean_interval(means, confidence))
+    if np.ptp(means) == 0 and not (table.n_actions == 1 and table.successors is not None):
+        low, high = -inf, inf  # that random walks agree says nothing about their spread
+    # A step touches one new state at most.
+    low = max(low, table.n_states / 2)
+    return Estimate(float(means.mean()), low, high, confidence, walks, int(steps.sum()))
 
 
-def _cover(job: tuple[int, int], tables: tuple[Any, Any], max_steps: int) -> tuple[float, int]:
-    """Mean steps to the other states, and steps until the last of them, of one walk."""
+def _cover(
+    job: tuple[int, int],
+    tables: tuple[Any, Any],
+    max_steps: int,
+    numbers: NDArray[np.intp],
+    piece: int = 20_000_000,
+) -> tuple[float, int]:
+    """Mean steps to the other states, and steps until the last of them, of one walk.
+
+    It is walked in pieces of about a second, between which it can be interrupted.
+    """
     from eigenoptions._kernels.walking import Episodes, wander
 
-    (start, seed), n_states = job, len(tables[1].policy)
+    (start, seed), n_states = job, len(numbers)
     endless = Episodes(np.zeros(1, dtype=np.int64), -1, np.iinfo(np.int64).max)
     place, counter = np.array([start, -1, 0, n_states - 1]), np.array([seed], dtype=np.uint64)
     touched, nothing, total = np.zeros(n_states, dtype=np.uint8), np.empty(0, dtype=np.int64), 0.0
     touched[start] = 1
     while place[3] and place[2] < max_steps:
-        # In pieces of about a second, between which the walk can be interrupted.
-        n_steps = min(20_000_000, max_steps - int(place[2]))
+        n_steps = min(piece, max_steps - int(place[2]))
         total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
     if place[3]:
-        missing = _list_states(np.flatnonzero(touched == 0))
+        missing = _list_states(numbers[touched == 0])
         raise ValueError(
             f"a walk had not touched {missing} after {max_steps:,} steps, so there is no interval: raise max_steps, "
             "or use other options"
@@ -342,32 +366,18 @@ def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, 
 
 
 class _Walk:
-    """The equations of a random walk over the actions and the first n options of a set, for any option chance."""
+    """A random walk over the actions and the first n options of a set, for any option chance."""
 
     def __init__(self, mdp: MDP, options: OptionSet | None, stop_chance: float) -> None:
-        policy, all_terminate = _check_walk(mdp, options, stop_chance)
-        if mdp.n_states > MAX_STATES:
-            limit = f"exact diffusion times need at most {MAX_STATES:,} states, got {mdp.n_states:,}"
+        table, policy, self.kept = _prepare_walk(mdp, options, stop_chance)
+        self.n_options, self.n_states = policy.shape
+        S = self.n_states
+        if S > MAX_STATES:
+            limit = f"exact diffusion times need at most {MAX_STATES:,} states, got {S:,}"
             raise ValueError(f"{limit}: use diffusion_estimate, which samples")
-        self.n_options, self.n_states = n, S = policy.shape
-        self.runs, self.n_actions = policy >= 0, mdp.n_actions
-        self.moves = mdp.transition.toarray().reshape(S, mdp.n_actions, S).mean(axis=1)
-        # q_o(s, g) in row o S + g and column s; T_o(s, t) in row o S + s and column t; c_o(s).
-        is_traced = mdp.successors is not None and all_terminate
-        follow = _trace_options if is_traced else _invert_options
-        self.passes, self.ends, self.steps = follow(mdp, policy, stop_chance)
-        # The unknown of goal g that option o contributes to. Options that go on to the same state share one.
-        passed = np.diff(self.passes.indptr).reshape(n, S) > 0
-        self.channel = np.where(passed, np.arange(n)[:, None], -1)
-        if is_traced and stop_chance == 0:
-            number, count = np.full((S, S), -1), np.zeros(S, dtype=np.int64)
-            for o in range(n):
-                goals = np.flatnonzero(passed[o])
-                end = self.ends.indices[self.ends.indptr[o * S + goals]]
-                is_new = number[goals, end] < 0
-                number[goals[is_new], end[is_new]] = count[goals[is_new]]
-                count[goals[is_new]] += 1
-                self.channel[o, goals] = number[goals, end]
+        self.available, self.n_actions = policy >= 0, mdp.n_actions
+        self.moves = table.transition.toarray().reshape(S, mdp.n_actions, S).mean(axis=1)
+        self.passes, self.ends, self.steps = _follow_options(table, policy, stop_chance)
 
     def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
         """The diffusion time with the first n options; inf where they trap the walk."""
@@ -376,131 +386,104 @@ class _Walk:
         except OverflowError:
             return inf
 
-    def solve(
-        self,
-        option_chance: float | None,
-        n: int | None = None,
-        *,
-        prove: bool = True,
-        progress: Progress | None = None,
-    ) -> Array:
+    def solve(self, option_chance: float | None, n: int | None = None, prove: bool = True) -> Array:
         """``(S, S)`` expected steps from each start to each goal with the first n options."""
         S, n = self.n_states, self.n_options if n is None else n
         # Weights of an action and of an option in each state.
-        available = self.runs[:n].sum(axis=0)
+        available = self.available[:n].sum(axis=0)
         a, w = np.full(S, float(self.n_actions)), np.ones(S)
         if option_chance is not None:
             a = np.where(available > 0, 1.0 - option_chance, 1.0)
             w = np.where(available > 0, option_chance, 0.0) / np.maximum(available, 1)
 
-        # Right sides K (S, goals), rates of decisions that lead from state to state, and M with its inverse.
-        passes, ends = self.passes[: n * S].tocoo(), self.ends[: n * S].tocoo()
-        (row, start), q = passes.coords, passes.data
-        option, goal = row // S, row % S
-        saved = coo_array((q * self.steps[option, goal], (start, goal)), shape=(S, S)).toarray()
-        K = a[:, None] + w[:, None] * (self.steps[:n].sum(axis=0)[:, None] - saved)
-        end_sums = coo_array((ends.data, (ends.row % S, ends.col)), shape=(S, S)).toarray()
-        rates = a[:, None] * self.moves + w[:, None] * end_sums
+        # Rates of decisions that lead from state to state, the matrix M, and the right sides K (S, goals).
+        passes, ends, steps = self.passes[: n * S], self.ends[: n * S], self.steps[:n]
+        sum_options = csr_array(kron(np.ones((1, n)), eye_array(S)))
+        rates = a[:, None] * self.moves + w[:, None] * (sum_options @ ends).toarray()
         M = np.diag(a + w * available) - rates
+        saved = (sum_options @ passes.multiply(steps.reshape(-1, 1))).toarray().T
+        K = a[:, None] + w[:, None] * (steps.sum(axis=0)[:, None] - saved)
         Y = _try(np.linalg.inv, M + 1.0)
-        share = Y.sum(axis=0)  # the null vector of M'
-        max_error = MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE
-        n_terms = np.count_nonzero(M, axis=1) + 2 * self.n_options + 4
-        rounding = np.finfo(float).eps * n_terms * M.diagonal()
+        max_error = (MAX_ERROR if S <= MAX_ELIMINATION_STATES else MAX_ERROR_LARGE) if prove else inf
 
-        channel = self.channel[option, goal]
-        width = int(channel.max(initial=-1)) + 1
-        example = np.zeros((S, width), dtype=np.int64)
-        example[goal, channel] = option
-        size, H = max(1, BLOCK_SIZE // (max(1, width) * S)), np.empty((S, S))
+        H, size = np.empty((S, S)), max(1, BLOCK_SIZE // (max(1, n) * S))
         for low in range(0, S, size):
-            # The equations of some goals, except in the row of the goal: M h + F' y = K where y = E h. F has the sums
-            # of w(s) q_o(s, g) over the options of a channel, E their T_o(g, .).
+            # F: w(s) q_o(s, g) of each goal and option; E: T_o(g, .).
             goals = np.arange(low, min(low + size, S))
-            m, column = len(goals), np.arange(len(goals))
-            here = (goal >= low) & (goal < low + size)
-            place = (goal[here] - low) * width + channel[here], start[here]
-            F = coo_array((q[here] * w[start[here]], place), shape=(m * width, S)).toarray()
-            F = F.reshape(m, width, S)
-            E = csr_array(self.ends[(example[goals] * S + goals[:, None]).ravel()])
-            row = np.repeat(np.arange(m * width), np.diff(E.indptr))
-
-            def read_ends(h: Array, E: csr_array = E, row: Any = row, m: int = m) -> Array:
-                """``(m, width)``: E h, each goal with its own column of h."""
-                values = E.data * h[E.indices, row // max(width, 1)]
-                return np.bincount(row, values, minlength=m * width).astype(np.float64).reshape(m, width)
-
-            def solve_actions(right: Array, goals: Any = goals, column: Any = column) -> Array:
-                """``(S, m)``: the solution of M h = right with h = 0 in the goal, whose row is left out."""
-                # An entry in this row makes the right side orthogonal to the null vector.
-                right[goals, column] = 0.0
-                right[goals, column] = -(share @ right) / share[goals]
-                h: Array = Y @ right
-                h -= h[goals, column]
-                return h
-
-            with np.errstate(all="ignore"):
-                # The small systems for y: E times `solve_actions` of K - F' y.
-                Z = np.asarray(E @ Y).reshape(m, width, S) - Y[goals, None]
-                small = np.eye(width) + Z @ F.transpose(0, 2, 1)
-                small -= Z[column, :, goals][:, :, None] * (F @ share / share[goals, None])[:, None]
-                h, right, unproved = np.zeros((S, m)), K[:, goals], np.full(m, prove)
-                for _ in range(3):
-                    y = read_ends(solve_actions(right.copy()))[:, :, None]
-                    y = _try(np.linalg.solve, small, y).transpose(0, 2, 1)
-                    h += solve_actions(right - (y @ F)[:, 0].T)
-                    if not prove:
-                        break
-                    # The residual is also the right side of a refinement.
-                    right = K[:, goals] - M @ h - (read_ends(h)[:, None] @ F)[:, 0].T
-                    right[goals, column] = 0.0
-                    error = (np.abs(right) + rounding[:, None] * np.abs(h).max(axis=0)) / K[:, goals]
-                    unproved = ~(error.max(axis=0) <= max_error)
-                    if not unproved.any():
-                        break
-            if unproved.any() and S > MAX_ELIMINATION_STATES:
-                state = goals[unproved.argmax()]
-                raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
-            n_parts = 1 + unproved.sum() * S**2 // 2**20
-            for part in np.array_split(np.flatnonzero(unproved), n_parts):
-                P = np.empty((len(part), S, S))
-                for i, j in enumerate(part):
-                    P[i] = rates - F[j].T @ E[j * width : (j + 1) * width].toarray()
+            rows = (goals[:, None] + S * np.arange(n)).ravel()
+            F, E = passes[rows].toarray().reshape(len(goals), n, S) * w, ends[rows]
+            h, proved = _solve_goals(M, K, Y, F, E, goals, max_error)
+            H[:, goals] = h.T
+            if not proved.all():
+                if S > MAX_ELIMINATION_STATES:
+                    state = self.kept[goals[~proved][0]]
+                    raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
+                # As many goals together as fit into the cache.
+                n_parts = 1 + (~proved).sum() * S**2 // 2**18
+                for part in np.array_split(np.flatnonzero(~proved), n_parts):
+                    P = np.stack([rates - F[j].T @ E[j * n : (j + 1) * n].toarray() for j in part])
                     # A difference of rounding size is zero: all of these options pass through the goal.
-                    P[i][P[i] < 1e-13 * rates] = 0.0
-                    P[i][:, goals[j]] += F[j].sum(axis=0)
-                h[:, part] = _eliminate(P, K[:, goals[part]].T, goals[part]).T
-            H[:, goals] = h
-            if progress is not None:
-                progress(int(goals[-1]) + 1, S)
+                    P[1e-13 * rates > P] = 0.0
+                    P[np.arange(len(part)), :, goals[part]] += F[part].sum(axis=1)
+                    H[:, goals[part]] = _eliminate(P, K.T[goals[part]], goals[part]).T
         return H
 
 
-def _eliminate(P: Array, cost: Array, goals: NDArray[np.intp]) -> Array:
-    """``(n, S)`` expected steps to n goals, without a subtraction (Grassmann, Taksar and Heyman, 1985).
+def _solve_goals(
+    M: Array, K: Array, Y: Array, F: Array, E: csr_array, goals: NDArray[np.intp], max_error: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """``(m, S)`` solutions of ``M h + F' E h = K`` except in the row of each goal, and whether they are proved."""
+    (m, n, S), each = F.shape, np.arange(len(goals))
+    share = Y.sum(axis=0)  # the null vector of M'
+    rounding = np.finfo(float).eps * (np.count_nonzero(M, axis=1) + 2 * n + 4) * M.diagonal()
+    costs = K.T[goals]
+    h, right, proved = np.zeros((m, S)), costs.copy(), np.zeros(m, dtype=np.bool_)
+    with np.errstate(all="ignore"):
+        # The entry of the goal makes a right side orthogonal to the null vector.
+        F[each, :, goals] = 0.0
+        F[each, :, goals] = -(F @ share) / share[goals, None]
+        # y = E h solves a small system, since h is Y (right - F' y) up to a constant, and 0 in the goal.
+        Z = np.asarray(E @ Y).reshape(m, n, S) - Y[goals][:, None]
+        small = np.eye(n) + Z @ F.transpose(0, 2, 1)
+        for _ in range(3):
+            right[each, goals] = 0.0
+            right[each, goals] = -(right @ share) / share[goals]
+            y = _try(np.linalg.solve, small, Z @ right[:, :, None])
+            step = (right - (y.transpose(0, 2, 1) @ F)[:, 0]) @ Y.T
+            h += step - step[each, goals][:, None]
+            if max_error == inf:
+                return h, ~proved
+            # The residual is the right side of a refinement.
+            y = E.multiply(np.repeat(h, n, axis=0)).sum(axis=1).reshape(m, 1, n)
+            right = costs - h @ M.T - (y @ F)[:, 0]
+            right[each, goals] = 0.0
+            error = (np.abs(right) + rounding * np.abs(h).max(axis=1, keepdims=True)) / costs
+            proved = error.max(axis=1) <= max_error
+            if proved.all():
+                break
+    return h, proved
 
-    `P` (n, S, S) are rates, `cost` (n, S) steps times rates. States are taken out one by one, and the sum of the rates
+
+def _eliminate(P: Array, cost: Array, goals: NDArray[np.intp]) -> Array:
+    """``(m, S)`` expected steps to m goals without a subtraction (Grassmann, Taksar and Heyman, 1985).
+
+    `P` (m, S, S) are rates, `cost` (m, S) steps times rates. States are taken out one by one, and the sum of the rates
     to the others takes the place of the diagonal. Sums and products of positive numbers keep their digits, however
     many steps the walk takes.
     """
-    n, S = cost.shape
+    (m, S), each = cost.shape, np.arange(len(goals))
     # The goal changes places with state 0.
-    order = np.tile(np.arange(S), (n, 1))
-    order[np.arange(n), goals], order[:, 0] = 0, goals
-    P = P[np.arange(n)[:, None, None], order[:, :, None], order[:, None]]
-    cost, times = np.take_along_axis(cost, order, axis=1), np.zeros((n, S))
+    order = np.tile(np.arange(S), (m, 1))
+    order[each, goals], order[:, 0] = 0, goals
+    P = P[each[:, None, None], order[:, :, None], order[:, None]]
+    cost, times = np.take_along_axis(cost, order, axis=1), np.zeros((m, S))
     with np.errstate(all="ignore"):
-        for high in range(S, 1, -32):
-            low = max(high - 32, 1)
-            for s in range(high - 1, low - 1, -1):
-                total = P[:, s, :s].sum(axis=1, keepdims=True)
-                P[:, s, :s] /= total
-                cost[:, s] /= total[:, 0]
-                cost[:, :s] += P[:, :s, s] * cost[:, s, None]
-                P[:, low:s, :s] += P[:, low:s, s, None] * P[:, None, s, :s]
-                P[:, :low, low:s] += P[:, :low, s, None] * P[:, None, s, low:s]
-            # The rest of the block at once.
-            P[:, :low, :low] += P[:, :low, low:high] @ P[:, low:high, :low]
+        for s in range(S - 1, 0, -1):
+            total = P[:, s, :s].sum(axis=1, keepdims=True)
+            P[:, s, :s] /= total
+            cost[:, s] /= total[:, 0]
+            cost[:, :s] += P[:, :s, s] * cost[:, s, None]
+            P[:, :s, :s] += P[:, :s, s, None] * P[:, None, s, :s]
         for s in range(1, S):
             times[:, s] = cost[:, s] + (P[:, s, :s] * times[:, :s]).sum(axis=1)
     if not np.isfinite(times).all():
@@ -516,78 +499,73 @@ def _try(function: Callable[..., Any], *arguments: Array) -> Array:
         return np.full_like(arguments[-1], np.nan)
 
 
-def _trace_options(
+def _follow_options(
     mdp: MDP, policy: NDArray[np.int32], stop_chance: float
 ) -> tuple[csr_array, csr_array, Array]:
-    """`passes`, `ends` and `steps` of options that terminate, in deterministic dynamics: follow all paths at once."""
-    (n, S), runs = policy.shape, policy >= 0
-    assert mdp.successors is not None
-    successors = mdp.successors[np.arange(S), np.maximum(policy, 0)]
-    option, start = np.nonzero(runs)
-    state: NDArray[Any] = start
-    probability, steps = 1.0, np.zeros((n, S))
-    passes, ends = [(np.zeros(0), option[:0], start[:0])], [(np.zeros(0), option[:0], state[:0])]
-    while len(option) and probability > 0.0:
-        steps[option, start] += probability
-        state = successors[option, state]
-        goes_on = runs[option, state]
-        ends.append((probability * np.where(goes_on, stop_chance, 1.0), option * S + start, state))
-        option, start, state = option[goes_on], start[goes_on], state[goes_on]
-        probability *= 1.0 - stop_chance
-        passes.append((np.full(len(option), probability), option * S + state, start))
+    """q_o(s, g) in row o S + g and column s; T_o(s, t) in row o S + s and column t; c_o(s) as ``(n, S)``.
 
-    def add_up(entries: list[tuple[Any, Any, Any]]) -> csr_array:
-        value, row, column = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-        table = csr_array(coo_array((value, (row, column)), shape=(n * S, S)))
-        table.eliminate_zeros()
-        return table
-
-    return add_up(passes), add_up(ends), steps
-
-
-def _invert_options(
-    mdp: MDP, policy: NDArray[np.int32], stop_chance: float
-) -> tuple[csr_array, csr_array, Array]:
-    """The same in stochastic dynamics, or for cyclic paths: from the expected visits of each option."""
-    n, S = policy.shape
-    passes, ends, steps = [], [], np.zeros((n, S))
-    for o, row in enumerate(policy):
-        runs = row >= 0
-        P = mdp.transition[np.arange(S) * mdp.n_actions + np.maximum(row, 0)].toarray()
-        P[~runs] = 0.0
-        visits = np.linalg.inv(np.eye(S) - (1.0 - stop_chance) * P * runs)
-        ends.append(csr_array(visits @ (P * np.where(runs, stop_chance, 1.0))))
-        visits[~runs] = visits[:, ~runs] = 0.0
-        steps[o] = visits.sum(axis=1)
-        if not (steps[o] >= 0).all() or steps[o].max(initial=0) > 1e6:
-            raise OverflowError(f"{_TRAPPED}: option number {o} runs for more than 1e6 steps; {_REMEDY}")
-        q = (visits / np.where(runs, visits.diagonal(), 1.0)).T
-        np.fill_diagonal(q, 0.0)
-        passes.append(csr_array(q))
-    empty = csr_array((0, S))
-    return vstack([empty, *passes], format="csr"), vstack([empty, *ends], format="csr"), steps
+    All follow from the expected visits of an option: the sum of the powers of its transition probabilities.
+    """
+    (n, S), runs = policy.shape, policy.ravel() >= 0
+    # One table for all pairs of an option and a state.
+    rows = np.tile(np.arange(S) * mdp.n_actions, n) + np.maximum(policy.ravel(), 0)
+    moves = csr_array(diags_array(runs.astype(float)) @ mdp.transition[rows])
+    moves.eliminate_zeros()
+    columns = moves.indices + np.repeat(np.arange(n) * S, np.diff(moves.indptr[::S]))
+    moves = csr_array((moves.data, columns, moves.indptr), shape=(n * S, n * S))
+    continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
+    continues.eliminate_zeros()
+    visits, power = eye_array(n * S, format="csr"), continues
+    for _ in range(S.bit_length() if mdp.successors is not None else 0):
+        # (1 + x) (1 + x^2) (1 + x^4) ...: paths that end have no more than S steps.
+        visits, power = visits + visits @ power, power @ power
+    if power.nnz:
+        parts = [slice(o * S, (o + 1) * S) for o in range(n)]
+        systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
+        visits = block_diag([csr_array(splu(system).solve(np.eye(S))) for system in systems], format="csr")
+    visits = diags_array(runs.astype(float)) @ visits
+    steps = visits.sum(axis=1).reshape(n, S)
+    if not (steps >= 0).all() or steps.max(initial=0) > 1e6:
+        worst = steps.max(axis=1).argmax()
+        raise OverflowError(f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}")
+    ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
+    passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
+    passes = csr_array((passes - diags_array(runs.astype(float))).T)
+    passes, ends = (csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S)) for t in (passes, ends))
+    return passes, ends, steps
 
 
-def _check_walk(mdp: MDP, options: OptionSet | None, stop_chance: float) -> tuple[NDArray[np.int32], bool]:
-    """Policies ``(n, S)`` of options, and whether all of them terminate by themselves."""
+def _prepare_walk(
+    mdp: MDP, options: OptionSet | None, stop_chance: float
+) -> tuple[MDP, NDArray[np.int32], NDArray[np.intp]]:
+    """The table of a walk that never ends, the policies in it ``(n, kept)``, and the numbers of the states kept."""
     check_type("mdp", mdp, MDP, "make one with maze(...)")
     check_float("stop_chance", stop_chance, minimum=0, maximum=1)
-    if mdp.n_states < 2:
+    policy = np.where(find_ends(mdp), TERMINATE, stack_policies(mdp, options))
+    kept = np.arange(mdp.n_states)
+    table = continue_after_end(mdp, goal_ends=False)
+    if mdp.start is not None:
+        kept = np.flatnonzero(reachable(table.transition, [mdp.start]))
+    if len(kept) < mdp.n_states:
+        left_out = _list_states(np.setdiff1d(np.arange(mdp.n_states), kept))
+        log.warning("left out of the diffusion time: %s that cannot be reached from the start", left_out)
+        rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
+        table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
+    if table.n_states < 2:
         raise ValueError("diffusion time is between different states, but this MDP has 1 state")
-    policy, all_terminate = stack_policies(mdp, options), True
-    for backward, problem in ((False, "cannot be reached from state 0"), (True, "cannot reach state 0")):
-        lost = np.flatnonzero(~reachable(mdp.transition, [0], backward=backward))
+    for backward, problem in ((False, "cannot be reached from"), (True, "cannot reach")):
+        lost = kept[~reachable(table.transition, [0], backward=backward)]
         if len(lost):
             remedy = "keep only states that can all reach each other"
-            raise ValueError(f"the diffusion time is infinite: {_list_states(lost)} {problem}; {remedy}")
-    for o, row in enumerate(policy):
-        followed = mdp.transition[np.arange(mdp.n_states) * mdp.n_actions + np.maximum(row, 0)]
-        lost = np.flatnonzero(~reachable(followed, row < 0, backward=True))
-        all_terminate &= not len(lost)
-        if len(lost) and stop_chance == 0:
+            raise ValueError(
+                f"the diffusion time is infinite: {_list_states(lost)} {problem} state {kept[0]}; {remedy}"
+            )
+    for o, row in enumerate(policy if stop_chance == 0 else ()):
+        lost = kept[~reachable(policy_transitions(table, row), row < 0, backward=True)]
+        if len(lost):
             remedy = "give it a state where it terminates (-1), or a stop_chance"
             raise ValueError(f"option number {o} never terminates from {_list_states(lost)}; {remedy}")
-    return policy, all_terminate
+    return table, policy, kept
 
 
 def _list_states(states: NDArray[np.intp]) -> str:
@@ -599,6 +577,11 @@ def _mean_pairs(H: Array) -> float:
     return float(H.sum() / (len(H) * (len(H) - 1)))
 
 
-def _check_option_chance(option_chance: float | None) -> float | None:
-    # At 1, primitive actions would be taken only where no option is available, and goals could be out of reach.
-    return None if option_chance is None else check_float("option_chance", option_chance, minimum=0, below=1)
+def _resolve_chances(
+    options: OptionSet | None, option_chance: float | str | None, stop_chance: float
+) -> tuple[float | None, float]:
+    chosen = resolve_exploration(options, option_chance, stop_chance)
+    if chosen.option_chance is not None:
+        # At 1, primitive actions would be taken only where no option is available, and goals could be out of reach.
+        check_float("option_chance", chosen.option_chance, minimum=0, below=1)
+    return chosen.option_chance, chosen.stop_chance

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import (
+    continue_after_end,
     cumulate_rows,
     make_episodes,
     make_tables,
@@ -116,28 +117,6 @@ def resolve_exploration(options: Any, option_chance: float | str | None, stop_ch
         # The most careful pair: with 32 options it did no harm on any map that it was tried on.
         return Exploration(0.01, 0.05)
     return tune_exploration(options.mdp, options)
-
-
-def continue_after_end(mdp: MDP) -> MDP:
-    """The same dynamics without ends: the goal, and states that no action leaves, lead to the start (or anywhere).
-
-    >>> continue_after_end(MDP.from_successors([[0, 1], [1, 1]], start=0)).successors.tolist()
-    [[0, 1], [0, 0]]
-    """
-    n, n_actions = mdp.n_states, mdp.n_actions
-    row_state = np.repeat(np.arange(n), n_actions)
-    stays = np.asarray(mdp.transition[np.arange(n * n_actions), row_state]).reshape(n, n_actions)
-    ends: NDArray[np.bool_] = np.all(stays > 1.0 - 1e-9, axis=1)
-    if mdp.goal is not None:
-        ends[mdp.goal] = True
-    if not ends.any() or ends.all():
-        return MDP(mdp.transition)
-    restart = np.zeros((1, n))
-    restart[0, np.flatnonzero(~ends) if mdp.start is None or ends[mdp.start] else mdp.start] = 1.0
-    is_end = ends[row_state]
-    table = diags_array((~is_end).astype(float)) @ mdp.transition
-    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(restart / restart.sum())
-    return MDP(csr_array(table))
 
 
 def find_recurrent_states(mdp: MDP) -> NDArray[np.bool_]:

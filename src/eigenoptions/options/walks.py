@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._validation import check_float, check_int, check_type, make_generator, set_readonly
 from eigenoptions.mdp import MDP, Transitions
@@ -75,6 +75,33 @@ def list_start_states(mdp: MDP) -> NDArray[np.int64]:
         return np.array([mdp.start])
     states = np.arange(mdp.n_states)
     return states if mdp.goal is None or mdp.n_states == 1 else np.delete(states, mdp.goal)
+
+
+def find_ends(mdp: MDP) -> NDArray[np.bool_]:
+    """``(S,)`` states in which an episode ends: those that no action leaves."""
+    n, n_actions = mdp.n_states, mdp.n_actions
+    stays = mdp.transition[np.arange(n * n_actions), np.repeat(np.arange(n), n_actions)]
+    ends: NDArray[np.bool_] = np.all(np.reshape(stays, (n, n_actions)) > 1.0 - 1e-9, axis=1)
+    return ends
+
+
+def continue_after_end(mdp: MDP, *, goal_ends: bool = True) -> MDP:
+    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start (or anywhere).
+
+    >>> continue_after_end(MDP.from_successors([[0, 1], [1, 1]], start=0)).successors.tolist()
+    [[0, 1], [0, 0]]
+    """
+    ends = find_ends(mdp)
+    if goal_ends and mdp.goal is not None:
+        ends[mdp.goal] = True
+    if not ends.any() or ends.all():
+        return MDP(mdp.transition)
+    restart = np.zeros((1, mdp.n_states))
+    restart[0, np.flatnonzero(~ends) if mdp.start is None or ends[mdp.start] else mdp.start] = 1.0
+    is_end = np.repeat(ends, mdp.n_actions)
+    table = diags_array((~is_end).astype(float)) @ mdp.transition
+    table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(restart / restart.sum())
+    return MDP(csr_array(table))
 
 
 def stack_policies(mdp: MDP, options: OptionSet | None) -> NDArray[np.int32]:
