@@ -18,7 +18,7 @@ from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import learned_default
+from eigenoptions.spectra.representations import learn_representation
 
 
 def run(*args: Any, **settings: Any) -> list[Snapshot]:
@@ -159,7 +159,8 @@ def test_rod_cycle_with_rewards_agrees_with_a_slow_twin() -> None:
     pairs = list(zip(batch.obs, batch.next_obs, strict=True))
     for s, t in pairs[::-1] + pairs:
         Z[s] += 0.2 * (np.exp(corridor.reward[s] / 1.3) * ((np.arange(5) == s) + Z[t]) - Z[s])
-    learned = learned_default(batch.obs, batch.next_obs, corridor.reward, alpha=0.2, sweeps=2)
+    how: Any = {"rewards": corridor.reward, "alpha": 0.2, "sweeps": 2}
+    learned = learn_representation(batch.obs, batch.next_obs, corridor.n_states, **how)
     assert_allclose(learned, Z, rtol=1e-12)
     left = np.unique(batch.obs)
     e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])

@@ -14,7 +14,6 @@ from scipy.sparse import issparse
 import eigenoptions as eo
 from eigenoptions.features import (
     FEATURE_MAPS,
-    RBF,
     Bits,
     FeatureMap,
     Fourier,
@@ -164,9 +163,6 @@ def test_tiles_for_a_large_space_are_hashed() -> None:
         (lambda: Tiles((0.0,), (0.0,)), "low"),
         (lambda: Tiles((0.0,), (np.inf,)), "finite"),
         (lambda: Raw([[0.0]], (1.0,)), "low"),
-        (lambda: RBF(LOW, HIGH, width=0), "width"),
-        (lambda: RBF(LOW, HIGH, seed=-1), "seed"),
-        (lambda: RBF((0.0,) * 9, (1.0,) * 9)(np.zeros((1, 9))), "65536"),
         (lambda: compute_features(lambda x: x * 1e308, np.ones((2, 2))), "1e150"),
         (lambda: Fourier(LOW, HIGH)(np.array([[0.0, np.nan]])), "observation 0"),
         (lambda: Fourier(LOW, HIGH)(np.zeros((1, 3))), "2 dimensions"),
@@ -186,22 +182,6 @@ def test_tiles_for_a_large_space_are_hashed() -> None:
 def test_bad_settings_and_observations_raise(call: Any, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         call()
-
-
-def test_rbf_peaks_at_its_centres() -> None:
-    grid = RBF(LOW, HIGH, grid=3, width=0.5)
-    assert grid.n_features == 9
-    corner = grid(np.array([HIGH]))
-    assert corner.argmax() == 8
-    assert corner[0, 8] == 1.0
-    np.testing.assert_allclose(grid.centres[[0, 4, 8]], [[0, 0], [0.5, 0.5], [1, 1]])
-    drawn = RBF(LOW, HIGH, size=50, seed=3)
-    assert drawn(np.array([LOW, HIGH])).shape == (2, 50)
-    assert np.array_equal(drawn.centres, RBF(LOW, HIGH, size=50, seed=3).centres)
-    assert features_from_dict(json.loads(json.dumps(features_to_dict(drawn)))) == drawn
-    wide = Box(-1.0, 1.0, (9,), np.float64)
-    assert make_features("rbf", wide).n_features == 2048
-    assert make_features("rbf", wide, size=30).n_features == 30
 
 
 def test_feature_map_of_a_new_class_is_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

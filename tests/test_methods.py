@@ -22,7 +22,7 @@ from eigenoptions.discovery.methods.neo import expected_visits
 from eigenoptions.discovery.methods.successor_goals import choose_landmarks
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
-    learned_successor,
+    learn_representation,
     successor_representation,
     uniform_walk,
 )
@@ -164,7 +164,7 @@ def test_successor_of_asymmetric_dynamics_uses_the_symmetric_part():
 def test_successor_of_a_learned_representation_has_its_ends(i_maze):
     """A representation learned by temporal differences from a walk gives the options of the exact one."""
     steps = walk(replace(i_maze, start=None, goal=None), 200_000, rng=0)
-    psi = learned_successor(steps.obs, steps.next_obs, 19, gamma=0.9, alpha=0.01)
+    psi = learn_representation(steps.obs, steps.next_obs, 19, gamma=0.9, alpha=0.01)
     exact = successor_representation(uniform_walk(i_maze), 0.9)
     assert np.abs(psi - exact).max() < 0.5
     learned = discover(i_maze, 4, "successor", representation=psi)

@@ -12,7 +12,7 @@ from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.mdp import reachable
 from eigenoptions.spectra.representations import (
     default_representation,
-    learned_successor,
+    learn_representation,
     successor_representation,
 )
 
@@ -132,6 +132,6 @@ def test_numbers_that_are_no_random_walk_are_refused():
         ([0.5, 1], 2, None),
     ):
         with pytest.raises(ValueError, match="must"):
-            learned_successor(before, [0, 1], n, begin=begin)
+            learn_representation(before, [0, 1], n, begin=begin)
     with pytest.raises(ValueError, match="shape"):
-        learned_successor([0, 1], [0], 2)
+        learn_representation([0, 1], [0], 2)

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.spectra.representations import (
     default_representation,
-    learned_default,
-    learned_successor,
+    learn_representation,
     smallest_eigenvectors,
     successor_representation,
     uniform_walk,
@@ -50,10 +49,10 @@ def test_learned_representation_approaches_the_exact_one(representation):
     walk = np.concatenate([[0], np.cumsum(rng.choice([-1, 1], 20_000))]) % 5
     if representation == "successor":
         exact = successor_representation(RING, 0.9)
-        learned = learned_successor(walk[:-1], walk[1:], 5, gamma=0.9, alpha=0.01)
+        learned = learn_representation(walk[:-1], walk[1:], 5, gamma=0.9, alpha=0.01)
     else:
         exact = default_representation(RING, -np.ones(5), 1.3)
-        learned = learned_default(walk[:-1], walk[1:], -np.ones(5), alpha=0.01)
+        learned = learn_representation(walk[:-1], walk[1:], 5, rewards=-np.ones(5), alpha=0.01)
     assert np.abs(learned - exact).max() < 0.15
 
 
@@ -72,9 +71,9 @@ def test_options_of_successor_operator_are_those_of_random_walk(four_rooms):
         (lambda: default_representation(RING, np.zeros(5), 1.3), "negative"),
         (lambda: default_representation(RING, [-1.0], 1.3), "shape"),
         (lambda: default_representation(RING, -np.ones(5), 1e-6), "temperature"),
-        (lambda: learned_successor([0, 5], [1, 2], 5), "states"),
-        (lambda: learned_successor([0], [1, 2], 5), "shape"),
-        (lambda: learned_successor([0], [1], 5, alpha=2.0), "alpha"),
+        (lambda: learn_representation([0, 5], [1, 2], 5), "states"),
+        (lambda: learn_representation([0], [1, 2], 5), "shape"),
+        (lambda: learn_representation([0], [1], 5, alpha=2.0), "alpha"),
     ],
 )
 def test_representations_of_bad_input_raise(call, word):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._validation import check_choice, check_csr, check_float, check_int
+from eigenoptions._validation import check_choice, check_csr, check_int
 
 Map = Callable[[Any], Any]
 # Feature maps by name; those of optional packages by their module, which is imported when it is needed.
@@ -198,7 +198,7 @@ class BoundedMap(FeatureMap):
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
-        for name in ("order", "coupled", "tiles", "tilings", "grid", "size"):
+        for name in ("order", "coupled", "tiles", "tilings", "size"):
             if getattr(self, name, None) is not None:
                 check_int(name, getattr(self, name))
 
@@ -341,50 +341,6 @@ class Tiles(BoundedMap):
         # Two tiles of one observation may have the same hash.
         ones.sum_duplicates()
         return ones
-
-
-@dataclass(frozen=True)
-class RBF(BoundedMap):
-    """Radial basis functions: Gaussian bumps ``exp(-|x - c|^2 / (2 w^2))`` of the scaled observation x.
-
-    The centres c are a `grid` of so many along each dimension, from `low` to `high`; with a `size` they are so many
-    drawn uniformly at random from `seed`. `width` is w in units of the distance between neighbouring centres.
-
-    >>> RBF((0.0,), (1.0,), grid=3)(np.array([[0.5]])).round(3).tolist()
-    [[0.607, 1.0, 0.607]]
-    """
-
-    grid: int = 5
-    size: int | None = None
-    width: float = 1.0
-    seed: int = 0
-    name: ClassVar[str] = "rbf"
-    defaults = ({"size": None}, {"size": 2048})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_int("seed", self.seed, 0)
-        check_float("width", self.width, above=0)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features d."""
-        return self.size or int(self.grid ** len(self.low))
-
-    @cached_property
-    def centres(self) -> NDArray[np.float64]:
-        """``(d, D)`` the centres c."""
-        width = len(self.low)
-        if self.size is not None:
-            return np.random.default_rng(self.seed).random((self.size, width))
-        points = np.linspace(0.0, 1.0, self.grid) if self.grid > 1 else [0.5]
-        return np.stack(np.meshgrid(*[points] * width, indexing="ij"), axis=-1).reshape(-1, width)
-
-    def _map(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        square = (x**2).sum(axis=1)[:, None] - 2 * x @ self.centres.T + (self.centres**2).sum(axis=1)
-        across = self.grid if self.size is None else self.size ** (1 / len(self.low))
-        deviation = self.width / max(across - 1.0, 1.0)
-        return np.asarray(np.exp(-np.maximum(square, 0.0) / (2 * deviation**2)))
 
 
 def find_bounds(

@@ -53,66 +53,47 @@ def default_representation(P: csr_array, rewards: ArrayLike, temperature: float)
     return _invert(diags_array(_step_costs(rewards, temperature, P.shape[0])) - _check_walk(P))
 
 
-def learned_successor(
+def learn_representation(
     before: ArrayLike,
     after: ArrayLike,
     n_states: int,
     *,
     gamma: float = 0.99,
-    alpha: float = 0.1,
-    sweeps: int = 1,
-    begin: Array | None = None,
-) -> Array:
-    """``(S, S)`` the successor representation, learned by temporal differences (Machado et al., 2018, Section 3).
-
-    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
-    beginning with `begin` or with zeros.
-
-    >>> learned_successor([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
-    [[1.333, 0.667], [0.667, 1.333]]
-    """
-    n, discount = _check_size(n_states), check_float("gamma", gamma, minimum=0, below=1)
-    psi = np.zeros((n, n)) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
-    pairs = _check_pairs(before, after, n) * check_int("sweeps", sweeps)
-    return _learn(pairs, psi, alpha, np.full(n, discount), np.ones(n))
-
-
-def learned_default(
-    before: ArrayLike,
-    after: ArrayLike,
-    rewards: ArrayLike,
-    *,
+    rewards: ArrayLike | None = None,
     temperature: float = 1.3,
     alpha: float = 0.1,
     sweeps: int = 1,
     begin: Array | None = None,
 ) -> Array:
-    """``(S, S)`` the default representation, learned by temporal differences (Tse et al., 2025, Section 3).
+    """``(S, S)`` the successor representation of sampled transitions, learned by temporal differences.
 
-    ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, once over the transitions from the last to the
-    first, then in order, `sweeps` times in all, beginning with `begin` or with the identity.
+    ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
+    beginning with `begin` or with zeros (Machado et al., 2018, Section 3). With negative `rewards` per state, the
+    default representation: ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, beginning with the
+    identity, and the first time from the last transition to the first (Tse et al., 2025, Section 3).
 
-    >>> learned_default([0, 1] * 500, [1, 0] * 500, [-1.0, -1.0], temperature=1.0).round(3).tolist()
+    >>> learn_representation([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
+    [[1.333, 0.667], [0.667, 1.333]]
+    >>> learn_representation([0, 1] * 500, [1, 0] * 500, 2, rewards=[-1, -1], temperature=1.0).round(3).tolist()
     [[0.425, 0.157], [0.157, 0.425]]
     """
-    n = _check_size(np.size(rewards))
-    weight = 1.0 / _step_costs(rewards, temperature, n)
-    Z = np.eye(n) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
-    pairs = _check_pairs(before, after, n)
-    return _learn(pairs[::-1] + pairs * (check_int("sweeps", sweeps) - 1), Z, alpha, weight, weight)
-
-
-def _check_pairs(before: ArrayLike, after: ArrayLike, n_states: int) -> list[list[int]]:
+    n, alpha = _check_size(n_states), check_float("alpha", alpha, above=0, maximum=1)
     pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
-    if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n_states)):
-        raise ValueError(f"before and after must be states in 0..{n_states - 1}, got {pairs[:3].tolist()}")
-    return pairs.tolist()  # type: ignore[no-any-return]
-
-
-def _learn(pairs: list[list[int]], table: Array, alpha: float, discount: Array, bonus: Array) -> Array:
-    """``table(s) += alpha (bonus(s) 1_s + discount(s) table(s') - table(s))`` for each pair of states."""
-    check_float("alpha", alpha, above=0, maximum=1)
-    for s, s_next in pairs:
+    if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n)):
+        raise ValueError(f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}")
+    pairs = np.tile(pairs, (check_int("sweeps", sweeps), 1))
+    discount, bonus, table = (
+        np.full(n, check_float("gamma", gamma, minimum=0, below=1)),
+        np.ones(n),
+        np.zeros((n, n)),
+    )
+    if rewards is not None:
+        discount = bonus = 1.0 / _step_costs(rewards, temperature, n)
+        pairs[: np.size(before)] = pairs[: np.size(before)][::-1].copy()
+        table = np.eye(n)
+    if begin is not None:
+        table = np.array(begin, dtype=np.float64).reshape(n, n)
+    for s, s_next in pairs.tolist():
         table[s] += alpha * (discount[s] * table[s_next] - table[s])
         table[s, s] += alpha * bonus[s]
     return table

@@ -24,7 +24,7 @@ from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import learned_default, learned_successor, smallest_eigenvectors
+from eigenoptions.spectra.representations import learn_representation, smallest_eigenvectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +121,11 @@ def rod_cycle(
         batch = walk(endless, round_steps, options, option_chance=option_chance, rng=generator)
         batches.append(batch)
         seen[batch.obs] = seen[batch.next_obs] = True
-        learn: dict[str, Any] = {"alpha": alpha, "sweeps": sweeps, "begin": table}
+        learn: dict[str, Any] = {"gamma": sr_gamma, "rewards": rewards, "alpha": alpha, "sweeps": sweeps}
+        table = learn_representation(batch.obs, batch.next_obs, mdp.n_states, begin=table, **learn)
         if rewards is not None:
-            table = learned_default(batch.obs, batch.next_obs, rewards, **learn)
             purpose = Purpose(_log_first_eigenvector(table), f"round {i}", index=1)
         else:
-            table = learned_successor(batch.obs, batch.next_obs, mdp.n_states, gamma=sr_gamma, **learn)
             values, vectors = smallest_eigenvectors(-(table + table.T) / 2.0, 1)
             e = vectors[:, 0] * (-1.0 if vectors[:, 0].sum() >= 0 else 1.0)
             purpose = Purpose(e, f"round {i}", index=1, eigenvalue=-float(values[0]))

@@ -39,7 +39,7 @@ def choose_purposes(
     """Eigenpurposes of the largest eigenvalues of the successor representation.
 
     Where P is not symmetric, they are those of ``(Psi + Psi') / 2``, as in the paper's successors. `representation`
-    is a learned Psi (`learned_successor`), used in place of the exact one.
+    is a learned Psi (`learn_representation`), used in place of the exact one.
     """
     check_float("discount", discount, minimum=0, below=1)
     n, n_signs = mdp.n_states, 2 if both_signs else 1
