@@ -279,6 +279,14 @@ def test_same_seed_gives_the_same_bytes_and_runs_do_not_depend_on_their_number(u
     assert len({row.tobytes() for row in whole.steps}) == 7
 
 
+@every_update
+def test_records_do_not_depend_on_the_pieces_of_a_run(update):
+    """From 2e7 steps per episode on, each episode is a call of its own."""
+    mdp = eo.maze(TWO_ROOMS)
+    run = partial(q_learning, mdp, eo.discover(mdp, n_options=4), update=update, runs=2, episodes=9)
+    assert is_same(run(max_steps=10**5), run(max_steps=10**8))
+
+
 def test_rng_may_be_a_generator_or_a_seed_sequence():
     run = partial(q_learning, eo.maze("S..G"), runs=3, episodes=9)
     assert is_same(run(rng=4), run(rng=np.random.SeedSequence(4)))

@@ -438,7 +438,7 @@ def test_solve_with_a_wrong_gamma_is_refused(corridor, gamma):
         eo.Purpose(np.zeros(8), "e2+"),
         eo.Purpose(np.zeros((7, 1)), "e2+"),
         eo.Purpose(np.full(7, np.nan), "e2+"),
-        eo.Purpose([0, 0, 0, np.inf, 0, 0, 0], "e2+"),
+        eo.Purpose([0, 0, 0, 1.7e308, 0, 0, -1.7e308], "e2+"),
         eo.Purpose(np.zeros(7), "e2+", initiation=np.ones(6, bool)),
         eo.Purpose(None, "e2+"),
     ],

@@ -174,8 +174,7 @@ def q_learning(
     check_float("alpha", alpha, above=0, maximum=1)
     start, goal = _check_task(mdp, start, goal, max_steps)
     policy = stack_policies(mdp, options)
-    has_option_values = update != "action"
-    shape = runs, mdp.n_states, mdp.n_actions + len(policy) * has_option_values
+    shape = runs, mdp.n_states, mdp.n_actions + len(policy) * (update != "action")
     size = 24 * runs * episodes + 8 * shape[0] * shape[1] * shape[2]
     if size > MAX_RECORD_BYTES:
         limit = f"the limit is {MAX_RECORD_BYTES / 1e9:.1f} GB"
@@ -187,18 +186,21 @@ def q_learning(
 
     root = _make_seed_sequence(rng)
     tables = make_tables(mdp, policy, option_chance, stop_chance)
-    task = kernels.Task(start, goal, max_steps)
+    task, learning_rates = kernels.Task(start, goal, max_steps), kernels.Rates(**rates)
     q = np.zeros(shape)
     returns, learning_returns = np.empty((runs, episodes)), np.empty((runs, episodes))
     steps, evaluation_steps = (np.empty((runs, episodes), dtype=np.int32) for _ in range(2))
+    # In pieces of about a second, between which learning can be interrupted.
+    piece = max(1, 20_000_000 // max_steps)
     for i in range(runs):
-        record = kernels.Record(q[i], returns[i], evaluation_steps[i], learning_returns[i], steps[i])
         # Child i of the root, without making the children before it.
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size)
-        seed = child.generate_state(1, np.uint64)[0]
-        kernels.learn(
-            *tables, task, kernels.Rates(**rates), seed, record, has_option_values, update != "smdp"
-        )
+        counter, highest = child.generate_state(1, np.uint64), np.zeros(mdp.n_states)
+        for low in range(0, episodes, piece):
+            outcomes = (returns, evaluation_steps, learning_returns, steps)
+            record = kernels.Record(q[i], *(table[i, low : low + piece] for table in outcomes))
+            updates = update != "action", update != "smdp"
+            kernels.learn(*tables, task, learning_rates, counter, highest, record, *updates)
         if progress is not None:
             progress(i + 1, runs)
     set_readonly(returns, learning_returns, steps, evaluation_steps, q)

@@ -80,20 +80,20 @@ def _update(q, highest, s, c, step):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def learn(moves, choices, task, rates, seed, record, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
-    """One run of episodes, each of learning and then of evaluation.
+def learn(moves, choices, task, rates, counter, highest, record, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
+    """Episodes of one run, each of learning and then of evaluation.
 
     With `has_option_values`, values q (S, A + n) are those of actions and options, else (S, A) those of actions, and
     options only explore. With `updates_steps` each step updates its action and every option with a value that would
-    have taken it; else each decision is updated once, when it ends.
+    have taken it; else each decision is updated once, when it ends. Kept from call to call: `counter` (1,) of random
+    numbers, and the values of the record with `highest` (S,), which is 0 at first.
     """
     indptr, indices, cumulative, n_actions = moves
     policy, first, available, option_chance, stop_chance = choices
     start, goal, max_steps = task
     alpha, gamma, epsilon, explore = rates
     q, returns, evaluation_steps, learning_returns, learning_steps = record
-    highest = np.zeros(len(first) - 1)
-    z = seed
+    z = counter[0]
     for half in range(2 * len(returns)):
         episode, learning = half // 2, half % 2 == 0
         random = explore if learning else epsilon
@@ -152,3 +152,4 @@ def learn(moves, choices, task, rates, seed, record, has_option_values, updates_
             s, a = t, -1 if is_cut else following  # type: ignore[assignment]
         (learning_returns if learning else returns)[episode] = s == goal
         (learning_steps if learning else evaluation_steps)[episode] = taken
+    counter[0] = z

@@ -82,8 +82,8 @@ def solve(
         if p.potential is None or shapes != {(n_states,)}:
             raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
         limits[i] *= (scale := np.abs(p.potential).max())
-        if not np.isfinite(scale):
-            raise ValueError(f"the potential of purpose {p.label!r} must be finite, got {scale}")
+        if not scale < 1e300:
+            raise ValueError(f"the potential of purpose {p.label!r} must be below 1e300, got {scale}")
 
     policy = np.empty((n, n_states), dtype=np.min_scalar_type(-n_actions - 1))
     value = np.empty((n, n_states))

@@ -179,6 +179,10 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     fields: dict[str, Any] = {name: arrays.get(f"mdp.{name}") for name in ("coords", "reward")}
     if "mdp.states" in arrays:
         fields["states"] = _to_tuples(json.loads(arrays["mdp.states"].tobytes()))
+    if not all(isinstance(header["mdp"].get(name, ""), str) for name in ("name", "legend")):
+        raise ValueError("name and legend must be text")
+    if fields["coords"] is not None and np.abs(fields["coords"].astype(float)).max() > 2**31:
+        raise ValueError("coords must be below 2^31")
     mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")

@@ -49,13 +49,16 @@ def walk(
     """
     from eigenoptions._kernels.walking import wander
 
-    check_int("steps", steps)
+    steps, piece = check_int("steps", steps), 20_000_000
     episodes = make_episodes(mdp, max_episode_steps)
     tables = make_tables(mdp, stack_policies(mdp, options), option_chance, stop_chance)
     place = np.array([-1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1), -1, 0, 0])
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
-    state, action, after = (np.empty(int(steps), dtype=np.int64) for _ in range(3))
-    wander(*tables, episodes, place, counter, int(steps), np.empty(0, dtype=np.uint8), state, action, after)
+    state, action, after = (np.empty(steps, dtype=np.int64) for _ in range(3))
+    # In pieces of about a second, between which the walk can be interrupted.
+    for low in range(0, steps, piece):
+        parts = [array[low : low + piece] for array in (state, action, after)]
+        wander(*tables, episodes, place, counter, len(parts[0]), np.empty(0, dtype=np.uint8), *parts)
     return Transitions(*set_readonly(state, action, after, after == episodes.goal))
 
 
