@@ -256,6 +256,7 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ((np.array([{"a": 1}]), [0], np.array([{"a": 1}])), {}, "numbers"),
         (BATCH, {"space": Discrete(3)}, "states"),
         (BATCH, {"n_actions": 1}, "actions"),
+        ((np.eye(2), [0, 10**9], np.eye(2)), {}, "n_actions"),
         ("Pendulum-v1", {}, "Discrete"),
         (lambda: Drift(Box(0, 255, (84, 84), np.uint8)), {"steps": 50}, "images"),
         ("Blackjack-v1", {}, "deterministic"),

@@ -67,7 +67,7 @@ def read_samples(data: Any, space: Any = None, n_actions: int | None = None) -> 
     if transitions.obs.dtype.kind == "U":
         n_states = len(np.unique([transitions.obs, transitions.next_obs]))
     if n_actions is None:
-        n_actions = int(transitions.action.max()) + 1
+        n_actions = check_int("n_actions", int(transitions.action.max()) + 1, maximum=1 << 20)
     return Samples(transitions, n_actions, n_states, space, provenance={"transitions": len(transitions)})
 
 

@@ -351,6 +351,17 @@ class OptionSet(OptionSequence, Sequence[Option]):
             return NotImplemented
         first, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
         second.check(first.mdp)
+        moves, others = first.mdp.successors, second.mdp.successors
+        # An action that was never tried stays in an estimated table.
+        stay = np.arange(first.n_states)[:, None]
+        if (
+            moves is not None
+            and others is not None
+            and np.any((moves != others) & (moves != stay) & (others != stay))
+        ):
+            raise ValueError(
+                "options of different environments cannot be joined: their actions lead elsewhere"
+            )
         provenance = self.provenance
         if other.provenance != provenance:
             dynamics = {k: second.provenance[k] for k in ("dynamics",) if k in second.provenance}
