@@ -1,14 +1,14 @@
 """Agents with and without options on the same tasks, at equal primitive steps; steps of discovery count.
 
-A run is one agent on one task with one way to explore and one seed. Settings of agents and of ways to explore were
-chosen on seeds from 100 on; the seeds reported begin at 0.
+Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid of agent settings for all of
+them, and for the baselines also one of their own; the options' own are the defaults of the library. Every seed draws
+goals of its own. The tables behind the documentation are in ``agents.csv`` beside this file.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,332 +17,263 @@ import pandas as pd
 from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
-from scipy.stats import binomtest, quantile_test
 
 from eigenoptions._validation import check_choice
-from eigenoptions.discovery import discover
-from eigenoptions.discovery.exploration import cycle
-from eigenoptions.mdp import MDP, maze
-from eigenoptions.mdp.maps import rooms_map
-from reproduction.arena.training import AGENTS, EPSILON_GREEDY, make_task, train
+from eigenoptions.evaluation import mean_interval
+from reproduction.arena.tables import train_table
+from reproduction.arena.tasks import MARKS, TASKS, make_task
+from reproduction.arena.training import DEEP_STEPS, train_deep
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Claim, Data, Lab
 from reproduction.report import Section, count_verdicts, write_page
-from reproduction.statistics import CONFIDENCE
 
-# Name of a way to explore, and what it is.
-EXPLORATIONS = {
-    "plain": "random actions (PPO: its own policy)",
-    "options": "exact eigenoptions, chosen with small probability",
-    "found": "eigenoptions found by exploring the task without its reward (cycle); these steps count",
-    "counts": "a bonus beta / sqrt(n) for entering a state n times",
-    "repeats": "random actions repeated for a random number of steps: epsilon-z-greedy (Dabney et al., 2021)",
+# Name of a way to explore, what it is, and the values of its own setting among which `tune` chooses.
+WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
+    "plain": ("random actions (PPO: its own policy)", {}),
+    "sticky": (
+        "a random action is the last one again with probability repeat",
+        {"repeat": (0.25, 0.5, 0.75)},
+    ),
+    "repeats": (
+        "a random action lasts n steps with probability n ** -zeta: epsilon-z-greedy (Dabney et al., 2021)",
+        {"zeta": (1.5, 2.0, 3.0)},
+    ),
+    "counts": (
+        "a bonus / sqrt(n) for entering a state n times, and initial values that are as optimistic",
+        {"bonus": (0.0001, 0.001, 0.01)},
+    ),
+    "options": ("eigenoptions of the known table, by the defaults of the library", {}),
+    "found": (
+        "eigenoptions found by cycle in the first steps (their share: discovery), without a reward",
+        {"discovery": (0.05, 0.2)},
+    ),
 }
-RUN = ["task", "agent", "exploration"]
-ALL = tuple(EXPLORATIONS)
-CHECKPOINTS = 10
-
-
-def make_rooms(side: int, size: int) -> dict[str, Any]:
-    """A tiling of rooms: start in the first corner, goal in the middle of the last room."""
-    text = rooms_map(side, side, size=size)
-    coords: Any = maze(text).coords
-    middle = np.abs(coords - (coords.max(axis=0) - size // 2)).sum(axis=1).argmin()
-    return {"maze": text, "start": 0, "goal": int(middle)}
-
-
-# Without options there is nothing to mask: MaskablePPO would be PPO. Where no table is known, options are found.
-POLICY_GRADIENT = {"PPO": ("plain", "options"), "MaskablePPO": ("options",)}
-FEATURES = {"PPO": ("plain", "found"), "PyTorch DQN": ("plain", "found", "counts", "repeats")}
-# Tasks: where, the time limit, primitive steps of a run, the discount, number of options, steps of discovery, and the
-# agents with their ways to explore. Slow agents run on few tasks, so that all runs take two hours on two cores.
-TASKS: dict[str, dict[str, Any]] = {
-    "four-rooms": {
-        "maze": "four-rooms", "limit": 500, "steps": 8000, "gamma": 0.95, "n_options": 8, "discovery": 400,
-        "agents": {
-            "DQN": ("plain", "options", "counts", "repeats"), **POLICY_GRADIENT,
-            "PyTorch DQN": ALL, "Q-learning": ALL,
-        },
-    },
-    "rooms-5x5": {
-        **make_rooms(5, 5), "limit": 1000, "steps": 15_000, "gamma": 0.97, "n_options": 8, "discovery": 3000,
-        "agents": {"DQN": ("plain", "options"), **POLICY_GRADIENT, "PyTorch DQN": ALL, "Q-learning": ALL},
-    },
-    "rooms-10x10": {
-        **make_rooms(10, 4), "limit": 2000, "steps": 50_000, "gamma": 0.98, "n_options": 8, "discovery": 8000,
-        "agents": {"Q-learning": ALL},
-    },
-    "MultiRoom": {
-        "env": "minigrid:MiniGrid-MultiRoom-N4-S5-v1", "limit": 500, "steps": 15_000, "gamma": 0.97,
-        "n_options": 8, "discovery": 4000, "agents": {"Q-learning": ALL},
-    },
-    "KeyCorridor": {
-        "env": "minigrid:MiniGrid-KeyCorridorS3R2-v0", "limit": 500, "steps": 15_000, "gamma": 0.97,
-        "n_options": 8, "discovery": 4000, "agents": {"Q-learning": ALL},
-    },
-    "MiniGrid-FourRooms": {
-        "env": "minigrid:MiniGrid-FourRooms-v0", "limit": 500, "steps": 15_000, "gamma": 0.97,
-        "n_options": 32, "discovery": 4000, "agents": {"Q-learning": ALL},
-    },
-    "MountainCar": {
-        "env": "MountainCar-v0", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000,
-        "episodes": 3, "agents": FEATURES,
-    },
-    "Acrobot": {
-        "env": "Acrobot-v1", "steps": 30_000, "gamma": 0.99, "n_options": 8, "discovery": 10_000,
-        "episodes": 3, "agents": FEATURES,
-    },
-}  # fmt: skip
-FULL: dict[str, Any] = {"tasks": list(TASKS), "seeds": 10, "share": 1.0}
-QUICK: dict[str, Any] = {
-    "tasks": ["four-rooms", "rooms-5x5", "MultiRoom", "MountainCar"], "seeds": 2, "share": 0.25
-}  # fmt: skip
+EXPLORE_SHARES = (0.02, 0.5, 1.0)
+TABLES = "Q-learning"
+RUN = ["task", "agent", "way"]
+DEEP_WAYS = {
+    "PyTorch DQN": ("plain", "sticky", "options", "found"),
+    "DQN": ("plain", "sticky", "options"),
+    "PPO": ("plain", "options"),
+}
+FULL: dict[str, Any] = {"tasks": list(TASKS), "seeds": 10, "goals": 20, "tuning": {"seeds": 2, "goals": 5}}
+QUICK: dict[str, Any] = {"tasks": ["Taxi"], "seeds": 2, "goals": 3, "tuning": {"seeds": 1, "goals": 2}}
 
 
 def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
-    """Train agents; data frames ``runs``, ``curves`` and ``summary``. Agents that are named run on every task."""
+    """Train agents; data frames ``runs``, ``seeds`` (of states seen), ``tuning`` and ``summary``."""
     settings = QUICK if lab.quick else FULL
     for name in names:
-        check_choice("agent", name, list(AGENTS))
+        check_choice("agent", name, [TABLES, *DEEP_WAYS])
     for name in tasks:
         check_choice("task", name, list(TASKS))
+    names, tasks = names or [TABLES, *DEEP_WAYS], tasks or settings["tasks"]
+    lab.describe("choosing settings")
+    tuning, chosen = tune(lab, tasks, **settings["tuning"])
+    seeds = range(settings["seeds"])
+    lab.describe("training tables")
     jobs = [
-        {"task": task, "agent": agent, "exploration": exploration, "seed": seed, "share": settings["share"]}
-        for task in tasks or settings["tasks"]
-        for agent in names or AGENTS
-        for exploration in (ALL if names else TASKS[task]["agents"].get(agent, ()))
-        if exists(TASKS[task], agent, exploration)
-        for seed in range(settings["seeds"])
+        {"task": task, "way": way, "seed": seed, "goals": settings["goals"], "settings": chosen[way]}
+        for task, way, seed in product(tasks, WAYS, seeds)
     ]
-    lab.describe("training agents")
-    return tabulate(jobs, lab.pmap(train_agent, jobs))
+    results = lab.pmap(train_table, jobs if TABLES in names else [])
+    lab.describe("training deep agents")
+    share = 0.05 if lab.quick else 1.0
+    deep = [
+        {"agent": agent, "task": task, "way": way, "seed": seed, "settings": chosen[way], "share": share}
+        for agent in DEEP_WAYS
+        for task, way, seed in product(DEEP_STEPS, DEEP_WAYS[agent], seeds)
+        if agent in names and task in tasks
+    ]
+    results += lab.pmap(train_deep, deep)
+    runs, seen = (pd.DataFrame([row for result in results for row in result[part]]) for part in (0, 1))
+    return {"summary": summarize(runs, seen), "runs": runs, "seeds": seen, "tuning": tuning}
 
 
-def is_numbered(task: Mapping[str, Any]) -> bool:
-    """Whether the observations of a task are the numbers of states."""
-    return "maze" in task or task["env"].startswith("minigrid:")
+def tune(
+    lab: Lab, tasks: Sequence[str], seeds: int, goals: int
+) -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
+    """Scores of all settings, and the best of each way: the least mean share of the budget until the first goal.
 
-
-def exists(task: Mapping[str, Any], agent: str, exploration: str) -> bool:
-    """Whether a run exists: a table needs numbered states, known options need a table, repeats need random actions.
-
-    >>> exists(TASKS["MountainCar"], "Q-learning", "plain"), exists(TASKS["four-rooms"], "PPO", "repeats")
-    (False, False)
+    A run that does not learn the goal counts with its whole budget. One setting serves all tasks.
     """
-    if not is_numbered(task) and (agent == "Q-learning" or exploration == "options"):
-        return False
-    return exploration != "repeats" or agent in EPSILON_GREEDY
-
-
-def train_agent(task: str, agent: str, exploration: str, seed: int, share: float) -> dict[str, Any]:
-    """One run: discovery where it is asked for, then training; see `train`. With its CPU seconds."""
-    start, about = time.process_time(), TASKS[task]
-    steps = int(about["steps"] * share)
-    checkpoints = [steps * i // CHECKPOINTS for i in range(1, CHECKPOINTS + 1)]
-    settings: dict[str, Any] = {"explore_share": 0.5} if agent == "Q-learning" else {}
-    options: Any = None
-    if exploration == "repeats":
-        settings["repeats"] = True
-    elif exploration == "counts":
-        # With a bonus the values explore, so that random actions may be rare; a table begins with optimistic values.
-        settings["beta"] = 0.01
-        if agent in EPSILON_GREEDY:
-            settings["explore_share"] = 0.1
-        if agent == "Q-learning":
-            settings |= {"explore_share": 0.02, "initial_value": 0.01 / (1 - about["gamma"])}
-    elif exploration == "options":
-        options = discover_known(task)
-    elif exploration == "found":
-        settings["taken"] = int(about["discovery"] * share)
-        options = discover_online(task, settings["taken"], seed)
-    episodes = about.get("episodes", 1)
-    settings |= {"steps": steps, "checkpoints": checkpoints, "episodes": episodes, "seed": seed}
-    result = train(agent, about, options, **settings)
-    return {**result, "checkpoints": checkpoints, "seconds": time.process_time() - start}
-
-
-@lru_cache(maxsize=8)
-def discover_known(task: str) -> Any:
-    """Options of the table of a task, which is read or explored beforehand: no steps of the agent."""
-    about = TASKS[task]
-    mdp = maze(about["maze"]) if "maze" in about else make_task(about).get_wrapper_attr("mdp")
-    return discover(mdp, about["n_options"])
-
-
-def discover_online(task: str, steps: int, seed: int, rounds: int = 4) -> Any:
-    """Options of the last of some rounds of `cycle` in the task, whose reward is not used."""
-    about, limit = TASKS[task], {}
-    env = make_task(about)
-    if "maze" in about:
-        mdp = env.unwrapped.mdp
-        env, limit = (
-            MDP(mdp.transition, coords=mdp.coords, start=mdp.start),
-            {"max_episode_steps": about["limit"]},
-        )
-    settings: Any = {"n_options": about["n_options"], "steps": steps // rounds, "rounds": rounds, "rng": seed}
-    *_, last = cycle(env, **settings, **limit)
-    options: Any = last.options
-    # Options that act on features end after eight steps without a new highest potential.
-    return options if hasattr(options, "policy") else options.with_termination(patience=8)
-
-
-def tabulate(jobs: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> Data:
-    """Data frames of runs: ``runs`` (one row each), ``curves`` (success by checkpoint), ``summary``."""
-    runs, marks = [], []
-    for job, result in zip(jobs, results, strict=True):
-        key, budget = {name: job[name] for name in (*RUN, "seed")}, result["checkpoints"][-1]
-        is_reached = result["first_goal"] > 0
-        runs.append(
-            {
-                **key,
-                "first_goal": result["first_goal"] if is_reached else budget,
-                "reached": is_reached,
-                "greedy": result["success"][-1],
-                "greedy_steps": result["greedy_steps"],
-                "budget": budget,
-                "seconds": result["seconds"],
-            }
-        )
-        pairs = zip(result["checkpoints"], result["success"], strict=True)
-        marks += [{**key, "steps": steps, "success": share} for steps, share in pairs]
-    curves = [
-        {**dict(zip([*RUN, "steps"], key, strict=True)), **_count_successes(rows.success)}
-        for key, rows in pd.DataFrame(marks).groupby([*RUN, "steps"], sort=False)
+    grid = [
+        (way, dict(zip(("explore_share", *own), values, strict=True)))
+        for way, (_, own) in WAYS.items()
+        for values in product(EXPLORE_SHARES, *own.values())
     ]
-    frame = pd.DataFrame(runs)
-    return {"runs": frame, "curves": pd.DataFrame(curves), "summary": summarize(frame)}
+    jobs: list[dict[str, Any]] = [
+        {"task": task, "way": way, "seed": 100 + seed, "goals": goals, "settings": settings}
+        for task, seed, (way, settings) in product(tasks, range(seeds), grid)
+    ]
+    scores = pd.DataFrame(
+        {
+            "way": job["way"],
+            "settings": ", ".join(f"{name} {value:g}" for name, value in job["settings"].items()),
+            "score": np.mean([row["first_goal"] / row["budget"] if row["learned"] else 1.0 for row in rows]),
+        }
+        for job, (rows, _) in zip(jobs, lab.pmap(train_table, jobs), strict=True)
+    )
+    scores = scores.groupby(["way", "settings"], sort=False).score.mean().reset_index()
+    best = scores.groupby("way").score.idxmin()
+    return scores.assign(chosen=scores.index.isin(best)), {way: grid[i][1] for way, i in best.items()}
 
 
-def summarize(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per task, agent and way to explore: median first goal, successful runs, with intervals; mean CPU seconds.
+# Summary and claims
 
-    The interval of the median is exact (order statistics), that of the share is Wilson's; a run without a goal counts
-    with its budget.
+
+def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+    """One row per task, agent and way: means over seeds, with Student's 95% intervals of those of random goals.
+
+    ``first_goal`` and ``learned`` are the mean over the random goals of a seed; ``median_first_goal`` is over all runs,
+    ``native_goal`` and ``native_learned`` are of the native goal, ``mean_goal`` and ``median_goal`` over all states.
     """
     rows = []
     for key, group in runs.groupby(RUN, sort=False):
-        first = group.first_goal
-        low, high = quantile_test(first, p=0.5).confidence_interval(CONFIDENCE)
-        rows.append(
-            {
-                **dict(zip(RUN, key, strict=True)),
-                "runs": len(group),
-                "first_goal": first.median(),
-                "first_goal_low": low if np.isfinite(low) else first.min(),
-                "first_goal_high": high if np.isfinite(high) else first.max(),
-                "reached": int(group.reached.sum()),
-                **_count_successes(group.greedy),
-                "budget": group.budget.iloc[0],
-                "seconds": group.seconds.mean(),
-            }
+        drawn, native, budget = group[group.goal >= 0], group[group.goal < 0], int(group.budget.iloc[0])
+        row = dict(zip(RUN, key, strict=True)) | {"seeds": group.seed.nunique(), "budget": budget}
+        for name, limit in (("first_goal", budget), ("learned", 1)):
+            means = drawn.groupby("seed")[name].mean()
+            low, high = np.clip(mean_interval(means), 0, limit)
+            row |= {name: means.mean(), f"{name}_low": low, f"{name}_high": high}
+        row |= {"median_first_goal": drawn.first_goal.median(), "native_goal": native.first_goal.mean()}
+        rows.append(row | {"native_learned": native.learned.mean()})
+    coverage = seen.drop(columns="seed").groupby(RUN, sort=False).mean().reset_index()
+    return pd.DataFrame(rows).merge(coverage, on=RUN)
+
+
+def claims(data: Data, agent: str) -> Iterator[Claim]:
+    """Whether options find random goals sooner than plain exploration, and lose no task that it solves."""
+    runs, rows = data["runs"], data["summary"][data["summary"].agent == agent].set_index(["way", "task"])
+    means = runs[(runs.agent == agent) & (runs.goal >= 0)].groupby(["way", "task", "seed"]).first_goal.mean()
+    for way in ("options", "found"):
+        if way not in rows.index:
+            continue
+        ours, plain, tasks = rows.loc[way], rows.loc["plain"], rows.loc[way].index
+        sooner = [task for task in tasks if ours.first_goal[task] < plain.first_goal[task]]
+        lows = [mean_interval(means["plain", task] - means[way, task])[0] for task in tasks]
+        yield Claim(
+            f"{agent}-{way}-sooner".replace(" ", "-"),
+            "ours",
+            f"{agent} with options ({way}) finds random goals sooner than without, on at least 80% of the tasks.",
+            tests=[len(sooner) >= 0.8 * len(tasks)],
+            measured=f"the mean first goal is earlier on {len(sooner)} of {len(tasks)} tasks, on "
+            f"{np.sum(np.array(lows) > 0)} of them beyond the error of measurement",
+            evidence=f"Not on: {', '.join(task for task in tasks if task not in sooner) or 'none'}.",
         )
-    return pd.DataFrame(rows)
-
-
-def _count_successes(shares: pd.Series) -> dict[str, float]:
-    """Number of runs that mostly reach the goal, their share, and Wilson's interval of it."""
-    wins = int((shares > 0.5).sum())
-    interval = binomtest(wins, len(shares)).proportion_ci(CONFIDENCE, method="wilson")
-    return {"wins": wins, "share": wins / len(shares), "low": interval.low, "high": interval.high}
-
-
-def claims(summary: pd.DataFrame) -> Iterator[Claim]:
-    """Whether agents with options find the goal three times as early, and are no less successful in the end."""
-    for (task, agent), rows in summary.groupby(["task", "agent"], sort=False):
-        row = {way: group.iloc[0] for way, group in rows.groupby("exploration")}
-        for way in ("options", "found"):
-            if way not in row or "plain" not in row:
-                continue
-            ours, plain = row[way], row["plain"]
-            source = "of the known table" if way == "options" else "found in the task"
-            yield Claim(
-                f"{task}-{agent}-{way}".replace(" ", "-"),
-                "ours",
-                f"{agent} with options {source} finds the goal of {task} in at most a third of the steps, and is no "
-                "less successful.",
-                # That neither learns the task is no success.
-                tests=[ours.first_goal <= plain.first_goal / 3, ours.wins > 0 and ours.share >= plain.share],
-                measured=f"first goal after {ours.first_goal:,.0f} steps against {plain.first_goal:,.0f} (medians); "
-                f"greedy success {ours.wins} of {ours.runs} against {plain.wins} of {plain.runs}",
-                evidence=f"{ours.budget:,} primitive steps per run, with those of discovery; a run without a goal "
-                "counts with its budget.",
-            )
+        is_lost = [(plain[share] > 0.5) & (ours[share] <= 0.5) for share in ("learned", "native_learned")]
+        lost = tasks[np.any(is_lost, axis=0)]
+        yield Claim(
+            f"{agent}-{way}-loses-none".replace(" ", "-"),
+            "ours",
+            f"There is no task that {agent} solves without options and does not with options ({way}).",
+            tests=[not len(lost)],
+            measured=f"lost: {', '.join(lost) or 'none'}",
+            evidence="A task is solved where more than half of the runs learn random goals, or the native one.",
+        )
 
 
 # Page
 
 
+def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
+    """The results of an agent as rows of a Markdown table: mean first random goal, and the share learned."""
+    rows = []
+    for task, group in summary[summary.agent == agent].groupby("task", sort=False):
+        ways = group.set_index("way")
+        cells = [
+            f"{ways.first_goal[way]:,.0f} ({ways.learned[way]:.0%})" if way in ways.index else ""
+            for way in WAYS
+        ]
+        rows.append(f"| {task} | {' | '.join(cells)} |")
+    return rows
+
+
 def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     """Write the page, and print the summary."""
     summary = data["summary"]
-    table = Table("task", "agent", "exploration", "first goal", "greedy success", box=None)
+    judged = {agent: list(claims(data, agent)) for agent in dict.fromkeys(summary.agent)}
+    table = Table("task", "agent", "way", "learned", "random goals", "native goal", "median state", box=None)
     for row in summary.itertuples():
-        table.add_row(row.task, row.agent, row.exploration, format_first_goal(row), f"{row.wins}/{row.runs}")
+        steps = [f"{number:,.0f}" for number in (row.first_goal, row.native_goal, row.median_goal)]
+        table.add_row(row.task, row.agent, row.way, f"{row.learned:.0%}", *steps)
     Console().print(table)
-    judged = list(claims(summary))
-    ways = pd.DataFrame(EXPLORATIONS.items(), columns=["way to explore", "what it is"])
-    tasks = dict.fromkeys(summary.task)
+    tasks = [
+        (name, TASKS[name][0], len(task.states), task.limit, task.budget)
+        for name, task in ((name, make_task(name)) for name in dict.fromkeys(summary.task))
+    ]
+    ways = [(way, about) for way, (about, _) in WAYS.items()]
     sections = [
-        Section("ways", "Ways to explore", "", [ways]),
-        *(_make_section(data, task, judged) for task in tasks),
+        *(_make_section(summary[summary.agent == agent], agent, judged[agent]) for agent in judged),
+        Section(
+            "protocol",
+            "Tasks, ways to explore, settings",
+            "Reaching the goal gives reward 1 and ends the episode. The native goal is where the environment ends an "
+            "episode, or the state farthest from the start. Each seed draws its random goals uniformly from the states "
+            "that are not an end of one of the known table's options or beside one; where all are (CliffWalking), "
+            "from all states. An episode lasts at most twenty times as long as the way to the farthest state. Deep "
+            "agents have fewer steps and one random goal per seed, observe the number of the state, and their value "
+            "functions have one weight per state and choice.",
+            [
+                pd.DataFrame(tasks, columns=["task", "what it is", "states", "time limit", "budget"]),
+                pd.DataFrame(ways, columns=["way", "what it is"]),
+                (
+                    "Settings are chosen on other seeds, one for all tasks: the least score, which is the mean share "
+                    "of the budget until the first goal; a run that does not learn the goal counts with its budget.",
+                    data["tuning"],
+                ),
+            ],
+        ),
     ]
     header = Markup(
         "<p>Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
-        "agents</code>; the steps in which options are discovered count. Settings were chosen on other seeds than the "
-        "{} of this page. Do options find the goal in at most a third of the steps, and are they no less successful? "
-        "Of {} comparisons {}.</p><p class='facts'>{} runs, {:.1f} minutes of CPU time. Data: {}.</p>"
+        "agents</code>; the steps in which options are found count. {} seeds. Of {} claims {}.</p>"
+        "<p class='facts'>{:.1f} minutes of CPU time. Data: {}.</p>"
     ).format(
         (QUICK if quick else FULL)["seeds"],
-        len(judged),
-        count_verdicts(judged),
-        len(data["runs"]),
-        data["runs"].seconds.sum() / 60,
+        sum(map(len, judged.values())),
+        count_verdicts([claim for judgements in judged.values() for claim in judgements]),
+        seconds / 60,
         Markup(", ").join(Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data),
     )
     write_page(path, "Agents with and without options", sections, header=header)
 
 
-def _make_section(data: Data, task: str, judged: Sequence[Claim]) -> Section:
-    """Table, learning curves and claims of a task."""
-    about, rows = TASKS[task], data["summary"][data["summary"].task == task]
-    cells = rows.assign(
-        cell=[f"{format_first_goal(row)}; {row.wins} of {row.runs}" for row in rows.itertuples()]
-    ).pivot(index="agent", columns="exploration", values="cell")
-    table = cells[[way for way in EXPLORATIONS if way in cells]].fillna("").reset_index()
-    place = about["env"].removeprefix("minigrid:") if "env" in about else f"start to goal in a maze, {task}"
-    text = (
-        f"{place}; {rows.budget.iloc[0]:,} primitive steps per run, discount {about['gamma']}, {about['n_options']} "
-        f"options (found in {about['discovery']:,} steps at full length). In each cell: median steps to the first goal "
-        "with its 95% interval, and the number of runs whose greedy policy reaches the goal at the end. The figure "
-        "shows the share of seeds whose greedy policy reaches the goal; bands are 95% (Wilson)."
-    )
-    names = {claim.id for claim in judged if claim.id.startswith(f"{task}-")}
-    return Section(task, task, text, [table, draw_success(data, task)], [c for c in judged if c.id in names])
+def _make_section(rows: pd.DataFrame, agent: str, judged: Sequence[Claim]) -> Section:
+    """Tables, coverage and claims of an agent."""
+    tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
+    cells = {
+        "Mean steps to the first of the random goals, with its 95% interval; a run without a goal counts with its "
+        "budget.": "{0.first_goal:,.0f} ({0.first_goal_low:,.0f} to {0.first_goal_high:,.0f})",
+        "Median of the same.": "{0.median_first_goal:,.0f}",
+        "Share of runs whose greedy policy reaches the random goal at the end, with its 95% interval.":
+        "{0.learned:.0%} ({0.learned_low:.0%} to {0.learned_high:.0%})",
+        "The native goal: mean steps to the first, and share of the seeds that learn it.":
+        "{0.native_goal:,.0f} ({0.native_learned:.0%})",
+        "Every state as the goal: mean, and median over the states, of the steps to the first.":
+        "{0.mean_goal:,.0f}; {0.median_goal:,.0f}",
+    }  # fmt: skip
+    shown = [
+        (caption, rows.assign(cell=[text.format(row) for row in rows.itertuples()])
+         .pivot(index="task", columns="way", values="cell").loc[tasks, ways].reset_index())
+        for caption, text in list(cells.items())[: 5 if agent == TABLES else 3]
+    ]  # fmt: skip
+    figure = draw_coverage(rows)
+    return Section(agent.replace(" ", "-"), agent, "", [*shown, "States seen over time:", figure], judged)
 
 
-def format_first_goal(row: Any) -> str:
-    """Median first goal and its interval; a median at the budget means that most runs found no goal."""
-    if row.first_goal >= row.budget:
-        return f"none in {row.budget:,}"
-    return f"{row.first_goal:,.0f} ({row.first_goal_low:,.0f} to {row.first_goal_high:,.0f})"
-
-
-def draw_success(data: Data, task: str) -> Any:
-    """Learning curves of a task: one graph per agent, one line per way to explore."""
-    curves = data["curves"][data["curves"].task == task]
-    ways = [way for way in EXPLORATIONS if way in set(curves.exploration)]
-    agents = list(dict.fromkeys(curves.agent))
-    figure, axes = make_graphs(len(agents), columns=3)
-    for ax, agent in zip(axes, agents, strict=False):
-        rows = curves[curves.agent == agent].set_index("exploration")
-        # A way that an agent does not have is an empty line, so that colours mean the same in all graphs.
-        steps = sorted(set(curves.steps))
-        lines = {way: rows.share.get(way, pd.Series(np.nan, index=steps)).to_numpy() for way in ways}
-        shaded = [way for way in ("plain", "options") if way in rows.index]
-        bands = {way: (rows.low[way].to_numpy(), rows.high[way].to_numpy()) for way in shaded}
-        draw_lines(ax, steps, lines, bands=bands, title=agent, xlabel="primitive steps", ylim=(-0.02, 1.02))
-    for ax in axes[len(agents) :]:
+def draw_coverage(rows: pd.DataFrame, columns: int = 5) -> Any:
+    """Share of states seen over the steps: one graph per task, one line per way."""
+    tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
+    figure, axes = make_graphs(len(tasks), columns=columns, sharey=True)
+    for ax, task in zip(axes, tasks, strict=False):
+        chosen = rows[rows.task == task].set_index("way")
+        steps = np.array(MARKS) * chosen.budget.iloc[0]
+        lines = {way: [chosen.loc[way, f"seen {mark:g}"] for mark in MARKS] for way in ways}
+        draw_lines(ax, steps, lines, title=task, ylim=(0, 1.02))
+        ax.set_xscale("log")
+    for ax in axes[len(tasks) :]:
         ax.axis("off")
-    axes[0].set_ylabel("greedy success")
-    add_legend(figure)
+    axes[0].set_ylabel("states seen")
+    add_legend(figure, columns=6)
     return figure

@@ -14,8 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, kron
 
 from eigenoptions.envs import from_env
-from eigenoptions.mdp import MDP, maze, reachable
+from eigenoptions.mdp import MDP, maze
 from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options.exploration import find_recurrent_states
+from eigenoptions.options.walks import continue_after_end
 
 
 @lru_cache(maxsize=4)
@@ -68,23 +70,18 @@ def make_slippery_rooms(slip: float = 0.2) -> MDP:
 def make_continuing(env: str) -> MDP:
     """A finite environment in which ends of episodes lead to the start.
 
-    Only states that the start can reach, and that can reach the start, are kept.
+    Only states that a walk visits again and again are kept.
 
     >>> make_continuing("FrozenLake-v1").n_states
     16
     """
     mdp = from_env(env)
-    n, n_actions, start = mdp.n_states, mdp.n_actions, mdp.start or 0
-    stays = np.asarray(mdp.transition[np.arange(n * n_actions), np.repeat(np.arange(n), n_actions)])
-    is_end = np.repeat((stays.reshape(n, n_actions) == 1.0).all(axis=1), n_actions)[:, None]
-    restart = csr_array((np.ones(n * n_actions), (np.arange(n * n_actions), [start] * n * n_actions)))
-    restart.resize(mdp.transition.shape)
-    table = csr_array(mdp.transition.multiply(~is_end) + restart.multiply(is_end))
-    table.eliminate_zeros()
-    kept = np.flatnonzero(reachable(table, [start]) & reachable(table, [start], backward=True))
-    rows = (kept[:, None] * n_actions + np.arange(n_actions)).ravel()
+    endless = continue_after_end(mdp)
+    kept = np.flatnonzero(find_recurrent_states(endless))
+    rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
     coords = None if mdp.coords is None else mdp.coords[kept]
-    return MDP(csr_array(table[rows][:, kept]), coords=coords, start=int(np.searchsorted(kept, start)))
+    start = int(np.searchsorted(kept, mdp.start or 0))
+    return MDP(csr_array(endless.transition[rows][:, kept]), coords=coords, start=start)
 
 
 # Per domain, a few words about it, and a maze by name or a function that makes its MDP.
@@ -94,8 +91,6 @@ DOMAINS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
     "i-maze": ("the paper's I-maze", "i-maze"),
     "nine-rooms": ("3 x 3 rooms of 5 x 5 states", lambda: maze(rooms_map(3, 3, 5))),
     "rooms-2x2": ("a tiling of rooms of 10 x 10 states", "rooms:2x2"),
-    "rooms-5x5": ("a tiling of 25 rooms", "rooms:5x5"),
-    "rooms-10x10": ("a tiling of 100 rooms", "rooms:10x10"),
     "perfect-10x10": ("a perfect maze: corridors without loops", "perfect:10x10"),
     "perfect-15x15": ("a larger perfect maze", "perfect:15x15"),
     "frozen-lake": (

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.spaces import Discrete
 from torch import nn
 
 from reproduction.arena.training import Run
@@ -25,20 +24,14 @@ def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
     rng, env = np.random.default_rng(run.seed), run.env
     env.action_space.seed(run.seed)
     space, n_actions = env.observation_space, int(env.action_space.n)
-    if isinstance(space, Discrete):
-        # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice.
-        net: nn.Module = nn.Embedding(int(space.n), n_actions)
-        nn.init.normal_(net.weight, std=1e-3)  # type: ignore[arg-type]
-        optimizer: torch.optim.Optimizer = torch.optim.SGD(net.parameters(), 20.0)
-    else:
-        hidden = nn.Linear(int(np.prod(space.shape)), 64)
-        net = nn.Sequential(nn.Flatten(), hidden, nn.ReLU(), nn.Linear(64, n_actions))
-        optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+    # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice.
+    net = nn.Embedding(int(space.n), n_actions)
+    nn.init.normal_(net.weight, std=1e-3)
+    optimizer = torch.optim.SGD(net.parameters(), 20.0)
     target, first_rate = copy.deepcopy(net), optimizer.param_groups[0]["lr"]
     # The last transitions; a discount of 0 is the end of an episode.
-    number: Any = (np.float32, ())
-    types = ((space.dtype, space.shape), (np.int64, ()), number, (space.dtype, space.shape), number)
-    dtypes: Any = [(name, *kind) for name, kind in zip(COLUMNS, (*types, (np.bool_, n_actions)), strict=True)]
+    types: Any = (np.int64, np.int64, np.float32, np.int64, np.float32, (np.bool_, n_actions))
+    dtypes: Any = list(zip(COLUMNS, types, strict=True))
     replay, n_added = np.zeros(capacity, dtypes), 0
     all_actions = np.ones(n_actions, dtype=np.bool_)
 
@@ -65,7 +58,8 @@ def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
     n_steps = n_updates = 0
     obs, info = env.reset(seed=run.seed)
     while True:
-        before, action = obs, run.choose(rng, obs, info)
+        before, mask = obs, info.get("action_mask")
+        action = int(env.action_space.sample()) if rng.random() < run.epsilon() else act(obs, mask)
         obs, reward, terminated, truncated, info = env.step(action)
         discount = 0.0 if terminated else info.get("discount", run.gamma)
         rows = [(before, action, reward, obs, discount, info.get("action_mask", all_actions))]

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
-from gymnasium.spaces import Discrete
-from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.type_aliases import TrainFreq
 
-from eigenoptions.envs.sb3 import (
-    OptionsDQN,
-    SMDPDiscounts,
-    SMDPMaskableRolloutBuffer,
-    SMDPRolloutBuffer,
-    prefer_actions,
-)
+from eigenoptions.envs.sb3 import OptionsDQN, SMDPDiscounts, SMDPRolloutBuffer, prefer_actions
 from reproduction.arena.training import ConstantDiscount, Run
 
-# The same for every way of exploring: a small network for few steps, and a table for numbered states.
-DQN_SETTINGS = {
+# The same for every way of exploring. The network is a table, see `make_tabular`.
+DQN_SETTINGS: dict[str, Any] = {
     "double": True,
     "buffer_size": 20_000,
     "learning_starts": 64,
     "batch_size": 128,
     "train_freq": 4,
     "target_update_interval": 100,
-}
-NETWORK = {"learning_rate": lambda share: 3e-3 * share, "policy_kwargs": {"net_arch": [64]}}
-TABLE = {
     "learning_rate": lambda share: 20.0 * share,
     "policy_kwargs": {"net_arch": [], "optimizer_class": torch.optim.SGD},
 }
-PPO_SETTINGS = {"learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
+PPO_SETTINGS: dict[str, Any] = {
+    "learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01
+}  # fmt: skip
 # Decisions of a rollout with options: they take four to five primitive steps each, and 256 of them would leave the
 # agent a fifth of the updates that it has without options.
 OPTIONS_N_STEPS = 64
@@ -63,39 +53,22 @@ class PacedDQN(OptionsDQN):
         assert isinstance(self.train_freq, TrainFreq)
         super().train(self._n_calls // self.train_freq.frequency - self._n_updates, batch_size)
 
-    def predict(self: Any, observation: Any, *args: Any, deterministic: bool = False, **kwargs: Any) -> Any:
-        """The action of the highest value, or one of the run's repeated actions while exploring."""
-        if deterministic or self.run.explore is None:
-            return super().predict(observation, *args, deterministic=deterministic, **kwargs)  # type: ignore[misc]
-        action = self.run.explore(self.exploration_rate)
-        if action is None:
-            return super().predict(observation, *args, deterministic=True, **kwargs)  # type: ignore[misc]
-        return np.array([action]), None
-
 
 def make_agent(name: str, run: Run) -> tuple[Any, Any]:
     """An agent of Stable-Baselines3 for a run, and its callback."""
-    has_options, is_maskable = run.option_chance is not None, name == "MaskablePPO"
-    env = run.env if has_options or name == "PPO" else ConstantDiscount(run.env, run.gamma)
-    settings = {key: value for key, value in run.settings.items() if key != "explore_share"}
     common: Any = {"gamma": run.gamma, "seed": run.seed, "device": "cpu"}
     if name == "DQN":
-        is_numbered = isinstance(run.env.observation_space, Discrete)
+        env = run.env if run.has_options else ConstantDiscount(run.env, run.gamma)
         env.action_space.seed(run.seed)
-        kind: Any = TABLE if is_numbered else NETWORK
-        agent = PacedDQN("MlpPolicy", env, **common, **{**DQN_SETTINGS, **kind, **settings})
-        if is_numbered:
-            make_tabular(agent)
+        agent = PacedDQN("MlpPolicy", env, **common, **DQN_SETTINGS)
+        make_tabular(agent)
         agent.run, agent.first_step = run, run.record.steps
         return agent, None
-    settings = {**PPO_SETTINGS, **settings}
-    if has_options:
-        settings["n_steps"] = OPTIONS_N_STEPS
-        settings["rollout_buffer_class"] = SMDPMaskableRolloutBuffer if is_maskable else SMDPRolloutBuffer
-    ppo: Any = (MaskablePPO if is_maskable else PPO)("MlpPolicy", env, **common, **settings)
-    if not has_options:
-        return ppo, None
-    prefer_actions(ppo, run.option_chance)  # type: ignore[arg-type]
+    if not run.has_options:
+        return PPO("MlpPolicy", run.env, **common, **PPO_SETTINGS), None
+    settings: Any = {**PPO_SETTINGS, "n_steps": OPTIONS_N_STEPS, "rollout_buffer_class": SMDPRolloutBuffer}
+    ppo = PPO("MlpPolicy", run.env, **common, **settings)
+    prefer_actions(ppo)
     return ppo, SMDPDiscounts()
 
 

@@ -1,30 +1,35 @@
-"""Training runs by equal primitive steps: five agents, and the ways to explore with which options are compared.
-
-`AGENTS` names the functions. Each takes a `Run` and learns until `BudgetSpentError`; before the first step it sets
-``run.act`` to its greedy policy ``act(obs, mask)``.
-"""
+"""Training runs of deep agents by equal primitive steps: what surrounds the agent, and what a run measures."""
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete
-from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
 
-from eigenoptions.envs import MazeEnv, Numbered, OptionsWrapper
-from eigenoptions.envs.sources import make_env
+from eigenoptions.envs import OptionsWrapper
+from reproduction.arena.tasks import (
+    EXPLORATION,
+    Task,
+    draw_goals,
+    get_known_options,
+    get_options,
+    make_table_env,
+    make_task,
+    measure_coverage,
+    measure_goal,
+)
 
 Act = Callable[[Any, Any], int]
 # Decisions that no budget reaches: runs end by their primitive steps.
 ENDLESS = 1_000_000_000
+# Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
+DEEP_STEPS = {"rooms-5x5": 10_000, "FourRooms": 10_000, "Taxi": 5000}
 
 
 class BudgetSpentError(Exception):
@@ -32,58 +37,46 @@ class BudgetSpentError(Exception):
 
 
 class Record(gym.Wrapper[Any, Any, Any, Any]):
-    """Counts primitive steps, notes the first goal, calls a function at checkpoints, and ends a run at its budget.
+    """Counts primitive steps, notes the first visit to each state, and ends a run at its budget.
 
-    It goes around the environment with its time limit, inside all other wrappers. `taken` steps were taken before, by
-    the discovery of options.
+    It goes around the environment with its time limit, inside all other wrappers. `first_visit` (S,), -1 where there
+    was none, already has those of the discovery of options, which took `steps` steps.
     """
 
     def __init__(
-        self, env: gym.Env[Any, Any], budget: int, taken: int = 0, checkpoints: Sequence[int] = ()
+        self, env: gym.Env[Any, Any], budget: int, steps: int, first_visit: NDArray[np.int64]
     ) -> None:
         super().__init__(env)
-        self.steps, self.budget, self.first_goal = taken, budget, -1
-        self.at_checkpoint: Callable[[], object] = lambda: None
-        self._checkpoints = sorted(c for c in checkpoints if c > taken)
+        self.steps, self.budget, self.first_visit = steps, budget, first_visit
 
     def step(self, action: Any) -> Any:
         """Take one step; raises `BudgetSpentError` after the last."""
         outcome = self.env.step(action)
         self.steps += 1
-        if outcome[2] and self.first_goal < 0:
-            self.first_goal = self.steps
-        if self._checkpoints and self.steps >= self._checkpoints[0]:
-            self._checkpoints.pop(0)
-            self.at_checkpoint()
+        if self.first_visit[outcome[0]] < 0:
+            self.first_visit[outcome[0]] = self.steps
         if self.steps >= self.budget:
             raise BudgetSpentError
         return outcome
 
 
-class CountBonus(gym.Wrapper[Any, Any, Any, Any]):
-    """Adds ``beta / sqrt(n)`` to the reward of a step into a state that was entered n times.
+class StickySpace(Discrete):
+    """Actions whose sample, by which an agent explores, is the last sample again with probability `repeat`."""
 
-    Observations that are not numbers of states are counted by cells, 16 along each bounded dimension.
-    """
+    def __init__(self, n: int, repeat: float) -> None:
+        super().__init__(n)
+        self.repeat = repeat
+        self.last: Any = None
 
-    def __init__(self, env: gym.Env[Any, Any], beta: float) -> None:
-        super().__init__(env)
-        self.beta = beta
-        self.counts: Counter[Hashable] = Counter()
-
-    def step(self, action: Any) -> Any:
-        """Take one step."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        space: Any = self.observation_space
-        cell: Hashable = obs
-        if not isinstance(space, Discrete):
-            cell = tuple(np.floor(16 * (obs - space.low) / (space.high - space.low)).astype(int).tolist())
-        self.counts[cell] += 1
-        return obs, float(reward) + self.beta * self.counts[cell] ** -0.5, terminated, truncated, info
+    def sample(self, *masks: Any) -> Any:
+        """The last sample or a new one."""
+        if self.last is None or self.np_random.random() >= self.repeat:
+            self.last = super().sample(*masks)
+        return self.last
 
 
 class ConstantDiscount(gym.Wrapper[Any, Any, Any, Any]):
-    """An environment without options as masked agents need it: each decision takes one step, and all are available."""
+    """An environment without options as `OptionsDQN` needs it: each decision takes one step, and all are available."""
 
     def __init__(self, env: gym.Env[Any, Any], gamma: float) -> None:
         super().__init__(env)
@@ -96,233 +89,109 @@ class ConstantDiscount(gym.Wrapper[Any, Any, Any, Any]):
 
     def action_masks(self) -> Any:
         """All actions."""
-        return np.ones(int(self.env.action_space.n), dtype=np.bool_)  # type: ignore[attr-defined]
-
-
-class RepeatedActions:
-    """Random actions repeated for a zeta-distributed number of steps: epsilon-z-greedy (Dabney et al., 2021)."""
-
-    def __init__(self, n_actions: int, seed: int) -> None:
-        self.n_actions, self.rng = n_actions, np.random.default_rng(seed)
-        self.action, self.left = 0, 0
-
-    def __call__(self, epsilon: float) -> int | None:
-        """The next action while exploring; otherwise a new one begins with probability epsilon, or None."""
-        if self.left == 0:
-            if self.rng.random() >= epsilon:
-                return None
-            self.action = int(self.rng.integers(self.n_actions))
-            self.left = min(int(self.rng.zipf(2.0)), 1000)
-        self.left -= 1
-        return self.action
+        return np.ones(int(self.action_space.n), dtype=np.bool_)  # type: ignore[attr-defined]
 
 
 @dataclass
 class Run:
-    """What an agent needs for one training run.
-
-    `env` has all wrappers, `record` is inside it; `explore` returns repeated actions, or is None:
-    ``env.action_space.sample()``; `option_chance` is None without options; `act` is the greedy policy.
-    """
+    """What an agent needs for one training run: `env` has all wrappers, `record` is inside it."""
 
     env: Any
     record: Record
     seed: int
-    gamma: float
-    explore: RepeatedActions | None = None
-    option_chance: float | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    has_options: bool
+    gamma: float = 0.99
     act: Act | None = None
 
     def epsilon(self) -> float:
-        """Probability of a random decision: linear from 1 to 0.05 over `explore_share` of the primitive steps."""
-        share = float(self.settings.get("explore_share", 0.5))
-        return max(0.05, 1.0 - 0.95 * self.record.steps / (share * self.record.budget))
+        """Probability of a random decision: linear from 1 to 0.05 over the first half of the primitive steps."""
+        return max(0.05, 1.0 - 0.95 * self.record.steps / (0.5 * self.record.budget))
 
     def learning_rate(self) -> float:
-        """Share of the first learning rate: 1 in the first half of the primitive steps, then linear to 0.
-
-        With a constant rate the greedy policy would still change from one gradient step to the next at the end.
-        """
+        """Share of the first learning rate: 1 in the first half of the primitive steps, then linear to 0."""
         return min(1.0, 2.0 - 2.0 * self.record.steps / self.record.budget)
 
-    def choose(self, rng: np.random.Generator, obs: Any, info: Mapping[str, Any]) -> int:
-        """An epsilon-greedy decision."""
-        assert self.act is not None
-        epsilon = self.epsilon()
-        if self.explore is not None:
-            action = self.explore(epsilon)
-        else:
-            action = int(self.env.action_space.sample()) if rng.random() < epsilon else None
-        return self.act(obs, info.get("action_mask")) if action is None else action
 
+def learn(agent: str, run: Run) -> None:
+    """Learn until the budget is spent; first set ``run.act`` to the greedy policy ``act(obs, mask)``."""
+    if agent == "PyTorch DQN":
+        from reproduction.arena.dqn import train_dqn
 
-def learn_table(run: Run) -> None:
-    """Q-learning over actions and options, with the steps inside options; ties at random."""
-    rng = np.random.default_rng(run.seed)
-    run.env.action_space.seed(run.seed)
-    n = int(run.env.action_space.n)
-    alpha = float(run.settings.get("alpha", 0.5))
-    q = np.full((int(run.env.observation_space.n), n), float(run.settings.get("initial_value", 0.0)))
-    all_actions = np.ones(n, dtype=np.bool_)
-
-    def act(state: Any, mask: Any = None) -> int:
-        allowed = np.flatnonzero(all_actions if mask is None else mask)
-        values = q[state, allowed]
-        return int(rng.choice(allowed[values >= values.max() - 1e-12]))
-
-    def update(
-        state: int, action: int, reward: float, after: int, discount: float, mask: Any, ended: bool
-    ) -> None:
-        best = 0.0 if ended else q[after, np.asarray(mask, dtype=np.bool_)].max()
-        q[state, action] += alpha * (reward + discount * best - q[state, action])
-
-    run.act = act
-    state, info = run.env.reset(seed=run.seed)
-    while True:
-        before, action = state, run.choose(rng, state, info)
-        state, reward, terminated, truncated, info = run.env.step(action)
-        path = info.get("steps", ())
-        for step in path:
-            ended = terminated and step is path[-1]
-            update(step.obs, step.action, step.reward, step.next_obs, run.gamma, step.action_mask, ended)
-        discount, mask = info.get("discount", run.gamma), info.get("action_mask", all_actions)
-        update(before, action, float(reward), state, discount, mask, terminated)
-        if terminated or truncated:
-            state, info = run.env.reset()
-
-
-def learn_pytorch(run: Run) -> None:
-    """The DQN of one file that the documentation shows; see `reproduction.arena.dqn`."""
-    from reproduction.arena.dqn import train_dqn
-
-    train_dqn(run)
-
-
-def learn_sb3(name: str, run: Run) -> None:
-    """Stable-Baselines3's DQN with double targets (`OptionsDQN`), PPO, or sb3-contrib's MaskablePPO."""
+        return train_dqn(run)
     from reproduction.arena.sb3_agents import make_agent
 
-    agent, callback = make_agent(name, run)
-    is_masked = name == "MaskablePPO" or (name == "DQN" and run.option_chance is not None)
+    model, callback = make_agent(agent, run)
 
     def act(obs: Any, mask: Any) -> int:
-        masks = {"action_masks": np.asarray(mask, dtype=np.bool_)} if is_masked and mask is not None else {}
-        return int(agent.predict(np.asarray(obs), deterministic=True, **masks)[0])
+        masks = {} if agent == "PPO" or mask is None else {"action_masks": np.asarray(mask, dtype=np.bool_)}
+        return int(model.predict(np.asarray(obs), deterministic=True, **masks)[0])
 
     run.act = act
-    agent.learn(ENDLESS, callback=callback)
-
-
-AGENTS: dict[str, Callable[[Run], None]] = {
-    **{name: partial(learn_sb3, name) for name in ("DQN", "PPO", "MaskablePPO")},
-    "PyTorch DQN": learn_pytorch,
-    "Q-learning": learn_table,
-}
-# Agents that explore by random actions: the others have no place for repeated ones.
-EPSILON_GREEDY = ("DQN", "PyTorch DQN", "Q-learning")
-
-
-def make_task(task: Mapping[str, Any]) -> Any:
-    """The environment of a task with its time limit: a maze (keys maze, start and goal), or an id (key env).
-
-    MiniGrid has one layout, of seed 0, and observes the number of the state.
-
-    >>> make_task({"maze": "S.G", "limit": 5}).reset()[0]
-    0
-    """
-    if "maze" in task:
-        return TimeLimit(MazeEnv(task["maze"], start=task.get("start"), goal=task.get("goal")), task["limit"])
-    if task["env"].startswith("minigrid:"):
-        return TimeLimit(copy.deepcopy(_make_numbered(task["env"])), task["limit"])
-    return make_env(task["env"])
-
-
-@lru_cache(maxsize=4)
-def _make_numbered(name: str) -> Numbered:
-    """An environment of MiniGrid without its own time limit, whose states have been numbered."""
-    env: Any = make_env(name).unwrapped
-    # A small view, since nobody reads it and it takes most of the time of a step.
-    env.max_steps, env.agent_view_size = ENDLESS, 3
-    return Numbered(env)
+    model.learn(ENDLESS, callback=callback)
 
 
 def train(
     agent: str,
-    task: Mapping[str, Any],
-    options: Any = None,
+    task: Task,
+    goal: NDArray[np.bool_],
     *,
-    steps: int,
-    checkpoints: Sequence[int],
-    taken: int = 0,
-    episodes: int = 1,
-    repeats: bool = False,
-    beta: float = 0.0,
-    option_chance: float = 0.05,
-    seed: int = 0,
-    **settings: Any,
-) -> dict[str, Any]:
-    """One training run of an agent of `AGENTS`.
+    budget: int,
+    seed: int,
+    options: Any = None,
+    exploration: tuple[Any, float] = ("auto", 0.0),
+    first_step: int = 0,
+    first_visit: NDArray[np.int64],
+    repeat: float = 0.0,
+) -> bool:
+    """Train an agent; fills `first_visit`, and returns whether its greedy policy reaches the goal.
 
-    Parameters
-    ----------
-    agent, task, options
-        Name of the agent; the task (see `make_task`) with its discount ``"gamma"``; and options or None.
-    steps, taken
-        Primitive steps, with those taken by the discovery of options.
-    checkpoints, episodes
-        Numbers of steps at which the greedy policy is evaluated, in so many episodes.
-    repeats, beta, option_chance
-        Whether random actions are repeated; the count bonus; the probability that a random decision is an option.
-    seed, settings
-        Seed of agent and environment, and further settings of the agent.
-
-    Returns
-    -------
-    dict
-        ``first_goal``: primitive steps until the first goal, or -1; ``success``: share of evaluation episodes that
-        reach the goal, at each checkpoint; ``greedy_steps``: mean steps of the last ones.
+    `exploration` is the option and stop chance of `OptionsWrapper`; `repeat` is that of `StickySpace`.
     """
+    record = Record(make_table_env(task, goal), budget, first_step, first_visit)
 
     def wrap(inner: Any) -> Any:
         if options is None:
             return inner
-        return OptionsWrapper(inner, options, task["gamma"], option_chance=option_chance, record_steps=True)
+        option_chance, stop_chance = exploration
+        settings: Any = {"option_chance": option_chance, "stop_chance": stop_chance, "record_steps": True}
+        return OptionsWrapper(inner, options, **settings)
 
-    record = Record(make_task(task), steps, taken, checkpoints)
     env: Any = wrap(record)
-    evaluation_env = wrap(make_task(task))
-    env = CountBonus(env, beta) if beta else env
-    explore = RepeatedActions(int(env.action_space.n), seed) if repeats else None
-    run = Run(env, record, seed, task["gamma"], explore, None if options is None else option_chance, settings)
-    results: list[tuple[float, float]] = []
-
-    def evaluate() -> None:
-        assert run.act is not None
-        # A deterministic policy of numbered states is asked once per state: one that runs in a circle costs nothing.
-        is_known = agent != "Q-learning" and isinstance(evaluation_env.observation_space, Discrete)
-        act = _remember(run.act) if is_known else run.act
-        played = [play_episode(evaluation_env, act, seed * 1000 + i) for i in range(episodes)]
-        results.append(tuple(np.mean(played, axis=0).tolist()))
-
-    record.at_checkpoint = evaluate
+    if repeat:
+        env.action_space = StickySpace(task.mdp.n_actions, repeat)
+    run = Run(env, record, seed, options is not None)
+    first_visit[task.mdp.start] = 0
     with suppress(BudgetSpentError):
-        AGENTS[agent](run)
-    # At checkpoints during the discovery of options the agent knows nothing yet.
-    success = [0.0] * (len(checkpoints) - len(results)) + [reached for reached, _ in results]
-    return {"first_goal": record.first_goal, "success": success, "greedy_steps": results[-1][1]}
+        learn(agent, run)
+    assert run.act is not None
+    return play_episode(wrap(make_table_env(task, goal)), run.act, seed)
 
 
-def _remember(act: Act) -> Act:
-    known: dict[int, int] = {}
-    return lambda obs, mask: known[obs] if obs in known else known.setdefault(obs, act(obs, mask))
-
-
-def play_episode(env: Any, act: Act, seed: int) -> tuple[bool, int]:
-    """Whether a greedy episode reaches the goal, and its primitive steps."""
+def play_episode(env: Any, act: Act, seed: int) -> bool:
+    """Whether a greedy episode reaches the goal; the policy is asked once per state."""
     obs, info = env.reset(seed=seed)
-    steps, terminated, truncated = 0, False, False
-    while not (terminated or truncated):
-        obs, _, terminated, truncated, info = env.step(act(obs, info.get("action_mask")))
-        steps += info.get("duration", 1)
-    return bool(terminated), steps
+    reward, is_over, choices = 0.0, False, {}
+    while not is_over:
+        if obs not in choices:
+            choices[obs] = act(obs, info.get("action_mask"))
+        obs, reward, terminated, truncated, info = env.step(choices[obs])
+        is_over = terminated or truncated
+    return bool(reward > 0)
+
+
+def train_deep(
+    agent: str, task: str, way: str, seed: int, settings: Mapping[str, float], share: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """One run of a deep agent toward the first random goal of its seed."""
+    about, budget = make_task(task), int(share * DEEP_STEPS[task])
+    own = {name: value for name, value in settings.items() if name != "explore_share"}
+    options, first_step, first_visit = get_options(task, way, int(own.pop("discovery", 0) * budget), seed)
+    goal = int(draw_goals(about, get_known_options(task), 20, seed)[0])
+    is_goal = np.arange(about.mdp.n_states) == goal
+    learning: Any = {"budget": budget, "seed": seed, "options": options, "first_step": first_step, **own}
+    if options is not None:
+        learning["exploration"] = EXPLORATION[way]
+    is_learned = train(agent, about, is_goal, first_visit=first_visit, **learning)
+    key = {"task": task, "agent": agent, "way": way, "seed": seed}
+    row = {**key, "goal": goal, **measure_goal(is_goal, first_visit, budget, is_learned)}
+    return [row], [{**key, **measure_coverage(about, first_visit, budget)}]

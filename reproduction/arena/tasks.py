@@ -1,0 +1,218 @@
+"""Ten tasks for agents, as tables: start, ends of episodes, time limit, a native goal and goals drawn at random.
+
+All of them are deterministic. Reaching the goal gives reward 1 and ends the episode; nothing else gives a reward.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
+
+from eigenoptions.discovery import discover
+from eigenoptions.discovery.exploration import cycle
+from eigenoptions.envs import MazeEnv, from_env
+from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.mdp.maps import rooms_map
+from eigenoptions.options import OptionSet
+from eigenoptions.spectra.representations import uniform_walk
+
+# Shares of the budget at which coverage is measured.
+MARKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+# Option and stop chance: the defaults of `OptionsWrapper`; and for options of an incomplete table those of `cycle`.
+EXPLORATION: dict[str, tuple[Any, float]] = {"options": ("auto", 0.0), "found": (0.01, 0.05)}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A table to learn in: `mdp` has a start and no goal.
+
+    `ends` (S,) are the states in which an episode ends, `native` (S,) those of the task's own goal, `distance` (S,) the
+    steps from the start (inf where it does not lead), and `limit` the most steps of an episode.
+    """
+
+    name: str
+    mdp: MDP
+    ends: NDArray[np.bool_]
+    native: NDArray[np.bool_]
+    distance: NDArray[np.float64]
+    limit: int
+
+    @property
+    def states(self) -> NDArray[np.intp]:
+        """States that the start leads to."""
+        return np.flatnonzero(np.isfinite(self.distance))
+
+    @property
+    def budget(self) -> int:
+        """Primitive steps of a run: 100 per state, at most 200,000."""
+        return min(100 * len(self.states), 200_000)
+
+
+@lru_cache(maxsize=10)
+def make_task(name: str) -> Task:
+    """A task by its name.
+
+    The native goal is where the environment ends an episode; where it never does, it is the state farthest from the
+    start. An episode may last twenty times as long as the way to the farthest state.
+
+    >>> task = make_task("CliffWalking")
+    >>> len(task.states), task.budget, np.flatnonzero(task.native).tolist()
+    (38, 3800, [47])
+    """
+    source = TASKS[name][1]
+    mdp = source() if callable(source) else from_env(source)
+    mdp = MDP(mdp.transition, coords=mdp.coords, start=mdp.start or 0)
+    assert mdp.successors is not None
+    distance = dijkstra(uniform_walk(mdp), indices=mdp.start, unweighted=True)
+    is_known = np.isfinite(distance)
+    ends = is_known & (mdp.successors == np.arange(mdp.n_states)[:, None]).all(axis=1)
+    farthest = int(np.where(is_known, distance, -1).argmax())
+    native = ends if ends.any() else np.arange(mdp.n_states) == farthest
+    return Task(name, mdp, ends, native, distance, 20 * int(distance[farthest]))
+
+
+def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.intp]:
+    """Goals drawn uniformly from the states that are not beside an option's end; `n` of them, or all there are.
+
+    Never a goal are the start and what it does not lead to, and the ends of episodes. Ends of options are states where
+    an option terminates that leads there from another; these and their neighbours are left out, unless nothing remains.
+    """
+    policy, successors = np.asarray(options.policy), task.mdp.successors
+    assert successors is not None
+    stops = np.zeros(task.mdp.n_states, dtype=np.bool_)
+    for row in policy:
+        after = successors[row >= 0, row[row >= 0]]
+        stops[after[row[after] < 0]] = True
+    allowed = np.isfinite(task.distance) & ~task.ends & (task.distance > 0)
+    is_far = allowed & ~stops & ~(graph(task.mdp) @ stops > 0)
+    states = np.flatnonzero(is_far if is_far.any() else allowed)
+    return np.random.default_rng(rng).choice(states, min(n, len(states)), replace=False)
+
+
+class TableEnv(MazeEnv):
+    """The table of a task as an environment, which ends episodes without a reward at the task's other ends."""
+
+    def __init__(self, task: Task, goal: NDArray[np.bool_]) -> None:
+        super().__init__(task.mdp)
+        self.ends, self.is_goal = task.ends | goal, goal
+
+    def step(self, action: int) -> Any:
+        """Take one action."""
+        state, _, _, _, info = super().step(action)
+        return state, float(self.is_goal[state]), bool(self.ends[state]), False, info
+
+
+def make_table_env(task: Task, goal: NDArray[np.bool_] | None = None) -> gym.Env[Any, Any]:
+    """The environment of a task with its time limit; without a goal nothing gives a reward."""
+    none = np.zeros(task.mdp.n_states, dtype=np.bool_)
+    return gym.wrappers.TimeLimit(TableEnv(task, none if goal is None else goal), task.limit)
+
+
+def measure_goal(
+    is_goal: NDArray[np.bool_], first_visit: NDArray[np.int64], budget: int, is_learned: bool
+) -> dict[str, Any]:
+    """Steps until the first goal (the budget where there is none), and whether it is learned."""
+    visits = first_visit[is_goal & (first_visit >= 0)]
+    return {"first_goal": int(visits.min(initial=budget)), "learned": bool(is_learned), "budget": budget}
+
+
+def measure_coverage(task: Task, first_visit: NDArray[np.int64], budget: int) -> dict[str, float]:
+    """Mean and median over all states of the first visit, and the share of states seen at `MARKS`."""
+    visits = first_visit[task.states]
+    steps = np.where(visits < 0, budget, visits)
+    seen = {f"seen {mark:g}": float(np.mean((visits >= 0) & (visits <= mark * budget))) for mark in MARKS}
+    return {"mean_goal": float(steps.mean()), "median_goal": float(np.median(steps)), **seen}
+
+
+def get_options(task: str, way: str, steps: int, seed: int) -> tuple[Any, int, NDArray[np.int64]]:
+    """Options of a way or None, the `steps` that their discovery took, and the first visits in these steps."""
+    if way == "found":
+        options, first_visit = find_options(task, steps, seed)
+        return options, steps, first_visit.copy()
+    none = np.full(make_task(task).mdp.n_states, -1)
+    return get_known_options(task) if way == "options" else None, 0, none
+
+
+@lru_cache(maxsize=10)
+def get_known_options(task: str) -> OptionSet:
+    """Options of the table of a task, by the defaults of the library for environments."""
+    logging.getLogger("eigenoptions").setLevel(logging.ERROR)
+    options: Any = discover(make_table_env(make_task(task)))
+    return options  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=4)
+def find_options(task: str, steps: int, seed: int, rounds: int = 4) -> tuple[Any, NDArray[np.int64]]:
+    """Options of the last round of `cycle`, by its defaults, and the first visit to each state.
+
+    A table that `cycle` walks through has one end of episodes, so all ends count as the first of them.
+    """
+    logging.getLogger("eigenoptions").setLevel(logging.ERROR)
+    about, options = make_task(task), None
+    successors = np.array(about.mdp.successors)
+    end = int(about.ends.argmax()) if about.ends.any() else None
+    successors[about.ends[successors]] = end or 0
+    mdp = MDP.from_successors(successors, start=about.mdp.start, goal=end)
+    first_visit, done = np.full(mdp.n_states, -1), 0
+    walking: Any = {"steps": steps // rounds, "rounds": rounds, "max_episode_steps": about.limit, "rng": seed}
+    for snapshot in cycle(mdp, **walking):
+        states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
+        first_visit[states] = np.where(first_visit[states] < 0, done + first + 1, first_visit[states])
+        options, done = snapshot.options, snapshot.steps
+    return options, first_visit
+
+
+def make_two_keys() -> MDP:
+    """Three rooms in a row: a key in each of the first two opens the third, whose last corner ends the episode.
+
+    States are the cell and the keys that the agent has; a key is taken by entering its cell.
+
+    >>> make_two_keys().n_states
+    448
+    """
+    rooms = maze(rooms_map(1, 3, 7, centred=True))
+    assert rooms.coords is not None
+    assert rooms.successors is not None
+    n, column = rooms.n_states, rooms.coords[:, 1]
+    is_locked = column >= 16
+    keys_at = np.zeros(n, dtype=int)
+    keys_at[np.lexsort((column, -rooms.coords[:, 0]))[0]] = 1
+    keys_at[np.flatnonzero(column == 15)[0]] = 2
+    # State keys * n + cell.
+    keys, cell = np.divmod(np.arange(4 * n), n)
+    after = rooms.successors[cell]
+    after = np.where(is_locked[after] & (keys < 3)[:, None], cell[:, None], after)
+    successors = (keys[:, None] | keys_at[after]) * n + after
+    successors[-1] = 4 * n - 1
+    states = np.flatnonzero(np.isfinite(dijkstra(uniform_walk(MDP.from_successors(successors)), indices=0)))
+    return MDP.from_successors(np.searchsorted(states, successors[states]), start=0)
+
+
+def make_maze(text: str) -> MDP:
+    """A maze in which episodes start in the first corner."""
+    return maze(text).with_task(0, None)
+
+
+MINIGRID = "minigrid:MiniGrid-"
+# Per task, a few words about it, and an environment's id or a function that makes its MDP.
+TASKS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
+    "FourRooms": ("MiniGrid-FourRooms-v0", f"{MINIGRID}FourRooms-v0"),
+    "MultiRoom": ("MiniGrid-MultiRoom-N4-S5-v1", f"{MINIGRID}MultiRoom-N4-S5-v1"),
+    "KeyCorridor": ("MiniGrid-KeyCorridorS3R2-v0", f"{MINIGRID}KeyCorridorS3R2-v0"),
+    "DoorKey": ("MiniGrid-DoorKey-8x8-v0", f"{MINIGRID}DoorKey-8x8-v0"),
+    "perfect-21x21": ("a perfect maze: corridors without loops", partial(make_maze, "perfect:21x21")),
+    "two-keys": ("three rooms in a row, of which the last needs two keys", make_two_keys),
+    "Taxi": ("Taxi-v4 with one passenger and one destination", "Taxi-v4"),
+    "CliffWalking": ("CliffWalking-v1", "CliffWalking-v1"),
+    "rooms-5x5": ("25 rooms of 5 x 5 cells", partial(make_maze, rooms_map(5, 5, 5))),
+    "rooms-10x10": ("100 rooms of 4 x 4 cells", partial(make_maze, rooms_map(10, 10, 4))),
+}
