@@ -24,7 +24,7 @@ from eigenoptions.evaluation import (
 from eigenoptions.mdp import reachable
 from eigenoptions.options import OptionSet
 from eigenoptions.options.exploration import tune_exploration
-from eigenoptions.options.walks import make_tables
+from eigenoptions.options.walks import make_tables, visit_states
 
 PAPER = {"four-rooms": 620.769, "open-room": 271.965, "i-maze": 246.222}
 
@@ -384,11 +384,13 @@ def test_diffusion_estimate_of_a_cycle_has_no_spread():
 
 def test_walk_in_pieces_takes_no_more_than_max_steps():
     cycle = eo.MDP(np.roll(np.eye(7), 1, axis=1))
-    shared = {"tables": make_tables(cycle, np.empty((0, 7), dtype=np.int32)), "numbers": np.arange(7)}
+    tables = make_tables(cycle, np.empty((0, 7), dtype=np.int32))
     for piece in (1, 2, 4, 100):
-        assert evaluation._cover((0, 1), max_steps=6, piece=piece, **shared) == (3.5, 6)
-        with pytest.raises(ValueError, match="after 5 steps"):
-            evaluation._cover((0, 1), max_steps=5, piece=piece, **shared)
+        for max_steps in (5, 6, 7):
+            touched, steps = np.zeros(7, dtype=np.uint8), min(max_steps, 6)
+            total = sum(range(1, steps + 1))
+            assert visit_states(tables, 0, 1, touched, max_steps, piece) == (total, steps)
+            assert touched.sum() == steps + 1
 
 
 def test_diffusion_estimate_of_walks_that_agree_by_chance_promises_nothing():
@@ -463,15 +465,10 @@ def test_option_chance_auto_is_what_agents_use(four_rooms):
 
 
 def test_progress_counts_to_the_end(i_maze):
-    options = eo.discover(i_maze, n_options=3)
-    for call, total in (
-        (lambda p: diffusion_curve(i_maze, options, progress=p), 4),
-        (lambda p: diffusion_estimate(i_maze, walks=3, progress=p), 3),
-    ):
-        seen = []
-        call(lambda done, of, seen=seen: seen.append((done, of)))
-        assert seen[-1] == (total, total)
-        assert seen == sorted(set(seen))
+    seen = []
+    diffusion_estimate(i_maze, walks=3, progress=lambda *counts: seen.append(counts))
+    assert seen == sorted(set(seen))
+    assert seen[-1] == (3, 3)
 
 
 @pytest.mark.parametrize("function", [diffusion_time, diffusion_curve, hitting_times, diffusion_estimate])

@@ -36,13 +36,19 @@ from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.solver import policy_transitions
-from eigenoptions.options.walks import continue_after_end, find_ends, make_tables, stack_policies
+from eigenoptions.options.walks import (
+    continue_after_end,
+    find_ends,
+    make_tables,
+    stack_policies,
+    visit_states,
+)
 from eigenoptions.parallel import run_jobs
 
 log = logging.getLogger("eigenoptions")
 
-Progress = Callable[[int, int], object]
 Array = NDArray[np.float64]
+Chance = float | str | None
 
 # Exact answers hold about ten dense arrays (S, S): 1.3 GB. Elimination takes a minute where all goals need it.
 MAX_STATES, MAX_ELIMINATION_STATES = 4_000, 500
@@ -55,11 +61,7 @@ _REMEDY = "use others, a smaller option_chance, or a stop_chance"
 
 
 def diffusion_time(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    option_chance: float | str | None = None,
-    stop_chance: float = 0.0,
+    mdp: MDP, options: OptionSet | None = None, *, option_chance: Chance = None, stop_chance: float = 0.0
 ) -> float:
     """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
 
@@ -98,12 +100,7 @@ def diffusion_time(
 
 
 def diffusion_curve(
-    mdp: MDP,
-    options: OptionSet,
-    *,
-    option_chance: float | str | None = None,
-    stop_chance: float = 0.0,
-    progress: Progress | None = None,
+    mdp: MDP, options: OptionSet, *, option_chance: Chance = None, stop_chance: float = 0.0
 ) -> Array:
     """Diffusion time as options are added one by one, in their order (Section 4.2, Figure 6).
 
@@ -111,8 +108,6 @@ def diffusion_curve(
     ----------
     mdp, options, option_chance, stop_chance
         As in `diffusion_time`.
-    progress : callable, optional
-        Called with values done and values in all.
 
     Returns
     -------
@@ -130,20 +125,11 @@ def diffusion_curve(
     """
     option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
     walk = _Walk(mdp, options, stop_chance)
-    curve = np.full(walk.n_options + 1, inf)
-    for n in range(len(curve)):
-        curve[n] = walk.compute_mean(option_chance, n)
-        if progress is not None:
-            progress(n + 1, len(curve))
-    return curve
+    return np.array([walk.compute_mean(option_chance, n) for n in range(walk.n_options + 1)])
 
 
 def hitting_times(
-    mdp: MDP,
-    options: OptionSet | None = None,
-    *,
-    option_chance: float | str | None = None,
-    stop_chance: float = 0.0,
+    mdp: MDP, options: OptionSet | None = None, *, option_chance: Chance = None, stop_chance: float = 0.0
 ) -> Array:
     """``(S, S)`` expected number of primitive steps from every start (row) to every goal (column) (Appendix B).
 
@@ -212,18 +198,15 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0
         mean = _mean_pairs(walk.solve(to_chance(log_odds), prove=False))
         return math.log(mean) if 0 < mean < 1e300 else 1e3
 
-    grid = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5]
-    best = 0
+    grid, best = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], 0
     for i, log_odds in enumerate(grid):
         best = i if compute(log_odds) < compute(grid[best]) else best
         if compute(log_odds) > compute(grid[best]) + math.log(100):
             break
-    if 0 < best < len(grid) - 1:
+    chance = to_chance(grid[best])
+    if 0 < best < len(grid) - 1 and compute(grid[best]) < compute(grid[best + 1]):
         settings = {"xtol": 0.01, "maxiter": 8}
-        log_odds = float(minimize_scalar(compute, grid[best - 1 : best + 2], options=settings).x)
-    else:
-        log_odds = grid[best]
-    chance = to_chance(log_odds)
+        chance = to_chance(minimize_scalar(compute, grid[best - 1 : best + 2], options=settings).x)
     time, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
     return BestChance(chance if time < primitive else 0.0, min(time, primitive), primitive, uniform)
 
@@ -238,11 +221,6 @@ class Estimate:
         Mean over the walks, ends of the interval that holds the true value, and the confidence that it does.
     walks, steps : int
         Number of walks, and of primitive steps in all of them.
-
-    Examples
-    --------
-    >>> print(Estimate(620.0, 600.0, 640.0, 0.95, 100, 500_000))
-    620 (95% between 600 and 640, from 100 walks)
     """
 
     mean: float
@@ -261,13 +239,13 @@ def diffusion_estimate(
     mdp: MDP,
     options: OptionSet | None = None,
     *,
-    option_chance: float | str | None = None,
+    option_chance: Chance = None,
     stop_chance: float = 0.0,
     walks: int = 100,
     max_steps: int = 1_000_000_000,
     confidence: float = 0.95,
     rng: int | np.random.Generator = 0,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Estimate:
     """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
 
@@ -304,11 +282,8 @@ def diffusion_estimate(
     generator = make_generator(rng)
     starts, seeds = generator.integers(len(kept), size=walks), generator.integers(2**63, size=walks)
     jobs = list(zip(starts.tolist(), seeds.tolist(), strict=True))
-    shared = {
-        "tables": make_tables(table, policy, option_chance, stop_chance),
-        "max_steps": max_steps,
-        "numbers": kept,
-    }
+    tables = make_tables(table, policy, option_chance, stop_chance)
+    shared = {"tables": tables, "max_steps": max_steps, "numbers": kept}
     means, steps = np.array(run_jobs(_cover, jobs, shared=shared, progress=progress)).T
     low, high = map(float, mean_interval(means, confidence))
     if np.ptp(means) == 0 and not (table.n_actions == 1 and table.successors is not None):
@@ -318,34 +293,16 @@ def diffusion_estimate(
     return Estimate(float(means.mean()), low, high, confidence, walks, int(steps.sum()))
 
 
-def _cover(
-    job: tuple[int, int],
-    tables: tuple[Any, Any],
-    max_steps: int,
-    numbers: NDArray[np.intp],
-    piece: int = 20_000_000,
-) -> tuple[float, int]:
-    """Mean steps to the other states, and steps until the last of them, of one walk.
-
-    It is walked in pieces of about a second, between which it can be interrupted.
-    """
-    from eigenoptions._kernels.walking import Episodes, wander
-
-    (start, seed), n_states = job, len(numbers)
-    endless = Episodes(np.zeros(1, dtype=np.int64), -1, np.iinfo(np.int64).max)
-    place, counter = np.array([start, -1, 0, n_states - 1]), np.array([seed], dtype=np.uint64)
-    touched, nothing, total = np.zeros(n_states, dtype=np.uint8), np.empty(0, dtype=np.int64), 0.0
-    touched[start] = 1
-    while place[3] and place[2] < max_steps:
-        n_steps = min(piece, max_steps - int(place[2]))
-        total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
-    if place[3]:
-        missing = _list_states(numbers[touched == 0])
+def _cover(job: tuple[int, int], tables: Any, max_steps: int, numbers: NDArray[np.intp]) -> tuple[float, int]:
+    """Mean steps to the other states, and steps until the last of them, of one walk."""
+    (start, seed), touched = job, np.zeros(len(numbers), dtype=np.uint8)
+    total, steps = visit_states(tables, start, seed, touched, max_steps)
+    if not touched.all():
+        missing, remedy = _list_states(numbers[touched == 0]), "raise max_steps, or use other options"
         raise ValueError(
-            f"a walk had not touched {missing} after {max_steps:,} steps, so there is no interval: raise max_steps, "
-            "or use other options"
+            f"a walk had not touched {missing} after {max_steps:,} steps, so there is no interval: {remedy}"
         )
-    return total / (n_states - 1), int(place[2])
+    return total / (len(numbers) - 1), steps
 
 
 def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array]:
@@ -553,18 +510,17 @@ def _prepare_walk(
         table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
     if table.n_states < 2:
         raise ValueError("diffusion time is between different states, but this MDP has 1 state")
-    for backward, problem in ((False, "cannot be reached from"), (True, "cannot reach")):
-        lost = kept[~reachable(table.transition, [0], backward=backward)]
-        if len(lost):
-            remedy = "keep only states that can all reach each other"
-            raise ValueError(
-                f"the diffusion time is infinite: {_list_states(lost)} {problem} state {kept[0]}; {remedy}"
-            )
+    both_ways = reachable(table.transition, [0]) & reachable(table.transition, [0], backward=True)
+    if not both_ways.all():
+        lost, remedy = _list_states(kept[~both_ways]), "keep only states that can all reach each other"
+        raise ValueError(
+            f"the diffusion time is infinite to or from {lost}, seen from state {kept[0]}; {remedy}"
+        )
     for o, row in enumerate(policy if stop_chance == 0 else ()):
-        lost = kept[~reachable(policy_transitions(table, row), row < 0, backward=True)]
-        if len(lost):
-            remedy = "give it a state where it terminates (-1), or a stop_chance"
-            raise ValueError(f"option number {o} never terminates from {_list_states(lost)}; {remedy}")
+        terminates = reachable(policy_transitions(table, row), row < 0, backward=True)
+        if not terminates.all():
+            lost, remedy = _list_states(kept[~terminates]), "give it a state where it terminates (-1)"
+            raise ValueError(f"option number {o} never terminates from {lost}; {remedy}, or a stop_chance")
     return table, policy, kept
 
 
@@ -577,9 +533,7 @@ def _mean_pairs(H: Array) -> float:
     return float(H.sum() / (len(H) * (len(H) - 1)))
 
 
-def _resolve_chances(
-    options: OptionSet | None, option_chance: float | str | None, stop_chance: float
-) -> tuple[float | None, float]:
+def _resolve_chances(options: Any, option_chance: Chance, stop_chance: float) -> tuple[float | None, float]:
     chosen = resolve_exploration(options, option_chance, stop_chance)
     if chosen.option_chance is not None:
         # At 1, primitive actions would be taken only where no option is available, and goals could be out of reach.

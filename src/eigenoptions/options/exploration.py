@@ -21,9 +21,9 @@ from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import (
     continue_after_end,
     cumulate_rows,
-    make_episodes,
     make_tables,
     stack_policies,
+    visit_states,
 )
 from eigenoptions.spectra.representations import uniform_walk
 
@@ -226,17 +226,11 @@ def mean_first_visit(
     walk: int,
 ) -> float:
     """Mean step of the first visits of one walk to the target states; those not seen count three times `limit`."""
-    from eigenoptions._kernels.walking import wander
-
     # Few options with a chance of 0 are none at all.
     tables = make_tables(mdp, policy if choice[0] > 0 else policy[:0], *choice)
     generator = np.random.default_rng([seed, walk])
     start = int(generator.choice(np.flatnonzero(targets)))
     touched = (~targets).astype(np.uint8)
-    touched[start] = 1
-    n_left = int((touched == 0).sum())
-    place = np.array([start, -1, 0, n_left])
     counter = generator.integers(2**64, size=1, dtype=np.uint64)
-    none = np.empty(0, dtype=np.int64)
-    total = wander(*tables, make_episodes(mdp, None), place, counter, limit, touched, none, none, none)
-    return float(total + 3 * place[3] * limit) / max(n_left, 1)
+    total, _ = visit_states(tables, start, counter[0], touched, limit)
+    return float(total + 3 * (touched == 0).sum() * limit) / max(targets.sum() - 1, 1)

@@ -62,6 +62,31 @@ def walk(
     return Transitions(*set_readonly(state, action, after, after == episodes.goal))
 
 
+def visit_states(
+    tables: tuple[Any, Any],
+    start: int,
+    seed: int,
+    touched: NDArray[np.uint8],
+    max_steps: int,
+    piece: int = 20_000_000,
+) -> tuple[float, int]:
+    """Walk without an end until all states are `touched` (S,), which it marks, or for `max_steps`.
+
+    Returns the sum of the steps of the first visits, and the steps in all. It walks in pieces of about a second,
+    between which it can be interrupted.
+    """
+    from eigenoptions._kernels.walking import Episodes, wander
+
+    endless = Episodes(np.zeros(1, dtype=np.int64), -1, np.iinfo(np.int64).max)
+    touched[start] = 1
+    place, counter = np.array([start, -1, 0, (touched == 0).sum()]), np.array([seed], dtype=np.uint64)
+    total, nothing = 0.0, np.empty(0, dtype=np.int64)
+    while place[3] and place[2] < max_steps:
+        n_steps = min(piece, max_steps - int(place[2]))
+        total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
+    return total, int(place[2])
+
+
 def make_episodes(mdp: MDP, max_episode_steps: int | None) -> Any:
     """Where and when episodes of a walk start and end, as the kernels read it: `_kernels.walking.Episodes`."""
     from eigenoptions._kernels.walking import Episodes
