@@ -197,7 +197,7 @@ def q_learning(
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size)
         counter, highest = child.generate_state(1, np.uint64), np.zeros(mdp.n_states)
         for low in range(0, episodes, piece):
-            outcomes = (returns, evaluation_steps, learning_returns, steps)
+            outcomes: Any = (returns, evaluation_steps, learning_returns, steps)
             record = kernels.Record(q[i], *(table[i, low : low + piece] for table in outcomes))
             updates = update != "action", update != "smdp"
             kernels.learn(*tables, task, learning_rates, counter, highest, record, *updates)

@@ -233,4 +233,4 @@ def mean_first_visit(
     touched = (~targets).astype(np.uint8)
     counter = generator.integers(2**64, size=1, dtype=np.uint64)
     total, _ = visit_states(tables, start, counter[0], touched, limit)
-    return float(total + 3 * (touched == 0).sum() * limit) / max(targets.sum() - 1, 1)
+    return (total + 3 * int((touched == 0).sum()) * limit) / max(int(targets.sum()) - 1, 1)
