@@ -83,6 +83,15 @@ def test_draw_policy_of_a_large_maze_shows_mean_moves_and_every_termination(ax):
     assert ax.lines[0].get_xydata().tolist() == [cells[5000, ::-1].tolist()]
 
 
+def test_options_of_a_large_maze_are_heat_maps_with_rings(ax):
+    options = eo.discover("open:60x60", 1)
+    plots.draw_options([ax], options)
+    shown = ax.images[0].get_array().compressed()
+    np.testing.assert_array_equal(shown, options.purposes[0].potential)
+    rings = options.mdp.coords[options[0].termination][:, ::-1]
+    assert ax.lines[0].get_xydata().tolist() == rings.tolist()
+
+
 def test_draw_maze_marks_start_and_goal(ax):
     plots.draw_maze(ax, ROOMS)
     assert {text.get_text(): text.get_position() for text in ax.texts} == {"S": (1, 11), "G": (11, 1)}

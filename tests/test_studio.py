@@ -202,6 +202,10 @@ def test_best_chance_and_random_goals_are_measured(engine):
     assert events[0]["primitive"] == pytest.approx(eo.diffusion_time(maze))
     assert events[-1]["best"] == pytest.approx(best.chance, rel=0.02)
     assert events[-1]["time"] == pytest.approx(best.diffusion_time, rel=1e-5)
+    tuned = [event["time"] for event in events if "tuned" in event]
+    four = eo.discover(maze, 4)
+    times = [eo.diffusion_time(maze, four, option_chance=chance) for chance in (0.01, 0.03, 0.1, 0.3)]
+    assert tuned[1] == pytest.approx(min(times), rel=1e-6)
     found = engine(
         """const t = m.table(m.read(given));
         const {labels, policies} = m.discover(t, "random", {many: 5, seed: 4});

@@ -66,7 +66,8 @@ def check_settings(owner: str, settings: Iterable[str], allowed: Iterable[str], 
     names = list(allowed)
     for name in settings:
         if name not in names:
-            hint = suggest_name(name, [*names, *others]) or "."
+            other_name = {"seed": "rng", "n": "n_options"}.get(name, name)
+            hint = suggest_name(other_name, [*names, *others, "rng", "n_options"]) or "."
             raise TypeError(f"{owner} has no setting {name!r}{hint} Settings: {', '.join(names) or 'none'}")
 
 

@@ -102,7 +102,7 @@ def discover(args: Namespace) -> None:
     _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
         return
-    if not files and args.steps is None and hasattr(options, "mdp") and _can_measure(options.mdp):
+    if args.steps is None and hasattr(options, "mdp") and _can_measure(options.mdp):
         print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
     else:
         _print_next(args, files)

@@ -175,8 +175,8 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 def draw_options(axes: Any, options: Any) -> None:
     """Draw each option of a set on its own axes, with its label and eigenvalue as the title.
 
-    In large maps, where arrows could not be told apart, the potential that the option climbs, from blue to orange, and
-    a ring around each state where it terminates.
+    In large maps, where arrows could not be told apart, the colours are the potential that the option climbs, from blue
+    to orange, and a ring is a state where it terminates.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def draw_options(axes: Any, options: Any) -> None:
         raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(every)}")
     for ax, option in zip(every, options, strict=False):
         potential = option.purpose.potential
-        if potential is None or options.n_states <= MAX_DETAILED_STATES:
+        if potential is None or option.goal is not None or options.n_states <= MAX_DETAILED_STATES:
             draw_policy(ax, options.mdp, option.policy)
         else:
             draw_values(ax, options.mdp, potential)
@@ -385,7 +385,7 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> N
 
 def _draw_rings(ax: Axes, cells: NDArray[np.int64]) -> None:
     """Rings that can be seen in a map whose cells are as small as a pixel."""
-    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=STOP, markersize=5, markeredgewidth=1.2)
+    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=INK, markersize=5, markeredgewidth=1.2)
 
 
 def _cell_points(ax: Axes) -> float:

@@ -64,15 +64,16 @@ function findDistance({ n, next, start, goal }) {
 const listCounts = (most) => [...Array.from({ length: most }, (_, i) => i + 1).filter((m) => m < most && (m <= 16 || m % (m <= 32 ? 2 : 4) === 0)), most];
 
 function* measure(body) {
-  const t = readMeasurable(body);
-  const chance = body.option_chance;
+  const [t, chance] = [readMeasurable(body), body.option_chance];
   const sets = Object.fromEntries(Object.keys(METHODS).map((method) => [method, new Walk(t, discover(t, method, settings(body)).policies)]));
   yield { primitive: sets.eigen.time(0) };
   const plan = Object.entries(sets).flatMap(([method, walks]) => listCounts(walks.ways.length).map((n) => [n, method]));
+  const { eigen } = sets, all = eigen.ways.length;
   yield { total: plan.length };
-  for (const [n, method] of plan.sort(([a], [b]) => a - b)) yield { method, n, time: sets[method].time(n, chance) };
-  const { eigen } = sets;
-  const all = eigen.ways.length;
+  for (const [n, method] of plan.sort(([a], [b]) => a - b)) {
+    yield { method, n, time: sets[method].time(n, chance) };
+    if (method === "eigen" && [2, 4, 8, 16, 32, all].includes(n)) yield { tuned: n, time: Math.min(...[0, 0.01, 0.03, 0.1, 0.3].map((c) => eigen.time(n, c) ?? Infinity)) };
+  }
   for (const c of SHOWN_CHANCES) yield { chance: c, time: eigen.time(all, c) };
   const best = eigen.best();
   yield { best: best.chance, time: best.time, uniform: eigen.time(all, null) };

@@ -5,12 +5,9 @@ import { chart, human } from "./chart.js";
 import { theme } from "./paint.js";
 
 const $ = (id) => document.getElementById(id);
-const NAMES = { eigen: "eigenoptions", random: "random goals" };
-const DASHES = { eigen: "", random: "7 4" };
-let studio;
-let stale = true;
-let timer = null;
-let found = null;
+const NAMES = { eigen: "eigenoptions", random: "random goals", tuned: "helpful chance" };
+const DASHES = { eigen: "", random: "7 4", tuned: "2 3" };
+let studio, stale = true, timer = null, found = null;
 
 export function setup(given) {
   studio = given;
@@ -31,7 +28,7 @@ export function shown(visible) {
 
 async function work() {
   stale = false;
-  found = { primitive: null, curves: { eigen: [], random: [] }, chances: [], best: null, done: 0, total: 0 };
+  found = { primitive: null, curves: { eigen: [], random: [], tuned: [] }, chances: [], best: null, done: 0, total: 0 };
   $("curve-note").textContent = "measuring…";
   $("measure").dataset.state = "running";
   draw();
@@ -55,6 +52,7 @@ function take(event) {
   if (event.primitive) found.primitive = event.primitive;
   if (event.chance) found.chances.push([event.chance, event.time ?? Infinity]);
   if (event.best) found.best = event;
+  if (event.tuned) found.curves.tuned.push([event.tuned, event.time]);
   if (event.method) found.curves[event.method].push([event.n, event.time ?? Infinity]);
   requestAnimationFrame(draw);
 }
@@ -112,7 +110,9 @@ function note(doing = "") {
   }
   const [n, last] = curves.eigen.at(-1) ?? [0, primitive];
   const better = last < primitive;
-  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
+  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions${studio.chance === null ? ", chosen uniformly" : ""}: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
+  const tuned = curves.tuned.at(-1)?.[1];
+  if (tuned) parts.push(`At a helpful chance: ${human(tuned)}, ${(primitive / tuned).toFixed(1)} times faster than moves only.`);
   const off = Math.max(...Object.values(curves).flat().map(([, t]) => t));
   if (off > primitive * 30) parts.push(`△ marks values beyond the chart, up to ${human(off)}.`);
   $("curve-note").textContent = [...parts, doing].join(" ");
