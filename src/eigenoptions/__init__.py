@@ -1,9 +1,8 @@
 """eigenoptions: option discovery with graph Laplacians.
 
 An implementation of *A Laplacian Framework for Option Discovery in Reinforcement Learning* (Machado, Bellemare and
-Bowling, ICML 2017). `discover` is the whole pipeline; the other names are its steps, in order.
-
-Names load when they are first used, so that ``import eigenoptions`` stays light.
+Bowling, ICML 2017). `discover` is the whole pipeline; the other names are its steps, in order. They load when they are
+first used, so that ``import eigenoptions`` stays light.
 """
 
 from __future__ import annotations

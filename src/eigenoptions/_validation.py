@@ -22,20 +22,15 @@ def check_int(name: str, value: Any, minimum: int = 1, maximum: float = inf) -> 
 
 
 def check_float(
-    name: str,
-    value: Any,
-    minimum: float = -inf,
-    maximum: float = inf,
-    above: float = -inf,
-    below: float = inf,
+    name: str, x: Any, minimum: float = -inf, maximum: float = inf, above: float = -inf, below: float = inf
 ) -> float:
-    """`value` as a finite float, ``minimum <= value <= maximum`` and ``above < value < below``."""
-    x = float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
-    if minimum <= x <= maximum and above < x < below:
-        return x
+    """`x` as a finite float, ``minimum <= x <= maximum`` and ``above < x < below``."""
+    number = float(x) if isinstance(x, Real) and not isinstance(x, bool) else nan
+    if minimum <= number <= maximum and above < number < below:
+        return number
     left = f"[{minimum:g}" if minimum > above else f"({above:g}"
     right = f"{maximum:g}]" if maximum < below else f"{below:g})"
-    raise ValueError(f"{name} must be in {left}, {right}, got {value!r}")
+    raise ValueError(f"{name} must be in {left}, {right}, got {x!r}")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
@@ -93,8 +88,8 @@ def check_real(name: str, array: Any) -> Any:
     return checked
 
 
-def check_csr(name: str, matrix: Any) -> csr_array:
-    """A matrix, dense or sparse, as a csr array of floats, with every index inside its shape and in order: a copy."""
+def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
+    """A copy of a matrix, dense or sparse, as a csr array of finite floats, sorted and without stored zeros."""
     checked = check_real(name, matrix)
     if checked.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {checked.shape}")
@@ -110,6 +105,12 @@ def check_csr(name: str, matrix: Any) -> csr_array:
         raise ValueError(f"{name} is not a valid sparse array: {error}") from None
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
+    result.eliminate_zeros()
+    # Squares of larger numbers overflow.
+    wrong = ~(np.abs(result.data) < 1e150) | (nonnegative & (result.data < 0))
+    if wrong.any():
+        limits = "finite, not negative" if nonnegative else "finite"
+        raise ValueError(f"{name} must be {limits} and below 1e150, got {result.data[wrong][0]}")
     return result
 
 

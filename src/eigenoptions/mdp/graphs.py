@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from eigenoptions._validation import check_csr, check_state
-from eigenoptions.mdp.table import MDP, check_nonnegative
+from eigenoptions.mdp.table import MDP
 
 
 def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
@@ -39,7 +39,7 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     (('a', 'b', 'c'), [[1, 2], [0, 2], [0, 1]])
     """
     if issparse(source):
-        W, directed = check_csr("the graph", source), directed is not False
+        W, directed = source, directed is not False
         nodes: list[Any] = list(range(W.shape[0]))
     else:
         is_networkx = hasattr(source, "is_directed")
@@ -59,7 +59,7 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     n = len(nodes)
     if W.shape != (n, n) or not n:
         raise ValueError(f"a graph must have nodes and a square matrix, got shape {W.shape}")
-    check_nonnegative("weights", W.data)
+    W = check_csr("weights", W, nonnegative=True)
     if not directed:
         # An edge that is listed both ways counts once.
         W = csr_array(W.maximum(W.T))

@@ -248,8 +248,7 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         if weights != "random-walk":
             W.data[:] = 1.0
     else:
-        W = check_csr("weights", weights)
-        check_nonnegative("weights", W.data)
+        W = check_csr("weights", weights, nonnegative=True)
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
     W = csr_array(W + W.T)
@@ -274,12 +273,10 @@ def _check_table(transition: Any) -> csr_array:
     """A read-only, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
     if np.ndim(transition) == 3 and len(transition) == np.shape(transition)[2]:
         transition = np.reshape(transition, (-1, len(transition)))
-    table = check_csr("transition", transition)
+    table = check_csr("transition", transition, nonnegative=True)
     rows, n = table.shape
     if n == 0 or rows == 0 or rows % n:
         raise ValueError(f"transition must have shape (S*A, S), with at least one state, got {table.shape}")
-    check_nonnegative("transition probabilities", table.data)
-    table.eliminate_zeros()
     sums = table.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
     if len(wrong):
@@ -289,10 +286,3 @@ def _check_table(transition: Any) -> csr_array:
         )
     set_readonly(table.data, table.indices, table.indptr)
     return table
-
-
-def check_nonnegative(name: str, data: NDArray[np.float64]) -> None:
-    """Raise ValueError unless all numbers are finite and not negative."""
-    wrong = data[~((data >= 0) & np.isfinite(data))]
-    if len(wrong):
-        raise ValueError(f"{name} must be finite and not negative, got {wrong[0]}")

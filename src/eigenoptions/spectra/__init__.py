@@ -226,10 +226,7 @@ def _check_weights(W: Any) -> tuple[csr_array, Array]:
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         kind = type(W).__name__
         raise ValueError(f"W must be weights of shape (S, S), got {kind} of shape {shape}: call graph(mdp)")
-    W = check_csr("W", W)
-    W.eliminate_zeros()
-    if not (W.data.min(initial=0.0) >= 0.0 and W.data.max(initial=0.0) < 1e150):
-        raise ValueError("weights must be finite, not negative and below 1e150")
+    W = check_csr("weights", W, nonnegative=True)
     difference = W - W.T
     if difference.nnz and np.abs(difference.data).max() > 1e-12 * W.data.max():
         raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")

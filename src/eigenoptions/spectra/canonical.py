@@ -1,9 +1,4 @@
-"""The canonical basis: one orthonormal basis per eigenspace, whatever solver, seed or machine found the space.
-
-In the space of one (possibly repeated) eigenvalue, the first vector is the one with the largest single entry that a
-unit vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
-the lowest number counts.
-"""
+"""The canonical basis: one orthonormal basis per eigenspace, whatever solver, seed or machine found the space."""
 
 from __future__ import annotations
 
@@ -22,15 +17,14 @@ def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
     [0, 1, 3, 4]
     """
     apart = np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm
-    return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(values)] if len(values) else []]).astype(
-        np.intp
-    )
+    inner = np.flatnonzero(apart) + 1
+    return np.concatenate([[0], inner, [len(values)] * bool(len(values))]).astype(np.intp)
 
 
 def canonical_basis(
     values: Array, vectors: Array, norm: float = 1.0, *, relative_error: float = 1e-14
 ) -> Array:
-    """Canonical basis of each eigenspace.
+    """Canonical basis of each eigenspace; its rule stands in the notes of `spectrum`.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ def _invert(A: Any) -> Array:
 
 
 def _check_walk(P: Any) -> csr_array:
-    P = check_csr("P", P)
-    if P.shape[0] != P.shape[1] or not (P.data.min(initial=0) >= 0 and P.sum(axis=1).max() <= 1 + 1e-9):
+    P = check_csr("P", P, nonnegative=True)
+    if P.shape[0] != P.shape[1] or P.sum(axis=1).max() > 1 + 1e-9:
         raise ValueError(f"P must be probabilities (S, S), at most 1 per row, got shape {P.shape}")
     return P
 
