@@ -53,11 +53,19 @@ TABLES = "Q-learning"
 RUN = ["task", "agent", "way"]
 DEEP_WAYS = {
     "PyTorch DQN": ("plain", "sticky", "options", "found"),
-    "DQN": ("plain", "sticky", "options"),
+    "DQN": ("plain", "options"),
     "PPO": ("plain", "options"),
 }
-FULL: dict[str, Any] = {"tasks": list(TASKS), "seeds": 10, "goals": 20, "tuning": {"seeds": 2, "goals": 5}}
-QUICK: dict[str, Any] = {"tasks": ["Taxi"], "seeds": 2, "goals": 3, "tuning": {"seeds": 1, "goals": 2}}
+FULL: dict[str, Any] = {
+    "tasks": list(TASKS), "seeds": 10, "goals": 10, "deep_seeds": 5, "tuning": {"seeds": 2, "goals": 5}
+}  # fmt: skip
+QUICK: dict[str, Any] = {
+    "tasks": ["Taxi"],
+    "seeds": 2,
+    "goals": 3,
+    "deep_seeds": 2,
+    "tuning": {"seeds": 1, "goals": 2},
+}
 
 
 def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
@@ -81,8 +89,8 @@ def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
     share = 0.05 if lab.quick else 1.0
     deep = [
         {"agent": agent, "task": task, "way": way, "seed": seed, "settings": chosen[way], "share": share}
-        for agent in DEEP_WAYS
-        for task, way, seed in product(DEEP_STEPS, DEEP_WAYS[agent], seeds)
+        for seed, task, agent in product(range(settings["deep_seeds"]), DEEP_STEPS, DEEP_WAYS)
+        for way in DEEP_WAYS[agent]
         if agent in names and task in tasks
     ]
     results += lab.pmap(train_deep, deep)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite, nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 
@@ -241,31 +241,23 @@ def explore_online(
 
 def get_values(rows: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     """Median over seeds, and the lowest and highest, by method and domain."""
-    rows = (
-        rows.dropna(subset=measure.column)
-        if measure.column in rows
-        else rows.iloc[:0].assign(**{measure.column: nan})
-    )
+    if measure.column not in rows:
+        rows = rows.assign(**{measure.column: nan})
+    rows = rows.dropna(subset=measure.column)
     # Of each seed the row with n options, or with the most below.
     rows = rows[rows.n <= measure.n]
     rows = rows[rows.n == rows.groupby([*KEYS, "seed"]).n.transform("max")]
     groups = rows.groupby(KEYS)[measure.column]
-    return pd.DataFrame({"mean": groups.median(), "low": groups.min(), "high": groups.max()})
+    return pd.DataFrame({"median": groups.median(), "low": groups.min(), "high": groups.max()})
 
 
-def rank(rows: pd.DataFrame, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ranks (methods x domains, 1 is best), and per method its mean rank and mean ratio to the baseline."""
-    means = get_values(rows, measure)["mean"].unstack()
-    filled, ratio = means, pd.Series(nan, index=means.index)
-    if measure.counts_missing_as_none and NONE in means.index:
-        filled = means.reindex(dict.fromkeys(rows.method)).fillna(means.loc[NONE])
-        ratios = means / means.loc[NONE]
-        is_known = np.isfinite(ratios) & (ratios > 0)
-        is_complete = is_known.sum(axis=1) == means.notna().sum(axis=1)
-        ratio = np.exp(np.log(ratios.where(is_known)).mean(axis=1)).where(is_complete).reindex(filled.index)
-    ranks = filled.rank(ascending=not measure.higher_is_better)
-    summary = pd.DataFrame({"rank": ranks.mean(axis=1), "ratio": ratio}).dropna(subset="rank")
-    return ranks, summary.rename_axis("method").sort_values(["rank", "method"])
+def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
+    """Mean rank of each method over the domains, 1 is best, in this order."""
+    medians = get_values(rows, measure)["median"].unstack()
+    if measure.counts_missing_as_none and NONE in medians.index:
+        medians = medians.reindex(dict.fromkeys(rows.method)).fillna(medians.loc[NONE])
+    ranks = medians.rank(ascending=not measure.higher_is_better).mean(axis=1).dropna()
+    return ranks.rename_axis("method").sort_index().sort_values(kind="stable")
 
 
 # Page
@@ -276,13 +268,13 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     settings, rows = QUICK if quick else FULL, data["rows"]
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
-    orders = {name: rank(rows, m)[1] for name, m in MEASURES.items()}
+    orders = {name: rank(rows, measure) for name, measure in MEASURES.items()}
     shown = [name for name, order in orders.items() if len(order)]
     table = Table("measure", "1st", "2nd", "3rd", box=None)
     for name in shown:
         table.add_row(name, *orders[name].index[:3])
     Console().print(table)
-    ranking = pd.DataFrame({name: orders[name]["rank"].map("{:.1f}".format) for name in shown})
+    ranking = pd.DataFrame({name: orders[name].map("{:.1f}".format) for name in shown})
     ranking = ranking.reindex(orders[shown[0]].index.union(ranking.index, sort=False)).fillna("")
     sections = [
         Section(
@@ -320,27 +312,15 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     write_page(path, "Discovery methods compared", sections, header=header)
 
 
-def _show(rows: pd.DataFrame, name: str) -> Markup:
-    """Values of one measure by method and domain, in the order of the ranking; the best are bold."""
-    values, (ranks, order) = get_values(rows, MEASURES[name]), rank(rows, MEASURES[name])
-    cells: dict[str, dict[str, str]] = {escape(method): {} for method in order.index}
-    for method in order.index:
-        for domain in ranks.columns:
-            text = "no options"
-            if (method, domain) in values.index:
-                value = values.loc[(method, domain)]
-                text = format_number(value["mean"])
-                if isfinite(value.low) and value.low != value.high:
-                    text += f"<br><small>{format_number(value.low)} to {format_number(value.high)}</small>"
-                if ranks.loc[method, domain] == 1:
-                    text = f"<b>{text}</b>"
-            cells[escape(method)][domain] = text
-        if MEASURES[name].counts_missing_as_none:
-            cells[escape(method)]["of none"] = (
-                "" if np.isnan(order.ratio[method]) else f"{order.ratio[method]:.2g}"
-            )
-    html = pd.DataFrame.from_dict(cells, orient="index").to_html(escape=False, border=0, classes="small")
-    return Markup(f'<div class="scroll">{html}</div>')
+def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Values of one measure by method and domain, in the order of the ranking; a range where seeds differ."""
+    values = get_values(rows, MEASURES[name])
+    values["cell"] = [
+        format_number(median) + (f" ({format_number(low)} to {format_number(high)})" if low < high else "")
+        for median, low, high in values.to_numpy()
+    ]
+    cells = values.cell.unstack().reindex(rank(rows, MEASURES[name]).index)
+    return cells.fillna("no options").reset_index()
 
 
 def format_number(x: float) -> str:

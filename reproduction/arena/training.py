@@ -29,7 +29,7 @@ Act = Callable[[Any, Any], int]
 # Decisions that no budget reaches: runs end by their primitive steps.
 ENDLESS = 1_000_000_000
 # Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
-DEEP_STEPS = {"rooms-5x5": 10_000, "FourRooms": 10_000, "Taxi": 5000}
+DEEP_STEPS = {"rooms-5x5": 8000, "Taxi": 4000}
 
 
 class BudgetSpentError(Exception):
