@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -114,7 +116,7 @@ def test_maze_accepts_headers_ragged_lines_and_files(tmp_path):
         ("\n..s", "line 2 column 3"),
         ("2,2\nG.\n.G", "line 2 column 1 and line 3 column 2"),
         ("1,2\n...", "1 rows and 3 columns"),
-        ("m" * 5000, "no such file"),
+        ("m" * 5000, "no maze called"),
         ("nul\0", "nul"),
         ("rooms:6", "rooms:20x30"),
         ("open:-1x6", "open:20x30"),
@@ -130,7 +132,8 @@ def test_maze_bad_text_raises(source, word):
 
 def test_maze_bad_file_raises(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
-    for path in (tmp_path / "picture.png", tmp_path, tmp_path / "nowhere.txt"):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "picture.png", tmp_path, tmp_path / "nowhere.txt", tmp_path / "pipe"):
         with pytest.raises(ValueError, match=path.name):
             eo.maze(path)
     for wrong in (3, np.array([[0, 2]]), np.zeros((2, 2)), np.zeros(3, int)):

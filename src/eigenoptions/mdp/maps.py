@@ -162,12 +162,15 @@ def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
             if sides is None:
                 raise ValueError(f"a generated maze is {kind}:ROWSxCOLS, like {kind}:20x30, got {source!r}")
             return source, GENERATORS[kind](int(sides[1]), int(sides[2]), rng=rng)
+    reason = "no such file"
     try:
-        return Path(source).stem, Path(source).read_text(encoding="utf-8")
+        # Devices and pipes are not read.
+        if (path := Path(source)).is_file():
+            return path.stem, path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        hint = suggest_name(source, mazes()) or f": built in are {', '.join(mazes())}"
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise ValueError(f"no maze called {str(source)[:80]!r}, and no such file ({reason}){hint}") from None
+        reason = str(error.args[-1])
+    hint = suggest_name(source, mazes()) or f": built in are {', '.join(mazes())}"
+    raise ValueError(f"no maze called {str(source)[:80]!r} ({reason}){hint}")
 
 
 def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
