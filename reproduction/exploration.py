@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ MAPS: dict[str, Callable[[], eo.MDP]] = {
     "open 8x60": lambda: eo.maze(open_map(8, 60)),
     "open 50x50": lambda: eo.maze(open_map(50, 50)),
     "FourRooms": make_minigrid("FourRooms-v0", 5),
-    "MultiRoom-N2": make_minigrid("MultiRoom-N2-S4-v1", 5),
-    "MultiRoom-N6": make_minigrid("MultiRoom-N6-v1", 5),
+    "MultiRoom-N2": make_minigrid("MultiRoom-N2-S4-v0", 5),
+    "MultiRoom-N6": make_minigrid("MultiRoom-N6-v0", 5),
     "KeyCorridorS3R1": make_minigrid("KeyCorridorS3R1-v0", 5),
     "DoorKey-5x5": make_minigrid("DoorKey-5x5-v0", 5),
     "DoorKey-8x8": make_minigrid("DoorKey-8x8-v0", 5),
@@ -120,10 +121,12 @@ def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
 
     primitive = first_visits(None, (0.0, 0.0), 2**62)
     exact = eo.diffusion_time(mdp) if is_endless(mdp) and mdp.n_states <= 1000 else None
+    # The Laplacian matters on large maps of rooms: there the other one is measured, too.
+    is_large = name.startswith("rooms") and mdp.n_states > 5000
     rows = []
-    for n_options in (8, 16, 32, 64):
+    for operator, n_options in product(["normalized", "random-walk"][: 1 + is_large], (8, 16, 32, 64)):
         seconds = time.process_time()
-        options = eo.discover(mdp, n_options)
+        options = eo.discover(mdp, n_options, operator=operator)
         found_in = time.process_time() - seconds
         found = tune_exploration(mdp, options)
         tuned_in = time.process_time() - seconds - found_in
@@ -139,7 +142,13 @@ def measure(name: str, n_walks: int) -> list[dict[str, Any]]:
                 exact_ratio = (
                     eo.diffusion_time(mdp, options, option_chance=choice[0], stop_chance=choice[1]) / exact
                 )
-        row = {"space": name, "states": mdp.n_states, "options": n_options, "primitive": primitive.mean()}
+        row = {
+            "space": name,
+            "states": mdp.n_states,
+            "operator": operator,
+            "options": n_options,
+            "primitive": primitive.mean(),
+        }
         row |= {"option_chance": choice[0], "stop_chance": choice[1], "ratio": ratio, "error": error}
         row |= {
             "exact": exact_ratio if exact is not None else np.nan,
@@ -162,7 +171,7 @@ def draw_ratios(table: pd.DataFrame) -> Any:
     figure, ax = plt.subplots(figsize=(6.5, 6), layout="constrained")
     names = list(dict.fromkeys(table.space))
     for n_options, marker in zip((8, 16, 32, 64), "o^sD", strict=True):
-        part = table[table.options == n_options]
+        part = table[(table.options == n_options) & (table.operator == "normalized")]
         heights = [-names.index(name) for name in part.space]
         ax.errorbar(
             part.ratio, heights, xerr=part.error, fmt=marker, ms=4, lw=0.7, label=f"{n_options} options"

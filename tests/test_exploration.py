@@ -18,7 +18,6 @@ from eigenoptions.discovery.methods.covering_eigen import rod_cycle
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
-from eigenoptions.spectra.representations import learn_representation
 
 
 def run(*args: Any, **settings: Any) -> list[Snapshot]:
@@ -148,39 +147,3 @@ def test_rod_cycle_round_agrees_with_a_slow_twin(four_rooms: eo.MDP) -> None:
     options = discover(four_rooms, 3, "covering-eigen", rng=3)
     np.testing.assert_array_equal(options.policy[0], first.options.policy[0])
     assert options.labels == ("round 1", "round 2", "round 3")
-
-
-def test_rod_cycle_with_rewards_agrees_with_a_slow_twin() -> None:
-    """Temporal differences one by one, the first eigenvector by inverse iteration, and its logarithm as purpose."""
-    corridor = replace(eo.maze("S...."), goal=None, reward=np.array([-1.0, -1.0, -2.0, -1.0, -1.0]))
-    first = next(rod_cycle(corridor, representation="default", alpha=0.2, sweeps=2, round_steps=30, rng=1))
-    batch = walk(corridor, 30, rng=np.random.default_rng(1))
-    Z = np.eye(5)
-    pairs = list(zip(batch.obs, batch.next_obs, strict=True))
-    for s, t in pairs[::-1] + pairs:
-        Z[s] += 0.2 * (np.exp(corridor.reward[s] / 1.3) * ((np.arange(5) == s) + Z[t]) - Z[s])
-    how: Any = {"rewards": corridor.reward, "alpha": 0.2, "sweeps": 2}
-    learned = learn_representation(batch.obs, batch.next_obs, corridor.n_states, **how)
-    assert_allclose(learned, Z, rtol=1e-12)
-    left = np.unique(batch.obs)
-    e = np.abs(np.linalg.eigh((Z + Z.T)[np.ix_(left, left)])[1][:, -1])
-    potential = np.zeros(5)
-    potential[left] = np.log(e)
-    purpose = eo.Purpose(potential / np.linalg.norm(potential))
-    expected = eo.solve(eo.MDP.from_transitions(batch, 5, 4), purpose, 0.99)
-    assert_allclose(first.options.value, expected.value, atol=1e-9)
-    kept = [latest.options.labels for latest in islice(rod_cycle(corridor, keep=2, round_steps=10), 3)][-1]
-    assert kept == ("round 2", "round 3")
-
-
-@pytest.mark.parametrize(
-    ("settings", "word"),
-    [
-        ({"representation": "default"}, "reward"),
-        ({"representation": "x"}, "representation"),
-        ({"keep": 0}, "keep"),
-    ],
-)
-def test_rod_cycle_bad_arguments_raise(four_rooms: eo.MDP, settings: dict[str, Any], word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        next(rod_cycle(four_rooms, **settings))

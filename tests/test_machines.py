@@ -73,8 +73,13 @@ def compute_options(large: bool, seed: int) -> dict[str, np.ndarray]:
             options = eo.solve(mdp, eo.eigenpurposes(sp)[: None if mdp.n_states <= 300 else 64])
             results[f"{name}/{solver}/policy"] = options.policy
             results[f"{name}/{solver}/value"] = options.value
+    # Every other method, on symmetric rooms that also have doors.
+    rooms = eo.maze(rooms_map(2, 2, 5, centred=True))
+    for method in eo.methods():
+        settings = {"rewards": -np.ones(rooms.n_states)} if method == "reward-aware" else {}
+        results[f"{method}/policy"] = eo.discover(rooms, 4, method, **settings).policy
     for method in ("community", "covering", "diffusion", "neo", "successor", "successor-goals"):
-        results[f"{method}/policy"] = eo.discover("open:9x9", 4, method).policy
+        results[f"{method}/open/policy"] = eo.discover("open:9x9", 4, method).policy
     return results
 
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
+from eigenoptions._validation import check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import METHODS, Method, Progress
+from eigenoptions.discovery.methods import Method, Progress, get_method
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
@@ -79,7 +79,8 @@ def discover(
         give an `OptionSet`, other observations a `LinearOptionSet`.
     n_options : int, optional
         Number of options, both signs counted. Default: 32 of an environment or samples, which served exploration and
-        learning on maps of every kind; all there are of an MDP or a maze, and of methods that have as many as rooms.
+        learning on maps of every kind (16 of trained features); all there are of an MDP or a maze, and of methods that
+        have one per room.
     method : str, default "eigen"
         One of `methods`: ``"eigen"``, eigenoptions in order of eigenvalue, + before -; ``"bottleneck"``, one option per
         room, to its closest doorway (Appendix C); ``"random"``, shortest paths to random states (Appendix D); and more.
@@ -105,8 +106,9 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
-    chosen = METHODS[check_choice("method", method, METHODS)]
+    chosen = get_method(method)
     is_table = isinstance(source, MDP) or (isinstance(source, str | Path) and not is_environment_id(source))
+    has_own_number = is_table or chosen.n_options is None or settings.get("features") == "deep"
     resolved, kind = _resolve(source, settings, rng, progress)
 
     def derive(n: int | None) -> OptionSet | LinearOptionSet:
@@ -114,7 +116,7 @@ def discover(
             return _discover_table(resolved, n, chosen, gamma, rng, progress, settings, {"source": kind})
         return discover_samples(resolved, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
 
-    if n_options is not None or is_table or chosen.n_options is None:
+    if n_options is not None or has_own_number:
         options = derive(None if n_options is None else check_int("n_options", n_options))
     else:
         options = at_most(32, derive)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
@@ -325,12 +323,10 @@ def find_rare_transitions(
         raise ValueError(f"observations must have {len(low)} dimensions, got {x.shape[1]}")
     extent = np.subtract(high, low)
     scale = n_cells / np.where(extent > 0, extent, 1.0)
-    counts: Counter[bytes] = Counter()
-    rows = []
-    for i, (row, action) in enumerate(zip(x, transitions.action.tolist(), strict=True)):
-        cell = np.floor((row - low) * scale).astype(np.int64)
-        key = hashlib.blake2b(cell.tobytes() + action.to_bytes(8, "little"), digest_size=16).digest()
-        counts[key] += 1
-        if counts[key] <= per_cell:
-            rows.append(i)
-    return np.array(rows, dtype=np.intp)
+    # A cell and an action are one number, their hash.
+    weights = np.random.default_rng(0).integers(2**63, size=x.shape[1] + 1)
+    key = np.floor((x - low) * scale).astype(np.int64) @ weights[1:] + transitions.action * weights[0]
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=~key[order[:1]]))
+    rank = np.arange(len(key)) - np.repeat(first, np.diff(first, append=len(key)))
+    return np.sort(order[rank < per_cell])
