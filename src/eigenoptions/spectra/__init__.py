@@ -18,16 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from eigenoptions._validation import (
-    check_choice,
-    check_csr,
-    check_float,
-    check_int,
-    check_real,
-    make_generator,
-    readonly,
-    set_readonly,
-)
+from eigenoptions._validation import check_choice, check_csr, check_float, check_int, make_generator, readonly
 from eigenoptions.mdp import Features
 from eigenoptions.spectra.canonical import canonical_basis
 from eigenoptions.spectra.eigensolver import SymmetricLaplacian, smallest_eigenpairs
@@ -73,7 +64,7 @@ class Spectrum:
 
     def __post_init__(self) -> None:
         for name in ("values", "vectors"):
-            array = readonly(check_real(name, getattr(self, name)))
+            array = readonly(getattr(self, name), np.float64)
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite: leave out eigenpairs that did not converge")
             object.__setattr__(self, name, array)
@@ -216,7 +207,7 @@ def spectrum(
     if operator == "successor":
         # P v = (1 - lambda) v, so the inverse of I - gamma P has this eigenvalue.
         values = 1.0 / (1.0 - gamma * (1.0 - values))
-    set_readonly(vectors)
+    vectors.setflags(write=False)
     return Spectrum(values, vectors, operator, n_zero)
 
 
