@@ -275,7 +275,7 @@ def test_help_lists_commands_methods_and_examples_that_parse(capsys, monkeypatch
         ("mazes --x", "--x"),
         ("discover for-rooms", "four-rooms"),
         ("discover i-maze -n x", "-n"),
-        ("discover i-maze -n 0", "-n"),
+        ("discover i-maze -n 0", "n_options"),
         ("discover i-maze -n 999", "n_options"),
         ("discover i-maze --seed 1.5", "--seed"),
         ("learn i-maze --option-chance often", "--option-chance"),

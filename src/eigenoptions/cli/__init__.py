@@ -24,6 +24,15 @@ COMMANDS = {
     "learn": "run Q-learning in a maze, with primitive actions alone and with options",
     "studio": "draw a maze in the browser and see its options at once",
 }
+HELP = """usage: eigenoptions COMMAND ...
+
+Discover options without a reward: eigenoptions (Machado et al., ICML 2017).
+
+{}
+
+eigenoptions COMMAND --help shows the arguments of a command, --version the version.""".format(
+    "\n".join(f"  {name:9}  {summary}" for name, summary in COMMANDS.items())
+)
 EXAMPLES = {
     "demo": "demo",
     "discover": "discover four-rooms -n 8\n  eigenoptions discover maze.txt -n 8 --out out/",
@@ -61,7 +70,9 @@ def main(args: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     if not words or words[0] in ("-h", "--help", "--version"):
-        print(_version() if words == ["--version"] else _help())
+        from eigenoptions import __version__
+
+        print(f"eigenoptions {__version__}" if words == ["--version"] else HELP)
         return 0
     try:
         from eigenoptions.cli.terminal import print_error, print_log
@@ -114,7 +125,8 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
         many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
         default = {"discover": "8", "diffusion": "16", "learn": "8"}[command]
         count = f"{many}; both signs count (default: {default})"
-        add("-n", "--n-options", dest="n_options", metavar="N", help=count)
+        kind = _read_counts if command == "learn" else int
+        add("-n", "--n-options", dest="n_options", type=kind, metavar="N", help=count)
         methods = f"discovery method: {_list_methods(help_wanted)}"
         add("--method", default="eigen", metavar="NAME", help=methods)
         operators = "Laplacian: normalized (default), combinatorial, random-walk or successor"
@@ -149,7 +161,17 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
 
 
 def _read_chance(text: str) -> float | str:
-    return text if text == "auto" else float(text)
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a probability or auto, got {text!r}") from None
+
+
+def _read_counts(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"must be integers, got {text!r}")
+    return [int(word) for word in words]
 
 
 def _list_methods(wanted: bool) -> str:
@@ -158,24 +180,3 @@ def _list_methods(wanted: bool) -> str:
     from eigenoptions.discovery.methods import methods
 
     return f"{', '.join(methods())} (default: eigen)"
-
-
-def _version() -> str:
-    from eigenoptions import __version__
-
-    return f"eigenoptions {__version__}"
-
-
-def _help() -> str:
-    width = max(map(len, COMMANDS))
-    return "\n".join(
-        [
-            "usage: eigenoptions COMMAND ...",
-            "",
-            "Discover options without a reward: eigenoptions (Machado et al., ICML 2017).",
-            "",
-            *(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()),
-            "",
-            "eigenoptions COMMAND --help shows the arguments of a command, --version the version.",
-        ]
-    )

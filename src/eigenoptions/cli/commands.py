@@ -15,13 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from eigenoptions._text import MAX_SIDE, draw_arrows, draw_spark, explain_glyphs, find_moves
-from eigenoptions.cli.maps import (
-    SHADES,
-    draw_cells,
-    has_color,
-    scale_levels,
-    set_side_by_side,
-)
+from eigenoptions.cli.maps import SHADES, draw_cells, has_color, scale_levels, set_side_by_side
 from eigenoptions.cli.terminal import (
     check_folder,
     print_end,
@@ -97,12 +91,16 @@ def discover(args: Namespace) -> None:
     """Discover options of a maze or an environment; show, draw and save them."""
     check_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as (_, step):
-        options = _discover(args, args.maze, _read_count(args.n_options, 8), step)
+        options = _discover(args, args.maze, 8, step)
         files = [] if args.out is None else _save_options(args, options)
     _show_options(args, options, {"n_options": len(options), "seed": args.seed}, files)
     if args.as_json:
         return
-    if args.steps is None and hasattr(options, "mdp") and _can_measure(options.mdp):
+    from eigenoptions.options.exploration import find_recurrent_states
+
+    mdp = getattr(options, "mdp", None) if args.steps is None else None
+    # Diffusion times exist where every state can be reached from every other; walks on larger maps take minutes.
+    if mdp is not None and mdp.n_states <= 20_000 and find_recurrent_states(mdp).all():
         print_end(files, _repeat("diffusion", args, *OPTION_FLAGS))
     else:
         _print_next(args, files)
@@ -145,12 +143,11 @@ def diffusion(args: Namespace) -> None:
     check_folder(args.out)
     with show_progress(f"discovering options of {args.maze}") as (begin, step):
         mdp = _read_maze(args)
-        options = _discover(args, mdp, _read_count(args.n_options, min(16, mdp.n_states - 1)), step)
+        options = _discover(args, mdp, min(16, mdp.n_states - 1), step)
         begin("computing diffusion times" + " (the first run compiles)" * (mdp.n_states > 300))
         is_exact = mdp.n_states <= MAX_EXACT_STATES
-        some = (n for n in (2, 4, 8, 16, 32, 64) if is_exact and n < len(options))
-        counts = [0, *some, len(options)]
-        rows = []
+        counts = [0, *(n for n in (2, 4, 8, 16, 32, 64) if is_exact and n < len(options)), len(options)]
+        rows: list[dict[str, Any]] = []
         for n in counts:
             rows.append(_measure_diffusion(mdp, options[:n], args, is_exact))
             step(len(rows), len(counts))
@@ -173,19 +170,13 @@ def diffusion(args: Namespace) -> None:
         print_json(answer, files)
         return
     print_heading(_make_heading(options, settings))
-    columns = {"uniform": "uniform choice"} if is_exact else {}
-    columns["diffusion_time"] = name
-    heads = [">options", *(f">{head}" for word in columns.values() for head in (word, "of none"))]
-    without = rows[0]["diffusion_time"]
-    cells = [_list_cells(row, [row[key] for key in columns], without) for row in rows]
-    print_table((*heads, ">chance", ">stop"), cells)
+    heads = (">options", ">uniform choice", ">of none", f">{name}", ">of none", ">chance", ">stop")
+    cells = [_list_cells(row, rows[0]["diffusion_time"]) for row in rows]
+    print_table(heads, cells)
     how = "computed exactly" if is_exact else "estimated from 20 walks each"
     notes = [f"Mean number of steps between two states when decisions are random, {how}."]
-    notes.append(
-        "The uniform choice is the paper's: few options carry a walk to the same ends."
-        if is_exact
-        else "The paper's uniform choice is left out: its walks may take too long."
-    )
+    uniform = "is the paper's: few options carry a walk to the same ends" if is_exact else "may take too long"
+    notes.append(f"The uniform choice {uniform}.")
     if is_automatic:
         notes.append("Automatic: how often to choose an option, and to stop it early, by simulation.")
     print_line(" ".join(notes))
@@ -193,9 +184,8 @@ def diffusion(args: Namespace) -> None:
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
     else:
-        chance = "auto" if args.option_chance is None else args.option_chance
-        stop = f" --stop-chance {args.stop_chance:g}" if args.stop_chance else ""
-        print_end(files, f"{_repeat('learn', args, *OPTION_FLAGS)} --option-chance {chance}{stop}")
+        chance = " --option-chance auto" if args.option_chance is None else ""
+        print_end(files, _repeat("learn", args, *OPTION_FLAGS, "option_chance", "stop_chance") + chance)
 
 
 def _measure_diffusion(mdp: Any, options: Any, args: Namespace, is_exact: bool) -> dict[str, Any]:
@@ -236,10 +226,10 @@ def learn(args: Namespace) -> None:
         for word in ("start", "goal"):
             if getattr(mdp, word) is None:
                 raise ValueError(f"{args.maze} has no {word}: give --{word} ROW,COL")
-        words = (args.n_options or str(min(8, mdp.n_states - 1))).split(",")
-        counts = sorted({0, *(_read_count(word, 8, minimum=0) for word in words)})
+        counts = sorted({0, *(args.n_options or [min(8, mdp.n_states - 1)])})
         begin("discovering options")
-        options = _discover(args, mdp, max(counts), step) if max(counts) else None
+        args.n_options = max(counts)
+        options = _discover(args, mdp, 8, step) if args.n_options else None
         names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
         settings = {name: getattr(args, name) for name in ("runs", "episodes", "max_steps")}
         records = {}
@@ -252,15 +242,11 @@ def learn(args: Namespace) -> None:
             how: Any = {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
             records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings, **how)
         last = max(1, args.episodes // 10)
-        agents = [
-            {
-                "options": n,
-                "mean_return": float(record.returns.mean()),
-                "last_return": float(record.returns[:, -last:].mean()),
-                "curve": record.returns.mean(axis=0).tolist(),
-            }
-            for n, record in records.items()
-        ]
+        agents = []
+        for n, record in records.items():
+            curve = record.returns.mean(axis=0)
+            means = {"mean_return": float(curve.mean()), "last_return": float(curve[-last:].mean())}
+            agents.append({"options": n, **means, "curve": curve.tolist()})
         settings |= {"n_options": max(counts), "seed": args.seed, "option_chance": args.option_chance}
         settings |= {} if options is None else _get_settings(options)
         answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
@@ -281,8 +267,8 @@ def learn(args: Namespace) -> None:
         numbers = f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}"
         rows.append((names[agent["options"]], *numbers, draw_spark(agent["curve"])))
     print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
-    many = f" -n {max(counts)}" if max(counts) else ""
-    print_end(files, f"{_repeat('discover', args, *OPTION_FLAGS[1:])}{many} --out out/")
+    args.n_options = args.n_options or None
+    print_end(files, _repeat("discover", args, *OPTION_FLAGS) + " --out out/")
 
 
 def studio(args: Namespace) -> None:
@@ -296,31 +282,19 @@ def studio(args: Namespace) -> None:
         print_line(f"wrote {write_studio(args.out, args.maze)}")
 
 
-def _discover(args: Namespace, source: Any, n_options: int | None, progress: Any) -> Any:
+def _discover(args: Namespace, source: Any, default: int, progress: Any) -> Any:
     """Options by the method and settings of the arguments that were given."""
     from eigenoptions.discovery import discover
     from eigenoptions.discovery.methods import get_method
 
     names = ("operator", "steps", "features")
     settings = {name: value for name in names if (value := getattr(args, name, None)) is not None}
-    if args.n_options is None:
-        # Some methods find out how many options there are.
-        n_options = n_options if get_method(args.method).n_options is not None else None
-    return discover(
-        source, n_options, args.method, gamma=args.gamma, rng=args.seed, progress=progress, **settings
-    )
-
-
-def _can_measure(mdp: Any) -> bool:
-    """Whether diffusion times exist, every state being reachable from every other, and walks take seconds."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    if mdp.n_states > 20_000:
-        return False
-    row = np.repeat(np.arange(mdp.n_states), np.diff(mdp.transition.indptr[:: mdp.n_actions]))
-    moves = csr_array((mdp.transition.data, (row, mdp.transition.indices)), shape=(mdp.n_states,) * 2)
-    return bool(connected_components(moves, connection="strong")[0] == 1)
+    n_options = args.n_options
+    # Some methods find out how many options there are.
+    if n_options is None and get_method(args.method).n_options is not None:
+        n_options = default
+    how: Any = {"gamma": args.gamma, "rng": args.seed, "progress": progress, **settings}
+    return discover(source, n_options, args.method, **how)
 
 
 def _read_maze(args: Namespace) -> Any:
@@ -333,15 +307,6 @@ def _read_maze(args: Namespace) -> Any:
 
         return from_env(args.maze)
     return maze(args.maze, rng=args.seed)
-
-
-def _read_count(text: str | None, default: int, minimum: int = 1) -> int:
-    """The integer after ``-n``."""
-    if text is None:
-        return default
-    if not text.isdecimal() or int(text) < minimum:
-        raise ValueError(f"-n must be an integer >= {minimum}, got {text!r}")
-    return int(text)
 
 
 def _read_state(mdp: Any, text: str | None, word: str) -> int | None:
@@ -357,10 +322,8 @@ def _read_state(mdp: Any, text: str | None, word: str) -> int | None:
 
 def _get_settings(options: Any) -> dict[str, Any]:
     """Simple settings of the provenance of options."""
-    simple = (str, bool, int, float)
-    return {
-        k: v for k, v in options.provenance.items() if isinstance(v, simple) and k not in ("mdp", "source")
-    }
+    settings = {name: x for name, x in options.provenance.items() if isinstance(x, (str, int, float))}
+    return {name: x for name, x in settings.items() if name not in ("mdp", "source")}
 
 
 def _describe_option(option: Any) -> dict[str, Any]:
@@ -383,10 +346,7 @@ def _describe_option(option: Any) -> dict[str, Any]:
 def _make_heading(options: Any, settings: dict[str, Any]) -> str:
     """Name of the maze, and the settings of the options."""
     many = f"{len(options)} {settings.get('method', '')} option{'s' * (len(options) != 1)}"
-    words = [
-        many,
-        *(f"{k} {v}" for k in ("operator", "gamma", "option_chance") if (v := settings.get(k)) is not None),
-    ]
+    words = [many, *(f"{name} {settings[name]}" for name in ("operator", "gamma") if settings.get(name))]
     return f"{options.mdp.name or 'map'}: {options.n_states} states; {', '.join(words)}"
 
 
@@ -453,10 +413,10 @@ def _show_maps(options: Any) -> None:
     print()
 
 
-def _list_cells(row: dict[str, Any], times: list[Any], without: float) -> list[str | Text]:
+def _list_cells(row: dict[str, Any], without: float) -> list[str | Text]:
     """Cells of the table of diffusion times, green where options help."""
     cells: list[str | Text] = [str(row["options"])]
-    for steps in times:
+    for steps in (row["uniform"], row["diffusion_time"]):
         share = np.inf if steps is None else steps / without
         words = f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e5 else ""
         color = "" if row["options"] == 0 else "green" if share < 1 else "red"
@@ -467,7 +427,7 @@ def _list_cells(row: dict[str, Any], times: list[Any], without: float) -> list[s
 
 def _repeat(command: str, args: Namespace, *names: str) -> str:
     """A command with the same maze and those of the same flags that were given."""
-    defaults = {"method": "eigen", "seed": 0}
+    defaults = {"method": "eigen", "seed": 0, "stop_chance": 0}
     words = ["eigenoptions", command, quote(args.maze)]
     for name in names:
         value = getattr(args, name, None)
