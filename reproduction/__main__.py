@@ -1,8 +1,8 @@
 """Run the paper's experiments and write a report: ``python -m reproduction [--only figure7] [--quick] [--atari]``.
 
 ``python -m reproduction atari GAME`` studies one Atari game, ``python -m reproduction arena`` compares methods,
-``python -m reproduction ogbench`` plans to goals in logged data, ``python -m reproduction exploration`` measures the
-automatic setting of exploration.
+``python -m reproduction ogbench`` plans to goals in logged data, ``python -m reproduction shaping`` compares dense
+rewards, ``python -m reproduction exploration`` measures the automatic setting of exploration.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
 
 if __name__ == "__main__":
     try:
-        if sys.argv[1:2] in (["atari"], ["arena"], ["ogbench"], ["exploration"]):
+        if sys.argv[1:2] in (["atari"], ["arena"], ["ogbench"], ["shaping"], ["exploration"]):
             import_module(f"reproduction.{sys.argv[1]}").main(sys.argv[2:])
         else:
             main(sys.argv[1:])

@@ -64,6 +64,10 @@ def test_hitting_equals_hitting_times_and_commute_is_both_ways() -> None:
     np.testing.assert_allclose(-walk_times.potential(5)[others], times)
     commute = eo.Planner(log, potential="commute")
     assert commute.distance(3, 12) == pytest.approx(commute.distance(12, 3))
+    W = eo.graph(commute.mdp).toarray()
+    inverse = np.linalg.pinv(np.diag(W.sum(axis=1)) - W)
+    resistance = inverse[3, 3] + inverse[12, 12] - 2 * inverse[3, 12]
+    assert commute.distance(3, 12) == pytest.approx(W.sum() * resistance)
 
 
 @pytest.mark.parametrize("potential", ["log-z", "hitting", "shortest"])

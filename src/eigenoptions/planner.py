@@ -287,10 +287,11 @@ class Planner:
 
     @cached_property
     def _commuting(self) -> tuple[Array, float]:
-        """Pseudoinverse of the Laplacian, and the sum of all degrees (in memory: S * S numbers)."""
+        """Inverse of the Laplacian plus a constant in each component, and the sum of all degrees (S * S numbers)."""
         W = graph(self.mdp).toarray()
-        degree = W.sum(axis=1)
-        return np.linalg.pinv(np.diag(degree) - W, hermitian=True), float(degree.sum())
+        degree, component = W.sum(axis=1), connected_components(W)[1]
+        joined = component == component[:, None]
+        return np.linalg.inv(np.diag(degree) - W + joined / joined.sum(axis=1)), float(degree.sum())
 
     def __repr__(self) -> str:
         return f"Planner({self.mdp.n_states} states, {self.mdp.n_actions} actions, {self._kind})"
@@ -357,10 +358,8 @@ class _Displacement:
         self.inverse = np.linalg.pinv(self.B)
         self.low, self.high = action.min(axis=0), action.max(axis=0)
         reach = np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1e-300)
-        self.forth, self.back = (
-            np.where(self.high > 0, self.high, reach),
-            np.where(self.low < 0, -self.low, reach),
-        )
+        self.forth = np.where(self.high > 0, self.high, reach)
+        self.back = np.where(self.low < 0, -self.low, reach)
         self.step = np.abs(self.B) @ reach
 
     def predict(self, action: Any) -> Array:
