@@ -98,7 +98,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     option_chance
         Probability that ``action_space.sample()``, by which most agents explore, is an option, where one is available
         (see `OptionsSpace`). ``"auto"``: this and `stop_chance` by a short simulation in the table of the options
-        (`tune_exploration`), so that random actions find states sooner than without options; 0.02 and 0.05 where there
+        (`tune_exploration`), so that random actions find states sooner than without options; 0.01 and 0.05 where there
         is no table. None: uniform over actions and available options, which can hinder the search.
     stop_chance
         Probability that an option chosen by ``action_space.sample()`` terminates after each of its steps, in [0, 1).

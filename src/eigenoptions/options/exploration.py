@@ -92,6 +92,9 @@ def tune_exploration(
     endless = continue_after_end(mdp)
     targets = find_recurrent_states(endless)
     policy = stack_policies(mdp, options)
+    if mdp.n_states > 100_000:
+        # A walk takes a second: fewer settings and shorter walks.
+        settings, max_steps = settings[1:4], min(max_steps, 10 * mdp.n_states)
     choices = ((0.0, 0.0), *settings)
     half = max(check_int("n_walks", n_walks) // 2, 1) if mdp.n_states <= 20_000 else 1
     times = None
