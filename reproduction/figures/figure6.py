@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import eigenoptions as eo
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, MAZES, diffuse_all
-from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Lab
+from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Lab, list_rows
 
 SECTION, ORDER = "4.2", 70
 QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12}
@@ -163,8 +163,7 @@ def claims(data: Data) -> Iterator[Claim]:
         "In tabular domains, we can easily compute the diffusion time with dynamic programming: reward +1 per "
         "step, no discount, averaged over all goals.",
         tests=list(abs(swept.swept - swept.solved) < 1e-3 * swept.solved),
-        measured=f"{', '.join(f'{row.domain} {row.swept:,.2f}' for row in swept.itertuples())} steps, as by "
-        "linear equations",
+        measured=f"{list_rows('{domain} {swept:,.2f}', swept)} steps, as by linear equations",
         evidence="Sweeps of policy evaluation until no value changes, against the exact solution that all "
         "other numbers use; they must agree to a thousandth.",
     )

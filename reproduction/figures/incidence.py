@@ -17,7 +17,7 @@ from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Claim, Data, Lab
+from reproduction.lab import Claim, Data, Lab, list_rows
 
 SECTION, ORDER = "5.1", 130
 QUICK = {"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4}
@@ -158,9 +158,7 @@ def claims(data: Data) -> Iterator[Claim]:
         "If all transitions are sampled once, this algorithm discovers the same options we obtain with the "
         "combinatorial Laplacian.",
         tests=list(exact.same_options == exact.options),
-        measured="; ".join(
-            f"{row.domain}: {row.same_options} of {row.options} options" for row in exact.itertuples()
-        ),
+        measured=list_rows("{domain}: {same_options} of {options} options", exact),
         evidence="Policies must be equal in every state, eigenvalue zero counted. For a repeated eigenvalue "
         f"(the open room has {exact.repeated.max()}) both sides need the same rule to choose a basis, which is "
         "used here.",

@@ -16,7 +16,7 @@ from eigenoptions.options.solver import lengths
 from reproduction.drawing import make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.figures.first_options import describe_options
-from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Data, Lab
+from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Data, Lab, list_rows
 
 SECTION, ORDER = "3", 30
 QUICK = {
@@ -141,8 +141,7 @@ def claims(data: Data) -> Iterator[Claim]:
         "3",
         "This reward function tends to be dense.",
         tests=list(shown.dense >= DENSE),
-        measured="rewards that are not zero, median option: "
-        + ", ".join(f"{row.domain} {row.dense:.0%}" for row in shown.itertuples()),
+        measured=f"rewards that are not zero, median option: {list_rows('{domain} {dense:.0%}', shown)}",
         evidence=f"Share of the moves that change the state (normalized Laplacian); at least {DENSE:.0%} in "
         "each domain.",
     )
@@ -166,11 +165,8 @@ def claims(data: Data) -> Iterator[Claim]:
         "Because our options are defined across the whole state space, multiple options are available in every "
         "state.",
         tests=[*(shown.fewest_in_a_state > 1), *(shown.fewest_of_few > 1)],
-        measured="fewest options in any state: "
-        + ", ".join(
-            f"{row.domain} {row.fewest_in_a_state} ({row.fewest_of_few} of the first {FEW})"
-            for row in shown.itertuples()
-        ),
+        measured="fewest options in any state, and of the first few: "
+        + list_rows("{domain} {fewest_in_a_state} and {fewest_of_few}", shown),
         evidence=f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
     )
     domains = dict(list(select(options).groupby("domain", sort=False)))
@@ -194,12 +190,9 @@ def claims(data: Data) -> Iterator[Claim]:
         "4.2",
         "Sampling an option may undo dozens of primitive actions.",
         tests=list(shown.longest >= DOZENS),
-        measured="longest run of any eigenoption: "
-        + ", ".join(f"{row.domain} {row.longest:.0f} steps" for row in shown.itertuples()),
+        measured=f"longest run of any eigenoption: {list_rows('{domain} {longest:.0f} steps', shown)}",
         evidence=f"From any state, until it terminates (normalized Laplacian, discount 0.9); dozens are at least "
-        f"{DOZENS}. With the discount {high:g} the longest runs are "
-        + ", ".join(f"{row.longest:.0f}" for row in select(facts, gamma=high).itertuples())
-        + " steps.",
+        f"{DOZENS}. With the discount {high:g} they are {list_rows('{longest:.0f}', select(facts, gamma=high))} steps.",
         lesson="In domains of this size no eigenoption runs that long; one undoes at most about twenty actions.",
     )
     rates = facts[(facts.operator == "combinatorial") & (facts.gamma == high)]
@@ -213,7 +206,7 @@ def claims(data: Data) -> Iterator[Claim]:
             *(rates.rate_error < ROUNDING),
         ],
         measured="rank correlation of the rate of change and the eigenvalue: "
-        + ", ".join(f"{row.domain} {row.rate_rank:.3f}" for row in shown.itertuples()),
+        + list_rows("{domain} {rate_rank:.3f}", shown),
         evidence="The rate of change of an eigenpurpose is the sum of the squared rewards of all moves between "
         "neighbours, for a vector of length 1: the Rayleigh quotient. Tests in each domain: the fastest is at least "
         f"{MAJOR:g} times the slowest; it follows the eigenvalue (rank correlation of at least {STRONG:g}); and under "
