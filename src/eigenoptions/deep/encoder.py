@@ -114,8 +114,8 @@ class Encoder(FeatureMap):
             return torch.cos(x @ t["frequency"] + t["phase"]) * 2**0.5
         # A wrong value, far from all others, must not outweigh them.
         x = (x * float(self.recipe["scale"])).clamp(-100, 100)
-        if "image" in self.recipe:
-            x = _pool_image(x, self.recipe["image"])
+        if x.ndim > 2:
+            x = _to_channels(x)
         if "kernel" in t:
             x = torch.relu(torch.nn.functional.conv2d(x, t["kernel"], stride=2))
         x = x.reshape(len(x), -1)
@@ -212,12 +212,14 @@ def initialize_encoder(
             raise ValueError(f"encoder 'mlp' needs vectors (N, D), got observations {shape}: use 'random'")
         arrays = _init_fourier(observations.astype(np.float64), steps, rng)
     else:
+        if len(shape) > 4 or (len(shape) > 1 and sorted(shape)[-2] < 3):
+            raise ValueError(
+                f"images must have at least 3 x 3 pixels, got observations {shape}: flatten them"
+            )
         recipe["scale"] = 1.0 / _typical_size(observations)
-        if len(shape) > 1:
-            recipe["image"] = _image_recipe(shape)
         # Noise passes a convolution coloured, and could not be told from signal after it.
-        if "image" in recipe and not noisy:
-            n_channels = recipe["image"]["channels"]
+        if len(shape) > 1 and not noisy:
+            n_channels = _to_channels(torch.empty(1, *shape)).shape[1]
             arrays["kernel"] = _draw_weights(rng, (16, n_channels, 3, 3), n_channels * 9)
         arrays |= _principal_components(Encoder(recipe, arrays), observations, noisy)
     # The trained layers.
@@ -317,34 +319,16 @@ def _count_above_noise(variances: NDArray[np.float64], n: int, d: int, slack: fl
     return int(is_noise.argmax()) if is_noise.any() else len(variances)
 
 
-def _image_recipe(shape: tuple[int, ...], max_side: int = 48) -> dict[str, Any]:
-    """Where the channels of an image are, how many, and by which factor it is pooled."""
-    if len(shape) == 2:
-        channels, last, sides = 1, None, shape
-    elif len(shape) == 3:
-        last = shape[2] <= shape[0]
-        channels, sides = (shape[2], shape[:2]) if last else (shape[0], shape[1:])
-    elif len(shape) == 4:
-        channels, last, sides = shape[0] * shape[3], None, shape[1:3]
-    else:
-        raise ValueError(
-            f"images have 2 or 3 dimensions, or 4 with frames first, got observations {shape}: pass a module"
-        )
-    if min(sides) < 3:
-        raise ValueError(f"images must have at least 3 x 3 pixels, got observations {shape}: flatten them")
-    return {"last": last, "channels": int(channels), "pool": -(-max(sides) // max_side)}
-
-
-def _pool_image(x: Any, recipe: dict[str, Any]) -> Any:
-    """Images as ``(N, channels, height, width)``, pooled."""
-    if x.ndim == 5:
+def _to_channels(x: Any, max_side: int = 48) -> Any:
+    """Images ``(N, ...)`` as ``(N, channels, height, width)``, pooled to sides of at most `max_side` pixels."""
+    if x.ndim == 3:
+        x = x[:, None]
+    elif x.ndim == 5:
         # Stacked frames (N, frames, height, width, channels): all channels of all frames.
         x = x.permute(0, 1, 4, 2, 3).flatten(1, 2)
-    elif recipe["last"] is None:
-        x = x[:, None]
-    elif recipe["last"]:
+    elif x.shape[3] <= x.shape[1]:
         x = x.permute(0, 3, 1, 2)
-    pool = recipe["pool"]
+    pool = -(-max(x.shape[2:]) // max_side)
     return torch.nn.functional.avg_pool2d(x, pool, ceil_mode=True) if pool > 1 else x.contiguous()
 
 
