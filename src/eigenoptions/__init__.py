@@ -66,9 +66,9 @@ _NAMES = {
     "evaluation": (
         "diffusion_time",
         "diffusion_curve",
-        "diffusion_estimate",
         "hitting_times",
         "best_option_chance",
+        "diffusion_estimate",
     ),
     "planner": ("Planner",),
     "learning": ("q_learning", "LearningRecord"),
@@ -92,7 +92,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES, "__version__"])
+    # What one starts with: not the records that calls return, nor the parts of samples and features.
+    others = {"Option", "OptionSet", "LinearOptionSet", "LearningRecord", "Spectrum", "laplacian"}
+    others |= {"mazes", "cycle", "incidence", "feature_spectrum", "diffusion_estimate"}
+    modules = {"atari", "deep", "envs", "features", "parallel", "plots"}
+    return sorted({*__all__, *modules, "__version__"} - others)
 
 
 _MAZES = {"FourRooms": "four-rooms", "OpenRoom": "open-room", "IMaze": "i-maze", "Maze": "four-rooms"}

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_int, check_settings, make_generator
+from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import Method, Progress, get_method
+from eigenoptions.discovery.methods import METHODS, Method, Progress
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
@@ -106,7 +106,7 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
-    chosen = get_method(method)
+    chosen = METHODS[check_choice("method", method, METHODS)]
     is_table = isinstance(source, MDP) or (isinstance(source, str | Path) and not is_environment_id(source))
     has_own_number = is_table or chosen.n_options is None or settings.get("features") == "deep"
     resolved, kind = _resolve(source, settings, rng, progress)
