@@ -95,8 +95,8 @@ def diffusion_time(
     >>> round(diffusion_time(mdp), 3), round(diffusion_time(mdp, options), 1)
     (620.769, 218.4)
     """
-    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
-    return _mean_pairs(_Walk(mdp, options, stop_chance).solve(option_chance))
+    walk = _Walk(mdp, options, option_chance, stop_chance)
+    return _mean_pairs(walk.solve(walk.option_chance))
 
 
 def diffusion_curve(
@@ -123,9 +123,8 @@ def diffusion_curve(
     >>> diffusion_curve(mdp, eo.solve(mdp, ends)).round(1).tolist()
     [20.0, 37.1, 5.8]
     """
-    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
-    walk = _Walk(mdp, options, stop_chance)
-    return np.array([walk.compute_mean(option_chance, n) for n in range(walk.n_options + 1)])
+    walk = _Walk(mdp, options, option_chance, stop_chance)
+    return np.array([walk.compute_mean(walk.option_chance, n) for n in range(walk.n_options + 1)])
 
 
 def hitting_times(
@@ -145,9 +144,9 @@ def hitting_times(
     >>> hitting_times(eo.maze("S.G")).round(6).tolist()
     [[0.0, 4.0, 12.0], [8.0, 0.0, 8.0], [12.0, 4.0, 0.0]]
     """
-    option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
-    walk, times = _Walk(mdp, options, stop_chance), np.full((mdp.n_states, mdp.n_states), np.nan)
-    times[np.ix_(walk.kept, walk.kept)] = walk.solve(option_chance)
+    walk = _Walk(mdp, options, option_chance, stop_chance)
+    times = np.full((mdp.n_states, mdp.n_states), np.nan)
+    times[np.ix_(walk.kept, walk.kept)] = walk.solve(walk.option_chance)
     return times
 
 
@@ -185,7 +184,7 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0
     >>> round(best.chance, 2), round(best.diffusion_time, 1), round(best.uniform_diffusion_time)
     (0.05, 267.7, 13525)
     """
-    walk = _Walk(mdp, options, stop_chance)
+    walk = _Walk(mdp, options, None, stop_chance)
     if not walk.n_options:
         raise ValueError("there are no options, so no option chance: discover at least one")
 
@@ -325,7 +324,10 @@ def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, 
 class _Walk:
     """A random walk over the actions and the first n options of a set, for any option chance."""
 
-    def __init__(self, mdp: MDP, options: OptionSet | None, stop_chance: float) -> None:
+    def __init__(
+        self, mdp: MDP, options: OptionSet | None, option_chance: Chance, stop_chance: float
+    ) -> None:
+        self.option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
         table, policy, self.kept = _prepare_walk(mdp, options, stop_chance)
         self.n_options, self.n_states = policy.shape
         S = self.n_states
@@ -371,18 +373,16 @@ class _Walk:
             F, E = passes[rows].toarray().reshape(len(goals), n, S) * w, ends[rows]
             h, proved = _solve_goals(M, K, Y, F, E, goals, max_error)
             H[:, goals] = h.T
-            if not proved.all():
-                if S > MAX_ELIMINATION_STATES:
-                    state = self.kept[goals[~proved][0]]
-                    raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
-                # As many goals together as fit into the cache.
-                n_parts = 1 + (~proved).sum() * S**2 // 2**18
-                for part in np.array_split(np.flatnonzero(~proved), n_parts):
-                    P = np.stack([rates - F[j].T @ E[j * n : (j + 1) * n].toarray() for j in part])
-                    # A difference of rounding size is zero: all of these options pass through the goal.
-                    P[1e-13 * rates > P] = 0.0
-                    P[np.arange(len(part)), :, goals[part]] += F[part].sum(axis=1)
-                    H[:, goals[part]] = _eliminate(P, K.T[goals[part]], goals[part]).T
+            if not proved.all() and S > MAX_ELIMINATION_STATES:
+                state = self.kept[goals[~proved][0]]
+                raise OverflowError(f"{_TRAPPED}: more than 1e12 steps to state {state}; {_REMEDY}")
+            # As many goals together as fit into the cache.
+            for part in np.array_split(np.flatnonzero(~proved), 1 + (~proved).sum() * S**2 // 2**18):
+                P = rates - np.array([F[j].T @ E[j * n : (j + 1) * n] for j in part]).reshape(-1, S, S)
+                # A difference of rounding size is zero: all of these options pass through the goal.
+                P[1e-13 * rates > P] = 0.0
+                P[np.arange(len(part)), :, goals[part]] += F[part].sum(axis=1)
+                H[:, goals[part]] = _eliminate(P, K.T[goals[part]], goals[part]).T
         return H
 
 
@@ -428,24 +428,21 @@ def _eliminate(P: Array, cost: Array, goals: NDArray[np.intp]) -> Array:
     to the others takes the place of the diagonal. Sums and products of positive numbers keep their digits, however
     many steps the walk takes.
     """
-    (m, S), each = cost.shape, np.arange(len(goals))
-    # The goal changes places with state 0.
-    order = np.tile(np.arange(S), (m, 1))
-    order[each, goals], order[:, 0] = 0, goals
-    P = P[each[:, None, None], order[:, :, None], order[:, None]]
-    cost, times = np.take_along_axis(cost, order, axis=1), np.zeros((m, S))
+    S, each, times, total = cost.shape[1], np.arange(len(goals)), np.zeros_like(cost), np.zeros_like(cost)
+    # Column S has the rates to the goal, which is no other state, and column S + 1 the cost.
+    P = np.concatenate([P, P[each, :, goals][:, :, None], cost[:, :, None]], axis=2)
+    P[each, :, goals], P[each, goals], P[each, goals, S] = 0.0, 0.0, 1.0
     with np.errstate(all="ignore"):
-        for s in range(S - 1, 0, -1):
-            total = P[:, s, :s].sum(axis=1, keepdims=True)
-            P[:, s, :s] /= total
-            cost[:, s] /= total[:, 0]
-            cost[:, :s] += P[:, :s, s] * cost[:, s, None]
-            P[:, :s, :s] += P[:, :s, s, None] * P[:, None, s, :s]
-        for s in range(1, S):
-            times[:, s] = cost[:, s] + (P[:, s, :s] * times[:, :s]).sum(axis=1)
+        for s in range(S):
+            total[:, s] = P[:, s, s + 1 : S + 1].sum(axis=1)
+            P[:, s + 1 :, s] /= total[:, s, None]
+            P[:, s + 1 :, s + 1 :] += P[:, s + 1 :, s, None] * P[:, s, None, s + 1 :]
+        for s in reversed(range(S)):
+            later = (P[:, s, s + 1 : S] * times[:, s + 1 :]).sum(axis=1)
+            times[:, s] = (P[:, s, S + 1] + later) / total[:, s]
     if not np.isfinite(times).all():
         raise OverflowError(f"{_TRAPPED}: more than 1e290 steps to a goal; {_REMEDY}")
-    return np.take_along_axis(times, order, axis=1)
+    return times
 
 
 def _try(function: Callable[..., Any], *arguments: Array) -> Array:

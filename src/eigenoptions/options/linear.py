@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from eigenoptions._text import printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
@@ -291,34 +291,24 @@ def fit(
     gamma = check_float("gamma", gamma, minimum=0, below=1)
     action, n_actions = check_actions(transitions, n_actions)
     options = LinearOptionSet(tuple(purposes), features, n_actions)
-    # Numbered observations are computed once each: observation i of the batch is row `here[i]` of what was computed.
-    obs, next_obs, terminated = transitions.obs, transitions.next_obs, transitions.terminated
-    numbered = all(np.ndim(o) == 1 and o.dtype.kind in "iu" for o in (obs, next_obs))
-    here = there = kept = np.arange(len(transitions))
-    if numbered:
-        (obs, here), (next_obs, there) = (np.unique(o, return_inverse=True) for o in (obs, next_obs))
-    phi, phi_next = (compute_features(features, o, options.directions.shape[1]) for o in (obs, next_obs))
-    before = np.asarray(phi @ options.directions.T)[here]
-    after = np.asarray(phi_next @ options.directions.T)[there]
+    batches, d = (transitions.obs, transitions.next_obs), options.directions.shape[1]
+    phi, phi_next = (compute_features(features, obs, d) for obs in batches)
+    before, after = (np.asarray(f @ options.directions.T) for f in (phi, phi_next))
     low, high = np.quantile(np.concatenate([before, after]), [0.001, 0.999], axis=0)
     threshold = stop * (high - low)
 
-    # One regression per part of the batch and action; equal transitions between numbered states are one with a weight.
-    group = np.arange(len(transitions)) % parts * n_actions + action
-    counts: NDArray[Any] = np.ones(len(transitions))
-    if numbered:
-        columns = np.stack([group, transitions.obs, transitions.next_obs, terminated], axis=1)
-        _, kept, counts = np.unique(columns, axis=0, return_index=True, return_counts=True)
+    # One regression per part of the batch and action.
     if basis is not None:
-        phi = compute_features(basis, obs)
-        phi_next = compute_features(basis, next_obs, phi.shape[1])
-    members = [np.flatnonzero(group[kept] == g) for g in range(parts * n_actions)]
-    solvers = [prepare_ridge_regression(phi[here[kept][rows]], ridge, counts[rows]) for rows in members]
+        phi = compute_features(basis, batches[0])
+        phi_next = compute_features(basis, batches[1], phi.shape[1])
+    group = np.arange(len(transitions)) % parts * n_actions + action
+    members = [np.flatnonzero(group == g) for g in range(parts * n_actions)]
+    solvers = [prepare_ridge_regression(phi[rows], ridge) for rows in members]
 
     weights: Any = None
-    gain = (after - before)[kept]
+    gain = after - before
     # Most that can still be gained after a transition, (N, m).
-    limit = (np.maximum(high - after, 0.0) * ~np.asarray(terminated, dtype=np.bool_)[:, None])[kept]
+    limit = np.maximum(high - after, 0.0) * ~np.asarray(transitions.terminated, dtype=np.bool_)[:, None]
     future = np.zeros_like(gain)
     for _ in range(iterations):
         target = gain + gamma * future
@@ -326,7 +316,7 @@ def fit(
         weights = np.stack(weights, axis=1)  # (p, parts * A, m)
         q = np.asarray(phi_next @ weights.reshape(len(weights), -1))
         best = q.reshape(-1, parts, n_actions, len(options)).min(axis=1).max(axis=1)
-        last, future = future, np.clip(best[there[kept]], 0.0, limit)
+        last, future = future, np.clip(best, 0.0, limit)
         if gamma == 0 or (np.abs(future - last).mean(axis=0) <= 0.01 * threshold).all():
             break
     mean = weights.reshape(len(weights), parts, n_actions, len(options)).mean(axis=1)
@@ -339,15 +329,13 @@ def fit(
     )
 
 
-def prepare_ridge_regression(psi: Any, ridge: float, counts: NDArray[Any]) -> Callable[[Array], Array]:
-    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights. Row i counts `counts[i]` times.
+def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
+    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights.
 
     With fewer samples than features the ``(N, N)`` system is solved, which has the same solution:
     ``(A'A + c)^-1 A' = A' (AA' + c)^-1``.
     """
     few = psi.shape[0] < psi.shape[1]
-    root = np.sqrt(counts)[:, None]
-    psi = csr_array(psi.multiply(root)) if issparse(psi) else psi * root
     system = psi @ psi.T if few else psi.T @ psi
     system = system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
     mean = np.trace(system) / psi.shape[1]
@@ -356,8 +344,7 @@ def prepare_ridge_regression(psi: Any, ridge: float, counts: NDArray[Any]) -> Ca
     factor = cho_factor(system, lower=True, overwrite_a=True)
 
     def solve(target: Array) -> Array:
-        right_side = target * root if few else np.asarray(psi.T @ (target * root))
-        solution = cho_solve(factor, right_side, check_finite=False)
+        solution = cho_solve(factor, target if few else np.asarray(psi.T @ target), check_finite=False)
         return np.asarray(psi.T @ solution) if few else np.asarray(solution)
 
     return solve
