@@ -28,14 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array, kron
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, eye_array, kron
 
 from eigenoptions._validation import check_float, check_int, check_type, make_generator
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
-from eigenoptions.options.solver import policy_transitions
+from eigenoptions.options.solver import follow_options, policy_transitions
 from eigenoptions.options.walks import (
     continue_after_end,
     find_ends,
@@ -336,7 +335,10 @@ class _Walk:
             raise ValueError(f"{limit}: use diffusion_estimate, which samples")
         self.available, self.n_actions = policy >= 0, mdp.n_actions
         self.moves = table.transition.toarray().reshape(S, mdp.n_actions, S).mean(axis=1)
-        self.passes, self.ends, self.steps = _follow_options(table, policy, stop_chance)
+        self.passes, self.ends, self.steps = follow_options(table, policy, stop_chance)
+        if not (self.steps >= 0).all() or self.steps.max(initial=0) > 1e6:
+            worst = self.steps.max(axis=1).argmax()
+            raise OverflowError(f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}")
 
     def compute_mean(self, option_chance: float | None, n: int | None = None) -> float:
         """The diffusion time with the first n options; inf where they trap the walk."""
@@ -451,42 +453,6 @@ def _try(function: Callable[..., Any], *arguments: Array) -> Array:
         return np.asarray(function(*arguments), dtype=np.float64)
     except np.linalg.LinAlgError:
         return np.full_like(arguments[-1], np.nan)
-
-
-def _follow_options(
-    mdp: MDP, policy: NDArray[np.int32], stop_chance: float
-) -> tuple[csr_array, csr_array, Array]:
-    """q_o(s, g) in row o S + g and column s; T_o(s, t) in row o S + s and column t; c_o(s) as ``(n, S)``.
-
-    All follow from the expected visits of an option: the sum of the powers of its transition probabilities.
-    """
-    (n, S), runs = policy.shape, policy.ravel() >= 0
-    # One table for all pairs of an option and a state.
-    rows = np.tile(np.arange(S) * mdp.n_actions, n) + np.maximum(policy.ravel(), 0)
-    moves = csr_array(diags_array(runs.astype(float)) @ mdp.transition[rows])
-    moves.eliminate_zeros()
-    columns = moves.indices + np.repeat(np.arange(n) * S, np.diff(moves.indptr[::S]))
-    moves = csr_array((moves.data, columns, moves.indptr), shape=(n * S, n * S))
-    continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
-    continues.eliminate_zeros()
-    visits, power = eye_array(n * S, format="csr"), continues
-    for _ in range(S.bit_length() if mdp.successors is not None else 0):
-        # (1 + x) (1 + x^2) (1 + x^4) ...: paths that end have no more than S steps.
-        visits, power = visits + visits @ power, power @ power
-    if power.nnz:
-        parts = [slice(o * S, (o + 1) * S) for o in range(n)]
-        systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
-        visits = block_diag([csr_array(splu(system).solve(np.eye(S))) for system in systems], format="csr")
-    visits = diags_array(runs.astype(float)) @ visits
-    steps = visits.sum(axis=1).reshape(n, S)
-    if not (steps >= 0).all() or steps.max(initial=0) > 1e6:
-        worst = steps.max(axis=1).argmax()
-        raise OverflowError(f"{_TRAPPED}: option number {worst} runs for more than 1e6 steps; {_REMEDY}")
-    ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
-    passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
-    passes = csr_array((passes - diags_array(runs.astype(float))).T)
-    passes, ends = (csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S)) for t in (passes, ends))
-    return passes, ends, steps
 
 
 def _prepare_walk(

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from eigenoptions._validation import check_float, check_type, set_readonly
@@ -213,6 +213,41 @@ def lengths(mdp: MDP, policy: ArrayLike) -> Array:
         system = csc_array(eye_array(len(finite)) - moves[finite][:, finite])
         result[finite] = splu(system).solve(np.where(terminates[finite], 0.0, 1.0))
     return result
+
+
+def follow_options(
+    mdp: MDP, policy: NDArray[np.int32], stop_chance: float
+) -> tuple[csr_array, csr_array, Array]:
+    """What options ``(n, S)`` do from each state, in deterministic or stochastic dynamics.
+
+    Returns the probability q_o(s, g) that option o, started in s, passes through g and goes on (row o S + g, column
+    s), the probability T_o(s, t) that it terminates in t (row o S + s, column t), and its expected steps c_o(s) as
+    ``(n, S)``. All follow from its expected visits: the sum of the powers of its transition probabilities.
+    """
+    (n, S), runs = policy.shape, policy.ravel() >= 0
+    # One table for all pairs of an option and a state.
+    rows = np.tile(np.arange(S) * mdp.n_actions, n) + np.maximum(policy.ravel(), 0)
+    moves = csr_array(diags_array(runs.astype(float)) @ mdp.transition[rows])
+    moves.eliminate_zeros()
+    columns = moves.indices + np.repeat(np.arange(n) * S, np.diff(moves.indptr[::S]))
+    moves = csr_array((moves.data, columns, moves.indptr), shape=(n * S, n * S))
+    continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
+    continues.eliminate_zeros()
+    visits, power = eye_array(n * S, format="csr"), continues
+    for _ in range(S.bit_length() if mdp.successors is not None else 0):
+        # (1 + x) (1 + x^2) (1 + x^4) ...: paths that end have no more than S steps.
+        visits, power = visits + visits @ power, power @ power
+    if power.nnz:
+        parts = [slice(o * S, (o + 1) * S) for o in range(n)]
+        systems = [csc_array(eye_array(S) - continues[part, part]) for part in parts]
+        visits = block_diag([csr_array(splu(system).solve(np.eye(S))) for system in systems], format="csr")
+    visits = diags_array(runs.astype(float)) @ visits
+    steps = visits.sum(axis=1).reshape(n, S)
+    ends = csr_array(visits @ moves @ diags_array(np.where(runs, stop_chance, 1.0)))
+    passes = visits @ diags_array(1.0 / np.where(runs, visits.diagonal(), 1.0))
+    passes = csr_array((passes - diags_array(runs.astype(float))).T)
+    passes, ends = (csr_array((t.data, t.indices % S, t.indptr), shape=(n * S, S)) for t in (passes, ends))
+    return passes, ends, steps
 
 
 def policy_transitions(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
