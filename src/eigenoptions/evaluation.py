@@ -101,18 +101,12 @@ def diffusion_time(
 def diffusion_curve(
     mdp: MDP, options: OptionSet, *, option_chance: Chance = None, stop_chance: float = 0.0
 ) -> Array:
-    """Diffusion time as options are added one by one, in their order (Section 4.2, Figure 6).
+    """Diffusion times ``(n + 1,)`` without options, with the first, the first two and so on (Section 4.2, Figure 6).
 
     Parameters
     ----------
     mdp, options, option_chance, stop_chance
-        As in `diffusion_time`.
-
-    Returns
-    -------
-    ndarray
-        ``(len(options) + 1,)``: without options, with the first, with the first two, and so on; inf where the options
-        trap the walk so that `diffusion_time` raises OverflowError.
+        As in `diffusion_time`. Where the options trap the walk, so that it raises OverflowError, the time is inf.
 
     Examples
     --------
@@ -203,8 +197,7 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0
             break
     chance = to_chance(grid[best])
     if 0 < best < len(grid) - 1 and compute(grid[best]) < compute(grid[best + 1]):
-        settings = {"xtol": 0.01, "maxiter": 8}
-        chance = to_chance(minimize_scalar(compute, grid[best - 1 : best + 2], options=settings).x)
+        chance = to_chance(minimize_scalar(compute, grid[best - 1 : best + 2], tol=0.01).x)
     time, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
     return BestChance(chance if time < primitive else 0.0, min(time, primitive), primitive, uniform)
 
