@@ -316,16 +316,19 @@ def find_rare_transitions(
         return np.arange(len(obs))
     check_int("per_cell", per_cell)
     low, high = getattr(features, "low", None), getattr(features, "high", None)
-    x = flatten_observations(obs)
+    # In blocks: as floats, images would need eight times their memory.
+    blocks = [obs[i : i + 256] for i in range(0, len(obs), 256)]
     if low is None or high is None:
-        low, high = x.min(axis=0), x.max(axis=0)
-    if x.shape[1] != len(low):
-        raise ValueError(f"observations must have {len(low)} dimensions, got {x.shape[1]}")
+        low, high = (find(obs.reshape(len(obs), -1), axis=0).astype(float) for find in (np.min, np.max))
+    n_dimensions = flatten_observations(obs[:1]).shape[1]
+    if n_dimensions != len(low):
+        raise ValueError(f"observations must have {len(low)} dimensions, got {n_dimensions}")
     extent = np.subtract(high, low)
     scale = n_cells / np.where(extent > 0, extent, 1.0)
     # A cell and an action are one number, their hash.
-    weights = np.random.default_rng(0).integers(2**63, size=x.shape[1] + 1)
-    key = np.floor((x - low) * scale).astype(np.int64) @ weights[1:] + transitions.action * weights[0]
+    weights = np.random.default_rng(0).integers(2**63, size=n_dimensions + 1)
+    numbers = (np.floor((flatten_observations(block) - low) * scale).astype(np.int64) for block in blocks)
+    key = np.concatenate([cell @ weights[1:] for cell in numbers]) + transitions.action * weights[0]
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.diff(key[order], prepend=~key[order[:1]]))
     rank = np.arange(len(key)) - np.repeat(first, np.diff(first, append=len(key)))

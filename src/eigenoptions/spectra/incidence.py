@@ -7,6 +7,7 @@ Every new transition is a row ``phi(s') - phi(s)`` of T. With one-hot features a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -60,12 +61,12 @@ class Incidence:
         difference = csr_array(phi_next - phi, dtype=np.float64)
         difference.sum_duplicates()
         difference.eliminate_zeros()
-        # A row is known by its columns (4 bytes each) and entries (8 bytes each).
+        # A row is known by a digest of its columns (4 bytes each) and entries (8 bytes each).
         columns, entries = difference.indices.astype(np.int32).tobytes(), difference.data.tobytes()
         new = np.zeros(difference.shape[0], dtype=np.bool_)
         for i, (low, high) in enumerate(pairwise(difference.indptr.tolist())):
-            key = columns[4 * low : 4 * high] + entries[8 * low : 8 * high]
-            if key and key not in self._seen:
+            key = blake2b(columns[4 * low : 4 * high] + entries[8 * low : 8 * high], digest_size=16).digest()
+            if high > low and key not in self._seen:
                 self._seen.add(key)
                 new[i] = True
         self._blocks.append(difference[new])
