@@ -47,8 +47,6 @@ def test_second_level_has_the_purposes_of_the_spanned_graph(four_rooms):
 
 def test_second_level_bad_arguments_raise(four_rooms):
     first = discover(four_rooms, 2)
-    with pytest.raises(ValueError, match="covering-eigen"):
-        second_level(four_rooms, first, 2, "covering-eigen")
     with pytest.raises(TypeError, match="speed"):
         second_level(four_rooms, first, 2, speed=1)
     with pytest.raises(TypeError, match="options"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -11,9 +14,13 @@ from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.exploration import (
     Exploration,
     continue_after_end,
+    find_recurrent_states,
+    mean_first_visit,
     resolve_exploration,
     tune_exploration,
+    walk_together,
 )
+from reproduction.exploration import measure
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +58,36 @@ def test_tune_exploration_helps_in_rooms_and_is_deterministic(rooms):
     assert first.ratio < 0.9
 
 
+def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
+    """A walk from a random state visits the others after their hitting times, whose mean is the diffusion time."""
+    mdp = eo.MDP(eo.maze("four-rooms").transition)
+    options = eo.discover(mdp, 8)
+    choices, everywhere = ((0.0, 0.0), (0.1, 0.1)), np.ones(104, dtype=bool)
+    together = walk_together(mdp, options.policy, choices, everywhere, 100, 100_000, 0)
+    for choice, times in zip(choices, together, strict=True):
+        exact = eo.diffusion_time(mdp, options, option_chance=choice[0], stop_chance=choice[1])
+        one_by_one = [
+            mean_first_visit(mdp, options.policy, choice, everywhere, 10**9, 0, i) for i in range(100)
+        ]
+        for walks in (times, one_by_one):
+            assert abs(np.mean(walks) - exact) < 4 * np.std(walks) / 10
+    assert walk_together(mdp, options.policy, choices, everywhere, 2, 100, 0) is None
+
+
+def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
+    one_way = eo.MDP.from_successors([[1, 1], [2, 1], [1, 2], [3, 0]])
+    assert find_recurrent_states(one_way).tolist() == [False, True, True, False]
+
+
+def test_a_wrapper_on_a_small_table_compiles_nothing():
+    code = (
+        "import sys, gymnasium, eigenoptions as eo; options = eo.discover('four-rooms', 8); "
+        "eo.OptionsWrapper(gymnasium.make('eigenoptions/FourRooms-v0'), options); print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.split() == ["False"]
+
+
 def test_tune_exploration_refuses_useless_options(rooms):
     """Options that push against a wall seem to help by accident only, those that start nowhere never do."""
     nowhere = OptionSet(rooms, np.full((2, rooms.n_states), -1))
@@ -67,3 +104,9 @@ def test_resolve_exploration_keeps_what_is_given_and_needs_no_table(rooms):
         assert resolve_exploration(linear, chance, 0.1).option_chance == chance
     with pytest.raises(ValueError, match="option_chance"):
         resolve_exploration(linear, "best", 0.0)
+
+
+def test_the_reproduction_measures_what_it_compares():
+    rows = measure("perfect 8x8", n_walks=3)
+    assert [row["options"] for row in rows] == [8, 16, 32, 64]
+    assert all(0 < row["ratio"] < 1 and 0 < row["exact"] < 1 for row in rows)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
 from scipy.sparse.linalg import splu
 
-from eigenoptions._validation import check_settings, check_type, make_generator
-from eigenoptions.discovery.methods import get_method
+from eigenoptions._validation import check_type
+from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import solve
@@ -76,14 +76,9 @@ def second_level(
     >>> second_level(mdp, eo.discover(mdp, 8), 4)
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
     """
-    chosen = get_method(method)
-    if "gamma" in chosen.settings:
-        raise ValueError(f"method {method!r} solves its options itself: choose one such as 'eigen'")
-    check_settings(f"method {method!r}", settings, chosen.settings)
-    purposes = chosen.function(mdp_with_options(mdp, options), n_options, make_generator(rng), **settings)
-    if gamma is None:
-        gamma = chosen.gamma(mdp) if callable(chosen.gamma) else chosen.gamma
-    return solve(mdp, purposes, gamma, provenance={"method": method, "source": "table", "level": 2})
+    found = discover(mdp_with_options(mdp, options), n_options, method, gamma=gamma, rng=rng, **settings)
+    provenance = {"method": method, "source": "table", "level": 2}
+    return solve(mdp, found.purposes, found.provenance["gamma"], provenance=provenance)
 
 
 def _option_ends(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:

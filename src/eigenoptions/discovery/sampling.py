@@ -235,7 +235,7 @@ def discover_linear(
         (its `steps` is called `training_steps`), and of `options.linear.fit`.
     """
     check_choice("policy", policy, ("learned", "look-ahead"))
-    is_memory = samples.transitions.obs.dtype == np.uint8
+    is_memory = samples.transitions.obs.dtype == np.uint8 and samples.transitions.obs.ndim == 2
     features = samples.features or features or ("bits" if is_memory else "fourier")
     names = list_map_settings(features)
     mapping = {name: settings.pop(name) for name in names if name in settings}
