@@ -44,6 +44,17 @@ from eigenoptions.options.walks import (
 )
 from eigenoptions.parallel import run_jobs
 
+__all__ = [
+    "diffusion_time",
+    "diffusion_curve",
+    "hitting_times",
+    "best_option_chance",
+    "diffusion_estimate",
+    "BestChance",
+    "Estimate",
+    "mean_interval",
+]
+
 log = logging.getLogger("eigenoptions")
 
 Array = NDArray[np.float64]

@@ -20,6 +20,8 @@ from scipy.sparse import csr_array, issparse
 
 from eigenoptions._validation import check_choice, check_csr, check_int
 
+__all__ = ["OneHot", "Raw", "Bits", "Fourier", "Tiles"]
+
 Map = Callable[[Any], Any]
 # Feature maps by name; those of optional packages by their module, which is imported when it is needed.
 FEATURE_MAPS: dict[str, Any] = {"ram": "eigenoptions.atari.ram", "deep": "eigenoptions.deep.encoder"}

@@ -19,6 +19,8 @@ from eigenoptions.mdp import MDP, distance
 from eigenoptions.options import OptionSet
 from eigenoptions.options.walks import make_tables, stack_policies
 
+__all__ = ["q_learning", "LearningRecord"]
+
 log = logging.getLogger("eigenoptions")
 
 UPDATES = ("action", "smdp", "intra-option")

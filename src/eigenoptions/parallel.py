@@ -24,6 +24,8 @@ from warnings import catch_warnings
 
 from eigenoptions._validation import check_choice, check_int
 
+__all__ = ["using", "run_jobs"]
+
 R = TypeVar("R")
 # Numbers of jobs and their results, as they arrive.
 Outcomes = Generator[tuple[int, Any], None, None]

@@ -29,6 +29,8 @@ from eigenoptions.options import TERMINATE, Option, OptionSet, Purpose, eigenpur
 from eigenoptions.options.solver import first_best, solve
 from eigenoptions.spectra import spectrum
 
+__all__ = ["Planner"]
+
 POTENTIALS = ("log-z", "hitting", "shortest", "commute")
 
 Array = NDArray[np.float64]

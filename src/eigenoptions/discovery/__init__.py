@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from eigenoptions.discovery.sampling import Samples
     from eigenoptions.options.linear import LinearOptionSet
 
+__all__ = ["discover"]
+
 log = logging.getLogger("eigenoptions")
 
 

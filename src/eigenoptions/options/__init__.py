@@ -22,6 +22,8 @@ from eigenoptions._validation import check_int, check_state, check_type, readonl
 from eigenoptions.mdp import MDP
 from eigenoptions.spectra import OPERATORS, Spectrum
 
+__all__ = ["TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"]
+
 TERMINATE = -1
 
 
