@@ -160,13 +160,11 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     ax.quiver(column[clear], row[clear], arrows[1], arrows[0], color=INK, zorder=3, **in_cells, **shape)
 
     if not detailed:
-        _draw_rings(ax, cells[terminates])
+        _draw_rings(ax, cells[terminates], 5.0, 1.2)
         return
     size = _cell_points(ax)
     stays = ~terminates & (distance == 0)
-    ax.plot(
-        *cells[stays].T[::-1], "o", fillstyle="none", color=INK, markersize=0.4 * size, markeredgewidth=0.5
-    )
+    _draw_rings(ax, cells[stays], 0.4 * size, 0.5)
     for state in np.flatnonzero(distance > 1):
         text = str(actions[state]) if actions[state] < 10 else "+"
         ax.text(cells[state, 1], cells[state, 0], text, ha="center", va="center_baseline", size=0.6 * size)
@@ -203,7 +201,7 @@ def draw_options(axes: Any, options: Any) -> None:
             draw_policy(ax, options.mdp, option.policy)
         else:
             draw_values(ax, options.mdp, potential)
-            _draw_rings(ax, _check_cells(options.mdp)[option.termination])
+            _draw_rings(ax, _check_cells(options.mdp)[option.termination], 5.0, 1.2)
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in every[len(options) :]:
         ax.set_axis_off()
@@ -284,9 +282,7 @@ def draw_curves(
     for i, (name, numbers) in enumerate(curves.items()):
         runs = np.atleast_2d(np.asarray(numbers, dtype=float))
         if runs.shape[1:] != np.shape(x):
-            raise ValueError(
-                f"curve {name!r} must have shape (n,) or (runs, n) with n = {np.size(x)}, got {runs.shape}"
-            )
+            raise ValueError(f"curve {name!r} must have {np.size(x)} columns, one per x, got {runs.shape}")
         style = make_line_style(i) | ({"color": colors[name]} if colors and name in colors else {})
         ax.plot(x, runs.mean(axis=0), label=name, **style)
         band = (bands or {}).get(name)
@@ -331,9 +327,7 @@ def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
     """``(S, 2)`` row and column of each state."""
     coords = mdp.coords if isinstance(mdp, MDP) else mdp
     if coords is None:
-        raise ValueError(
-            "these states have no coords: a map needs a row and a column for each (MDP(coords=...))"
-        )
+        raise ValueError("states have no coords: a map needs a row and a column of each (MDP(coords=...))")
     cells = np.asarray(coords).astype(np.int64)
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ValueError(f"coords must have shape (S, 2), got {cells.shape}")
@@ -345,9 +339,7 @@ def _check_cells(mdp: MDP | ArrayLike) -> NDArray[np.int64]:
 def _check_numbers(name: str, numbers: ArrayLike, cells: NDArray[np.int64]) -> NDArray[Any]:
     checked = np.asarray(numbers)
     if checked.shape != (len(cells),):
-        raise ValueError(
-            f"{name} must have one number for each of {len(cells)} states, got shape {checked.shape}"
-        )
+        raise ValueError(f"{name} must have shape ({len(cells)},), one per state, got {checked.shape}")
     return checked
 
 
@@ -383,9 +375,8 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> N
         ax.grid(which="minor", color=WALL, linewidth=0.2)
 
 
-def _draw_rings(ax: Axes, cells: NDArray[np.int64]) -> None:
-    """Rings that can be seen in a map whose cells are as small as a pixel."""
-    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=INK, markersize=5, markeredgewidth=1.2)
+def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:
+    ax.plot(*cells.T[::-1], "o", fillstyle="none", color=INK, markersize=size, markeredgewidth=width)
 
 
 def _cell_points(ax: Axes) -> float:

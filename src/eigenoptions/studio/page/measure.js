@@ -109,8 +109,7 @@ function note(doing = "") {
     return;
   }
   const [n, last] = curves.eigen.at(-1) ?? [0, primitive];
-  const better = last < primitive;
-  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions${studio.chance === null ? ", chosen uniformly" : ""}: ${human(last)}, ${better ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
+  const parts = [`Moves only: ${human(primitive)} steps. With ${n} eigenoptions${studio.chance === null ? ", chosen uniformly" : ""}: ${human(last)}, ${last < primitive ? `${(primitive / last).toFixed(1)} times faster` : `${human(last / primitive)} times slower: too few options draw the walk away from most cells. Add options`}.`];
   const tuned = curves.tuned.at(-1)?.[1];
   if (tuned) parts.push(`At a helpful chance: ${human(tuned)}, ${(primitive / tuned).toFixed(1)} times faster than moves only.`);
   const off = Math.max(...Object.values(curves).flat().map(([, t]) => t));
