@@ -129,12 +129,12 @@ def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers:
 def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     import ray
 
-    def run_task(parcel: bytes, shared: list[Any], source: str) -> bytes:
+    def run_task(pickled_job: bytes, shared: list[Any], source: str) -> bytes:
         # Nested, so that it travels by value and can report that a node lacks this version of the library.
         try:
             from eigenoptions.parallel import _call, hash_source
 
-            function, i, job = pickle.loads(parcel)
+            function, i, job = pickle.loads(pickled_job)
             problem = "" if hash_source(function) == source else "has other code than this program"
         except ImportError as error:
             problem = f"lacks this version of the library ({error})"

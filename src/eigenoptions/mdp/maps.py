@@ -191,8 +191,8 @@ def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
                 f"unknown character {unknown[0]!r} at line {y + first + 1} column {unknown.start() + 1}: "
                 "use # or X for walls, . or space for free cells, S start, G or E goal"
             )
-    same = str.maketrans("X E", "#.G")
-    return np.array([list(row.translate(same).ljust(width, "#")) for row in rows]), first + 1
+    synonyms = str.maketrans("X E", "#.G")
+    return np.array([list(row.translate(synonyms).ljust(width, "#")) for row in rows]), first + 1
 
 
 def _check_size(rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000) -> None:

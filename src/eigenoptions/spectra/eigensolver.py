@@ -210,7 +210,7 @@ def _leading_bits(x: Array) -> Array:
 def _multiply_exactly(a: Array, b: Array) -> tuple[Array, Array]:
     """``a b`` as the rounded product and its error (Dekker)."""
     # 2^27 + 1 splits a double into two halves of 26 bits.
-    a_high, b_high = (shifted - (shifted - x) for x, shifted in ((a, 134217729.0 * a), (b, 134217729.0 * b)))
+    a_high, b_high = (scaled - (scaled - x) for x, scaled in ((a, 134217729.0 * a), (b, 134217729.0 * b)))
     a_low, b_low, product = a - a_high, b - b_high, a * b
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
@@ -218,5 +218,5 @@ def _multiply_exactly(a: Array, b: Array) -> tuple[Array, Array]:
 def _subtract_exactly(a: Array, b: Array) -> tuple[Array, Array]:
     """``a - b`` as the rounded difference and its error (Knuth)."""
     difference = a - b
-    part = difference - a
-    return difference, (a - (difference - part)) - (b + part)
+    rest = difference - a
+    return difference, (a - (difference - rest)) - (b + rest)
