@@ -24,7 +24,9 @@ state, info = env.reset(seed=0)
 goals = 0
 for _ in range(4000):
     allowed = info["action_mask"] == 1
-    greedy = np.where(allowed, q[state] + 1e-9 * rng.random(len(allowed)), -np.inf).argmax()
+    # Of equal values, an action goes before an option.
+    order = q[state] + 1e-9 * (rng.random(len(allowed)) + (np.arange(len(allowed)) < 4))
+    greedy = np.where(allowed, order, -np.inf).argmax()
     action = env.action_space.sample() if rng.random() < 0.3 else greedy
     before = state
     state, reward, terminated, truncated, info = env.step(action)

@@ -7,16 +7,18 @@ In the picture: the option e2+ on one map per heading of the agent. Arrows are s
 right); red cells are where it stops. The agent walks from room to room, turning at the doors.
 """
 
+import gymnasium as gym
+
 import eigenoptions as eo
 
-# Observes the number of the state.
-env = eo.envs.Numbered("minigrid:MiniGrid-FourRooms-v0", seed=3)
-print(repr(env.mdp))
-options = eo.discover(env.mdp, n_options=4)
+# The layout depends on the seed, so that every episode has the one of the options.
+env = eo.envs.FixedSeed(gym.make("minigrid:MiniGrid-FourRooms-v0"), 3)
+mdp = eo.from_env(env, seed=3)
+options = eo.discover(mdp, n_options=4)
+print(repr(mdp), f"state 0 is {mdp.states[0]}", sep="\n")
 wrapped = eo.OptionsWrapper(env, options)
-state, info = wrapped.reset(seed=0)
 for i, option in enumerate(options):
-    env.reset(seed=0)
+    wrapped.reset()
     *_, info = wrapped.step(wrapped.n_primitive + i)
     print(f"{option.label} takes {info['duration']} steps; its mean length is {option.mean_length:.1f}")
 eo.plots.save_figure(eo.plots.plot_options(options[:1], width=6.5), "minigrid-rooms.svg")

@@ -3,8 +3,9 @@
 
 ``pip install 'eigenoptions[deep]'``.
 
-Three lines differ from an agent without options: the target discounts by ``info["discount"]``, the largest value is
-taken over ``info["action_mask"]``, and so is the greedy choice. Exploration is ``env.action_space.sample()`` as ever.
+Four lines differ from an agent without options: the target discounts by ``info["discount"]``, the largest value is
+taken over ``info["action_mask"]``, and so is the greedy choice; options begin with the mean value of the actions.
+Exploration is ``env.action_space.sample()`` as ever.
 
 In the picture: the greedy choice in every state. Arrows are actions, digits options (4 is e2+, 5 is e2-, + above 9).
 """
@@ -28,13 +29,15 @@ rng = np.random.default_rng(0)
 rooms = eo.maze("four-rooms")
 options = eo.discover(rooms, n_options=8)
 env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-env = eo.OptionsWrapper(env, options, gamma=0.95, option_chance=0.05, record_steps=True)
+env = eo.OptionsWrapper(env, options, gamma=0.95, record_steps=True)
 env.action_space.seed(0)
 
 # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice. With a hidden
 # layer, choices that were never tried would inherit the values of others, and be taken for the best.
 net = nn.Embedding(rooms.n_states, int(env.action_space.n))
 nn.init.normal_(net.weight, std=1e-3)
+# Options begin with the mean value of the actions: where nothing is known, the greedy choice is an action.
+net.weight.data[:, 4:] = net.weight.data[:, :4].mean(dim=1, keepdim=True)
 target, optimizer = copy.deepcopy(net), torch.optim.SGD(net.parameters(), 20.0)
 replay: deque = deque(maxlen=20_000)
 

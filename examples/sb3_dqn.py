@@ -3,7 +3,8 @@
 
 ``pip install 'eigenoptions[sb3]'``.
 
-The replay buffer gives DQN the true discount of each decision: gamma to the number of steps it took.
+`OptionsDQN` discounts each decision by its true duration, chooses only options that are available, learns from the
+steps inside options too, and begins with primitive actions.
 
 In the picture: the greedy choice in every state. Arrows are actions, digits options (4 is e2+, 5 is e2-, + above 9).
 """
@@ -12,12 +13,11 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from stable_baselines3 import DQN
 from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import SMDPReplayBuffer
+from eigenoptions.envs.sb3 import OptionsDQN
 
 
 def main() -> None:
@@ -25,16 +25,18 @@ def main() -> None:
     rooms = eo.maze("four-rooms")
     options = eo.discover(rooms, n_options=8)
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
-    env = OptionsWrapper(Monitor(maze), options, gamma=0.9)  # Monitor inside: it counts primitive steps
+    env = OptionsWrapper(
+        Monitor(maze), options, gamma=0.9, record_steps=True
+    )  # Monitor counts primitive steps
     often = {"learning_starts": 300, "train_freq": 4, "gradient_steps": 2, "target_update_interval": 40}
-    kind = {"replay_buffer_class": SMDPReplayBuffer, "policy_kwargs": {"net_arch": [64]}}
+    kind = {"double": True, "policy_kwargs": {"net_arch": [64]}}
     kind |= {"batch_size": 64, "exploration_fraction": 0.6}
-    agent = DQN("MlpPolicy", env, 4e-3, gamma=0.9, seed=0, **often, **kind)
+    agent = OptionsDQN("MlpPolicy", env, 4e-3, gamma=0.9, seed=0, **often, **kind)
     agent.learn(2500)
 
     (state, _), over, steps = env.reset(seed=1), False, 0
     while not over:
-        action, _ = agent.predict(state, deterministic=True)
+        action, _ = agent.predict(state, deterministic=True, action_masks=env.action_masks())
         state, _, terminated, truncated, info = env.step(action)
         over, steps = terminated or truncated, steps + info["duration"]
     print(f"{'Reached the goal' if terminated else 'Gave up'} after {steps} steps; shortest path: 20.")

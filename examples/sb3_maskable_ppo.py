@@ -17,7 +17,7 @@ from stable_baselines3.common.monitor import Monitor
 
 import eigenoptions as eo
 from eigenoptions.envs import OptionsWrapper
-from eigenoptions.envs.sb3 import SMDPDiscounts, SMDPMaskableRolloutBuffer
+from eigenoptions.envs.sb3 import SMDPDiscounts, SMDPMaskableRolloutBuffer, prefer_actions
 
 
 def main() -> None:
@@ -26,9 +26,10 @@ def main() -> None:
     options = eo.discover(rooms, n_options=8)
     maze = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=500)
     env = OptionsWrapper(Monitor(maze), options, gamma=0.95)  # Monitor inside: it counts primitive steps
-    size = {"n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
+    size = {"n_steps": 64, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01}
     kind = {"rollout_buffer_class": SMDPMaskableRolloutBuffer}
     agent = MaskablePPO("MlpPolicy", env, 2e-3, gamma=0.95, seed=0, **size, **kind)
+    prefer_actions(agent)  # options are rare at the start
     agent.learn(2500, callback=SMDPDiscounts())
 
     (state, _), over, steps = env.reset(seed=1), False, 0
