@@ -18,7 +18,12 @@ from numpy.typing import ArrayLike
 from eigenoptions.plots import draw_curves
 
 # One colour per kind of option in all figures.
-COLORS = {"eigenoptions": "#0072b2", "bottleneck options": "#d55e00", "primitive actions": "#000000"}
+COLORS = {
+    "eigenoptions": "#0072b2",
+    "bottleneck options": "#d55e00",
+    "primitive actions": "#000000",
+    "option discount 0.99": "#8c510a",
+}
 
 
 def make_maps(n: int, width: float = 6.75, columns: int = 4, **subplots: Any) -> tuple[Figure, list[Axes]]:

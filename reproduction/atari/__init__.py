@@ -18,7 +18,7 @@ from markupsafe import Markup
 from eigenoptions.atari import ram_options
 from reproduction.atari.claims import describe, judge_game
 from reproduction.atari.games import get_game
-from reproduction.atari.pictures import draw_highlights, draw_measures, save_clips
+from reproduction.atari.pictures import draw_highlights, save_clips
 from reproduction.atari.settings import Study, make_study
 from reproduction.atari.starts import find_starts
 from reproduction.atari.study import load_collection, make_job, run_study, summarize
@@ -55,7 +55,6 @@ def make_experiment(game: str, title: str, section: str, shows: str) -> Experime
         run=partial(run, game=game),
         figure=partial(draw_highlights, game=game),
         claims=partial(judge_game, game=game),
-        closer=draw_measures,
         notes=describe,
         caption=f"Stored results of python -m reproduction atari {game} --full, unless this report was made with "
         "--atari.",

@@ -1,4 +1,4 @@
-"""Pictures and clips of one game: its highlighted options, and all options in two measures (paper, Figures 8 to 10)."""
+"""Pictures and clips of the highlighted options of one game (paper, Figures 8 to 10)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,6 @@ from reproduction.atari.study import BIN
 from reproduction.drawing import make_graphs
 from reproduction.lab import Data
 
-KIND_COLORS = {
-    "singular": "#0072b2",
-    "random": "#9a9a9a",
-    "rotated": "#56b4e9",
-    "rows": "#e69f00",
-    "published": "#cc79a7",
-    "constant": "#009e73",
-    "walk": "#000000",
-}
-
 
 def draw_highlights(data: Data, *, game: str) -> Figure:
     """Where highlighted options end, on the game's screen; beside it their heights (Freeway), or some of them."""
@@ -56,34 +46,6 @@ def draw_highlights(data: Data, *, game: str) -> Figure:
         starts = highlights.set_index("label").start
         for ax, label, path in zip(axes[1:], singular, ends, strict=False):
             draw_heat_map(ax, get_screen(data, game, starts[label]), known.to_screen(path), label)
-    return picture
-
-
-def draw_measures(data: Data) -> Figure:
-    """Groups of options in two measures, places where they arrive, heights and scores."""
-    table, groups = (
-        data[name][data[name].variant == data["rollouts"].variant[0]] for name in ("rollouts", "groups")
-    )
-    picture, axes = make_graphs(3 + ("long" in data), columns=2)
-    for ax in axes[3 + ("long" in data) :]:
-        ax.set_axis_off()
-    _draw_points(axes[0], groups, "arrives", "agreement", "one basis of one collection each")
-    axes[0].set(xlabel="share that arrives somewhere", ylabel="agreement across starts")
-    arrived = table[(table.arrives > 0) & table.kind.isin(["random", "singular"])]
-    across, up = ("x", "y") if "y" in table else ("start", "x")
-    _draw_points(axes[1], arrived, across, up, "places where options arrive")
-    axes[1].set(
-        xlabel="x (memory)" if "y" in table else "start",
-        ylabel="y (memory)" if "y" in table else "height (memory)",
-    )
-    scored = data["long"][data["long"].variant == "paper"] if "long" in data else table
-    _draw_points(axes[2], scored[scored.kind != "walk"], "direction", "score", "score of each option")
-    axes[2].set(xlabel="number of its direction", ylabel=f"points in {scored.frames.max():,} frames")
-    if "long" in data:
-        _draw_height_curves(axes[3], scored)
-    for ax in axes:
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend()
     return picture
 
 
@@ -134,14 +96,6 @@ def save_clips(data: Data, game: str, folder: Path, *, frames: int = 600, every:
     return pd.DataFrame(rows)
 
 
-def _draw_points(ax: Axes, table: pd.DataFrame, x: str, y: str, title: str) -> None:
-    for kind, color in reversed(KIND_COLORS.items()):
-        part = table[table.kind == kind]
-        if len(part):
-            ax.plot(part[x], part[y], ".", color=color, markersize=3, alpha=0.7, label=kind, rasterized=True)
-    ax.set(title=title)
-
-
 def _draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
     """Share of the time that the chicken was at each height, one line per option (Figure 8, right)."""
     edges = np.arange(0, 256 + BIN, BIN)
@@ -151,17 +105,3 @@ def _draw_height_histograms(ax: Axes, heights: dict[str, NDArray[Any]]) -> None:
     ax.set(xlabel="share of the time", ylabel="height (byte 14)", xlim=(0, 1), ylim=(0, 184))
     if heights:
         ax.legend()
-
-
-def _draw_height_curves(ax: Axes, table: pd.DataFrame) -> None:
-    """Share of the time at each height, mean per kind and for the three highest singular options."""
-    bins = [name for name in table if name.startswith("at ")]
-    share = table[bins].div(table[bins].sum(axis=1), axis=0)
-    x = [int(name.removeprefix("at ")) for name in bins]
-    top = table[table.kind == "singular"].nlargest(3, "height").index
-    ax.plot(x, share.loc[top].T, color=KIND_COLORS["singular"], linewidth=0.5)
-    for kind in ("random", "published", "walk", "singular"):
-        if (table.kind == kind).any():
-            ax.plot(x, share[table.kind == kind].mean(), color=KIND_COLORS[kind], label=f"{kind}, mean")
-    ax.set(title="time at each height (thin: three singular options)")
-    ax.set(xlabel="height (memory)", ylabel="share of the time")

@@ -123,18 +123,6 @@ def mean_agreement(table: pd.DataFrame, *, draws: int = 4000, rng: int = 0) -> D
     return Difference(mean, 0.0 - high, 0.0 - low)
 
 
-def summarize_groups(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per group, except walks: its kind, collection and basis, and its statistics over all starts."""
-    table = table[table.kind != "walk"]
-    starts, k, rows = sorted(table.start.unique()), _smallest_group(table), []
-    for (kind, collection, basis), group in table.groupby(["kind", "collection", "basis"]):
-        measures = ("arrives", "agreement", "dwell", "reach")
-        values = _evaluate([_make_statistic(group, measure, starts, k) for measure in measures], starts)
-        keys = {"kind": kind, "collection": collection, "basis": basis}
-        rows.append({**keys, **dict(zip(measures, values, strict=True))})
-    return pd.DataFrame(rows)
-
-
 def share_of_reliable(table: pd.DataFrame) -> tuple[float, int]:
     """The share of reliable options, and the number of options."""
     n_options = len(table[["collection", "kind", "basis", "direction", "sign"]].drop_duplicates())

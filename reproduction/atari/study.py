@@ -23,7 +23,7 @@ from reproduction.atari.measures import AXES, FAR, Array, get_points, measure
 from reproduction.atari.rollouts import Rollouts, roll_out_actions, roll_out_directions
 from reproduction.atari.settings import Kinds, Study, Variant
 from reproduction.atari.starts import Start, find_published_starts, find_starts
-from reproduction.atari.statistics import compare_kinds, mean_agreement, share_of_reliable, summarize_groups
+from reproduction.atari.statistics import compare_kinds, mean_agreement, share_of_reliable
 from reproduction.lab import Data, Lab
 
 # Columns that identify an option within a collection.
@@ -288,7 +288,6 @@ def summarize(rollouts: pd.DataFrame) -> Data:
             "means": table.groupby("kind", sort=False).mean(numeric_only=True).reset_index(),
             "effects": _compare_all(table),
             "levels": _agreement_by_kind(table),
-            "groups": summarize_groups(table),
         }
         for name, part in parts.items():
             part.insert(0, "variant", variant)
