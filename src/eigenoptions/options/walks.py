@@ -47,10 +47,16 @@ def walk(
     >>> walk(maze("S.G"), 4, rng=1).next_obs.tolist()
     [0, 1, 1, 1]
     """
-    from eigenoptions._kernels.walking import wander
+    from eigenoptions._kernels.walking import Episodes, wander
 
     steps, piece = check_int("steps", steps), 20_000_000
-    episodes = make_episodes(mdp, max_episode_steps)
+    limit = np.iinfo(np.int64).max
+    if max_episode_steps is not None:
+        limit = check_int("max_episode_steps", max_episode_steps, maximum=limit)
+    starts = np.array([mdp.start])
+    if mdp.start is None:
+        starts = np.array([s for s in range(mdp.n_states) if s != mdp.goal or mdp.n_states == 1])
+    episodes = Episodes(starts, -1 if mdp.goal is None else mdp.goal, limit)
     tables = make_tables(mdp, stack_policies(mdp, options), option_chance, stop_chance)
     place = np.array([-1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1), -1, 0, 0])
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
@@ -85,24 +91,6 @@ def visit_states(
         n_steps = min(piece, max_steps - int(place[2]))
         total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
     return total, int(place[2])
-
-
-def make_episodes(mdp: MDP, max_episode_steps: int | None) -> Any:
-    """Where and when episodes of a walk start and end, as the kernels read it: `_kernels.walking.Episodes`."""
-    from eigenoptions._kernels.walking import Episodes
-
-    limit = np.iinfo(np.int64).max
-    if max_episode_steps is not None:
-        limit = check_int("max_episode_steps", max_episode_steps, maximum=limit)
-    return Episodes(list_start_states(mdp), -1 if mdp.goal is None else mdp.goal, limit)
-
-
-def list_start_states(mdp: MDP) -> NDArray[np.int64]:
-    """States in which an episode may begin: the start, or without one any state but the goal."""
-    if mdp.start is not None:
-        return np.array([mdp.start])
-    states = np.arange(mdp.n_states)
-    return states if mdp.goal is None or mdp.n_states == 1 else np.delete(states, mdp.goal)
 
 
 def find_ends(mdp: MDP) -> NDArray[np.bool_]:
