@@ -1,8 +1,8 @@
 """A dense reward that respects walls: potentials of `eigenoptions.Planner` for agents of Stable-Baselines3.
 
-``python -m reproduction shaping [--quick] [--seeds 10]`` (docs/planner.md). DQN and PPO learn to reach a distant goal
-in ``rooms:5x5`` with `eigenoptions.ShapedReward` and a potential: log Z, the commute time, minus the Euclidean
-distance, or none. Each is scaled to [0, 1], and the goal gives reward 1: a potential resembles the value of a state.
+``python -m reproduction shaping [--quick] [--seeds 10]`` (docs/planner.md). Q-learning, DQN and PPO learn to reach a
+distant goal in ``rooms:5x5`` with `eigenoptions.ShapedReward` and a potential: log Z, the commute time, minus the
+Euclidean distance, or none. Each is scaled to [0, 1], and the goal gives reward 1: it resembles the value of a state.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from eigenoptions.evaluation import mean_interval
 from reproduction.lab import open_lab
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")
-# Tables as agents, since numbered states have nothing in common: no hidden layer. Chosen with other seeds.
+# Tables as agents, since numbered states have nothing in common: no hidden layer. Chosen with other seeds. DQN takes
+# plain gradient steps, 0.2 for each sample of a batch: those of Adam are larger than what potentials differ by.
 AGENTS: dict[str, dict[str, Any]] = {
-    "DQN": {"learning_rate": 0.05, "learning_starts": 100, "batch_size": 128, "train_freq": 1}
+    "Q-learning": {"step_size": 0.2, "epsilon": 0.05},
+    "DQN": {"learning_rate": 0.2 * 128, "learning_starts": 100, "batch_size": 128, "train_freq": 1}
     | {"target_update_interval": 50, "exploration_fraction": 0.05},
-    "PPO": {"learning_rate": 0.05, "n_steps": 64, "batch_size": 128, "n_epochs": 5},
+    "PPO": {"learning_rate": 5e-3, "n_steps": 64, "batch_size": 128, "n_epochs": 5},
 }
 
 
@@ -57,15 +59,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def run(agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
-    """Train one agent in eight copies of the rooms, and count the episodes that reach the goal."""
-    try:
-        import stable_baselines3
-        import torch
-        from stable_baselines3.common.vec_env import DummyVecEnv
-    except ImportError:
-        raise ImportError("this comparison needs Stable-Baselines3: pip install stable-baselines3") from None
-
-    torch.set_num_threads(1)
+    """Train one agent, and count the episodes that reach the goal."""
     maze, values = compute_potentials()
     ends: list[tuple[int, bool]] = []
 
@@ -73,24 +67,13 @@ def run(agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
         env: gym.Env[Any, Any] = RecordEnds(gym.wrappers.TimeLimit(eo.envs.MazeEnv(maze), 400), ends)
         return env if potential == "none" else eo.ShapedReward(env, values[potential], gamma=0.99)
 
-    settings: dict[str, Any] = {
-        "gamma": 0.99,
-        "seed": seed,
-        "device": "cpu",
-        "policy_kwargs": {"net_arch": []},
-    }
-    model = getattr(stable_baselines3, agent)(
-        "MlpPolicy", DummyVecEnv([make] * 8), **settings, **AGENTS[agent]
-    )
-    if agent == "DQN":
-        # Values begin at small random numbers, so that there are no ties, and without a bias, which all states share.
-        for network in (model.q_net, model.q_net_target):
-            torch.nn.init.normal_(network.q_net[0].weight, std=1e-3)
-            torch.nn.init.zeros_(network.q_net[0].bias)
-            network.q_net[0].bias.requires_grad_(False)
-    model.learn(steps)
-    arrivals = [8 * step for step, arrived in ends if arrived]
-    late = [arrived for step, arrived in ends if 8 * step > 0.75 * steps]
+    copies = 1 if agent == "Q-learning" else 8
+    if agent == "Q-learning":
+        learn_table(make(), maze.n_states, steps, seed, **AGENTS[agent])
+    else:
+        learn_with_sb3(agent, [make] * copies, steps, seed, **AGENTS[agent])
+    arrivals = [copies * step for step, arrived in ends if arrived]
+    late = [arrived for step, arrived in ends if copies * step > 0.75 * steps]
     return {
         "agent": agent,
         "potential": potential,
@@ -99,6 +82,44 @@ def run(agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
         "first_arrival": arrivals[0] if arrivals else steps,
         "success": 100.0 * float(np.mean(late)) if late else 0.0,
     }
+
+
+def learn_table(
+    env: gym.Env[Any, Any], n_states: int, steps: int, seed: int, step_size: float, epsilon: float
+) -> None:
+    """Q-learning; values begin at small random numbers, so that there are no ties."""
+    rng = np.random.default_rng(seed)
+    q = rng.normal(0.0, 1e-3, (n_states, 4))
+    obs, _ = env.reset(seed=seed)
+    for _ in range(steps):
+        action = int(rng.integers(4)) if rng.random() < epsilon else int(q[obs].argmax())
+        next_obs, reward, terminated, truncated, _ = env.step(action)
+        target = float(reward) + 0.99 * (not terminated) * q[next_obs].max()
+        q[obs, action] += step_size * (target - q[obs, action])
+        obs = env.reset()[0] if terminated or truncated else next_obs
+
+
+def learn_with_sb3(agent: str, makers: list[Any], steps: int, seed: int, **settings: Any) -> None:
+    """An agent of Stable-Baselines3, in several copies of the environment."""
+    try:
+        import stable_baselines3
+        import torch
+        from stable_baselines3.common.vec_env import DummyVecEnv
+    except ImportError:
+        raise ImportError("this comparison needs Stable-Baselines3: pip install stable-baselines3") from None
+
+    torch.set_num_threads(1)
+    optimizer = torch.optim.SGD if agent == "DQN" else torch.optim.Adam
+    settings["policy_kwargs"] = {"net_arch": [], "optimizer_class": optimizer}
+    settings |= {"gamma": 0.99, "seed": seed, "device": "cpu"}
+    model = getattr(stable_baselines3, agent)("MlpPolicy", DummyVecEnv(makers), **settings)
+    if agent == "DQN":
+        # As in `learn_table`, and without a bias, which all states would share.
+        for network in (model.q_net, model.q_net_target):
+            torch.nn.init.normal_(network.q_net[0].weight, std=1e-3)
+            torch.nn.init.zeros_(network.q_net[0].bias)
+            network.q_net[0].bias.requires_grad_(False)
+    model.learn(steps)
 
 
 class RecordEnds(gym.Wrapper[Any, Any, Any, Any]):
