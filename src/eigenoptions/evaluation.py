@@ -232,10 +232,6 @@ class Estimate:
     walks: int
     steps: int
 
-    def __str__(self) -> str:
-        interval = f"{100 * self.confidence:g}% between {self.low:.4g} and {self.high:.4g}"
-        return f"{self.mean:.4g} ({interval}, from {self.walks} walks)"
-
 
 def diffusion_estimate(
     mdp: MDP,
@@ -301,9 +297,7 @@ def _cover(job: tuple[int, int], tables: Any, max_steps: int, numbers: NDArray[n
     total, steps = visit_states(tables, start, seed, touched, max_steps)
     if not touched.all():
         missing, remedy = _list_states(numbers[touched == 0]), "raise max_steps, or use other options"
-        raise ValueError(
-            f"a walk had not touched {missing} after {max_steps:,} steps, so there is no interval: {remedy}"
-        )
+        raise ValueError(f"a walk had not touched {missing} after {max_steps:,} steps: {remedy}")
     return total / (len(numbers) - 1), steps
 
 
@@ -327,9 +321,7 @@ def mean_interval(samples: ArrayLike, confidence: float = 0.95) -> tuple[Array, 
 class _Walk:
     """A random walk over the actions and the first n options of a set, for any option chance."""
 
-    def __init__(
-        self, mdp: MDP, options: OptionSet | None, option_chance: Chance, stop_chance: float
-    ) -> None:
+    def __init__(self, mdp: MDP, options: Any, option_chance: Chance, stop_chance: float) -> None:
         self.option_chance, stop_chance = _resolve_chances(options, option_chance, stop_chance)
         table, policy, self.kept = _prepare_walk(mdp, options, stop_chance)
         self.n_options, self.n_states = policy.shape
