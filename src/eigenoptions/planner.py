@@ -107,7 +107,8 @@ class Planner:
             self.mdp = MDP.from_transitions(data if discrete else batch)
             seen = [batch.obs, batch.next_obs]
         else:
-            obs, next_obs = _check_vectors("obs", batch.obs), _check_vectors("next_obs", batch.next_obs)
+            obs = _check_vectors("obs", batch.obs)
+            next_obs = _check_vectors("next_obs", batch.next_obs, obs.shape[1])
             self._grid = _Grid(obs, next_obs, cell_size)
             seen = [self._grid.find(self._grid.cell(points)) for points in (obs, next_obs)]
             both, n_states = np.concatenate([obs, next_obs]), len(self._grid.keys)
@@ -206,13 +207,9 @@ class Planner:
             raise ValueError(f"the data show no way {way}: record steps between, or give a larger cell_size")
         if self._model is None:
             return action
-        assert self.centers is not None
         point = np.asarray(obs, dtype=np.float64)
-        if state == last:
-            return self._model.aim(point, np.asarray(goal, dtype=np.float64))
-        if action < 0:
-            return self._model.aim(point, self.centers[state])
-        return self._model.aim(point, *self._targets[state, action])
+        targets = [goal] if state == last else self._targets[state, action] if action >= 0 else [point]
+        return self._model.aim(point, *targets)
 
     def _policy(self, goal: int) -> list[int]:
         """The action of the table in each state, of the option or of greedy descent."""
@@ -367,7 +364,7 @@ class _Displacement:
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
 
-    def aim(self, point: Array, target: Array, border: Array | None = None) -> Array:
+    def aim(self, point: Array, target: Any, border: Array | None = None) -> Array:
         """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
         action = self.inverse @ (target - point - self.b)
         excess = np.maximum(action / self.forth, -action / self.back).max()
@@ -441,10 +438,10 @@ def _mean_rows(points: Array, number: NDArray[np.int64], n: int) -> Array:
     return np.stack([np.bincount(number, column, minlength=n) / count for column in points.T], axis=1)
 
 
-def _check_vectors(name: str, array: Any) -> Array:
+def _check_vectors(name: str, array: Any, width: int | None = None) -> Array:
     vectors = np.asarray(check_real(name, array), dtype=np.float64)
-    if vectors.ndim != 2:
-        raise ValueError(f"{name} must have shape (N, d), got {vectors.shape}: flatten each to a vector")
+    if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
+        raise ValueError(f"{name} must have shape (N, {width or 'd'}), got {vectors.shape}: flatten each")
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
         raise ValueError(f"{name} must be finite, got {vectors[bad[0]]} in row {bad[0]}: leave it out")

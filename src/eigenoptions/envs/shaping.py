@@ -24,8 +24,9 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     env
         The environment.
     potential : array (S,) or callable
-        A number for each numbered observation, or a function from an observation to a number: higher is better. A
-        `Planner` has such potentials: ``planner.potential(goal)``, or ``lambda obs: -planner.distance(obs, goal)``.
+        A number for each numbered observation, or a function from an observation to a number: higher is better. Agents
+        learn fastest if it resembles the value of a state: with a reward of 1 at the goal, ``1 - distance / farthest``
+        of ``distance = -planner.potential(goal)`` of a `Planner`.
     gamma : float
         The discount factor of the agent, in [0, 1].
 
