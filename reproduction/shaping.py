@@ -26,9 +26,9 @@ POTENTIALS = ("log-z", "commute", "euclidean", "none")
 # plain gradient steps, 0.2 for each sample of a batch: those of Adam are larger than what potentials differ by.
 AGENTS: dict[str, dict[str, Any]] = {
     "Q-learning": {"step_size": 0.2, "epsilon": 0.05},
-    "DQN": {"learning_rate": 0.2 * 128, "learning_starts": 100, "batch_size": 128, "train_freq": 1}
-    | {"target_update_interval": 50, "exploration_fraction": 0.05},
-    "PPO": {"learning_rate": 5e-3, "n_steps": 64, "batch_size": 128, "n_epochs": 5},
+    "DQN": {"learning_rate": 0.2 * 128, "learning_starts": 100, "batch_size": 128, "train_freq": 2}
+    | {"target_update_interval": 100, "exploration_fraction": 0.05},
+    "PPO": {"learning_rate": 5e-3, "n_steps": 256, "batch_size": 128, "n_epochs": 5},
 }
 
 
@@ -67,13 +67,12 @@ def run(agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
         env: gym.Env[Any, Any] = RecordEnds(gym.wrappers.TimeLimit(eo.envs.MazeEnv(maze), 400), ends)
         return env if potential == "none" else eo.ShapedReward(env, values[potential], gamma=0.99)
 
-    copies = 1 if agent == "Q-learning" else 8
     if agent == "Q-learning":
         learn_table(make(), maze.n_states, steps, seed, **AGENTS[agent])
     else:
-        learn_with_sb3(agent, [make] * copies, steps, seed, **AGENTS[agent])
-    arrivals = [copies * step for step, arrived in ends if arrived]
-    late = [arrived for step, arrived in ends if copies * step > 0.75 * steps]
+        learn_with_sb3(agent, make(), steps, seed, **AGENTS[agent])
+    arrivals = [step for step, arrived in ends if arrived]
+    late = [arrived for step, arrived in ends if step > 0.75 * steps]
     return {
         "agent": agent,
         "potential": potential,
@@ -99,12 +98,11 @@ def learn_table(
         obs = env.reset()[0] if terminated or truncated else next_obs
 
 
-def learn_with_sb3(agent: str, makers: list[Any], steps: int, seed: int, **settings: Any) -> None:
-    """An agent of Stable-Baselines3, in several copies of the environment."""
+def learn_with_sb3(agent: str, env: gym.Env[Any, Any], steps: int, seed: int, **settings: Any) -> None:
+    """An agent of Stable-Baselines3."""
     try:
         import stable_baselines3
         import torch
-        from stable_baselines3.common.vec_env import DummyVecEnv
     except ImportError:
         raise ImportError("this comparison needs Stable-Baselines3: pip install stable-baselines3") from None
 
@@ -112,7 +110,7 @@ def learn_with_sb3(agent: str, makers: list[Any], steps: int, seed: int, **setti
     optimizer = torch.optim.SGD if agent == "DQN" else torch.optim.Adam
     settings["policy_kwargs"] = {"net_arch": [], "optimizer_class": optimizer}
     settings |= {"gamma": 0.99, "seed": seed, "device": "cpu"}
-    model = getattr(stable_baselines3, agent)("MlpPolicy", DummyVecEnv(makers), **settings)
+    model = getattr(stable_baselines3, agent)("MlpPolicy", env, **settings)
     if agent == "DQN":
         # As in `learn_table`, and without a bias, which all states would share.
         for network in (model.q_net, model.q_net_target):
