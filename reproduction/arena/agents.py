@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
@@ -20,6 +21,7 @@ from rich.table import Table
 
 from eigenoptions._validation import check_choice
 from eigenoptions.evaluation import mean_interval
+from eigenoptions.plots.figures import STYLE
 from reproduction.arena.tables import train_table
 from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
@@ -151,24 +153,31 @@ def summarize(runs: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims(data: Data, agent: str) -> Iterator[Claim]:
-    """Whether options find random goals sooner than plain exploration, and lose no task that it solves."""
-    runs, rows = data["runs"], data["summary"][data["summary"].agent == agent].set_index(["way", "task"])
-    means = runs[(runs.agent == agent) & (runs.goal >= 0)].groupby(["way", "task", "seed"]).first_goal.mean()
+    """Whether options find random goals sooner than plain, and than all, and lose no task that plain solves."""
+    rows = data["summary"][data["summary"].agent == agent].set_index(["way", "task"])
+    runs = data["runs"][(data["runs"].agent == agent) & (data["runs"].goal >= 0)]
+    means = runs.groupby(["way", "task", "seed"]).first_goal.mean()
+    baselines = [way for way in WAYS if way in rows.index and way not in ("options", "found")]
     for way in ("options", "found"):
         if way not in rows.index:
             continue
         ours, plain, tasks = rows.loc[way], rows.loc["plain"], rows.loc[way].index
-        sooner = [task for task in tasks if ours.first_goal[task] < plain.first_goal[task]]
-        lows = [mean_interval(means["plain", task] - means[way, task])[0] for task in tasks]
-        yield Claim(
-            f"{agent}-{way}-sooner".replace(" ", "-"),
-            "ours",
-            f"{agent} with options ({way}) finds random goals sooner than without, on at least 80% of the tasks.",
-            tests=[len(sooner) >= 0.8 * len(tasks)],
-            measured=f"the mean first goal is earlier on {len(sooner)} of {len(tasks)} tasks, on "
-            f"{np.sum(np.array(lows) > 0)} of them beyond the error of measurement",
-            evidence=f"Not on: {', '.join(task for task in tasks if task not in sooner) or 'none'}.",
-        )
+        for name, others in (("plain", ["plain"]), ("every-baseline", baselines)):
+            gains = [[means[other, task] - means[way, task] for other in others] for task in tasks]
+            sooner = [
+                task for task, gain in zip(tasks, gains, strict=True) if min(g.mean() for g in gain) > 0
+            ]
+            surely = sum(min(mean_interval(g)[0] for g in gain) > 0 for gain in gains)
+            yield Claim(
+                f"{agent}-{way}-before-{name}".replace(" ", "-"),
+                "ours",
+                f"{agent} with options ({way}) finds random goals sooner than {name.replace('-', ' ')}, on at least "
+                "80% of the tasks.",
+                tests=[len(sooner) >= 0.8 * len(tasks)],
+                measured=f"the mean first goal is earlier on {len(sooner)} of {len(tasks)} tasks, on {surely} of them "
+                "beyond the error of measurement",
+                evidence=f"Not on: {', '.join(task for task in tasks if task not in sooner) or 'none'}.",
+            )
         is_lost = [(plain[share] > 0.5) & (ours[share] <= 0.5) for share in ("learned", "native_learned")]
         lost = tasks[np.any(is_lost, axis=0)]
         yield Claim(
@@ -221,7 +230,8 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
             "that are not an end of one of the known table's options or beside one; where all are (CliffWalking), "
             "from all states. An episode lasts at most twenty times as long as the way to the farthest state. Deep "
             "agents have fewer steps and one random goal per seed, observe the number of the state, and their value "
-            "functions have one weight per state and choice.",
+            "functions (but PPO's) have one weight per state and choice. Options found on the way explore with the "
+            "defaults of cycle.",
             [
                 pd.DataFrame(tasks, columns=["task", "what it is", "states", "time limit", "budget"]),
                 pd.DataFrame(ways, columns=["way", "what it is"]),
@@ -266,14 +276,15 @@ def _make_section(rows: pd.DataFrame, agent: str, judged: Sequence[Claim]) -> Se
          .pivot(index="task", columns="way", values="cell").loc[tasks, ways].reset_index())
         for caption, text in list(cells.items())[: 5 if agent == TABLES else 3]
     ]  # fmt: skip
-    figure = draw_coverage(rows)
+    with matplotlib.rc_context(STYLE):
+        figure = draw_coverage(rows)
     return Section(agent.replace(" ", "-"), agent, "", [*shown, "States seen over time:", figure], judged)
 
 
 def draw_coverage(rows: pd.DataFrame, columns: int = 5) -> Any:
     """Share of states seen over the steps: one graph per task, one line per way."""
     tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
-    figure, axes = make_graphs(len(tasks), columns=columns, sharey=True)
+    figure, axes = make_graphs(len(tasks), width=9, columns=columns, sharey=True)
     for ax, task in zip(axes, tasks, strict=False):
         chosen = rows[rows.task == task].set_index("way")
         steps = np.array(MARKS) * chosen.budget.iloc[0]
