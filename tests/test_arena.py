@@ -18,7 +18,7 @@ from reproduction import arena
 from reproduction.arena import agents, methods
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.tables import Moves, Way, choose_greedy, follow_greedy, learn, train_table
-from reproduction.arena.tasks import draw_goals, get_known_options, make_table_env, make_task
+from reproduction.arena.tasks import TASKS, draw_goals, get_known_options, make_table_env, make_task
 from reproduction.arena.training import BudgetSpentError, Record, StickySpace, train
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
@@ -192,6 +192,17 @@ def test_claims_compare_with_the_plain_agent() -> None:
     assert summary.first_goal.tolist() == [875.0, 172.5, 962.5]
     verdicts = [claim.verdict for claim in agents.claims({"summary": summary, "runs": runs}, "DQN")]
     assert verdicts == ["holds"] * 3 + ["does not hold"] * 3
+
+
+def test_pages_have_the_numbers_of_the_table() -> None:
+    root = Path(agents.__file__).parents[2]
+    summary = pd.read_csv(Path(agents.__file__).with_name("agents.csv"))
+    assert set(summary.task) == set(TASKS)
+    page = (root / "docs" / "agents.md").read_text(encoding="utf-8")
+    rows = [agents.format_rows(summary, agent) for agent in dict.fromkeys(summary.agent)]
+    assert all(row in page for part in rows for row in part)
+    four_rooms = rows[0][0].split(" | ")
+    assert f"| {four_rooms[1]} | {four_rooms[5]} |" in (root / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("comparison", ["methods", "agents"])
