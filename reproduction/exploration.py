@@ -2,7 +2,7 @@
 
 ``python -m reproduction exploration [--quick] [--walks 20]`` writes ``reproduction/exploration.csv`` and
 ``docs/images/exploration.svg``. Random walks with the automatic setting are compared with walks of primitive actions:
-the mean time of the first visits of each state, and up to 1,200 states the exact diffusion time.
+the mean time of the first visits of each state, and up to 1,000 states the exact diffusion time.
 
 The settings, the number of options and the Laplacian were chosen on other maps: rooms 3x3, 6x6, 7x7 (of 6 cells), 2x2
 (of 15), perfect mazes of 12 and 25, open maps, MiniGrid's MultiRoom-N4-S5, KeyCorridorS3R2, DoorKey-6x6, FourRooms and
@@ -182,5 +182,5 @@ def draw_ratios(table: pd.DataFrame) -> Any:
         [-i for i in range(len(names))], [f"{name} ({sizes[name]:,})" for name in names], fontsize=7
     )
     ax.set(xlabel="mean time of first visits, relative to primitive actions", xlim=(0, 1.1))
-    ax.legend(loc="lower right", fontsize=7)
+    ax.legend(loc=(0.66, 0.8), fontsize=7)
     return figure
