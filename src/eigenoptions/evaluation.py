@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from math import inf
 from typing import Any
 
@@ -59,6 +60,7 @@ log = logging.getLogger("eigenoptions")
 
 Array = NDArray[np.float64]
 Chance = float | str | None
+Progress = Callable[[int, int], object]
 
 # Exact answers hold about ten dense arrays (S, S): 1.3 GB. Elimination takes a minute where all goals need it.
 MAX_STATES, MAX_ELIMINATION_STATES = 4_000, 500
@@ -71,7 +73,12 @@ _REMEDY = "use others, a smaller option_chance, or a stop_chance"
 
 
 def diffusion_time(
-    mdp: MDP, options: OptionSet | None = None, *, option_chance: Chance = None, stop_chance: float = 0.0
+    mdp: MDP,
+    options: OptionSet | None = None,
+    *,
+    option_chance: Chance = None,
+    stop_chance: float = 0.0,
+    progress: Progress | None = None,
 ) -> float:
     """Mean expected number of primitive steps between two different states (Section 4.2, Appendix B).
 
@@ -90,6 +97,8 @@ def diffusion_time(
         (`tune_exploration`).
     stop_chance : float in [0, 1], default 0
         Probability that an option also terminates after each of its steps.
+    progress : callable, optional
+        Called as ``progress(done, total)`` with numbers of goals; a minute can pass above 1,000 states.
 
     Returns
     -------
@@ -106,7 +115,7 @@ def diffusion_time(
     (620.769, 218.4)
     """
     walk = _Walk(mdp, options, option_chance, stop_chance)
-    return _mean_pairs(walk.solve(walk.option_chance))
+    return _mean_pairs(walk.solve(walk.option_chance, progress=progress))
 
 
 def diffusion_curve(
@@ -132,13 +141,18 @@ def diffusion_curve(
 
 
 def hitting_times(
-    mdp: MDP, options: OptionSet | None = None, *, option_chance: Chance = None, stop_chance: float = 0.0
+    mdp: MDP,
+    options: OptionSet | None = None,
+    *,
+    option_chance: Chance = None,
+    stop_chance: float = 0.0,
+    progress: Progress | None = None,
 ) -> Array:
     """``(S, S)`` expected number of primitive steps from every start (row) to every goal (column) (Appendix B).
 
     Parameters
     ----------
-    mdp, options, option_chance, stop_chance
+    mdp, options, option_chance, stop_chance, progress
         As in `diffusion_time`, whose value is the mean of the entries off the diagonal. Entries of states that are
         left out are nan.
 
@@ -150,7 +164,7 @@ def hitting_times(
     """
     walk = _Walk(mdp, options, option_chance, stop_chance)
     times = np.full((mdp.n_states, mdp.n_states), np.nan)
-    times[np.ix_(walk.kept, walk.kept)] = walk.solve(walk.option_chance)
+    times[np.ix_(walk.kept, walk.kept)] = walk.solve(walk.option_chance, progress=progress)
     return times
 
 
@@ -172,13 +186,17 @@ class BestChance:
     uniform_diffusion_time: float
 
 
-def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0) -> BestChance:
+def best_option_chance(
+    mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0, progress: Progress | None = None
+) -> BestChance:
     """The option chance with which a random walk has the smallest diffusion time (Section 4.2).
 
     Parameters
     ----------
     mdp, options, stop_chance
         As in `diffusion_time`.
+    progress : callable, optional
+        Called as ``progress(done, total)`` with diffusion times computed and, roughly, in all.
 
     Examples
     --------
@@ -195,10 +213,15 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0
     def to_chance(log_odds: float) -> float:
         return 1.0 / (1.0 + math.exp(-log_odds))
 
+    counter = count(1)
+
     @cache
     def compute(log_odds: float) -> float:
         """The logarithm of the diffusion time, a smooth function of the log-odds of the chance."""
         mean = _mean_pairs(walk.solve(to_chance(log_odds), prove=False))
+        if progress is not None:
+            done = next(counter)
+            progress(done, max(20, done + 3))
         return math.log(mean) if 0 < mean < 1e300 else 1e3
 
     grid, best = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], 0
@@ -210,6 +233,9 @@ def best_option_chance(mdp: MDP, options: OptionSet, *, stop_chance: float = 0.0
     if 0 < best < len(grid) - 1 and compute(grid[best]) < compute(grid[best + 1]):
         chance = to_chance(minimize_scalar(compute, grid[best - 1 : best + 2], tol=0.01).x)
     time, uniform, primitive = walk.compute_mean(chance), walk.compute_mean(None), walk.compute_mean(None, 0)
+    if progress is not None:
+        total = max(20, next(counter) + 2)
+        progress(total, total)
     return BestChance(chance if time < primitive else 0.0, min(time, primitive), primitive, uniform)
 
 
@@ -243,7 +269,7 @@ def diffusion_estimate(
     max_steps: int = 1_000_000_000,
     confidence: float = 0.95,
     rng: int | np.random.Generator = 0,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Estimate:
     """Diffusion time of a state space too large for `diffusion_time`, by sampling (Appendix B).
 
@@ -343,7 +369,13 @@ class _Walk:
         except OverflowError:
             return inf
 
-    def solve(self, option_chance: float | None, n: int | None = None, prove: bool = True) -> Array:
+    def solve(
+        self,
+        option_chance: float | None,
+        n: int | None = None,
+        prove: bool = True,
+        progress: Progress | None = None,
+    ) -> Array:
         """``(S, S)`` expected steps from each start to each goal with the first n options."""
         S, n = self.n_states, self.n_options if n is None else n
         # Weights of an action and of an option in each state.
@@ -381,6 +413,8 @@ class _Walk:
                 P[1e-13 * rates > P] = 0.0
                 P[np.arange(len(part)), :, goals[part]] += F[part].sum(axis=1)
                 H[:, goals[part]] = _eliminate(P, K.T[goals[part]], goals[part]).T
+            if progress is not None:
+                progress(int(goals[-1]) + 1, S)
         return H
 
 

@@ -144,13 +144,13 @@ def diffusion(args: Namespace) -> None:
     with show_progress(f"discovering options of {args.maze}") as (begin, step):
         mdp = _read_maze(args)
         options = _discover(args, mdp, min(16, mdp.n_states - 1), step)
-        begin("computing diffusion times" + " (the first run compiles)" * (mdp.n_states > 300))
         is_exact = mdp.n_states <= MAX_EXACT_STATES
         counts = [0, *(n for n in (2, 4, 8, 16, 32, 64) if is_exact and n < len(options)), len(options)]
         rows: list[dict[str, Any]] = []
         for n in counts:
-            rows.append(_measure_diffusion(mdp, options[:n], args, is_exact))
-            step(len(rows), len(counts))
+            task = f"diffusion times with {n} option{'s' * (n != 1)}"
+            begin(task + " (the first run compiles)" * (mdp.n_states > 300))
+            rows.append(_measure_diffusion(mdp, options[:n], args, is_exact, step))
         settings = {"n_options": len(options), "seed": args.seed, **_get_settings(options)}
         answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "settings": settings, "curve": rows}
         is_automatic = args.option_chance in (None, "auto")
@@ -188,13 +188,15 @@ def diffusion(args: Namespace) -> None:
         print_end(files, _repeat("learn", args, *OPTION_FLAGS, "option_chance", "stop_chance") + chance)
 
 
-def _measure_diffusion(mdp: Any, options: Any, args: Namespace, is_exact: bool) -> dict[str, Any]:
+def _measure_diffusion(
+    mdp: Any, options: Any, args: Namespace, is_exact: bool, progress: Any
+) -> dict[str, Any]:
     """Diffusion times by the uniform choice and by the setting of the arguments; None where it is infinite."""
     from eigenoptions.evaluation import diffusion_estimate, diffusion_time
     from eigenoptions.options.exploration import Exploration, resolve_exploration
 
     def compute(option_chance: float | None, stop_chance: float = 0.0) -> float | None:
-        how: Any = {"option_chance": option_chance, "stop_chance": stop_chance}
+        how: Any = {"option_chance": option_chance, "stop_chance": stop_chance, "progress": progress}
         some = options if len(options) else None
         try:
             if is_exact:
