@@ -101,7 +101,8 @@ def read_environment(
                 raise
             log.info("%s is sampled, since it could not be explored: %s", name, error)
             return None
-        log.info("%s: its %d states were explored; give steps= to sample it", name, mdp.n_states)
+        layout = " in the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
+        log.info("%s: its %d states were explored%s; give steps= to sample it", name, mdp.n_states, layout)
         return mdp, "explored"
 
 
