@@ -61,30 +61,21 @@ class Measure(NamedTuple):
 STEPS, SHARE = "Expected steps between two states", "Share of evaluation episodes that reach the goal"
 MEASURES = {
     "diffusion time, 8 options": Measure(
-        f"{STEPS}, exact, at the option chance that is best for the method.", "best", 8
-    ),
+        f"{STEPS}, exact, at the option chance that is best for the method.", "best", 8),
     "diffusion time, 32 options": Measure("The same with more options.", "best", 32),
     "diffusion time, 64 options, uniform choice": Measure(
         "The paper's measure: every decision is uniform over actions and options. With few options it is huge.",
-        "uniform",
-        64,
-    ),
+        "uniform", 64),
     "steps to see every state, online": Measure(
-        "Nothing is known at first; after each round options are derived from what was seen.", "online", 0
-    ),
+        "Nothing is known at first; after each round options are derived from what was seen.", "online", 0),
     "return of Q-learning, 8 options": Measure(
-        f"{SHARE}, averaged over goals, at the best option chance.", "return at best", 8, True
-    ),
+        f"{SHARE}, averaged over goals, at the best option chance.", "return at best", 8, True),
     "return of Q-learning, 32 options, uniform choice": Measure(
-        "The same with the paper's behaviour.", "return at uniform", 32, True
-    ),
+        "The same with the paper's behaviour.", "return at uniform", 32, True),
     "cost per step": Measure(
         "Of runs of 8 options that begin and end outside of costly states. The least possible is 1.",
-        "cost",
-        8,
-        counts_missing_as_none=False,
-    ),
-}
+        "cost", 8, counts_missing_as_none=False),
+}  # fmt: skip
 
 
 def run(lab: Lab, names: Sequence[str] = (), domains: Sequence[str] = ()) -> Data:
@@ -276,6 +267,7 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     Console().print(table)
     ranking = pd.DataFrame({name: orders[name].map("{:.1f}".format) for name in shown})
     ranking = ranking.reindex(orders[shown[0]].index.union(ranking.index, sort=False)).fillna("")
+    about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     sections = [
         Section(
             "ranking",
@@ -297,12 +289,7 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
             f"there are states, {settings['learning']['runs']} runs for each of {settings['learning']['goals']} goals. "
             f"Online, one walk from the start never restarts, at most {settings['online']['steps_per_state']} steps "
             "per state; each round has twice as many steps as there are states, at least 100.",
-            [
-                pd.DataFrame(
-                    [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains],
-                    columns=["domain", "what it is", "states"],
-                )
-            ],
+            [pd.DataFrame(about, columns=["domain", "what it is", "states"])],
         ),
     ]
     header = Markup(
