@@ -2,7 +2,7 @@
 
 Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid of agent settings for all of
 them, and for the baselines also one of their own; the options' own are the defaults of the library. Every seed draws
-goals of its own. The tables behind the documentation are in ``agents.csv`` beside this file.
+goals of its own. The numbers of the documentation (Q-learning) are in ``agents.csv`` beside this file.
 """
 
 from __future__ import annotations
