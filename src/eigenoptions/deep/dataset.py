@@ -57,14 +57,16 @@ class Dataset:
         """The data set of transitions, or of an iterable of batches, of which only distinct observations are kept."""
         if isinstance(data, cls):
             return data
-        numbering, parts = _Numbering(), []
+        distinct: list[NDArray[Any]] = []
+        known: dict[bytes, int] = {}
+        parts = []
         batches: Any = [data] if isinstance(data, Transitions) else data
         for batch in map(Transitions.of, batches):
-            sides = [numbering.add(np.asarray(obs)) for obs in (batch.obs, batch.next_obs)]
+            sides = [_number_rows(np.asarray(x), distinct, known) for x in (batch.obs, batch.next_obs)]
             parts.append((*sides, np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)))
         if not sum(len(part[0]) for part in parts):
             raise ValueError("there are no transitions: collect some")
-        return cls(np.concatenate(numbering.observations), *map(np.concatenate, zip(*parts, strict=True)))
+        return cls(np.concatenate(distinct), *map(np.concatenate, zip(*parts, strict=True)))
 
     def __len__(self) -> int:
         return len(self.before)
@@ -104,7 +106,7 @@ class Dataset:
         """Observations, and transitions between their rows: all, or evenly spaced ones if there are too many."""
         stride = 1 if len(self.observations) <= max_observations else -(-len(self) // max_observations)
         rows = slice(None, None, stride)
-        used, inverse = np.unique(np.concatenate([self.before[rows], self.after[rows]]), return_inverse=True)
+        used, inverse = np.unique(np.append(self.before[rows], self.after[rows]), return_inverse=True)
         before, after = np.split(inverse, 2)
         return self.observations[used], Transitions(before, self.action[rows], after, self.terminated[rows])
 
@@ -116,20 +118,12 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some transitions of a data set, from which pairs are taken.
-
-    Attributes
-    ----------
-    data
-        The data set.
-    starts
-        Places of the first transitions of pairs, in the order of trajectories.
-    end
-        ``(N,)`` the last place that a pair may reach, by place of its first transition.
-    """
+    """Some transitions of a data set, from which pairs are taken."""
 
     data: Dataset
+    # Places of the first transitions of pairs, in the order of trajectories.
     starts: Index
+    # ``(N,)`` the last place that a pair may reach, by place of its first transition.
     end: Index
 
     def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index]:
@@ -143,10 +137,8 @@ class Part:
     def table(self) -> tuple[Index, csr_array]:
         """Numbers of the n observations, and weights ``(n, n)`` of sum 1: each action of each counts equally."""
         at, data = self.data._runs[0][self.starts], self.data
-        seen = np.zeros(len(data.observations), dtype=np.bool_)
-        seen[data.before[at]] = seen[data.after[at]] = True
-        numbers, place = np.flatnonzero(seen), np.cumsum(seen) - 1
-        i, j = place[data.before[at]], place[data.after[at]]
+        numbers, inverse = np.unique(np.append(data.before[at], data.after[at]), return_inverse=True)
+        i, j = np.split(inverse, 2)
         actions, action = np.unique(data.action[at], return_inverse=True)
         # How often the same action was taken in the same observation.
         state_action = i * len(actions) + action
@@ -166,39 +158,32 @@ class Part:
         return self.data.before[order[at]], self.data.after[order[at + lag - 1]]
 
 
-class _Numbering:
-    """Distinct observations of batch after batch, by number."""
-
-    def __init__(self) -> None:
-        self.observations: list[NDArray[Any]] = []
-        self._numbers: dict[bytes, int] = {}
-
-    def add(self, obs: NDArray[Any]) -> Index:
-        """Numbers of the observations ``(N, ...)`` of a batch. Floats are compared as float32, as networks see them."""
-        if obs.dtype.kind not in "biuf" or obs.ndim < 2:
+def _number_rows(obs: NDArray[Any], distinct: list[NDArray[Any]], known: dict[bytes, int]) -> Index:
+    """Numbers of the observations ``(N, ...)`` of a batch; floats are compared as float32, as networks see them."""
+    if obs.dtype.kind not in "biuf" or obs.ndim < 2:
+        raise ValueError(
+            f"observations must be numbers of shape (N, ...), got {obs.dtype} {obs.shape}: numbered states have a "
+            "table, which needs no features"
+        )
+    if obs.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            obs = obs.astype(np.float32) + np.float32(0)  # -0 becomes 0
+        finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
+        if not finite.all():
             raise ValueError(
-                f"observations must be numbers of shape (N, ...), got {obs.dtype} {obs.shape}: numbered states have a "
-                "table, which needs no features"
+                f"observations must be finite and below 3e38, got {int(finite.argmin())} of a batch: remove it"
             )
-        if obs.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                obs = obs.astype(np.float32) + np.float32(0)  # -0 becomes 0
-            finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
-            if not finite.all():
-                raise ValueError(
-                    f"observations must be finite and below 3e38, got {int(finite.argmin())} of a batch: remove it"
-                )
-        if self.observations:
-            first = self.observations[0]
-            if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
-                kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
-                raise ValueError(f"all observations must have one type and shape, got {kinds}")
-        numbers, new = np.empty(len(obs), dtype=np.int64), []
-        for i, row in enumerate(np.ascontiguousarray(obs)):
-            key = hashlib.blake2b(row.data, digest_size=16).digest()
-            if key not in self._numbers:
-                self._numbers[key] = len(self._numbers)
-                new.append(i)
-            numbers[i] = self._numbers[key]
-        self.observations.append(obs[new])
-        return numbers
+    if distinct:
+        first = distinct[0]
+        if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
+            kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
+            raise ValueError(f"all observations must have one type and shape, got {kinds}")
+    numbers, new = np.empty(len(obs), dtype=np.int64), []
+    for i, row in enumerate(np.ascontiguousarray(obs)):
+        key = hashlib.blake2b(row.data, digest_size=16).digest()
+        if key not in known:
+            known[key] = len(known)
+            new.append(i)
+        numbers[i] = known[key]
+    distinct.append(obs[new])
+    return numbers

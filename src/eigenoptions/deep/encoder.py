@@ -1,16 +1,8 @@
 """`Encoder`: a trained feature map, whose weights are arrays and whose layers are a recipe of plain JSON values.
 
-An encoder has a frozen first part, which is computed once per distinct observation during training, and a trained
-second part:
-
-=========  ==========================================================  ===================================
-encoder    frozen                                                      trained
-=========  ==========================================================  ===================================
-"mlp"      random Fourier features of a vector                         two hidden layers
-"random"   random convolution of an image, principal components        two hidden layers
-=========  ==========================================================  ===================================
-
-Its features are a constant 1 and the last hidden layer.
+The first part of an encoder is frozen, and computed once per distinct observation during training: random Fourier
+features of a vector ("mlp"), or principal components of a random convolution of an image ("random"). Two hidden layers
+that are trained follow. The features are a constant 1 and the last hidden layer.
 """
 
 from __future__ import annotations
@@ -151,15 +143,19 @@ class Encoder(FeatureMap):
         return {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
 
     def with_weights(self, trained: dict[str, Any]) -> Encoder:
-        """The same encoder with other weights of the trained layers."""
+        """The same encoder with other weights of the trained layers; a digest of all, which are read-only."""
         new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
-        return Encoder(self.recipe, {**self.arrays, **new}, self.module).with_digest()
+        arrays, digest = {**self.arrays, **new}, hashlib.blake2b(digest_size=16)
+        for name in sorted(arrays):
+            arrays[name].flags.writeable = False
+            digest.update(name.encode() + arrays[name].tobytes())
+        return Encoder({**self.recipe, "digest": digest.hexdigest()}, arrays, self.module)
 
     def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
         """A copy with the features that are trained only; ValueError if it is not for such observations."""
-        if tuple(self.recipe["shape"]) != observations.shape[1:]:
-            shapes = f"{self.recipe['shape']}, got {observations.shape[1:]}"
-            raise ValueError(f"the encoder is for observations {shapes}")
+        shape = self.recipe["shape"]
+        if tuple(shape) != observations.shape[1:]:
+            raise ValueError(f"the encoder is for observations {shape}, got {observations.shape[1:]}")
         recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
         return Encoder(recipe, self.arrays, deepcopy(self.module))
 
@@ -167,16 +163,8 @@ class Encoder(FeatureMap):
         """The weights that are trained: copies of those of the layers, or those of the user's module."""
         if self.module is not None:
             return dict(self.module.named_parameters())
-        trained = {n: a for n, a in self.arrays.items() if n.startswith("layer")}
-        return {name: torch.from_numpy(a.copy()).requires_grad_() for name, a in trained.items()}
-
-    def with_digest(self) -> Encoder:
-        """The same encoder, with read-only arrays and a digest of them in its recipe."""
-        digest = hashlib.blake2b(digest_size=16)
-        for name in sorted(self.arrays):
-            self.arrays[name].flags.writeable = False
-            digest.update(name.encode() + self.arrays[name].tobytes())
-        return Encoder({**self.recipe, "digest": digest.hexdigest()}, self.arrays, self.module)
+        layers = [name for name in self.arrays if name.startswith("layer")]
+        return {name: torch.from_numpy(self.arrays[name].copy()).requires_grad_() for name in layers}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_tensors"}
@@ -196,16 +184,15 @@ def initialize_encoder(
 ) -> Encoder:
     """An encoder for observations like these ``(n, ...)``, with random weights of its trained layers.
 
-    `kind` is the `encoder` of `learn`, `steps` ``(D,)`` the typical change of each dimension of vectors in one
-    transition, `hidden` the widths of the trained layers. If `noisy`, components that could be noise are left out.
+    `steps` ``(D,)`` is the typical change of each dimension of vectors. If `noisy`, components like noise are left out.
     """
     shape = observations.shape[1:]
     if isinstance(kind, torch.nn.Module):
         return _wrap_module(kind, observations)
     if kind == "auto":
         kind = "mlp" if len(shape) == 1 and shape[0] <= 16 else "random"
-    recipe: dict[str, Any] = {"encoder": check_choice("encoder", kind, ("mlp", "random"))}
-    recipe["shape"] = list(shape)
+    check_choice("encoder", kind, ("mlp", "random"))
+    recipe: dict[str, Any] = {"encoder": kind, "shape": list(shape)}
     arrays: dict[str, Array] = {}
     if kind == "mlp":
         if len(shape) != 1:
@@ -213,9 +200,7 @@ def initialize_encoder(
         arrays = _init_fourier(observations.astype(np.float64), steps, rng)
     else:
         if len(shape) > 4 or (len(shape) > 1 and sorted(shape)[-2] < 3):
-            raise ValueError(
-                f"images must have at least 3 x 3 pixels, got observations {shape}: flatten them"
-            )
+            raise ValueError(f"images must have at least 3 x 3 pixels, got {shape}: flatten them")
         recipe["scale"] = 1.0 / _typical_size(observations)
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if len(shape) > 1 and not noisy:
@@ -223,14 +208,12 @@ def initialize_encoder(
             arrays["kernel"] = _draw_weights(rng, (16, n_channels, 3, 3), n_channels * 9)
         arrays |= _principal_components(Encoder(recipe, arrays), observations, noisy)
     # The trained layers.
-    x = Encoder(recipe, arrays).inputs(observations[:2])
-    weights: dict[str, Array] = {}
-    width = int(np.prod(x.shape[1:]))
+    width = Encoder(recipe, arrays).inputs(observations[:1]).numel()
     for i, units in enumerate(hidden):
-        weights[f"layer{i}.weight"] = _draw_weights(rng, (width, units), width)
-        weights[f"layer{i}.bias"] = _draw_weights(rng, (units,), 100)
+        arrays[f"layer{i}.weight"] = _draw_weights(rng, (width, units), width)
+        arrays[f"layer{i}.bias"] = _draw_weights(rng, (units,), 100)
         width = units
-    return Encoder({**recipe, "hidden": list(hidden)}, {**arrays, **weights})
+    return Encoder({**recipe, "hidden": list(hidden)}, arrays)
 
 
 def _wrap_module(module: Any, observations: NDArray[Any]) -> Encoder:
@@ -255,18 +238,14 @@ def _init_fourier(
     x: NDArray[np.float64], steps: NDArray[np.float64], rng: np.random.Generator, n_features: int = 256
 ) -> dict[str, Array]:
     """Frequencies and phases of random Fourier features about two steps wide in each dimension."""
-    extent = _robust_extent(x)
+    # The range of each dimension, of which a few wrong values are no part; 1 for a constant.
+    low, high = np.quantile(x, [0.05, 0.95], axis=0, method="nearest")
+    extent = np.where(high > low, (high - low) / 0.9, np.ptp(x, axis=0))
+    extent = np.where(extent > 0, extent, 1.0)
     width = np.clip(2.0 * steps, extent / 24, extent / 2) * np.sqrt(max(1.0, x.shape[1] / 2))
     frequency = rng.standard_normal((len(width), n_features)) / width[:, None]
     phase = rng.uniform(0, 2 * np.pi, n_features) - x.mean(axis=0) @ frequency
     return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
-
-
-def _robust_extent(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``(D,)`` range of each column of ``(n, D)``, of which a few wrong values are no part; 1 for a constant."""
-    low, high = np.quantile(x, [0.05, 0.95], axis=0, method="nearest")
-    extent = np.where(high > low, (high - low) / 0.9, np.ptp(x, axis=0))
-    return np.where(extent > 0, extent, 1.0)
 
 
 def _principal_components(
@@ -296,11 +275,9 @@ def _principal_components(
 
 
 def _noise_sizes(x: Array) -> Array:
-    """``(D,)`` standard deviation of each column of ``(n, D)`` without its rare values, by the median deviation.
-
-    Where a column hardly varies but for rare values, it is that of a typical column.
-    """
+    """``(D,)`` standard deviation of each column of ``(n, D)`` without its rare values, by the median deviation."""
     size = np.median(np.abs(x - np.median(x, axis=0)), axis=0) / 0.6745
+    # Where a column hardly varies but for rare values, that of a typical column.
     varies = size > 0.01 * size.max()
     return np.where(varies, size, np.median(size[varies]) if varies.any() else 1.0).astype(np.float32)
 

@@ -79,10 +79,8 @@ def _find_components(squared: Array, limit: float) -> Index | None:
 def _assign_nearest(
     x: Array, centres: Array, sizes: Index, noise: float, limit: float, block: int = 4096
 ) -> Index | None:
-    """Class of each observation by its distance from the means of classes, -1 for a new one; None if many are unclear.
-
-    The limit holds for two observations, each with its noise; a mean of n has 1/n of it.
-    """
+    """Class of each observation by its distance from the means of classes, -1 for a new one; None where unclear."""
+    # The limit holds for two observations, each with its noise; a mean of n has 1/n of it.
     limits = (limit - noise + noise / sizes).astype(np.float32)
     labels, n_unclear = np.empty(len(x), dtype=np.int64), 0
     for low in range(0, len(x), block):

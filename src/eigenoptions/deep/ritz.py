@@ -145,7 +145,7 @@ def moments(
         numbers, W = part.table
         f = features(numbers) if vectors is None else features(numbers) @ vectors
         share = np.asarray(W.sum(axis=1)).ravel()
-        mean, later = share @ f, f
+        mean = share @ f
         f = later = f - mean
         for _ in range(lag):
             later = (W @ later) / share[:, None]
@@ -174,34 +174,33 @@ def find_visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     values = solution.values
     if not part.data.repeating:
         # New noise in each observation lowers all autocorrelations alike, but not their decay.
-        values = _decay(part, lambda numbers: features(numbers) @ solution.vectors, 1)[1]
+        values = _decay(part, lambda numbers: features(numbers) @ solution.vectors, 1)
     while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
     return lag
 
 
-def autocorrelations(part: Part, functions: Features, lag: int) -> Array:
-    """``(K,)`` autocorrelation at a lag of each function on the pairs of a part; 1 for a constant."""
-    _, C, R = moments(part, functions, lag)
-    variance = C.diagonal()
-    varies = variance > 1e-9 * variance.max()
-    return np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0)
-
-
-def _decay(part: Part, functions: Features, lag: int) -> tuple[Array, Array]:
-    """Autocorrelations at a lag, and the values per transition that follow from their decay from it to twice it."""
-    near, far = (autocorrelations(part, functions, x) for x in (lag, 2 * lag))
+def _decay(part: Part, functions: Features, lag: int) -> Array:
+    """``(K,)`` values per transition that follow from the decay of autocorrelations from a lag to twice it."""
+    correlations = []
+    for x in (lag, 2 * lag):
+        _, C, R = moments(part, functions, x)
+        variance = C.diagonal()
+        varies = variance > 1e-9 * variance.max()
+        # That of a constant is 1.
+        correlations.append(np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0))
+    near, far = correlations
     ratio = far / np.where(near == 0, 1e-12, near)
     if part.data.repeating:
         # Without noise, what is left of an eigenfunction at twice the lag is the square, however small.
         ratio = np.where(near < MIN_CORRELATION, np.sign(near) * np.sqrt(np.maximum(far, 0)), ratio)
-    return near, 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
+    return 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
 
 
 def implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
-    return _decay(part, functions, lag)[1] if len(part.pairs(2 * lag)[0]) else values
+    return _decay(part, functions, lag) if len(part.pairs(2 * lag)[0]) else values
 
 
 def long_lag_values(part: Part, functions: Features, values: Array, lag: int, max_lag: int = 100) -> Array:
@@ -215,7 +214,7 @@ def long_lag_values(part: Part, functions: Features, values: Array, lag: int, ma
         n_pairs = len(part.pairs(2 * lag)[0])
         if lag > max_lag if part.data.repeating else n_pairs < 0.1 * len(part.starts):
             break
-        values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1][1:], values[1:]))
+        values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1:], values[1:]))
         lag *= 2
     return values
 
@@ -234,17 +233,15 @@ def _vamp2_score(C: Array, R: Array) -> float:
 def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
     mean = train.mean(axis=0)
-    (C, R), (C_held, R_held) = (_covariances(*np.split(z - mean, 2)) for z in (train, held))
+    covariances = []
+    for f, g in (np.split(outputs - mean, 2) for outputs in (train, held)):
+        covariances += [(f.T @ f + g.T @ g) / (2 * len(f)), (f.T @ g + g.T @ f) / (2 * len(f))]
+    C, R, C_held, R_held = covariances
     size, axes = find_principal_axes(C)
     S = axes / np.sqrt(size)
     values, vectors = np.linalg.eigh(S.T @ R @ S)
     S = S @ vectors[:, ::-1][:, :k]
     return float((values[::-1][:k] ** 2).sum()), _vamp2_score(S.T @ C_held @ S, S.T @ R_held @ S)
-
-
-def _covariances(f: Array, g: Array) -> tuple[Array, Array]:
-    """Covariance and symmetric covariance in time of centred outputs ``(n, q)`` before and after."""
-    return (f.T @ f + g.T @ g) / (2 * len(f)), (f.T @ g + g.T @ f) / (2 * len(f))
 
 
 def tabulate_features(encode: Features, n: int) -> Features:

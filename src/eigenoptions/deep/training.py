@@ -170,8 +170,8 @@ class Trainer:
         self.noise = noise if noise is not None else 0.6 if is_noisy else 0.0
         # A shorter lag of the Ritz step where few trajectories are long enough.
         n_pairs = len(self.held_part.starts) // 3
-        self.lag = min(lag, *(part.longest_lag(n_pairs) // 2 for part in (self.train_part, self.held_part)))
-        self.lag = max(self.lag, 1)
+        longest = min(part.longest_lag(n_pairs) for part in (self.train_part, self.held_part))
+        self.lag = max(1, min(lag, longest // 2))
         self.inputs = self._compute_inputs()
         if is_noisy and recognise and self.inputs is not None:
             self._recognise_states(offset)
@@ -179,7 +179,7 @@ class Trainer:
         for part in (self.train_part, self.held_part):
             before, after = part.pairs(self.lag)
             stride = -(-len(before) // 4096) or 1
-            self.check_pairs.append(np.concatenate([before[::stride], after[::stride]]))
+            self.check_pairs.append(np.append(before[::stride], after[::stride]))
 
     def _recognise_states(self, offset: int) -> None:
         """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
@@ -296,12 +296,10 @@ class Trainer:
         use_ritz = ritz.agree(solution.values, implied) & (solution.values * lag >= 0.5)
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
-        held, best = (
-            ritz.score(part, features, trained.vectors, lag) for part in (self.held_part, self.train_part)
-        )
-        certificate = ritz.Certificate(
-            held, best, solution.rank, solution.values[order], implied[order], lag, repeating
-        )
+        parts = self.held_part, self.train_part
+        held, best = (ritz.score(part, features, trained.vectors, lag) for part in parts)
+        compared = solution.values[order], implied[order]
+        certificate = ritz.Certificate(held, best, solution.rank, *compared, lag, repeating)
         if not certificate.resolved.all():
             names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
             logger.warning("not resolved: %s; train longer, or use more data", names)
@@ -309,15 +307,8 @@ class Trainer:
         vectors = solution.vectors[:, order]
         f = features(np.arange(min(n, 25_000))) @ vectors
         vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
-        return LearnedSpectrum(
-            values[order],
-            vectors,
-            "learned",
-            features=encoder,
-            n_zero=1,
-            certificate=certificate,
-            history=history,
-        )
+        found: Any = {"features": encoder, "certificate": certificate, "history": history}
+        return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **found)
 
 
 def vamp2_score(before: Any, after: Any) -> Any:
@@ -342,14 +333,13 @@ def vamp2_score(before: Any, after: Any) -> Any:
 class Adam:
     """Adam (Kingma and Ba, 2015). The first use of torch's own loads its compiler, for seconds."""
 
-    def __init__(self, parameters: list[Any], decay: tuple[float, float] = (0.9, 0.999)) -> None:
-        self.parameters, self.decay, self.time = parameters, decay, 0
+    def __init__(self, parameters: list[Any]) -> None:
+        self.parameters, self.time = parameters, 0
         self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in parameters]
 
-    def step(self, rate: float) -> None:
+    def step(self, rate: float, first: float = 0.9, second: float = 0.999) -> None:
         """Move every tensor by its gradient, and clear it."""
         self.time += 1
-        first, second = self.decay
         scale = rate * (1 - second**self.time) ** 0.5 / (1 - first**self.time)
         with torch.no_grad():
             for p, (mean, square) in zip(self.parameters, self.moments, strict=True):
