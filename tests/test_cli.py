@@ -73,7 +73,7 @@ def test_discover_prints_as_many_maps_per_row_as_fit(capsys, monkeypatch, width,
 
 
 def test_discover_json_holds_the_options(capsys):
-    answer = read_json(capsys, "discover i-maze -n 3 --gamma 0.95 --operator combinatorial --seed 5")
+    answer = read_json(capsys, "discover i-maze --n 3 --gamma 0.95 --operator combinatorial --seed 5")
     options = eo.discover("i-maze", 3, gamma=0.95, operator="combinatorial")
     rows = answer["options"]
     assert answer["settings"].items() >= {"n_options": 3, "gamma": 0.95, "seed": 5}.items()

@@ -57,12 +57,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 0, 2 for wrong input, 130 after Ctrl-C.
-
-    >>> main(["mazes", "--json"])  # doctest: +ELLIPSIS
-    {"mazes": [{"name": "four-rooms", "states": 104, "rows": 11, "columns": 11, "map": "#############...
-    0
-    """
+    """Run a command; the exit code is 0, 2 for wrong input, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if args is None else args)
     # A closed stream (>&-) takes nothing, and a terminal without Unicode gets question marks instead of an error.
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
@@ -123,28 +118,27 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
     if command in ("discover", "diffusion", "learn"):
         add("maze", metavar="MAZE", help=MAZE_HELP)
         many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
-        default = {"discover": "8", "diffusion": "16", "learn": "8"}[command]
-        count = f"{many}; both signs count (default: {default})"
+        count = f"{many}; both signs count (default: {16 if command == 'diffusion' else 8})"
         kind = _read_counts if command == "learn" else int
-        add("-n", "--n-options", dest="n_options", type=kind, metavar="N", help=count)
-        methods = f"discovery method: {_list_methods(help_wanted)}"
-        add("--method", default="eigen", metavar="NAME", help=methods)
+        add("-n", "--n-options", type=kind, metavar="N", help=count)
+        add("--n", dest="n_options", type=kind, help=argparse.SUPPRESS)
+        names = ""
+        if help_wanted:
+            from eigenoptions.discovery.methods import methods
+
+            names = ", ".join(methods())
+        add("--method", default="eigen", metavar="NAME", help=f"discovery method: {names} (default: eigen)")
         operators = "Laplacian: normalized (default), combinatorial, random-walk or successor"
         add("--operator", metavar="NAME", help=operators)
         gamma = "discount of the options (default: 0.9); higher values look further ahead"
         add("--gamma", type=float, metavar="G", help=gamma)
-        seed = "seed of everything random (default: 0)"
-        add("--seed", "--rng", dest="seed", type=int, default=0, metavar="N", help=seed)
+        add("--seed", "--rng", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
     if command == "discover":
-        steps = "number of transitions to sample (default: only if necessary)"
-        add("--steps", type=int, metavar="N", help=steps)
+        add("--steps", type=int, metavar="N", help="transitions to sample (default: only if necessary)")
         add("--features", metavar="NAME", help="sample, with these features of observations (fourier, tiles)")
     if command in ("diffusion", "learn"):
-        auto = "auto: by a short simulation"
-        both = (
-            "the paper's uniform choice and auto" if command == "diffusion" else "the paper's uniform choice"
-        )
-        chance = f"probability that a decision is for an option; {auto} (default: {both})"
+        chance = "probability that a decision is for an option; auto: by a short simulation "
+        chance += f"(default: the paper's uniform choice{' and auto' * (command == 'diffusion')})"
         add("--option-chance", type=_read_chance, metavar="P", help=chance)
         stop = "probability that an option also terminates after each step (default: 0)"
         add("--stop-chance", type=float, default=0.0, metavar="P", help=stop)
@@ -172,11 +166,3 @@ def _read_counts(text: str) -> list[int]:
     if not all(word.isdecimal() for word in words):
         raise argparse.ArgumentTypeError(f"must be integers, got {text!r}")
     return [int(word) for word in words]
-
-
-def _list_methods(wanted: bool) -> str:
-    if not wanted:
-        return ""
-    from eigenoptions.discovery.methods import methods
-
-    return f"{', '.join(methods())} (default: eigen)"

@@ -19,9 +19,9 @@ from eigenoptions.cli.maps import SHADES, draw_cells, has_color, scale_levels, s
 from eigenoptions.cli.terminal import (
     check_folder,
     print_end,
-    print_heading,
     print_json,
     print_line,
+    print_paragraph,
     print_table,
     show_progress,
 )
@@ -45,7 +45,7 @@ def demo(args: Namespace) -> None:
         answer = {"maze": mdp.name, "states": mdp.n_states, "option": "e2+", "path": path}
         print_json({**answer, "n_options": len(options), "diffusion_time": times})
         return
-    print_heading(f"four-rooms: {mdp.n_states} states, {mdp.n_actions} actions, no reward")
+    print_paragraph(f"four-rooms: {mdp.n_states} states, {mdp.n_actions} actions, no reward", "bold")
     _show_run(options, "e2+", path)
     print_line("Diffusion time: mean number of steps between two states under random decisions.")
     names = f"{mdp.n_actions} actions", f"and {len(options)} eigenoptions"
@@ -64,11 +64,8 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
     shades = [" " if color else SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]
     size: Any = {"color": color, "wide": color}
     scale = "blue low, orange high" if color else f"{SHADES[0]} low, {SHADES[-1]} high"
-    left: list[Any] = [
-        f"eigenvector e{options.indices[i]}",
-        scale,
-        *draw_cells(mdp.coords, shades, level, **size),
-    ]
+    left: list[Any] = [f"eigenvector e{options.indices[i]}", scale]
+    left += draw_cells(mdp.coords, shades, level, **size)
 
     def set_blocks(trail: list[int]) -> Any:
         state = f"{len(trail) - 1} of {len(path) - 1} steps from G" if trail else "● it terminates"
@@ -83,8 +80,7 @@ def _show_run(options: Any, label: str, path: list[int]) -> None:
                 time.sleep(0.06)
     else:
         console.print(set_blocks([]))
-        print_line(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}")
-        print()
+        print_paragraph(f"{label} runs from G for {len(path) - 1} steps: {''.join(arrows[s] for s in path)}")
 
 
 def discover(args: Namespace) -> None:
@@ -119,23 +115,20 @@ def mazes(args: Namespace) -> None:
     """List the built-in mazes, each with a small picture."""
     from eigenoptions import mdp as mazes_module
 
-    every: list[Any] = [mazes_module.maze(name) for name in mazes_module.mazes()]
-    maps = [str(mdp).rsplit("\n", 1)[0] for mdp in every]
-    sizes = [(np.ptp(mdp.coords, axis=0) + 1).tolist() for mdp in every]
+    rows: list[Any] = []
+    blocks = []
+    for name in mazes_module.mazes():
+        mdp: Any = mazes_module.maze(name)
+        text = str(mdp).rsplit("\n", 1)[0]
+        height, width = (np.ptp(mdp.coords, axis=0) + 1).tolist()
+        rows.append({"name": name, "states": mdp.n_states, "rows": height, "columns": width})
+        rows[-1]["map"] = text.replace("█", "#").replace(" ", ".")
+        blocks.append([name, f"{mdp.n_states} states", f"{height} × {width}", *text.split("\n")])
     if args.as_json:
-        rows = [
-            {"name": mdp.name, "states": mdp.n_states, "rows": size[0], "columns": size[1]}
-            | {"map": text.replace("█", "#").replace(" ", ".")}
-            for mdp, size, text in zip(every, sizes, maps, strict=True)
-        ]
         print_json({"mazes": rows})
         return
-    blocks = [
-        [mdp.name, f"{mdp.n_states} states", f"{size[0]} × {size[1]}", *text.split("\n")]
-        for mdp, size, text in zip(every, sizes, maps, strict=True)
-    ]
     Console(highlight=False).print(set_side_by_side(blocks))
-    print_end([], f"eigenoptions discover {every[0].name} -n 8")
+    print_end([], f"eigenoptions discover {blocks[0][0]} -n 8")
 
 
 def diffusion(args: Namespace) -> None:
@@ -162,25 +155,21 @@ def diffusion(args: Namespace) -> None:
             curves = np.full((2, len(options) + 1), np.nan)
             for curve, key in zip(curves, ("uniform", "diffusion_time"), strict=True):
                 curve[counts] = [np.nan if row[key] is None else row[key] for row in rows]
-            named = {"uniform choice": curves[0], name: curves[1]}
-            files = _save(
-                args.out, "diffusion", answer, plot_diffusion(named if is_exact else {name: curves[1]})
-            )
+            uniform = {"uniform choice": curves[0]} if is_exact else {}
+            files = _save(args.out, "diffusion", answer, plot_diffusion({**uniform, name: curves[1]}))
     if args.as_json:
         print_json(answer, files)
         return
-    print_heading(_make_heading(options, settings))
+    print_paragraph(_make_heading(options, settings), "bold")
     heads = (">options", ">uniform choice", ">of none", f">{name}", ">of none", ">chance", ">stop")
-    cells = [_list_cells(row, rows[0]["diffusion_time"]) for row in rows]
-    print_table(heads, cells)
+    print_table(heads, [_list_cells(row, rows[0]["diffusion_time"]) for row in rows])
     how = "computed exactly" if is_exact else "estimated from 20 walks each"
-    notes = [f"Mean number of steps between two states when decisions are random, {how}."]
-    uniform = "is the paper's: few options carry a walk to the same ends" if is_exact else "may take too long"
-    notes.append(f"The uniform choice {uniform}.")
+    why = "is the paper's: few options carry a walk to the same ends" if is_exact else "may take too long"
+    note = f"Mean number of steps between two states when decisions are random, {how}."
+    note += f" The uniform choice {why}."
     if is_automatic:
-        notes.append("Automatic: how often to choose an option, and to stop it early, by simulation.")
-    print_line(" ".join(notes))
-    print()
+        note += " Automatic: how often to choose an option, and to stop it early, by simulation."
+    print_paragraph(note)
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
     else:
@@ -205,11 +194,10 @@ def _measure_diffusion(
         except OverflowError:
             return None
 
+    chance = "auto" if args.option_chance is None else args.option_chance
     setting = Exploration(0.0, 0.0)
     if len(options):
-        setting = resolve_exploration(
-            options, "auto" if args.option_chance is None else args.option_chance, args.stop_chance
-        )
+        setting = resolve_exploration(options, chance, args.stop_chance)
     row = {"options": len(options), "uniform": compute(None) if is_exact else None}
     row |= {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
     return {**row, "diffusion_time": compute(setting.option_chance, setting.stop_chance)}
@@ -223,8 +211,7 @@ def learn(args: Namespace) -> None:
         from eigenoptions.options.exploration import Exploration, resolve_exploration
 
         mdp = _read_maze(args)
-        start, goal = (_read_state(mdp, getattr(args, word), word) for word in ("start", "goal"))
-        mdp = mdp.with_task(start, goal)
+        mdp = mdp.with_task(*(_read_state(mdp, getattr(args, word), word) for word in ("start", "goal")))
         for word in ("start", "goal"):
             if getattr(mdp, word) is None:
                 raise ValueError(f"{args.maze} has no {word}: give --{word} ROW,COL")
@@ -234,7 +221,8 @@ def learn(args: Namespace) -> None:
         options = _discover(args, mdp, 8, step) if args.n_options else None
         names = {n: f"{n} option{'s' * (n != 1)}" if n else "primitive actions" for n in counts}
         settings = {name: getattr(args, name) for name in ("runs", "episodes", "max_steps")}
-        records = {}
+        last = max(1, args.episodes // 10)
+        records, agents, rows = {}, [], []
         for n in counts:
             begin(f"learning with {names[n]}" + " (the first run compiles)" * (n == 0))
             some, setting = None, Exploration(0.0, 0.0)
@@ -242,13 +230,11 @@ def learn(args: Namespace) -> None:
                 some = options[:n]
                 setting = resolve_exploration(some, args.option_chance, args.stop_chance)
             how: Any = {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
-            records[n] = q_learning(mdp, some, rng=args.seed, progress=step, **settings, **how)
-        last = max(1, args.episodes // 10)
-        agents = []
-        for n, record in records.items():
-            curve = record.returns.mean(axis=0)
+            records[names[n]] = q_learning(mdp, some, rng=args.seed, progress=step, **settings, **how)
+            curve = records[names[n]].returns.mean(axis=0)
             means = {"mean_return": float(curve.mean()), "last_return": float(curve[-last:].mean())}
             agents.append({"options": n, **means, "curve": curve.tolist()})
+            rows.append((names[n], *(f"{mean:.3f}" for mean in means.values()), draw_spark(curve.tolist())))
         settings |= {"n_options": max(counts), "seed": args.seed, "option_chance": args.option_chance}
         settings |= {} if options is None else _get_settings(options)
         answer = {"maze": mdp.name or args.maze, "states": mdp.n_states, "start": mdp.start, "goal": mdp.goal}
@@ -257,17 +243,13 @@ def learn(args: Namespace) -> None:
         if args.out is not None:
             from eigenoptions.plots import plot_learning
 
-            figure = plot_learning({names[n]: record for n, record in records.items()})
-            files = _save(args.out, "learning", answer, figure)
+            files = _save(args.out, "learning", answer, plot_learning(records))
     if args.as_json:
         print_json(answer, files)
         return
     ends = [s if mdp.coords is None else tuple(mdp.coords[s].tolist()) for s in (mdp.start, mdp.goal)]
-    print_heading(f"{answer['maze']}: {args.runs} runs of {args.episodes} episodes, {ends[0]} to {ends[1]}")
-    rows = []
-    for agent in agents:
-        numbers = f"{agent['mean_return']:.3f}", f"{agent['last_return']:.3f}"
-        rows.append((names[agent["options"]], *numbers, draw_spark(agent["curve"])))
+    task = f"{args.runs} runs of {args.episodes} episodes, {ends[0]} to {ends[1]}"
+    print_paragraph(f"{answer['maze']}: {task}", "bold")
     print_table(("agent", ">mean return", f">last {last}", "return by episode"), rows)
     args.n_options = args.n_options or None
     print_end(files, _repeat("discover", args, *OPTION_FLAGS) + " --out out/")
@@ -330,8 +312,8 @@ def _get_settings(options: Any) -> dict[str, Any]:
 
 def _describe_option(option: Any) -> dict[str, Any]:
     """An option in plain JSON values; of many states where it terminates only the first are listed."""
-    row = {"label": option.label, "eigenvalue": option.eigenvalue, "sign": {1: "+", -1: "-"}.get(option.sign)}
-    row["eigenvalue"] = float(option.eigenvalue) if np.isfinite(option.eigenvalue) else None
+    value = float(option.eigenvalue) if np.isfinite(option.eigenvalue) else None
+    row = {"label": option.label, "eigenvalue": value, "sign": {1: "+", -1: "-"}.get(option.sign)}
     if not hasattr(option, "mdp"):
         return row
     every = np.flatnonzero(option.termination)
@@ -371,10 +353,10 @@ def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files
         return
     if mdp is None:
         # In a feature space there are no states to list.
-        print_heading(repr(options))
+        print_paragraph(repr(options), "bold")
         print_table(("option", ">eigenvalue"), [(row["label"], f"{row['eigenvalue']:.5g}") for row in rows])
         return
-    print_heading(_make_heading(options, settings))
+    print_paragraph(_make_heading(options, settings), "bold")
     if mdp.coords is not None:
         _show_maps(options)
     cells = []
@@ -393,8 +375,7 @@ def _show_maps(options: Any) -> None:
     mdp, color, console = options.mdp, has_color(), Console(highlight=False)
     height, width = np.ptp(mdp.coords, axis=0) + 1
     if max(height, width) > MAX_SIDE:
-        print_line("The maze is too large for the terminal; --out DIR writes pictures.")
-        print()
+        print_paragraph("The maze is too large for the terminal; --out DIR writes pictures.")
         return
     blocks, glyphs, n_maps = [], set(), min(len(options), 32)
     for i in range(n_maps):
@@ -411,8 +392,7 @@ def _show_maps(options: Any) -> None:
         explain_glyphs(glyphs, mdp.legend),
         "options climb from blue to orange and terminate on red" if color else "● is where they terminate",
     ]
-    print_line("; ".join(filter(None, notes)))
-    print()
+    print_paragraph("; ".join(filter(None, notes)))
 
 
 def _list_cells(row: dict[str, Any], without: float) -> list[str | Text]:
@@ -433,9 +413,8 @@ def _repeat(command: str, args: Namespace, *names: str) -> str:
     words = ["eigenoptions", command, quote(args.maze)]
     for name in names:
         value = getattr(args, name, None)
-        if name in ("maze", "out", "as_json") or value is None or value == defaults.get(name):
-            continue
-        words += ["-n" if name == "n_options" else f"--{name.replace('_', '-')}", quote(str(value))]
+        if value is not None and value != defaults.get(name):
+            words += ["-n" if name == "n_options" else f"--{name.replace('_', '-')}", quote(str(value))]
     return " ".join(words)
 
 

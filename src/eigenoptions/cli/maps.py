@@ -29,11 +29,7 @@ def scale_levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mix_color(level: float) -> str:
-    """Colour of a number from -1 (blue) over 0 (white) to 1 (orange).
-
-    >>> mix_color(0.0), mix_color(1.0)
-    ('#ffffff', '#e66101')
-    """
+    """Colour of a number from -1 (blue) over 0 (white) to 1 (orange)."""
     end = (230, 97, 1) if level > 0 else (33, 102, 172)
     return "#" + "".join(f"{round(255 + (part - 255) * min(abs(level), 1.0)):02x}" for part in end)
 
@@ -78,15 +74,7 @@ def draw_cells(
 
 
 def set_side_by_side(blocks: Sequence[Sequence[str | Text]]) -> Columns:
-    """Blocks of lines beside each other, as many per row as fit; an empty line follows each row.
-
-    >>> Console(width=6).print(set_side_by_side([["a", "bc"], ["d"], ["e"]]))  # doctest: +NORMALIZE_WHITESPACE
-    a   d
-    bc
-    <BLANKLINE>
-    e
-    <BLANKLINE>
-    """
+    """Blocks of lines beside each other, as many per row as fit; an empty line follows each row."""
     columns = []
     for block in blocks:
         lines = [line if isinstance(line, Text) else Text(printable(line)) for line in (*block, "")]

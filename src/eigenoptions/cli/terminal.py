@@ -25,15 +25,15 @@ def get_error_console() -> Console:
 
 
 def print_line(text: str | Text, style: str = "", console: Console | None = None) -> None:
-    """Print a paragraph: wrapped at words on a terminal, as one line elsewhere."""
+    """Print a text: wrapped at words on a terminal, as one line elsewhere."""
     console = console or Console(highlight=False)
     line = Text(printable(text), style=style) if isinstance(text, str) else text
     console.print(line, soft_wrap=not console.is_terminal)
 
 
-def print_heading(text: str) -> None:
-    """Print a line that says what is shown, and an empty line."""
-    print_line(text, "bold")
+def print_paragraph(text: str, style: str = "") -> None:
+    """Print a paragraph and an empty line."""
+    print_line(text, style)
     print()
 
 
@@ -61,18 +61,11 @@ def print_log() -> None:
 @contextmanager
 def show_progress(text: str) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
     """Show a progress bar, if standard error is a terminal; yields functions that name a task and set its progress."""
-    from rich import progress
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
     console = get_error_console()
-    columns = (
-        progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(bar_width=20),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as shown:
+    columns = SpinnerColumn(), "{task.description}", BarColumn(bar_width=20), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(text, total=None)
         yield (
             lambda text: shown.reset(task, description=text, total=None),

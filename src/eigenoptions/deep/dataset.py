@@ -161,23 +161,19 @@ class Part:
 def _number_rows(obs: NDArray[Any], distinct: list[NDArray[Any]], known: dict[bytes, int]) -> Index:
     """Numbers of the observations ``(N, ...)`` of a batch; floats are compared as float32, as networks see them."""
     if obs.dtype.kind not in "biuf" or obs.ndim < 2:
-        raise ValueError(
-            f"observations must be numbers of shape (N, ...), got {obs.dtype} {obs.shape}: numbered states have a "
-            "table, which needs no features"
-        )
+        got = f"{obs.dtype} {obs.shape}: numbered states have a table, which needs no features"
+        raise ValueError(f"observations must be numbers of shape (N, ...), got {got}")
     if obs.dtype.kind == "f":
         with np.errstate(over="ignore"):
             obs = obs.astype(np.float32) + np.float32(0)  # -0 becomes 0
         finite = np.isfinite(obs).all(axis=tuple(range(1, obs.ndim)))
         if not finite.all():
-            raise ValueError(
-                f"observations must be finite and below 3e38, got {int(finite.argmin())} of a batch: remove it"
-            )
-    if distinct:
-        first = distinct[0]
-        if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
-            kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
-            raise ValueError(f"all observations must have one type and shape, got {kinds}")
+            at = int(finite.argmin())
+            raise ValueError(f"observations must be finite and below 3e38, got {at} of a batch: remove it")
+    first = distinct[0] if distinct else obs
+    if (first.dtype, first.shape[1:]) != (obs.dtype, obs.shape[1:]):
+        kinds = f"{first.dtype} {first.shape[1:]} and {obs.dtype} {obs.shape[1:]}"
+        raise ValueError(f"all observations must have one type and shape, got {kinds}")
     numbers, new = np.empty(len(obs), dtype=np.int64), []
     for i, row in enumerate(np.ascontiguousarray(obs)):
         key = hashlib.blake2b(row.data, digest_size=16).digest()

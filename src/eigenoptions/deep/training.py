@@ -124,7 +124,7 @@ def learn(
     check_float("rate", rate, above=0), check_float("discount", discount, minimum=0, below=1)
     check_float("seconds", seconds, above=0), check_float("noise", noise or 0.0, minimum=0)
     data = Dataset.of(transitions)
-    if len(data.observations) == 1 or not (data.before != data.after).any():
+    if not (data.before != data.after).any():
         raise ValueError(f"none of {len(data)} transitions changes the observation: nothing to learn")
     if data.repeating:
         logger.info("%r: they repeat exactly, so a table of them (number them) is exact and faster", data)
