@@ -3,7 +3,6 @@
 from eigenoptions.mdp.graphs import distance, from_graph, reachable
 from eigenoptions.mdp.maps import MOVES, maze, mazes
 from eigenoptions.mdp.table import MDP, graph
-from eigenoptions.mdp.transitions import Features, Transitions
+from eigenoptions.mdp.transitions import Transitions
 
-__all__ = ["MDP", "MOVES", "Features", "Transitions", "distance", "from_graph", "graph", "maze", "mazes"]
-__all__ += ["reachable"]
+__all__ = ["MDP", "MOVES", "Transitions", "distance", "from_graph", "graph", "maze", "mazes", "reachable"]

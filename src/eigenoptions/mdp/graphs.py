@@ -39,8 +39,7 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     (('a', 'b', 'c'), [[1, 2], [0, 2], [0, 1]])
     """
     if issparse(source):
-        W, directed = source, directed is not False
-        nodes: list[Any] = list(range(W.shape[0]))
+        W, directed, nodes = source, directed is not False, list[Any](range(source.shape[0]))
     else:
         is_networkx = hasattr(source, "is_directed")
         try:
@@ -87,10 +86,6 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
 
     Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
     `states` are numbers or a mask ``(S,)``; they are part of the result.
-
-    >>> one_way = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    >>> reachable(one_way, [1]).tolist(), reachable(one_way, [1], backward=True).tolist()
-    ([False, True, True], [True, True, False])
     """
     moves = _merge_actions(check_csr("transition", transition))
     moves, n = moves.T.tocsr() if backward else moves, moves.shape[0]
@@ -108,12 +103,7 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
 
 
 def distance(mdp: MDP, start: int, goal: int) -> int | None:
-    """Smallest number of moves that can lead from one state to another, or None where no path does.
-
-    >>> from eigenoptions.mdp import maze
-    >>> distance(maze("S.G"), 0, 2)
-    2
-    """
+    """Smallest number of moves that can lead from one state to another, or None where no path does."""
     start, goal = check_state(start, mdp.n_states), check_state(goal, mdp.n_states)
     steps = dijkstra(_merge_actions(mdp.transition), unweighted=True, indices=start)[goal]
     return int(steps) if np.isfinite(steps) else None

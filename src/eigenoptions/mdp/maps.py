@@ -116,15 +116,7 @@ def rooms_map(
 
 
 def perfect_map(rows: int, cols: int, *, rng: int | np.random.Generator = 0) -> str:
-    """A perfect maze: corridors that form a random spanning tree of ``rows x cols`` crossings.
-
-    >>> print(perfect_map(2, 3))
-    #######
-    #.....#
-    #####.#
-    #.....#
-    #######
-    """
+    """A perfect maze: corridors that form a random spanning tree of ``rows x cols`` crossings."""
     _check_size(rows, cols, 4)
     number = np.arange(rows * cols).reshape(rows, cols)
     a = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
@@ -147,9 +139,8 @@ def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
     if not isinstance(source, str | Path):
         cells = np.asarray(source)
         if cells.ndim != 2 or cells.dtype.kind not in "biu" or not np.isin(cells, (0, 1)).all():
-            raise TypeError(
-                f"a maze is a name, a map, a path or an array of 0 and 1, got {type(source).__name__}"
-            )
+            kind = type(source).__name__
+            raise TypeError(f"a maze is a name, a map, a path or an array of 0 and 1, got {kind}")
         return "", "\n".join(map("".join, np.where(cells, "#", ".")))
     if source in mazes():
         return str(source), (FOLDER / f"{source}.txt").read_text(encoding="utf-8")

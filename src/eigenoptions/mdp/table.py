@@ -60,9 +60,23 @@ class MDP:
     weights: csr_array | None = None
 
     def __post_init__(self) -> None:
-        table = _check_table(self.transition)
-        checked: dict[str, Any] = {"transition": table}
+        table = self.transition
+        if np.ndim(table) == 3 and len(table) == np.shape(table)[2]:
+            table = np.reshape(table, (-1, len(table)))
+        table = check_csr("transition", table, nonnegative=True)
         rows, n = table.shape
+        if n == 0 or rows == 0 or rows % n:
+            raise ValueError(
+                f"transition must have shape (S*A, S), with at least one state, got {table.shape}"
+            )
+        sums = table.sum(axis=1)
+        wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
+        if len(wrong):
+            row, (state, action) = wrong[0], divmod(wrong[0], rows // n)
+            place = f"row {row} (state {state}, action {action})"
+            raise ValueError(f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}")
+        set_readonly(table.data, table.indices, table.indptr)
+        checked: dict[str, Any] = {"transition": table}
         if self.coords is not None:
             checked["coords"] = coords = readonly(self.coords)
             if coords.shape != (n, 2) or coords.dtype.kind not in "iu":
@@ -267,22 +281,3 @@ def _check_numbers(kind: str, numbers: NDArray[Any], size: int | None) -> int:
     if not 0 <= numbers.min() <= numbers.max() < size:
         raise ValueError(f"{kind} must be in 0..{size - 1}, got {numbers.min()}..{numbers.max()}")
     return size
-
-
-def _check_table(transition: Any) -> csr_array:
-    """A read-only, canonical copy of a transition table: sorted, without explicit zeros, rows summing to 1."""
-    if np.ndim(transition) == 3 and len(transition) == np.shape(transition)[2]:
-        transition = np.reshape(transition, (-1, len(transition)))
-    table = check_csr("transition", transition, nonnegative=True)
-    rows, n = table.shape
-    if n == 0 or rows == 0 or rows % n:
-        raise ValueError(f"transition must have shape (S*A, S), with at least one state, got {table.shape}")
-    sums = table.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
-    if len(wrong):
-        row, (state, action) = wrong[0], divmod(wrong[0], rows // n)
-        raise ValueError(
-            f"transition rows must sum to 1, row {row} (state {state}, action {action}) sums to {sums[row]:.6g}"
-        )
-    set_readonly(table.data, table.indices, table.indptr)
-    return table

@@ -5,7 +5,7 @@ Sources are recognised by their attributes, so none of their packages is importe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from eigenoptions._text import describe
 from eigenoptions._validation import readonly
 
-# A map from a batch of observations to feature vectors (N, d).
-Features = Callable[[NDArray[Any]], NDArray[np.float64]]
 # Names of the parts in dicts: ours, D4RL's, those of CleanRL, Tianshou and RLDS.
 NAMES = {
     "obs": ("obs", "observations", "observation", "states"),
@@ -80,7 +78,9 @@ class Transitions:
         array([1, 2])
         """
         if hasattr(data, "iterate_episodes"):
-            data = [_read_episode(episode) for episode in data.iterate_episodes()]
+            # Minari: one more observation than actions.
+            episodes = [(_as_array("observations", e.observations), e) for e in data.iterate_episodes()]
+            data = [(obs[:-1], e.actions, obs[1:], e.terminations) for obs, e in episodes]
         elif hasattr(data, "buffer_size") and hasattr(data, "dones"):
             data = _read_buffer(data)
         elif isinstance(data, Iterable) and not isinstance(data, Mapping | tuple | str | np.ndarray):
@@ -141,9 +141,8 @@ def _as_array(name: str, data: Any, kinds: str = "biuf") -> NDArray[Any]:
     except ValueError:
         raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
     if array.dtype.kind not in kinds or not array.ndim:
-        raise ValueError(
-            f"{name} must hold numbers, one row per step, got {array.dtype} of shape {array.shape}"
-        )
+        found = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"{name} must hold numbers, one row per step, got {found}")
     return array
 
 
@@ -162,9 +161,8 @@ def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
     """The parts of a dict or of a tuple of arrays by our names."""
     if isinstance(data, tuple):
         if not 3 <= len(data) <= 5:
-            raise ValueError(
-                f"a tuple has arrays (obs, action, [reward,] next_obs, [terminated]), got {len(data)} parts"
-            )
+            parts = "(obs, action, [reward,] next_obs, [terminated])"
+            raise ValueError(f"a tuple has arrays {parts}, got {len(data)} parts")
         obs, action, *_, next_obs, terminated = data if len(data) > 3 else (*data, None)
         return {"obs": obs, "action": action, "next_obs": next_obs, "terminated": terminated}
     columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
@@ -174,10 +172,10 @@ def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
     if columns["next_obs"] is None:
         # The next observation is that of the next row, which at an end belongs to another episode.
         obs, action = _as_array("obs", columns["obs"]), _as_array("action", columns["action"])
-        ends = [columns[part] for part in ("terminated", "truncated") if columns[part] is not None]
         last = np.zeros(len(obs), dtype=np.bool_)
-        for end in ends:
-            last |= _as_array("terminated", end).reshape(len(obs)).astype(np.bool_)
+        for end in (columns["terminated"], columns["truncated"]):
+            if end is not None:
+                last |= _as_array("terminated", end).reshape(len(obs)).astype(np.bool_)
         rows = np.flatnonzero(~last[:-1])
         columns = {"obs": obs[rows], "action": action[rows], "next_obs": obs[rows + 1], "terminated": None}
     return columns
@@ -198,12 +196,6 @@ def _join_entries(entries: list[Any], continuous: bool) -> Any:
         return tuple(entries)
     batches = [vars(Transitions.of(entry, continuous=continuous)).values() for entry in entries]
     return Transitions(*map(np.concatenate, zip(*batches, strict=True)))
-
-
-def _read_episode(episode: Any) -> tuple[Any, ...]:
-    """An episode of a Minari data set: one more observation than actions."""
-    observations = _as_array("observations", episode.observations)
-    return observations[:-1], episode.actions, observations[1:], episode.terminations
 
 
 def _read_buffer(buffer: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from eigenoptions._validation import check_choice, check_csr, check_float, check_int, make_generator, readonly
-from eigenoptions.mdp import Features
+from eigenoptions.features import Map
 from eigenoptions.spectra.canonical import canonical_basis
 from eigenoptions.spectra.eigensolver import SymmetricLaplacian, smallest_eigenpairs
 
@@ -60,7 +60,7 @@ class Spectrum:
     vectors: Array
     operator: str = "normalized"
     n_zero: int = 1
-    features: Features | None = None
+    features: Map | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "vectors"):
