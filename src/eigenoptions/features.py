@@ -59,24 +59,12 @@ def get_feature_map(name: Any) -> Any:
 
 
 def make_features(name: str, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Map:
-    """A feature map by name, for the observations of a Gymnasium space.
-
-    The space gives the bounds of the map; those that are not finite (CartPole's velocities), or all without a space,
-    are taken from the observations `obs` ``(N, ...)``.
-
-    >>> from gymnasium.spaces import Box
-    >>> make_features("fourier", Box(np.array([-1.2, -0.07]), np.array([0.6, 0.07]), dtype=np.float64), order=5)
-    Fourier(low=(-1.2, -0.07), high=(0.6, 0.07), order=5, coupled=2)
-    """
+    """A feature map by name, for the observations of a Gymnasium space or those like `obs`: `find_bounds`."""
     return get_feature_map(name).for_space(space, obs, **settings)  # type: ignore[no-any-return]
 
 
 def features_to_dict(features: Map | None) -> dict[str, Any] | None:
-    """A feature map as plain JSON values; of a function only the name.
-
-    >>> features_to_dict(np.atleast_2d), features_to_dict(Bits())
-    ({'function': 'numpy.atleast_2d'}, {'map': 'bits'})
-    """
+    """A feature map as plain JSON values; of a function only the name."""
     if features is None or isinstance(features, FeatureMap):
         return None if features is None else features.to_dict()
     function = features if hasattr(features, "__qualname__") else type(features)
@@ -97,17 +85,13 @@ def features_from_dict(record: Mapping[str, Any] | None, features: Map | None = 
 
 
 def compute_features(features: Map, obs: Any, n_features: int | None = None, count: int | None = None) -> Any:
-    """``(N, d)`` checked features of a batch, dense or csr: finite numbers, one row per observation.
-
-    `count` is N for batches without a length of their own (those of a Dict space).
-    """
+    """``(N, d)`` checked features of a batch, dense or csr; `count` is N for batches of a Dict space."""
     rows = features(obs)
     phi: Any = check_csr("features", rows) if issparse(rows) else np.asarray(rows)
     n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
     if phi.ndim != 2 or phi.shape[0] != n or n_features not in (None, phi.shape[1]):
-        raise ValueError(
-            f"features must give ({n}, {n_features or 'd'}) for {n} observations, got {phi.shape}"
-        )
+        wanted = f"({n}, {n_features or 'd'})"
+        raise ValueError(f"features must give {wanted} for {n} observations, got {phi.shape}")
     data = phi.data if issparse(phi) else phi
     # Squares of larger numbers overflow.
     if data.dtype.kind not in "biuf" or not float(np.abs(data).max(initial=0.0)) < 1e150:
@@ -119,9 +103,8 @@ def flatten_observations(obs: Any) -> NDArray[np.float64]:
     """``(N, D)`` floats of a batch of observations, checked; of goal environments (Dict) those of "observation"."""
     batch = np.asarray(obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs)
     if batch.dtype.kind not in "biuf" or batch.ndim < 2:
-        raise ValueError(
-            f"observations must be a batch (N, ...) of numbers, got {batch.dtype} {batch.shape}: pass features="
-        )
+        found = f"{batch.dtype} {batch.shape}"
+        raise ValueError(f"observations must be a batch (N, ...) of numbers, got {found}: pass features=")
     rows = batch.reshape(len(batch), prod(batch.shape[1:])).astype(np.float64)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
@@ -195,9 +178,8 @@ class BoundedMap(FeatureMap):
         low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
         ordered = low.ndim == 1 and low.size and low.shape == high.shape and (low < high).all()
         if not (ordered and np.isfinite([low, high]).all()):
-            raise ValueError(
-                f"low must be below high and finite in each dimension, got {self.low} and {self.high}"
-            )
+            found = f"{self.low} and {self.high}"
+            raise ValueError(f"low must be below high and finite in each dimension, got {found}")
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
         for name in ("order", "coupled", "tiles", "tilings", "size"):
@@ -228,10 +210,8 @@ class BoundedMap(FeatureMap):
         if rows.shape[1] != len(low):
             raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
         if self.n_features > self.max_features:
-            settings = ", ".join(self.defaults[-1])
-            raise ValueError(
-                f"{self.n_features} features are more than {self.max_features}: set {settings} lower"
-            )
+            limit, settings = self.max_features, ", ".join(self.defaults[-1])
+            raise ValueError(f"{self.n_features} features are more than {limit}: set {settings} lower")
         return self._map(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
 
     def _map(self, x: NDArray[np.float64]) -> Any:
@@ -348,12 +328,7 @@ class Tiles(BoundedMap):
 def find_bounds(
     space: Any = None, obs: ArrayLike | None = None, max_bound: float = 1e6
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Ends of each dimension of a Box; those beyond `max_bound`, or all without a space, are taken from `obs`.
-
-    >>> from gymnasium.spaces import Box
-    >>> find_bounds(Box(np.array([0.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64), [[0.5, -3.0], [0.2, 2.0]])
-    ((0.0, -3.0), (1.0, 2.0))
-    """
+    """Ends of each dimension of a Box; those beyond `max_bound`, or all without a space, come from `obs`."""
     rows = None if obs is None else flatten_observations(obs)
     if space is not None and not hasattr(space, "low"):
         raise ValueError(f"these features need Box observations, these are {space}: pass a function")

@@ -66,9 +66,8 @@ class MDP:
         table = check_csr("transition", table, nonnegative=True)
         rows, n = table.shape
         if n == 0 or rows == 0 or rows % n:
-            raise ValueError(
-                f"transition must have shape (S*A, S), with at least one state, got {table.shape}"
-            )
+            shape = "(S*A, S), with at least one state"
+            raise ValueError(f"transition must have shape {shape}, got {table.shape}")
         sums = table.sum(axis=1)
         wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
         if len(wrong):

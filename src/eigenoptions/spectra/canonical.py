@@ -11,31 +11,19 @@ Array = NDArray[np.float64]
 
 
 def cluster_bounds(values: Array, norm: float = 1.0) -> NDArray[np.intp]:
-    """Where clusters of equal neighbours begin in ascending eigenvalues of an operator of this norm, and their end.
-
-    >>> cluster_bounds(np.array([0.5, 1.0, 1.0 + 1e-14, 2.0])).tolist()
-    [0, 1, 3, 4]
-    """
-    apart = np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm
-    inner = np.flatnonzero(apart) + 1
+    """Where clusters of equal values begin in ascending eigenvalues, given the norm, and where they end."""
+    inner = np.flatnonzero(np.diff(values) > 1e-9 * np.abs(values[1:]) + 1e-13 * norm) + 1
     return np.concatenate([[0], inner, [len(values)] * bool(len(values))]).astype(np.intp)
 
 
 def canonical_basis(
     values: Array, vectors: Array, norm: float = 1.0, *, relative_error: float = 1e-14
 ) -> Array:
-    """Canonical basis of each eigenspace; its rule stands in the notes of `spectrum`.
+    """Canonical basis ``(n, m)`` of whole eigenspaces in ascending order; its rule: the notes of `spectrum`.
 
-    Parameters
-    ----------
-    values, vectors, norm
-        ``(m,)`` ascending eigenvalues, ``(n, m)`` orthonormal eigenvectors of whole eigenspaces, norm of the operator.
-    relative_error
-        Error of an eigenspace in units of the norm over the gap to the next eigenvalue. Entries that differ by less
-        than it are equal, so that the error does not decide between them.
+    `relative_error` is that of an eigenspace in units of the norm over the gap to the next eigenvalue.
+    Entries that differ by less than it are equal, so that the error does not decide between them.
 
-    Examples
-    --------
     >>> rotated = np.array([[0.6, -0.8], [0.8, 0.6]])
     >>> canonical_basis(np.array([1.0, 1.0]), rotated).round(12) + 0.0
     array([[1., 0.],

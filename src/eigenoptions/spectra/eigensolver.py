@@ -176,10 +176,7 @@ def _correct(
     A_low.eliminate_zeros()
     root = np.sqrt(operator.mass)[:, None]
     vectors /= root
-    largest = np.inf
     for _ in range(4):
-        if largest < 1e-8:
-            break
         largest = 0.0
         for low in range(0, count, width):
             block = slice(low, min(low + width, count))
@@ -196,6 +193,8 @@ def _correct(
             gaps = np.where(cluster[:, None] != cluster[block], values[block] - values[:, None], np.inf)
             vectors[:, block] += vectors @ (parts / gaps)
             largest = max(largest, float(np.abs(parts / gaps).max()))
+        if largest < 1e-8:
+            break
     vectors *= root
     return values[:count], vectors[:, :count]
 

@@ -142,24 +142,13 @@ def incidence_spectrum(
 ) -> Spectrum:
     """Right singular vectors of an incidence matrix ``(N, d)``, those of the smallest singular values first.
 
-    Parameters
-    ----------
-    T, k, features
-        The matrix, the number of vectors (None: all), and the map phi for the record.
-    covariance
-        ``(d, d)`` covariance M of the features. None: directions e have length 1, as in the paper. With it functions
-        ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``; else, where features overlap, the smallest
-        singular values belong to functions that are flat on the data. (This is slow feature analysis, which the paper
-        names as a relative.) Directions with less than `min_variance` of the largest variance are left out.
-    tolerance
-        Eigenvalues of T'T below `tolerance` times the largest are zero: directions in which no transition went
-        (`n_zero` of them). None: the size of rounding errors.
-
-    Returns
-    -------
-    Spectrum
-        ``values`` are those of ``T'T / 2``. Without `covariance`, features that never changed take no part: their
-        entries are 0, and they do not count as zeros.
+    Directions e have length 1, as in the paper; features that never changed take no part. With a covariance
+    M ``(d, d)`` of the features, functions ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``;
+    else, where features overlap, the smallest singular values belong to functions that are flat on the
+    data. (This is slow feature analysis, which the paper names as a relative.) Directions with less than
+    `min_variance` of the largest variance are left out. ``values`` are those of ``T'T / 2``; below
+    `tolerance` (None: rounding errors) times the largest they are zero: directions in which no transition
+    went, `n_zero` of them.
     """
     d = T.shape[1]
     if not T.nnz:

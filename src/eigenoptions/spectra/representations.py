@@ -22,12 +22,7 @@ Array = NDArray[np.float64]
 
 
 def uniform_walk(mdp: MDP) -> csr_array:
-    """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays.
-
-    >>> import eigenoptions as eo
-    >>> uniform_walk(eo.maze("..")).toarray().tolist()
-    [[0.75, 0.25], [0.25, 0.75]]
-    """
+    """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays."""
     table = mdp.transition.tocoo()
     entries = (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col))
     return csr_array(entries, shape=(mdp.n_states, mdp.n_states))
@@ -82,11 +77,8 @@ def learn_representation(
     if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n)):
         raise ValueError(f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}")
     pairs = np.tile(pairs, (check_int("sweeps", sweeps), 1))
-    discount, bonus, table = (
-        np.full(n, check_float("gamma", gamma, minimum=0, below=1)),
-        np.ones(n),
-        np.zeros((n, n)),
-    )
+    gamma = check_float("gamma", gamma, minimum=0, below=1)
+    discount, bonus, table = np.full(n, gamma), np.ones(n), np.zeros((n, n))
     if rewards is not None:
         discount = bonus = 1.0 / _step_costs(rewards, temperature, n)
         pairs[: np.size(before)] = pairs[: np.size(before)][::-1].copy()
@@ -100,11 +92,7 @@ def learn_representation(
 
 
 def smallest_eigenvectors(A: Any, k: int) -> tuple[Array, Array]:
-    """The k smallest eigenvalues of a symmetric matrix and their vectors ``(n, k)`` in the canonical basis.
-
-    >>> smallest_eigenvectors(np.diag([3.0, 1.0, 2.0]), 2)[0].tolist()
-    [1.0, 2.0]
-    """
+    """The k smallest eigenvalues of a symmetric matrix, and vectors ``(n, k)`` in the canonical basis."""
     _check_size(A.shape[0])
     values, vectors = np.linalg.eigh(A.toarray() if issparse(A) else A)
     return values[:k], canonical_basis(values, vectors, float(np.abs(values).max()))[:, :k]
