@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 
 # Learning (Section 4.3) -------------------------------------------------------------------------------------
@@ -285,31 +286,6 @@ def value_iteration(mdp, potential, gamma):
             return reward + gamma * (P @ v).reshape(S, A), v
 
 
-def policy_iteration(mdp, potential, gamma, tol=1e-12):
-    """Optimal policy row (-1 where it stops) by exact evaluation and improvement, with lists and loops."""
-    S, A = mdp.n_states, mdp.n_actions
-    P = mdp.transition.toarray().reshape(S, A, S)
-    f = np.asarray(potential, dtype=float)
-    limit = tol * np.abs(f).max()
-    policy = [-1] * S
-    while True:
-        M, r = np.eye(S), np.zeros(S)
-        for s, a in enumerate(policy):
-            if a >= 0:
-                M[s] -= gamma * P[s, a]
-                r[s] = P[s, a] @ f - f[s]
-        v = np.linalg.solve(M, r)
-        better = []
-        for s in range(S):
-            q = [P[s, a] @ (f + gamma * v) - f[s] for a in range(A)]
-            now = q[policy[s]] if policy[s] >= 0 else 0.0
-            top = max(range(A), key=lambda a: (q[a], -a))
-            better.append(top if q[top] > max(now, 0.0) + limit else policy[s])
-        if better == policy:
-            return np.array(policy)
-        policy = better
-
-
 def climbed(successors, potential, gamma):
     """What arriving is worth, the kernel's fixed point: states one by one, in reading order, until none rises."""
     e = [float(x) for x in potential]
@@ -338,70 +314,28 @@ def walk(successors, row, state):
 
 def distances(mdp, goal):
     """Fewest steps to a goal from every state, inf where it cannot be reached; for deterministic moves."""
-    steps = [np.inf] * mdp.n_states
-    steps[goal] = 0
-    ring = [goal]
-    before = {s: set() for s in range(mdp.n_states)}
-    for s, nexts in enumerate(mdp.successors.tolist()):
-        for t in nexts:
-            before[t].add(s)
-    while ring:
-        wider = []
-        for t in ring:
-            for s in before[t]:
-                if steps[s] == np.inf:
-                    steps[s] = steps[t] + 1
-                    wider.append(s)
-        ring = wider
-    return np.array(steps)
+    backward = nx.DiGraph((t, s) for s, nexts in enumerate(mdp.successors.tolist()) for t in nexts)
+    steps = nx.single_source_shortest_path_length(backward, goal)
+    return np.array([steps.get(s, np.inf) for s in range(mdp.n_states)])
 
 
 # Rooms (Appendix C) -----------------------------------------------------------------------------------------
 
 
-def _hops(W, start, without=None):
-    """Steps to all states that can be reached from one, as a dictionary, not passing through `without`."""
-    steps, ring = {start: 0}, [start]
-    while ring:
-        wider = []
-        for u in ring:
-            for v in np.flatnonzero(W[u]).tolist():
-                if v != without and v not in steps:
-                    steps[v] = steps[u] + 1
-                    wider.append(v)
-        ring = wider
-    return steps
-
-
 def passages(W, radius):
     """States with two neighbours or more, no two of which are within `radius` steps once the state is gone."""
-    W = W.toarray()
-    mask = []
-    for s in range(len(W)):
-        near = np.flatnonzero(W[s]).tolist()
-        apart = [_hops(W, u, s).get(v, np.inf) > radius for u in near for v in near if u != v]
+    graph, mask = nx.from_scipy_sparse_array(W), []
+    for s in graph:
+        near, rest = list(graph[s]), graph.subgraph(set(graph) - {s})
+        steps = [nx.single_source_shortest_path_length(rest, u) for u in near]
+        apart = [
+            ring.get(v, np.inf) > radius for u, ring in zip(near, steps, strict=True) for v in near if u != v
+        ]
         mask.append(len(near) >= 2 and all(apart))
     return np.array(mask)
 
 
-def betweenness(W, sources):
-    """For every state, the share of shortest paths from a source to a third state that pass through it, summed."""
-    W = W.toarray()
-    n = len(W)
-    score = np.zeros(n)
-
-    def paths(u, v, steps):
-        if u == v:
-            return [[u]]
-        back = [w for w in np.flatnonzero(W[v]).tolist() if steps.get(w, -1) == steps[v] - 1]
-        return [[*path, v] for w in back for path in paths(u, w, steps)]
-
-    for u in sources:
-        steps = _hops(W, u)
-        for v in steps:
-            if v != u:
-                all_paths = paths(u, v, steps)
-                for path in all_paths:
-                    for w in path[1:-1]:
-                        score[w] += 1.0 / len(all_paths)
-    return score
+def betweenness(W):
+    """For every state, the share of shortest paths between two others that pass through it, summed over both ways."""
+    scores = nx.betweenness_centrality(nx.from_scipy_sparse_array(W), normalized=False)
+    return 2.0 * np.array([scores[s] for s in range(W.shape[0])])

@@ -1,4 +1,4 @@
-"""Options made by hand, for tests in which their dynamics do not matter."""
+"""Tables, transitions and options that tests share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions import MDP, OptionSet
+from eigenoptions import MDP, OptionSet, Transitions
+
+
+def make_slippery(mdp: MDP, slip: float = 0.2) -> MDP:
+    """The same moves, which go astray to one side or the other with probability `slip`."""
+    S, A = mdp.n_states, mdp.n_actions
+    P = mdp.transition.toarray().reshape(S, A, S)
+    astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
+    return MDP((1 - slip) * P + slip * astray, coords=mdp.coords, start=mdp.start, goal=mdp.goal)
+
+
+def list_transitions(mdp: MDP) -> Transitions:
+    """Every state and action of a deterministic table once."""
+    state, action = np.indices(mdp.successors.shape).reshape(2, -1)  # type: ignore[union-attr]
+    return Transitions(state, action, mdp.successors.ravel(), np.zeros(len(state), dtype=bool))  # type: ignore[union-attr]
 
 
 def make_options(policy: Any, n_actions: int, **fields: Any) -> OptionSet:

@@ -20,7 +20,6 @@ from eigenoptions.mdp.maps import perfect_map, rooms_map
 from eigenoptions.options.solver import solve
 from tests import reference
 from tests.tables import same
-from tests.test_planning import slippery as make_slippery
 
 # Eigenoptions
 
@@ -55,11 +54,6 @@ def test_discover_four_rooms_leads_to_opposite_rooms(four_rooms):
     assert corners == {(True, True), (False, False)}
 
 
-def test_discover_flat_eigenvector_terminates_everywhere(i_maze):
-    flat = discover(i_maze, 1, skip_zero=False, operator="combinatorial")
-    assert (flat.policy == -1).all()
-
-
 def test_discover_several_components_stays_in_each_and_warns(caplog):
     caplog.set_level(logging.WARNING, "eigenoptions")
     mdp = eo.maze("...#..\n...#..\n.#####")
@@ -77,12 +71,6 @@ def test_discover_eigenoptions_do_not_depend_on_the_seed():
     a, b = (discover(mdp, 30, rng=seed) for seed in (0, 1))
     np.testing.assert_allclose(a.value, b.value, atol=1e-9)
     np.testing.assert_array_equal(a.policy, b.policy)
-
-
-def test_discover_stochastic_dynamics_gives_options_that_end(i_maze):
-    options = discover(make_slippery(i_maze), 6)
-    assert options.termination.any(axis=1).all()
-    assert np.isfinite(options.mean_length).all()
 
 
 def test_discover_warns_of_options_that_end_where_the_eigenvector_is_negative(caplog):

@@ -10,7 +10,7 @@ import eigenoptions as eo
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.hierarchy import mdp_with_options, second_level
 from tests import reference
-from tests.test_planning import slippery
+from tests.tables import make_slippery
 
 
 def test_mdp_with_options_jumps_to_their_ends(four_rooms):
@@ -24,7 +24,7 @@ def test_mdp_with_options_jumps_to_their_ends(four_rooms):
 
 
 def test_mdp_with_options_of_stochastic_moves_is_a_power_of_them(i_maze):
-    mdp = slippery(i_maze)
+    mdp = make_slippery(i_maze)
     options = discover(mdp, 2)
     wide = mdp_with_options(mdp, options).transition.toarray().reshape(19, 6, 19)
     for i, row in enumerate(options.policy):

@@ -11,23 +11,19 @@ from scipy.sparse import csr_array
 import eigenoptions as eo
 from eigenoptions.deep import ritz
 from eigenoptions.deep.dataset import Dataset
-from eigenoptions.features import Bits, Fourier, OneHot, Raw
+from eigenoptions.features import Fourier, OneHot, Raw
 from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence, incidence_spectrum
 from tests import reference
+from tests.tables import list_transitions
 
 
 def make_batch(obs, next_obs):
     return eo.Transitions(obs, np.zeros(len(obs), dtype=int), next_obs, np.zeros(len(obs), dtype=bool))
 
 
-def every_transition(mdp):
-    table = mdp.transition.tocoo()
-    return make_batch(table.row // mdp.n_actions, table.col)
-
-
 def test_incidence_of_every_transition_is_twice_the_laplacian(domain):
     """Theorem 5.1, and the singular vectors of T by the SVD itself."""
-    T = incidence(every_transition(domain), OneHot(domain.n_states))
+    T = incidence(list_transitions(domain), OneHot(domain.n_states))
     L = eo.laplacian(eo.graph(domain), "combinatorial").toarray()
     assert_array_equal((T.T @ T).toarray(), 2 * L)
     sp, exact = incidence_spectrum(T), eo.spectrum(eo.graph(domain), operator="combinatorial")
@@ -61,15 +57,6 @@ def test_incidence_rows_keep_the_order_of_transitions():
     assert_array_equal(
         incidence(make_batch(x[:-1], x[1:]), Raw()).toarray(), [[2.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     )
-
-
-def test_incidence_of_streamed_batches_is_that_of_one(rng):
-    ram = rng.integers(0, 4, size=(601, 128), dtype=np.uint8)
-    whole = make_batch(ram[:-1], ram[1:])
-    parts = (make_batch(ram[low : low + 100], ram[low + 1 : low + 101]) for low in range(0, 600, 100))
-    one, many = incidence(whole, Bits()), incidence(parts, Bits())
-    assert abs(one - many).nnz == 0
-    assert_array_equal(one.toarray(), np.diff(Bits()(ram).astype(float), axis=0))
 
 
 def test_incidence_spectrum_of_dependent_features_counts_zeros(rng):
@@ -130,13 +117,6 @@ def test_spectrum_of_features_and_ritz_values_are_those_of_tica(rng):
     rows[data.before, 1:], rows[data.after, 1:] = before, after
     solution = ritz.solve(data.all, rows.__getitem__, 5, 1)
     assert_allclose(solution.values[1:], expected, rtol=1e-9)
-
-
-def test_feature_spectrum_of_one_hot_states_is_that_of_the_table(four_rooms):
-    sp = feature_spectrum(every_transition(four_rooms), OneHot(104), whiten=False)
-    exact = eo.spectrum(eo.graph(four_rooms), operator="combinatorial")
-    assert_allclose(sp.vectors, exact.vectors, atol=1e-9)
-    assert [p.label for p in eo.eigenpurposes(sp)][:2] == ["e2+", "e2-"]
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,12 @@ from hypothesis import strategies as st
 import eigenoptions as eo
 from eigenoptions.learning import UPDATES, LearningRecord, q_learning
 from tests import reference
-from tests.tables import make_options
+from tests.tables import make_options, make_slippery
 
 TWO_ROOMS = "S..#...\n...#...\n.......\n...#..G"
 TABLES = ("returns", "learning_returns", "steps", "evaluation_steps", "q")
 option_values = pytest.mark.parametrize("update", UPDATES[1:])
 every_update = pytest.mark.parametrize("update", UPDATES)
-
-
-def slip(mdp, probability=0.2):
-    """The same maze where an action goes astray, to one side or the other, with some probability."""
-    S, A = mdp.n_states, mdp.n_actions
-    P = mdp.transition.toarray().reshape(S, A, S)
-    astray = (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)) / 2
-    return eo.MDP((1 - probability) * P + probability * astray, start=mdp.start, goal=mdp.goal)
 
 
 def make_task(seed):
@@ -38,14 +30,6 @@ def make_task(seed):
     P[:, 0] = np.roll(np.eye(S), 1, axis=1)
     mdp = eo.MDP(P / P.sum(axis=2, keepdims=True), start=0, goal=S - 1)
     return mdp, make_options(rng.integers(-1, A, size=(n, S)), A)
-
-
-def find_distances(mdp):
-    """Steps to the goal from every state of a deterministic maze."""
-    steps = np.where(np.arange(mdp.n_states) == mdp.goal, 0.0, np.inf)
-    for _ in range(mdp.n_states):
-        steps = np.minimum(steps, 1 + steps[mdp.successors].min(axis=1))
-    return steps
 
 
 def is_same(first, second):
@@ -62,7 +46,7 @@ def test_values_of_actions_are_gamma_to_the_distance(update, n_options, stop_cha
     options = eo.discover(mdp, n_options=n_options) if n_options else None
     how = {"runs": 2, "episodes": 3000, "alpha": 1.0, "gamma": 0.8, "stop_chance": stop_chance}
     record = q_learning(mdp, options, update=update, **how)
-    exact = 0.8 ** find_distances(mdp)[mdp.successors]
+    exact = 0.8 ** reference.distances(mdp, mdp.goal)[mdp.successors]
     exact[mdp.goal] = 0.0
     np.testing.assert_allclose(record.q[:, :, : mdp.n_actions], np.stack([exact] * 2), rtol=1e-12, atol=0)
 
@@ -76,7 +60,7 @@ def test_values_of_options_are_those_of_running_to_the_end(update, stop_chance):
     record = q_learning(
         mdp, options, update=update, runs=1, episodes=6000, alpha=1.0, stop_chance=stop_chance
     )
-    distances = find_distances(mdp)
+    distances = reference.distances(mdp, mdp.goal)
     for o, policy in enumerate(options.policy):
         for s in range(mdp.n_states):
             k, t = 0, s
@@ -99,7 +83,7 @@ def test_values_are_exact_where_episodes_cut_options(update, max_steps):
 
 @every_update
 def test_small_step_sizes_reach_the_exact_values_of_a_slippery_maze(update):
-    mdp = slip(eo.maze("S..\n.#.\n..G"))
+    mdp = make_slippery(eo.maze("S..\n.#.\n..G"))
     options = eo.discover(mdp, n_options=4)
     record = q_learning(mdp, options, update=update, runs=8, episodes=80_000, alpha=0.01)
     exact = reference.choice_values(mdp, options.policy, 0.9)[:, : record.q.shape[2]]
@@ -107,7 +91,7 @@ def test_small_step_sizes_reach_the_exact_values_of_a_slippery_maze(update):
 
 
 @every_update
-@pytest.mark.parametrize("change", [lambda mdp: mdp, slip])
+@pytest.mark.parametrize("change", [lambda mdp: mdp, make_slippery])
 @pytest.mark.parametrize(
     ("n_options", "option_chance", "stop_chance"), [(0, None, 0), (6, None, 0), (6, 0.3, 0), (6, None, 0.4)]
 )
@@ -146,7 +130,7 @@ def test_evaluation_explores_with_probability_epsilon():
 
 
 def test_without_options_all_updates_are_the_same():
-    for mdp in (eo.maze("four-rooms"), slip(eo.maze(TWO_ROOMS))):
+    for mdp in (eo.maze("four-rooms"), make_slippery(eo.maze(TWO_ROOMS))):
         empty = make_options(np.empty((0, mdp.n_states), int), 4)
         records = [q_learning(mdp, update=update, runs=3, episodes=60) for update in UPDATES]
         records += [q_learning(mdp, empty, runs=3, episodes=60, stop_chance=0.5)]
@@ -156,7 +140,7 @@ def test_without_options_all_updates_are_the_same():
 @every_update
 def test_returns_say_whether_the_goal_was_reached_in_time(update, four_rooms):
     record = q_learning(four_rooms, eo.discover(four_rooms, n_options=8), update=update, runs=4, episodes=200)
-    shortest = find_distances(four_rooms)[four_rooms.start]
+    shortest = reference.distances(four_rooms, four_rooms.goal)[four_rooms.start]
     tables = (record.returns, record.evaluation_steps), (record.learning_returns, record.steps)
     for returns, steps in tables:
         assert set(np.unique(returns)) == {0.0, 1.0}
@@ -227,7 +211,7 @@ def check_twin(mdp, options, *, update, seed=0, runs=2, **how):
 
 @every_update
 @pytest.mark.parametrize("explore", [1.0, 0.2])
-@pytest.mark.parametrize("change", [lambda mdp: mdp, slip])
+@pytest.mark.parametrize("change", [lambda mdp: mdp, make_slippery])
 def test_kernel_equals_its_twin_on_a_maze(update, explore, change):
     mdp = change(eo.maze(TWO_ROOMS))
     check = partial(check_twin, mdp, update=update, explore=explore)

@@ -17,6 +17,7 @@ from eigenoptions.mdp import Transitions
 from eigenoptions.options import TERMINATE, Purpose, eigenpurposes
 from eigenoptions.options.linear import LinearOptionSet, fit, prepare_ridge_regression
 from eigenoptions.options.solver import solve
+from tests.tables import list_transitions
 
 CONTROL = ["MountainCar-v0", "CartPole-v1", "Acrobot-v1"]
 UP = [Purpose([1.0], "up")]
@@ -25,13 +26,6 @@ UP = [Purpose([1.0], "up")]
 def one_hot(n: int) -> Any:
     """One-hot features of a batch of state numbers."""
     return lambda obs: np.eye(n)[np.asarray(obs).ravel()]
-
-
-def list_transitions(mdp: eo.MDP) -> Transitions:
-    """Every state and action once."""
-    s = np.repeat(np.arange(mdp.n_states), mdp.n_actions)
-    a = np.tile(np.arange(mdp.n_actions), mdp.n_states)
-    return Transitions(s, a, mdp.successors.ravel(), np.zeros(len(s), dtype=bool))
 
 
 @pytest.fixture
@@ -420,6 +414,7 @@ def test_dict_observations_need_a_feature_map():
     with pytest.raises(ValueError, match="features="):
         eo.discover(Room, n_options=2, steps=200)
     options = eo.discover(Room, n_options=2, steps=400, features=phi)
+    assert options.features is phi
     assert {option.act(Room().reset()[0]) for option in options} == {0, 1}
     env = Room()
     ahead = eo.discover(env, n_options=2, steps=400, features=phi, policy="look-ahead")

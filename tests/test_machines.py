@@ -16,6 +16,7 @@ import pytest
 
 import eigenoptions as eo
 from eigenoptions.mdp.maps import perfect_map, rooms_map
+from tests.tables import make_slippery
 
 ROOT = Path(__file__).parent.parent
 # Kinds of OpenBLAS kernels, and the CPU flag that each needs.
@@ -35,12 +36,6 @@ def make_torus(high: int, wide: int) -> eo.MDP:
         ((row + dy) % high) * wide + (column + dx) % wide for dy, dx in ((-1, 0), (0, 1), (1, 0), (0, -1))
     ]
     return eo.MDP(np.eye(high * wide)[np.stack(moves, axis=1)])
-
-
-def make_slippery(mdp: eo.MDP) -> eo.MDP:
-    """The same moves, which go to one side or the other with probability 0.2."""
-    P = mdp.transition.toarray().reshape(mdp.n_states, mdp.n_actions, mdp.n_states)
-    return eo.MDP(0.8 * P + 0.1 * (np.roll(P, 1, axis=1) + np.roll(P, -1, axis=1)))
 
 
 def make_mazes(large: bool) -> dict[str, eo.MDP]:

@@ -34,17 +34,6 @@ FOUR_ROOMS = """\
 TABLE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
-def refused(kind, call, *words):
-    """Check that a call fails with one line that has all these words; the line."""
-    with pytest.raises(kind) as caught:
-        call()
-    message = str(caught.value)
-    assert "\n" not in message
-    for word in words:
-        assert word in message, message
-    return message
-
-
 # Maps
 
 

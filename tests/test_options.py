@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import eigenoptions as eo
 from eigenoptions.options import OptionSet, Purpose
 from tests.graphs import path, together
-from tests.tables import make_options, same
-from tests.test_planning import slippery as make_slippery
+from tests.tables import make_options, make_slippery, same
 
 
 @pytest.fixture(scope="module")

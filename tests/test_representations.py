@@ -56,12 +56,6 @@ def test_learned_representation_approaches_the_exact_one(representation):
     assert np.abs(learned - exact).max() < 0.15
 
 
-def test_options_of_successor_operator_are_those_of_random_walk(four_rooms):
-    options = eo.discover(four_rooms, 4, operator="successor")
-    other = eo.discover(four_rooms, 4, operator="random-walk")
-    np.testing.assert_array_equal(options.policy, other.policy)
-
-
 @pytest.mark.parametrize(
     ("call", "word"),
     [

@@ -17,15 +17,9 @@ from eigenoptions.features import Fourier, Tiles
 from eigenoptions.mdp import Transitions
 from eigenoptions.options.linear import LinearOptionSet
 from eigenoptions.options.walks import walk
+from tests.tables import list_transitions
 
 # Tables
-
-
-def list_transitions(mdp: eo.MDP) -> Transitions:
-    """Every transition of a deterministic table once."""
-    table = mdp.transition.tocoo()
-    action = table.row % mdp.n_actions
-    return Transitions(table.row // mdp.n_actions, action, table.col, np.zeros(table.nnz, dtype=bool))
 
 
 def test_discover_every_transition_gives_the_exact_options(domain: eo.MDP) -> None:
@@ -167,23 +161,6 @@ def test_discover_look_ahead_is_bound_to_a_given_environment() -> None:
     unbound = eo.discover("CartPole-v1", 2, steps=300, policy="look-ahead")
     with pytest.raises(ValueError, match="look_ahead"):
         unbound.choices(obs)
-
-
-def test_discover_dict_observations_by_a_function() -> None:
-    class Named(gym.ObservationWrapper[Any, Any, Any]):
-        observation_space = gym.spaces.Dict({"x": gym.spaces.Box(-2.0, 2.0, (2,), np.float64)})
-
-        def observation(self, observation: Any) -> Any:
-            return {"x": np.asarray(observation, dtype=np.float64)}
-
-    def read(obs: Any) -> Any:
-        return np.column_stack([obs["x"], obs["x"] ** 2])
-
-    options = eo.discover(
-        lambda: Named(gym.make("MountainCar-v0")), 2, steps=300, features=read, iterations=3
-    )
-    assert options.features is read
-    assert options[0].act({"x": np.zeros(2)}) in (-1, 0, 1, 2)
 
 
 # Feature spaces

@@ -16,7 +16,7 @@ import eigenoptions as eo
 from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.storage import read_arrays, write_arrays, write_atomically
-from tests.test_planning import slippery as make_slippery
+from tests.tables import make_slippery
 
 
 @pytest.fixture(scope="module")
