@@ -131,17 +131,21 @@ def test_import_is_light() -> None:
 
 def test_nothing_is_compiled_for_small_problems() -> None:
     code = """
-import sys, eigenoptions as eo
+import sys, gymnasium, eigenoptions as eo
+from eigenoptions.cli import main
 for name in ("four-rooms", "rooms:4x4"):
     mdp = eo.maze(name)
     options = eo.solve(mdp, eo.eigenpurposes(eo.spectrum(eo.graph(mdp), k=9)))
     options = eo.discover(mdp, 8)
     if mdp.n_states < 200:
-        eo.diffusion_time(mdp, options), eo.diffusion_curve(mdp, options)
+        eo.diffusion_time(mdp, options), eo.diffusion_curve(mdp, options), eo.best_option_chance(mdp, options)
+        eo.OptionsWrapper(gymnasium.make('eigenoptions/FourRooms-v0'), options)
 assert 1500 < mdp.n_states <= 2000
+for line in ("demo", "discover four-rooms -n 8", "diffusion four-rooms -n 8"):
+    assert main(line.split()) == 0
 print("numba" in sys.modules)
 """
-    assert run_python(code) == ["False"]
+    assert run_python(code)[-1] == "False"
 
 
 def test_discover_crosses_few_functions_and_files() -> None:

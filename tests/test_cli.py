@@ -326,15 +326,6 @@ def test_help_loads_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-def test_small_mazes_need_no_numba():
-    lines = ["demo", "discover four-rooms -n 8", "diffusion four-rooms -n 8"]
-    code = (
-        f"import sys\nfrom eigenoptions.cli import main\nfor line in {lines}: assert main(line.split()) == 0\n"
-        "sys.exit('numba' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
 def test_no_environment_variable_is_set(capsys):
     before = dict(os.environ)
     run(capsys, "discover i-maze -n 2")
@@ -355,15 +346,7 @@ def test_a_closed_pipe_is_quiet():
 def test_ctrl_c_ends_with_130_and_one_line(tmp_path: Path):
     """The real command, while it learns: about a minute, of which the first steps are taken."""
     line = [
-        "learn",
-        "four-rooms",
-        "-n",
-        "4",
-        "--runs",
-        "2000",
-        "--episodes",
-        "2000",
-        "--out",
+        *["learn", "four-rooms", "-n", "4", "--runs", "2000", "--episodes", "2000", "--out"],
         str(tmp_path / "out"),
     ]
     env = {**os.environ, "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}

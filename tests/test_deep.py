@@ -38,6 +38,18 @@ def walked(steps: int, observations: np.ndarray, rng: int = 0) -> Transitions:
     return Transitions(observations[taken.obs], taken.action, observations[taken.next_obs], taken.terminated)
 
 
+def walked_with_noise(steps: int) -> Transitions:
+    """The same images with noise; what is seen after one transition is what is seen before the next."""
+    clean, rng = walked(steps, pixels()), np.random.default_rng(0)
+    before, after = (
+        np.float32(x) / 255 + rng.normal(0, 0.05, x.shape).astype(np.float32)
+        for x in (clean.obs, clean.next_obs)
+    )
+    inside = np.flatnonzero(np.arange(steps) % 50)
+    before[inside] = after[inside - 1]
+    return Transitions(before, clean.action, after, clean.terminated)
+
+
 def truth(k: int) -> tuple[np.ndarray, np.ndarray]:
     """Eigenpairs of I - P of the uniform random walk in four rooms."""
     P = ROOMS.transition.toarray().reshape(ROOMS.n_states, 4, ROOMS.n_states).mean(axis=1)
@@ -137,24 +149,12 @@ def test_learn_from_pixels_finds_the_eigenspace() -> None:
 
 
 def test_noise_that_is_not_repeated_is_not_memorised() -> None:
-    rng = np.random.default_rng(0)
-    clean = walked(8_000, pixels())
-    noisy = [
-        np.float32(x) / 255 + rng.normal(0, 0.05, x.shape).astype(np.float32)
-        for x in (clean.obs, clean.next_obs)
-    ]
-    # What is seen after one transition is what is seen before the next.
-    same = (clean.next_obs[:-1] == clean.obs[1:]).reshape(len(clean) - 1, -1).all(axis=1)
-    noisy[0][1:][same] = noisy[1][:-1][same]
-    seen = Transitions(noisy[0], clean.action, noisy[1], clean.terminated)
-    found = learn(seen, 5, steps=60, recognise=False)
+    found = learn(walked_with_noise(8_000), 5, steps=60, recognise=False)
     assert not found.certificate.repeating
     # One component less than states: those of the noise are left out.
     assert found.features.arrays["components"].shape == (169, 103)
-    assert (
-        agreement((found.features(np.float32(pixels()) / 255) @ found.vectors)[:, 1:], truth(5)[1][:, 1:])
-        > 0.9
-    )
+    f = found.features(np.float32(pixels()) / 255) @ found.vectors
+    assert agreement(f[:, 1:], truth(5)[1][:, 1:]) > 0.9
 
 
 @pytest.mark.parametrize("kind", ["vectors", "images", "long vectors"])
@@ -321,7 +321,7 @@ def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptu
     assert found.history[-1, 0] == 10
 
 
-def test_unresolved_functions_are_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_unresolved_functions_are_named() -> None:
     certificate = Certificate(1.0, 1.0, 3.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False)
     assert certificate.resolved.tolist() == [True, False]
     assert "not resolved" in str(certificate)
@@ -518,23 +518,11 @@ def test_a_slow_change_within_classes_is_not_noise() -> None:
 
 
 def test_noisy_images_are_learned_as_if_they_repeated(caplog: pytest.LogCaptureFixture) -> None:
-    rooms = eo.maze("four-rooms")
-    n, S = 16_000, rooms.n_states
-    taken = walk(eo.MDP(rooms.transition), n, rng=0, max_episode_steps=50)
-    clean = np.zeros((S, 13, 13), dtype=np.float32)
-    clean[np.arange(S), *rooms.coords.T] = 1.0
-    noise = np.random.default_rng(0).normal(0, 0.05, (2, n, 13, 13)).astype(np.float32)
-    before, after = clean[taken.obs] + noise[0], clean[taken.next_obs] + noise[1]
-    # What is seen after one transition is what is seen before the next.
-    inside = np.flatnonzero(np.arange(n) % 50)
-    before[inside] = after[inside - 1]
     with caplog.at_level("INFO", "eigenoptions"):
-        found = learn(Transitions(before, taken.action, after, taken.terminated), 5, steps=200)
-    assert f"show {S} states" in caplog.text
+        found = learn(walked_with_noise(16_000), 5, steps=200)
+    assert "show 104 states" in caplog.text
     assert found.certificate.repeating
-    P = rooms.transition.toarray().reshape(S, 4, S).mean(axis=1)
-    values, vectors = np.linalg.eigh(np.eye(S) - P)
-    np.testing.assert_allclose(found.values, values[:5], atol=1e-12, rtol=0.02)
-    f = found.features(clean) @ found.vectors[:, 1:]
-    q = np.linalg.qr(f - f.mean(axis=0))[0]
-    assert np.linalg.norm(q.T @ vectors[:, 1:5]) ** 2 / 4 > 0.995
+    values, vectors = truth(5)
+    np.testing.assert_allclose(found.values, values, atol=1e-12, rtol=0.02)
+    f = found.features(np.float32(pixels()) / 255) @ found.vectors[:, 1:]
+    assert agreement(f, vectors[:, 1:]) > 0.995

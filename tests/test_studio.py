@@ -146,10 +146,6 @@ def expect_states(page: Page, text: str) -> None:
 # The numbers of the page are those of the library.
 
 
-def test_there_are_twenty_mazes_to_compare():
-    assert len(MAZES) == 20
-
-
 @pytest.mark.parametrize("name", list(MAZES))
 def test_spectrum_and_options_are_those_of_the_library(engine, name):
     mdp = eo.maze(MAZES[name] + "\n")

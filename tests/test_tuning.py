@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -77,15 +74,6 @@ def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
     one_way = eo.MDP.from_successors([[1, 1], [2, 1], [1, 2], [3, 0]])
     assert find_recurrent_states(one_way).tolist() == [False, True, True, False]
-
-
-def test_a_wrapper_on_a_small_table_compiles_nothing():
-    code = (
-        "import sys, gymnasium, eigenoptions as eo; options = eo.discover('four-rooms', 8); "
-        "eo.OptionsWrapper(gymnasium.make('eigenoptions/FourRooms-v0'), options); print('numba' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout.split() == ["False"]
 
 
 def test_tune_exploration_refuses_useless_options(rooms):

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import eigenoptions as eo
@@ -22,14 +21,8 @@ W = eo.graph(MDP)
     ("call", "word"),
     [
         (lambda: eo.discover(W, 2), "array"),
-        (lambda: eo.discover("four-romos", 2), "four-rooms"),
-        (lambda: eo.spectrum(np.ones(3)), "weights"),
         (lambda: eo.graph(W), "MDP"),
         (lambda: eo.solve("four-rooms", []), "MDP"),
-        (lambda: eo.eigenpurposes(W), "Spectrum"),
-        (lambda: eo.q_learning(W), "MDP"),
-        (lambda: eo.maze(None), "maze"),
-        (lambda: eo.maze(Path.cwd()), "maze"),
         (lambda: eo.discover(MDP, 2)[0].act(-1), "state"),
         (lambda: eo.OptionsWrapper(gym.make("eigenoptions/IMaze-v0"), eo.discover(MDP, 2)[0]), "OptionSet"),
     ],
