@@ -283,13 +283,6 @@ def test_rng_may_be_a_generator_or_a_seed_sequence():
     assert child.n_children_spawned == 0
 
 
-def test_band_holds_the_true_probability_as_often_as_promised():
-    mdp = eo.maze(TWO_ROOMS)
-    p = reference.arrival_probability(mdp, np.empty((0, mdp.n_states), dtype=int), 30)
-    low, high = q_learning(mdp, runs=20, episodes=2000, max_steps=30).band("learning_returns")
-    assert 0.92 < ((low <= p) & (p <= high)).mean() < 0.98
-
-
 @pytest.mark.parametrize("confidence", [0.5, 0.95])
 def test_band_is_the_interval_of_wilson(confidence):
     from scipy.stats import binomtest

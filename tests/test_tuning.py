@@ -32,17 +32,6 @@ def test_continue_after_end_leads_from_the_goal_to_the_start():
     np.testing.assert_array_equal(endless.successors[:3], mdp.successors[:3])
 
 
-def test_continue_after_end_leaves_absorbing_states():
-    absorbing = eo.MDP.from_successors([[1, 2], [1, 1], [0, 2]], start=2)
-    assert continue_after_end(absorbing).successors.tolist() == [[1, 2], [2, 2], [0, 2]]
-
-
-def test_continue_after_end_without_a_start_leads_to_the_other_states():
-    mdp = eo.MDP(eo.maze("...").transition, goal=2)
-    table = continue_after_end(mdp).transition.toarray().reshape(3, 4, 3)
-    np.testing.assert_allclose(table[2], np.tile([0.5, 0.5, 0.0], (4, 1)))
-
-
 def test_continue_after_end_without_ends_changes_nothing(slippery):
     assert continue_after_end(slippery).fingerprint == slippery.fingerprint
 
