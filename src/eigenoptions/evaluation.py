@@ -224,11 +224,8 @@ def best_option_chance(
             progress(done, max(20, done + 3))
         return math.log(mean) if 0 < mean < 1e300 else 1e3
 
-    grid, best = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5], 0
-    for i, log_odds in enumerate(grid):
-        best = i if compute(log_odds) < compute(grid[best]) else best
-        if compute(log_odds) > compute(grid[best]) + math.log(100):
-            break
+    grid = [-10.0, -7.0, -4.5, -2.0, 0.5, 4.5]
+    best = min(range(len(grid)), key=lambda i: compute(grid[i]))
     chance = to_chance(grid[best])
     if 0 < best < len(grid) - 1 and compute(grid[best]) < compute(grid[best + 1]):
         chance = to_chance(minimize_scalar(compute, grid[best - 1 : best + 2], tol=0.01).x)
@@ -454,12 +451,9 @@ def _solve_goals(
 
 
 def _eliminate(P: Array, cost: Array, goals: NDArray[np.intp]) -> Array:
-    """``(m, S)`` expected steps to m goals without a subtraction (Grassmann, Taksar and Heyman, 1985).
-
-    `P` (m, S, S) are rates, `cost` (m, S) steps times rates. States are taken out one by one, and the sum of the rates
-    to the others takes the place of the diagonal. Sums and products of positive numbers keep their digits, however
-    many steps the walk takes.
-    """
+    """``(m, S)`` steps to m goals from rates ``(m, S, S)`` and costs (Grassmann, Taksar and Heyman, 1985)."""
+    # States are taken out one by one, and the sum of the rates to the others takes the place of the diagonal: without a
+    # subtraction, numbers keep their digits, however many steps the walk takes.
     S, each, times, total = cost.shape[1], np.arange(len(goals)), np.zeros_like(cost), np.zeros_like(cost)
     # Column S has the rates to the goal, which is no other state, and column S + 1 the cost.
     P = np.concatenate([P, P[each, :, goals][:, :, None], cost[:, :, None]], axis=2)

@@ -13,7 +13,7 @@ from eigenoptions._validation import check_int
 from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.sources import count_actions, make_env
 from eigenoptions.options import TERMINATE
-from eigenoptions.options.linear import start_option
+from eigenoptions.options.linear import RunningOption
 
 
 def run_options(
@@ -80,7 +80,7 @@ def run_options(
                     if ended:
                         break
                     path = [np.array(obs)]
-                policy = start_option(option, generator)
+                policy = RunningOption(option, generator)
                 while not ended and len(path) <= max_steps:
                     value = reader.read(made.unwrapped, obs)
                     action = TERMINATE if reader.is_unknown(value) else policy.act(value)

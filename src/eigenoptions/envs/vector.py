@@ -18,7 +18,7 @@ from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spa
 from eigenoptions.envs.wrapper import MODES
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
-from eigenoptions.options.linear import LinearOptionSet, start_option
+from eigenoptions.options.linear import LinearOptionSet, RunningOption
 
 # Not generic in Gymnasium 1.1.
 if TYPE_CHECKING:
@@ -129,8 +129,11 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._rng = np.random.default_rng()
         self._env_ids = np.arange(n)
         self._policies = list(options)
-        # Whether an option remembers its steps (`patience`): then each execution is an object of its own.
-        self._has_guards = any(start_option(policy, self._rng) is not policy for policy in self._policies)
+        # Whether an option remembers its steps: then each execution is an object of its own.
+        self._has_guards = any(
+            getattr(policy, "patience", None) or getattr(policy, "stop_chance", 0.0)
+            for policy in self._policies
+        )
         self._executions: list[Any] = [None] * n
         # The decision of each environment: the choice, whether it is an option that is not available or was sampled,
         # the action with which its option continues (-1: none does), and what has been collected so far.
@@ -197,7 +200,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         next_action = np.where(runs, self._option_actions[self._env_ids, np.maximum(option, 0)], -1)
         if self._has_guards:
             for i in np.flatnonzero(next_action >= 0):
-                if not getattr(self._executions[i], "continues", _continue)(index_obs(self._inputs, i)):
+                if not self._executions[i].continues(index_obs(self._inputs, i)):
                     next_action[i] = -1
         if self.stop_chance > 0:
             next_action[self._sampled & (self._rng.random(self.num_envs) < self.stop_chance)] = -1
@@ -260,7 +263,7 @@ class OptionsVectorWrapper(_VectorWrapper):
         if self._has_guards:
             for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
                 policy = self._policies[option[i]]
-                self._executions[i] = start_option(policy, self._rng, index_obs(self._inputs, i))
+                self._executions[i] = RunningOption(policy, self._rng, index_obs(self._inputs, i))
         return np.where(begins, first, self._next_action)
 
     def _discount(self, duration: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -345,7 +348,3 @@ def index_obs(obs: Any, i: Any) -> Any:
     if isinstance(obs, dict):
         return {name: index_obs(part, i) for name, part in obs.items()}
     return tuple(index_obs(part, i) for part in obs) if isinstance(obs, tuple) else obs[i]
-
-
-def _continue(_: Any) -> bool:
-    return True

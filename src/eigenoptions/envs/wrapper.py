@@ -23,7 +23,7 @@ from eigenoptions.envs.recognition import StateReader
 from eigenoptions.envs.spaces import OptionsSpace, check_spaces
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
-from eigenoptions.options.linear import start_option
+from eigenoptions.options.linear import RunningOption
 
 MODES = ("call-and-return", "step")
 
@@ -263,7 +263,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if option < 0:
             return _Execution(-1, None, action, 0.0)
         stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
-        execution = _Execution(option, start_option(self._policies[option], self._rng), 0, stop_chance)
+        execution = _Execution(option, RunningOption(self._policies[option], self._rng), 0, stop_chance)
         execution.action = self._choose_action(execution.policy)
         if execution.action < 0:
             return _Execution(option, None, int(self._rng.integers(self.n_primitive)), 0.0)

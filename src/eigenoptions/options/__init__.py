@@ -6,13 +6,13 @@ TERMINATE where it ends and may not start; `solver.solve` computes an `OptionSet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from eigenoptions.spectra import OPERATORS, Spectrum
 __all__ = ["TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"]
 
 TERMINATE = -1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,10 +104,11 @@ class OptionFields:
     goal = property(lambda self: self.purpose.goal, doc="The state that it leads to, or None.")
 
 
-class OptionSequence:
+class OptionSequence(Sequence[T]):
     """What a set of options takes from its purposes, and the choice of options by number or label."""
 
     purposes: Sequence[Purpose]
+    _row_arrays: tuple[str, ...]  # the fields with one row per option
     labels = property(lambda self: tuple(p.label for p in self.purposes), doc="Name of each option.")
     indices = property(lambda self: tuple(p.index for p in self.purposes), doc="`Option.index` of each.")
     signs = property(lambda self: tuple(p.sign for p in self.purposes), doc="`Option.sign` of each.")
@@ -128,12 +130,23 @@ class OptionSequence:
             raise KeyError(f"no option is called {option!r}{suggest_name(option, self.labels)}")
         return int(self.labels.index(option))
 
-    def select(self, index: Any) -> NDArray[np.intp]:
-        """The numbers of the options that a slice, numbers or a mask choose."""
+    def _make_option(self, i: int) -> T:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int | str) -> T: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Self: ...
+    def __getitem__(self: Any, index: Any) -> Any:
+        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
+        if isinstance(index, int | np.integer | str):
+            return self._make_option(self.find(index))
         if not isinstance(index, slice):
             index = np.asarray(index) if np.size(index) else np.empty(0, dtype=np.intp)
-        chosen: NDArray[np.intp] = np.arange(len(self))[index]
-        return chosen
+        chosen = np.arange(len(self))[index]
+        arrays = {name: getattr(self, name) for name in self._row_arrays}
+        rows = {name: array[chosen] for name, array in arrays.items() if array is not None}
+        return replace(self, purposes=tuple(self.purposes[i] for i in chosen), **rows)
 
     def save(self: Any, path: str | Path) -> None:
         """Write a safetensors file, completely or not at all; `load_options` reads it."""
@@ -153,8 +166,24 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
     return tuple(p if p.label else replace(p, label=f"option {i}") for i, p in enumerate(purposes, 1))
 
 
+class TablePolicy:
+    """Where options of a table start and end."""
+
+    policy: NDArray[np.integer[Any]]
+
+    @property
+    def initiation(self) -> NDArray[np.bool_]:
+        """States where an option may start, ``(S,)`` or ``(n, S)`` as the policy."""
+        return self.policy >= 0
+
+    @property
+    def termination(self) -> NDArray[np.bool_]:
+        """States where an option terminates, ``(S,)`` or ``(n, S)`` as the policy."""
+        return self.policy < 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Option(OptionFields):
+class Option(OptionFields, TablePolicy):
     """One option in a table: initiation set, policy and termination set (Section 2.2).
 
     Attributes
@@ -183,16 +212,6 @@ class Option(OptionFields):
     value: NDArray[np.float64]
     purpose: Purpose
 
-    @property
-    def initiation(self) -> NDArray[np.bool_]:
-        """``(S,)`` states where it may start."""
-        return self.policy >= 0
-
-    @property
-    def termination(self) -> NDArray[np.bool_]:
-        """``(S,)`` states where it terminates."""
-        return self.policy < 0
-
     @cached_property
     def mean_length(self) -> float:
         """Expected number of steps until it terminates, averaged over the states where it may start."""
@@ -210,7 +229,7 @@ class Option(OptionFields):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptionSet(OptionSequence, Sequence[Option]):
+class OptionSet(OptionSequence[Option], TablePolicy):
     """An ordered sequence of options in one table, with their provenance.
 
     Index by number or label for an `Option`, by slice, numbers or mask for another set; ``+`` concatenates, `save`
@@ -245,6 +264,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
     value: NDArray[np.float64] = None  # type: ignore[assignment]
     purposes: Sequence[Purpose] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+    _row_arrays = ("policy", "value")
 
     def __post_init__(self) -> None:
         check_type("mdp", self.mdp, MDP, "make one with maze, from_env or MDP(table)")
@@ -274,16 +294,6 @@ class OptionSet(OptionSequence, Sequence[Option]):
         """Number of primitive actions."""
         return self.mdp.n_actions
 
-    @property
-    def initiation(self) -> NDArray[np.bool_]:
-        """``(n, S)`` where each option may start."""
-        return self.policy >= 0
-
-    @property
-    def termination(self) -> NDArray[np.bool_]:
-        """``(n, S)`` where each option terminates."""
-        return self.policy < 0
-
     @cached_property
     def mean_length(self) -> NDArray[np.float64]:
         """``(n,)`` expected steps until each option terminates, averaged over the states where it may start."""
@@ -309,9 +319,7 @@ class OptionSet(OptionSequence, Sequence[Option]):
         while len(states) <= max_steps and policy[states[-1]] >= 0:
             row = states[-1] * self.n_actions + int(policy[states[-1]])
             outcomes = slice(table.indptr[row], table.indptr[row + 1])
-            possible, probability = table.indices[outcomes], table.data[outcomes]
-            last = possible[0] if len(possible) == 1 else generator.choice(possible, p=probability)
-            states.append(int(last))
+            states.append(int(generator.choice(table.indices[outcomes], p=table.data[outcomes])))
         return np.array(states, dtype=np.int64)
 
     def check(self, mdp: Any) -> None:
@@ -331,21 +339,8 @@ class OptionSet(OptionSequence, Sequence[Option]):
                 f"options of another state space: they belong to {self.mdp!r}, not to {mdp!r}; discover options on it"
             )
 
-    def __iter__(self) -> Iterator[Option]:
-        return (self[i] for i in range(len(self)))
-
-    @overload
-    def __getitem__(self, index: int | str) -> Option: ...
-    @overload
-    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> OptionSet: ...
-    def __getitem__(self, index: Any) -> Option | OptionSet:
-        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
-        if isinstance(index, int | np.integer | str):
-            i = self.find(index)
-            return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
-        chosen = self.select(index)
-        purposes = tuple(self.purposes[i] for i in chosen)
-        return replace(self, policy=self.policy[chosen], value=self.value[chosen], purposes=purposes)
+    def _make_option(self, i: int) -> Option:
+        return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
 
     def __add__(self, other: OptionSet) -> OptionSet:
         """Both sets, one after the other; both must be options of the same state space."""
@@ -354,20 +349,16 @@ class OptionSet(OptionSequence, Sequence[Option]):
         first, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
         second.check(first.mdp)
         moves, others = first.mdp.successors, second.mdp.successors
-        # An action that was never tried stays in an estimated table.
-        stay = np.arange(first.n_states)[:, None]
-        if (
-            moves is not None
-            and others is not None
-            and np.any((moves != others) & (moves != stay) & (others != stay))
-        ):
-            raise ValueError(
-                "options of different environments cannot be joined: their actions lead elsewhere"
-            )
+        if moves is not None and others is not None:
+            # An action that was never tried stays in an estimated table.
+            stay = np.arange(first.n_states)[:, None]
+            if np.any((moves != others) & (moves != stay) & (others != stay)):
+                raise ValueError("options of different environments: their actions lead elsewhere")
         provenance = self.provenance
         if other.provenance != provenance:
-            dynamics = {k: second.provenance[k] for k in ("dynamics",) if k in second.provenance}
-            provenance = {"joined": [provenance, other.provenance], **dynamics}
+            provenance = {"joined": [provenance, other.provenance]}
+            if "dynamics" in second.provenance:
+                provenance["dynamics"] = second.provenance["dynamics"]
         policy = np.concatenate([self.policy, other.policy])
         value = np.concatenate([self.value, other.value])
         return OptionSet(first.mdp, policy, value, (*self.purposes, *other.purposes), provenance)

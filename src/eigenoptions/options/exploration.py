@@ -8,6 +8,7 @@ the state space, so `tune_exploration` tries a few of them, "no options" include
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,7 @@ def resolve_exploration(options: Any, option_chance: float | str | None, stop_ch
 
 
 def find_recurrent_states(mdp: MDP) -> NDArray[np.bool_]:
-    """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each.
-
-    >>> find_recurrent_states(MDP.from_successors([[1, 1], [1, 2], [1, 2]])).tolist()
-    [False, True, True]
-    """
+    """``(S,)`` the largest set of states that a walk visits again and again: all of them are reachable from each."""
     moves = uniform_walk(mdp).tocoo()
     label = connected_components(moves, connection="strong")[1]
     size = np.bincount(label)
@@ -145,11 +142,7 @@ def walk_together(
     max_steps: int,
     rng: int,
 ) -> NDArray[np.float64] | None:
-    """``(choices, n_walks)`` mean step of the first visits; None unless those of choice 0 see all in `max_steps`.
-
-    All walks step together, until those of choice 0 (primitive actions) have seen all target states; states that a walk
-    has not seen by then count three times the steps.
-    """
+    """``(choices, n_walks)`` mean step of the first visits; None unless those of choice 0 see all in `max_steps`."""
     n, n_actions, generator = mdp.n_states, mdp.n_actions, np.random.default_rng(rng)
     option_chance, stop_chance = np.repeat(choices, n_walks, axis=0).T
     walks = np.arange(len(option_chance))
@@ -165,6 +158,7 @@ def walk_together(
     seen = np.tile(~targets, (len(walks), 1))
     seen[walks, state] = True
     first = np.zeros(seen.shape)
+    # All walks step together until those of choice 0 (primitive actions) have seen all target states.
     for block in range(0, max_steps, 64):
         for step, u in enumerate(generator.random((64, 4, len(walks))), block + 1):
             runs = (policy[option, state] >= 0) & (u[0] >= stop_chance)
@@ -178,7 +172,7 @@ def walk_together(
             first[walks[is_new], state[is_new]] = step
             seen[walks, state] = True
         if seen[:n_walks].all():
-            first[~seen] = 3.0 * (block + 64)
+            first[~seen] = 3.0 * (block + 64)  # states that a walk has not seen
             means: NDArray[np.float64] = first.sum(axis=1) / max(targets.sum() - 1, 1)
             return means.reshape(len(choices), n_walks)
     return None
@@ -193,29 +187,23 @@ def _walk_one_by_one(
     max_steps: int,
     rng: int,
 ) -> NDArray[np.float64]:
-    """``(choices, 2 half)`` mean step of the first visits, by the kernel; inf where a walk is not worth the time.
-
-    Choices that are far from the best after two walks take no more of them, and only the best takes the second half.
-    States not seen in four times the mean of primitive actions count three times as many steps.
-    """
+    """``(choices, 2 half)`` mean step of the first visits, by the kernel; inf where a walk is not worth the time."""
     times = np.full((len(choices), 2 * half), np.inf)
 
-    def walk(choice: int, numbers: range, limit: int) -> None:
-        for number in numbers:
+    def walk(chosen: Any, numbers: range, limit: int) -> None:
+        for choice, number in product(chosen, numbers):
             times[choice, number] = mean_first_visit(
                 mdp, policy, choices[choice], targets, limit, rng, number
             )
 
-    walk(0, range(2 * half), max_steps)
-    limit = int(min(4 * times[0].mean(), max_steps)) + 1
-    n_first = min(half, 2)
-    for choice in range(1, len(choices)):
-        walk(choice, range(n_first), limit)
-    first_means = times[:, :n_first].mean(axis=1)
-    for choice in range(1, len(choices)):
-        if first_means[choice] <= 1.5 * first_means[1:].min():
-            walk(choice, range(n_first, half), limit)
-    walk(1 + int(np.argmin(times[1:, :half].mean(axis=1))), range(half, 2 * half), limit)
+    walk([0], range(2 * half), max_steps)
+    # States not seen in four times the mean of primitive actions count three times as many steps.
+    limit, n_first = int(min(4 * times[0].mean(), max_steps)) + 1, min(half, 2)
+    walk(range(1, len(choices)), range(n_first), limit)
+    # Choices that are far from the best take no more walks, and only the best takes the second half.
+    means = times[1:, :n_first].mean(axis=1)
+    walk(1 + np.flatnonzero(means <= 1.5 * means.min()), range(n_first, half), limit)
+    walk([1 + np.argmin(times[1:, :half].mean(axis=1))], range(half, 2 * half), limit)
     return times
 
 

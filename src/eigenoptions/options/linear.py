@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
-from eigenoptions._text import printable
+from eigenoptions._text import describe, printable
 from eigenoptions._validation import check_float, check_int, make_generator, readonly
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
@@ -59,7 +59,7 @@ class LinearOption(OptionFields):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
+class LinearOptionSet(OptionSequence[LinearOption]):
     """An ordered sequence of options in one feature space, with their provenance (Section 5.2).
 
     Index by number or label for a `LinearOption`, by slice, numbers or mask for another set; `save` writes
@@ -109,6 +109,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     model: Clones | None = None
     patience: int | None = None
     stop_chance: float = 0.0
+    _row_arrays = ("threshold", "weights")
 
     def __post_init__(self) -> None:
         purposes, n_actions = check_purposes(self.purposes), check_int("n_actions", self.n_actions)
@@ -146,7 +147,7 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def values(self, obs: Any, count: int | None = None) -> Array:
         """``(n, N, A)`` learned action values of a batch."""
         if self.weights is None:
-            raise ValueError("options that look ahead have no values: learn them with fit")
+            raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
         n, n_actions, p = self.weights.shape
         psi = compute_features(self.basis or self.features, obs, p, count)
         flat = np.asarray(psi @ self.weights.reshape(n * n_actions, p).T)
@@ -160,8 +161,6 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
     def choices(self, obs: Any) -> NDArray[np.int64]:
         """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
         if self.model is None:
-            if self.weights is None:
-                raise ValueError("these options look ahead: bind them to an environment with look_ahead(env)")
             return self.actions(add_batch_axis(obs), 1)[:, 0]
         outcomes = self.model.outcomes()
         next_potentials = [[self.potential(add_batch_axis(o), 1)[:, 0] for o in ends] for ends in outcomes]
@@ -200,22 +199,8 @@ class LinearOptionSet(OptionSequence, Sequence[LinearOption]):
         provenance = {**self.provenance, "gamma": 0.0}
         return replace(self, model=model, weights=None, basis=None, provenance=provenance)
 
-    @overload
-    def __getitem__(self, index: int | str) -> LinearOption: ...
-    @overload
-    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> LinearOptionSet: ...
-    def __getitem__(self, index: Any) -> LinearOption | LinearOptionSet:
-        """The option with a number or label, or the set chosen by a slice, numbers or a mask."""
-        if isinstance(index, int | np.integer | str):
-            i = self.find(index)
-            return LinearOption(self[[i]], self.purposes[i], self.patience, self.stop_chance)
-        chosen = self.select(index)
-        return replace(
-            self,
-            purposes=tuple(self.purposes[i] for i in chosen),
-            threshold=self.threshold[chosen],
-            weights=None if self.weights is None else self.weights[chosen],
-        )
+    def _make_option(self, i: int) -> LinearOption:
+        return LinearOption(self[[i]], self.purposes[i], self.patience, self.stop_chance)
 
     def __repr__(self) -> str:
         n, d = self.directions.shape
@@ -284,12 +269,15 @@ def fit(
     >>> options.actions(np.arange(10.0)[:, None]).tolist()
     [[1, 1, 1, 1, 1, 1, 1, 1, 1, -1]]
     """
-    for name, number in (("ridge", ridge), ("stop", stop)):
-        check_float(name, number, minimum=0)
-    for name, count in (("iterations", iterations), ("parts", parts)):
-        check_int(name, count)
+    ridge, stop = check_float("ridge", ridge, minimum=0), check_float("stop", stop, minimum=0)
+    iterations, parts = check_int("iterations", iterations), check_int("parts", parts)
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    action, n_actions = check_actions(transitions, n_actions)
+    action = np.asarray(transitions.action)
+    n_actions = int(action.max(initial=0)) + 1 if n_actions is None else n_actions
+    is_discrete = action.ndim == 1 and action.dtype.kind in "iu" and len(action) > 0
+    if not is_discrete or action.min() < 0 or action.max() >= n_actions:
+        limits = f"integers (N,) in 0..{n_actions - 1}"
+        raise ValueError(f"actions must be {limits}, got {describe(action)}: see Transitions.of")
     options = LinearOptionSet(tuple(purposes), features, n_actions)
     batches, d = (transitions.obs, transitions.next_obs), options.directions.shape[1]
     phi, phi_next = (compute_features(features, obs, d) for obs in batches)
@@ -330,11 +318,8 @@ def fit(
 
 
 def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
-    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights.
-
-    With fewer samples than features the ``(N, N)`` system is solved, which has the same solution:
-    ``(A'A + c)^-1 A' = A' (AA' + c)^-1``.
-    """
+    """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights."""
+    # With fewer samples than features a smaller system has the same solution: (A'A + c)^-1 A' = A' (AA' + c)^-1.
     few = psi.shape[0] < psi.shape[1]
     system = psi @ psi.T if few else psi.T @ psi
     system = system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
@@ -350,26 +335,19 @@ def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]
     return solve
 
 
-def check_actions(transitions: Transitions, n_actions: int | None) -> tuple[NDArray[np.int64], int]:
-    """The actions of a batch as integers ``(N,)``, and their number A."""
-    action = np.asarray(transitions.action)
-    if action.ndim != 1 or action.dtype.kind not in "iu" or not len(action):
-        raise ValueError(
-            f"actions must be integers (N,), got {action.dtype} {action.shape}: only Discrete(n) is supported; "
-            "gymnasium.wrappers.DiscretizeAction makes continuous actions discrete"
-        )
-    count = int(action.max()) + 1 if n_actions is None else int(n_actions)
-    if action.min() < 0 or action.max() >= count:
-        raise ValueError(f"actions must be in 0..{count - 1}, got {action.min()}..{action.max()}")
-    return action.astype(np.int64), count
-
-
 class RunningOption:
-    """One execution of an option, which terminates by its `patience` and `stop_chance`, too."""
+    """One execution of an option, which terminates by its `patience` and `stop_chance`, too, if it has them.
 
-    def __init__(self, option: Any, rng: np.random.Generator) -> None:
+    `first_obs` is the observation of its first step, if that was chosen already.
+    """
+
+    def __init__(self, option: Any, rng: np.random.Generator, first_obs: Any = None) -> None:
         self.option, self.rng = option, rng
+        self.patience = getattr(option, "patience", None)
+        self.stop_chance = getattr(option, "stop_chance", 0.0)
         self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
+        if first_obs is not None:
+            self.continues(first_obs)
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE; to be called once per step."""
@@ -378,29 +356,16 @@ class RunningOption:
 
     def continues(self, obs: Any) -> bool:
         """Whether neither patience nor chance ends it at an observation; counts the step."""
-        if self.option.patience is not None:
+        if self.patience is not None:
             potential = float(self.option.potential(obs))
             self.steps_since_highest = 0 if potential > self.highest else self.steps_since_highest + 1
             self.highest = max(self.highest, potential)
-            if self.steps_since_highest >= self.option.patience:
+            if self.steps_since_highest >= self.patience:
                 return False
-        if self.option.stop_chance and self.steps and self.rng.random() < self.option.stop_chance:
+        if self.stop_chance and self.steps and self.rng.random() < self.stop_chance:
             return False
         self.steps += 1
         return True
-
-
-def start_option(option: Any, rng: np.random.Generator, first_obs: Any = None) -> Any:
-    """What chooses the actions of one execution by its `act`: the option itself unless it has patience or a chance.
-
-    `first_obs` is the observation of its first step, if that was chosen already.
-    """
-    if getattr(option, "patience", None) is None and not getattr(option, "stop_chance", 0.0):
-        return option
-    running = RunningOption(option, rng)
-    if first_obs is not None:
-        running.continues(first_obs)
-    return running
 
 
 def add_batch_axis(obs: Any) -> Any:

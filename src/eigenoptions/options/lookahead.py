@@ -12,17 +12,7 @@ from eigenoptions._validation import check_int
 
 
 class Clones:
-    """Copies of an environment in which actions are tried; the environment itself does not change.
-
-    The parameters are those of `LinearOptionSet.look_ahead`.
-
-    >>> import gymnasium as gym
-    >>> env = gym.make("CliffWalking-v1")
-    >>> env.reset(seed=0)[0]
-    36
-    >>> Clones(env, 4).outcomes()
-    [[24], [36], [36], [36]]
-    """
+    """Copies of an environment in which actions are tried; the parameters are those of `LinearOptionSet.look_ahead`."""
 
     def __init__(
         self,
@@ -60,21 +50,18 @@ class Clones:
 
     def try_action(self, action: int, seed: Any = None) -> Any:
         """The observation after an action in a copy; with a `seed`, under other random numbers than the original's."""
-        if self.save is None or self.restore is None:
-            twin = copy_env(self.env)
-            if seed is not None:
-                twin.unwrapped.np_random = np.random.default_rng(seed)
-            return twin.step(action)[0]
-        base = self.env.unwrapped
-        saved, generator = self.save(base), base.np_random
+        env = copy_env(self.env) if self.save is None else self.env.unwrapped
+        saved = None if self.save is None else self.save(env)
+        generator = env.unwrapped.np_random
         try:
             if seed is not None:
-                base.np_random = np.random.default_rng(seed)
-            return copy.deepcopy(base.step(action)[0])
+                env.unwrapped.np_random = np.random.default_rng(seed)
+            return copy.deepcopy(env.step(action)[0])
         finally:
-            self.restore(base, saved)
-            if seed is not None:
-                base.np_random = generator
+            if self.restore is not None:
+                self.restore(env, saved)
+                if seed is not None:
+                    env.np_random = generator
 
 
 def _equal(first: Any, second: Any) -> bool:

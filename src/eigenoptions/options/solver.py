@@ -119,17 +119,14 @@ def _solve_deterministic(
 
         raise_arrival_values(successors, potentials, gamma, arrival)
     else:
-        base, best, buffer = (1.0 - gamma) * potentials, np.empty_like(arrival), np.empty_like(arrival)
         while True:
-            np.copyto(best, potentials)
-            for action in range(successors.shape[1]):
-                np.take(arrival, successors[:, action], axis=0, out=buffer)
-                np.maximum(best, buffer, out=best)
-            np.multiply(best, gamma, out=best)
-            best += base
+            best = potentials
+            for successor in successors.T:
+                best = np.maximum(best, arrival[successor])
+            best = (1.0 - gamma) * potentials + gamma * best
             if not (best > arrival).any():
                 break
-            np.maximum(arrival, best, out=arrival)
+            arrival = np.maximum(arrival, best)
     q: Array = arrival[successors] - potentials[:, None]
     return q
 
@@ -174,10 +171,6 @@ def first_best(
 
     Values `q` ``(..., A)`` that differ by no more than the `tolerance` (one number, or one per row) are equal. `gamma`
     is their discount; 0 for the gain of a single step or of a look-ahead.
-
-    >>> first, acts = first_best(np.array([[1.0, 1.0 + 1e-12, 0.0], [-1.0, 1e-12, 0.0]]), 1e-9)
-    >>> first.tolist(), acts.tolist()
-    ([0, 1], [True, False])
     """
     best = q.max(axis=-1)
     acts = best > tolerance
@@ -187,28 +180,12 @@ def first_best(
 
 
 def lengths(mdp: MDP, policy: ArrayLike) -> Array:
-    """Expected steps until an option terminates, from every state; 0 where it may not start, inf where it never ends.
-
-    >>> import eigenoptions as eo
-    >>> lengths(eo.maze("S...G"), [1, 1, 1, 1, -1]).tolist()
-    [4.0, 3.0, 2.0, 1.0, 0.0]
-    """
-    row, n_states, states = np.asarray(policy), mdp.n_states, np.arange(mdp.n_states)
-    terminates = row < 0
-    if mdp.successors is not None:
-        # Each round doubles the steps taken: `steps` of them lead from a state to `last`.
-        last = np.where(terminates, states, mdp.successors[states, row])
-        steps = np.where(terminates, 0.0, 1.0)
-        for _ in range(n_states.bit_length()):
-            if terminates[last].all():
-                return steps
-            steps += steps[last]
-            last = last[last]
-        return np.where(terminates[last], steps, np.inf)
-    moves = policy_transitions(mdp, row)
+    """Expected steps until an option terminates, from every state: 0 where it does at once, inf where it never does."""
+    row = np.asarray(policy)
+    terminates, moves = row < 0, policy_transitions(mdp, row)
     endless = ~reachable(moves, terminates, backward=True)
     finite = np.flatnonzero(~reachable(moves, endless, backward=True))
-    result = np.full(n_states, np.inf)
+    result = np.full(mdp.n_states, np.inf)
     if len(finite):
         system = csc_array(eye_array(len(finite)) - moves[finite][:, finite])
         result[finite] = splu(system).solve(np.where(terminates[finite], 0.0, 1.0))
@@ -225,12 +202,8 @@ def follow_options(
     ``(n, S)``. All follow from its expected visits: the sum of the powers of its transition probabilities.
     """
     (n, S), runs = policy.shape, policy.ravel() >= 0
-    # One table for all pairs of an option and a state.
-    rows = np.tile(np.arange(S) * mdp.n_actions, n) + np.maximum(policy.ravel(), 0)
-    moves = csr_array(diags_array(runs.astype(float)) @ mdp.transition[rows])
-    moves.eliminate_zeros()
-    columns = moves.indices + np.repeat(np.arange(n) * S, np.diff(moves.indptr[::S]))
-    moves = csr_array((moves.data, columns, moves.indptr), shape=(n * S, n * S))
+    # One table for all pairs of an option and a state; without options it is empty.
+    moves = csr_array(block_diag([csr_array((0, 0)), *(policy_transitions(mdp, row) for row in policy)]))
     continues = csr_array(moves @ diags_array(np.where(runs, 1.0 - stop_chance, 0.0)))
     continues.eliminate_zeros()
     visits, power = eye_array(n * S, format="csr"), continues

@@ -33,10 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file completely or not at all: under a temporary name in the same folder, which is then renamed.
-
-    Symbolic links are followed. Raises OSError, naming the path, where it cannot be written; nothing is left behind.
-    """
+    """Write a file completely or not at all: under a temporary name in the same folder, which is then renamed."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
     try:

@@ -50,9 +50,7 @@ def walk(
     from eigenoptions._kernels.walking import Episodes, wander
 
     steps, piece = check_int("steps", steps), 20_000_000
-    limit = np.iinfo(np.int64).max
-    if max_episode_steps is not None:
-        limit = check_int("max_episode_steps", max_episode_steps, maximum=limit)
+    limit = 2**63 - 1 if max_episode_steps is None else check_int("max_episode_steps", max_episode_steps)
     starts = np.array([mdp.start])
     if mdp.start is None:
         starts = np.array([s for s in range(mdp.n_states) if s != mdp.goal or mdp.n_states == 1])
@@ -76,17 +74,14 @@ def visit_states(
     max_steps: int,
     piece: int = 20_000_000,
 ) -> tuple[float, int]:
-    """Walk without an end until all states are `touched` (S,), which it marks, or for `max_steps`.
-
-    Returns the sum of the steps of the first visits, and the steps in all. It walks in pieces of about a second,
-    between which it can be interrupted.
-    """
+    """Walk until all states are marked in `touched` (S,), or `max_steps`: sum of the steps of first visits, steps."""
     from eigenoptions._kernels.walking import Episodes, wander
 
-    endless = Episodes(np.zeros(1, dtype=np.int64), -1, np.iinfo(np.int64).max)
+    endless = Episodes(np.zeros(1, dtype=np.int64), -1, 2**63 - 1)
     touched[start] = 1
     place, counter = np.array([start, -1, 0, (touched == 0).sum()]), np.array([seed], dtype=np.uint64)
     total, nothing = 0.0, np.empty(0, dtype=np.int64)
+    # In pieces of about a second, between which the walk can be interrupted.
     while place[3] and place[2] < max_steps:
         n_steps = min(piece, max_steps - int(place[2]))
         total += wander(*tables, endless, place, counter, n_steps, touched, nothing, nothing, nothing)
@@ -102,11 +97,7 @@ def find_ends(mdp: MDP) -> NDArray[np.bool_]:
 
 
 def continue_after_end(mdp: MDP, *, goal_ends: bool = True) -> MDP:
-    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start (or anywhere).
-
-    >>> continue_after_end(MDP.from_successors([[0, 1], [1, 1]], start=0)).successors.tolist()
-    [[0, 1], [0, 0]]
-    """
+    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start (or anywhere)."""
     ends = find_ends(mdp)
     if goal_ends and mdp.goal is not None:
         ends[mdp.goal] = True
@@ -135,7 +126,8 @@ def make_tables(
     """Dynamics and choices of a walk, as the kernels of `_kernels.walking` read them: `Moves` and `Choices`."""
     from eigenoptions._kernels.walking import Choices, Moves
 
-    chance = check_option_chance(option_chance)
+    # A negative number stands for a uniform choice over actions and options.
+    chance = -1.0 if option_chance is None else check_float("option_chance", option_chance, 0, 1)
     check_float("stop_chance", stop_chance, minimum=0, maximum=1)
     P = mdp.transition
     moves = Moves(P.indptr, P.indices, cumulate_rows(P.indptr, P.data), mdp.n_actions)
@@ -143,22 +135,11 @@ def make_tables(
     first, numbers = available.indptr.astype(np.int64), available.indices.astype(np.int64)
     # A small type: the policy is read at every step.
     small = np.ascontiguousarray(policy.T, dtype=np.min_scalar_type(-mdp.n_actions - 1))
-    return moves, Choices(small, first, numbers, -1.0 if chance is None else chance, float(stop_chance))
-
-
-def check_option_chance(option_chance: float | None) -> float | None:
-    """The probability that a decision is for an option; None stands for a uniform choice over actions and options."""
-    if option_chance is not None:
-        option_chance = check_float("option_chance", option_chance, minimum=0, maximum=1)
-    return option_chance
+    return moves, Choices(small, first, numbers, chance, float(stop_chance))
 
 
 def cumulate_rows(indptr: NDArray[Any], data: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cumulative sums of each csr row.
-
-    >>> cumulate_rows(np.array([0, 2, 3]), np.array([0.5, 0.5, 1.0])).tolist()
-    [0.5, 1.0, 1.0]
-    """
+    """Cumulative sums of each csr row."""
     sums, lengths = data.copy(), np.diff(indptr)
     for i in range(1, int(lengths.max(initial=0))):
         entry = indptr[:-1][lengths > i] + i
