@@ -423,7 +423,9 @@ def test_option_chance_auto_is_what_agents_use(four_rooms):
 # Progress and bad input
 
 
-@pytest.mark.parametrize("function", [hitting_times, diffusion_time, best_option_chance, diffusion_estimate])
+@pytest.mark.parametrize(
+    "function", [hitting_times, diffusion_time, diffusion_curve, best_option_chance, diffusion_estimate]
+)
 def test_progress_counts_to_the_end(function, i_maze):
     seen = []
     function(i_maze, eo.discover(i_maze, n_options=2), progress=lambda *counts: seen.append(counts))

@@ -119,7 +119,12 @@ def diffusion_time(
 
 
 def diffusion_curve(
-    mdp: MDP, options: OptionSet, *, option_chance: Chance = None, stop_chance: float = 0.0
+    mdp: MDP,
+    options: OptionSet,
+    *,
+    option_chance: Chance = None,
+    stop_chance: float = 0.0,
+    progress: Progress | None = None,
 ) -> Array:
     """Diffusion times ``(n + 1,)`` without options, with the first, the first two and so on (Section 4.2, Figure 6).
 
@@ -127,6 +132,8 @@ def diffusion_curve(
     ----------
     mdp, options, option_chance, stop_chance
         As in `diffusion_time`. Where the options trap the walk, so that it raises OverflowError, the time is inf.
+    progress : callable, optional
+        Called as ``progress(done, total)`` with numbers of diffusion times.
 
     Examples
     --------
@@ -137,7 +144,12 @@ def diffusion_curve(
     [20.0, 37.1, 5.8]
     """
     walk = _Walk(mdp, options, option_chance, stop_chance)
-    return np.array([walk.compute_mean(walk.option_chance, n) for n in range(walk.n_options + 1)])
+    times = np.empty(walk.n_options + 1)
+    for n in range(len(times)):
+        times[n] = walk.compute_mean(walk.option_chance, n)
+        if progress is not None:
+            progress(n + 1, len(times))
+    return times
 
 
 def hitting_times(
