@@ -1,5 +1,5 @@
 """MiniGrid with Stable-Baselines3
-================================
+===============================
 
 ``pip install 'eigenoptions[sb3]' minigrid``.
 

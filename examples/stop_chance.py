@@ -7,6 +7,8 @@ In the picture: the share of the states of 16 rooms that a walk has seen. With o
 is carried to the same places again and again; options that stop by chance push it along the eigenvectors.
 """
 
+import logging
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -14,6 +16,7 @@ import eigenoptions as eo
 from eigenoptions.options.exploration import tune_exploration
 from eigenoptions.options.walks import walk
 
+logging.getLogger("eigenoptions").setLevel(logging.ERROR)  # some of the options stop at small hills
 rooms = eo.maze("rooms:4x4")
 options = eo.discover(rooms, n_options=8)
 best = tune_exploration(rooms, options)

@@ -19,7 +19,7 @@ import eigenoptions as eo
 from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, ram_options, slow_directions
 from eigenoptions.atari.emulator import game_name, games
 from eigenoptions.atari.slow import influence, lasting_bytes, play_randomly
-from eigenoptions.features import FeatureMap
+from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.options import TERMINATE
 from eigenoptions.spectra.incidence import feature_spectrum
 
@@ -118,7 +118,7 @@ def test_ram_features_are_bits_or_bytes_of_the_addresses(features: Ram, rng: np.
         expected = (used / 256).tolist()
     assert features(memory).tolist() == expected
     assert features.n_features == len(expected[0])
-    assert FeatureMap.from_dict(features.to_dict()) == features
+    assert features_from_dict(features_to_dict(features)) == features
 
 
 # The protocol
