@@ -133,7 +133,7 @@ def test_discover_samples_what_it_cannot_explore(caplog: Any) -> None:
 def test_discover_takes_the_observation_of_goal_environments() -> None:
     line = Box(0.0, 1.0, (1,), np.float64)
     env = Drift(Dict(observation=line, achieved_goal=line, desired_goal=line))
-    options = eo.discover(env, steps=2000)
+    options = eo.discover(env, steps=500, iterations=3)
     assert options.features.low == (0.0,)
     # 16 features of which one is constant, both signs of each: fewer than 32.
     assert 2 <= len(options) < 32
