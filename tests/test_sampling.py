@@ -137,7 +137,7 @@ def test_discover_takes_the_observation_of_goal_environments() -> None:
     assert options.features.low == (0.0,)
     # 16 features of which one is constant, both signs of each: fewer than 32.
     assert 2 <= len(options) < 32
-    wrapped = eo.OptionsWrapper(env, options, option_chance=0.5)
+    wrapped = eo.OptionsWrapper(env, options, option_chance=0.5, max_duration=50)
     wrapped.reset(seed=0)
     for _ in range(20):
         assert set(wrapped.step(wrapped.action_space.sample())[0]) == {
