@@ -160,7 +160,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     ax.quiver(column[clear], row[clear], arrows[1], arrows[0], color=INK, zorder=3, **in_cells, **shape)
 
     if not detailed:
-        _draw_rings(ax, cells[terminates], 5.0, 1.2)
+        _mark_ends(ax, cells[terminates])
         return
     size = _cell_points(ax)
     stays = ~terminates & (distance == 0)
@@ -174,7 +174,7 @@ def draw_options(axes: Any, options: Any) -> None:
     """Draw each option of a set on its own axes, with its label and eigenvalue as the title.
 
     In large maps, where arrows could not be told apart, the colours are the potential that the option climbs, from blue
-    to orange, and a ring is a state where it terminates.
+    to orange, and a ring (where there are hundreds, a red dot) is a state where it terminates.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def draw_options(axes: Any, options: Any) -> None:
             draw_policy(ax, options.mdp, option.policy)
         else:
             draw_values(ax, options.mdp, potential)
-            _draw_rings(ax, _check_cells(options.mdp)[option.termination], 5.0, 1.2)
+            _mark_ends(ax, _check_cells(options.mdp)[option.termination])
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in every[len(options) :]:
         ax.set_axis_off()
@@ -373,6 +373,13 @@ def _draw_cells(ax: Axes, cells: NDArray[np.int64], red: NDArray[np.bool_]) -> N
         ax.set_yticks(np.arange(top, bottom) + 0.5, minor=True)
         ax.tick_params(which="minor", length=0)
         ax.grid(which="minor", color=WALL, linewidth=0.2)
+
+
+def _mark_ends(ax: Axes, cells: NDArray[np.int64]) -> None:
+    if len(cells) <= 200:
+        _draw_rings(ax, cells, 5.0, 1.2)
+    else:
+        ax.plot(*cells.T[::-1], ",", color=STOP)
 
 
 def _draw_rings(ax: Axes, cells: NDArray[np.int64], size: float, width: float) -> None:
