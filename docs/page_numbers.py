@@ -73,6 +73,14 @@ def read_ogbench(maze: str, kind: str) -> str:
     return f"{rows[rows.policy == 'solved'].success.mean():.0f}"
 
 
+def read_exploration(space: str, n_options: int) -> list[str]:
+    """Mean steps to the first visit of a state, without options and with the automatic setting, from the stored table."""
+    rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
+    rows = rows[(rows.space == space) & (rows.options == n_options) & (rows.operator == "normalized")]
+    (row,) = rows.itertuples()
+    return [f"{row.primitive:,.0f}", f"{row.primitive * row.ratio:,.0f}"]
+
+
 def count_functions() -> list[str]:
     """Functions and files of the library that one `discover` crosses, and the library's lines in thousands."""
     mdp, crossed = eo.maze("four-rooms"), set()
@@ -102,6 +110,11 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
         "README.md",
         "| steps between two random cells of four rooms, 16 eigenoptions, one decision in twenty | {} | {} |",
         lambda: [measure_diffusion(FOUR_ROOMS), measure_diffusion(FOUR_ROOMS, 16, 0.05)],
+    ),
+    (
+        "README.md",
+        "average state of MiniGrid's four rooms, 32 eigenoptions, automatic setting | {} | {} |",
+        lambda: read_exploration("FourRooms", 32),
     ),
     (
         "README.md",
