@@ -74,7 +74,7 @@ def read_ogbench(maze: str, kind: str) -> str:
 
 
 def read_exploration(space: str, n_options: int) -> list[str]:
-    """Mean steps to the first visit of a state, without options and with the automatic setting, from the stored table."""
+    """Mean steps to the first visit of a state, without options and with the automatic setting (stored)."""
     rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
     rows = rows[(rows.space == space) & (rows.options == n_options) & (rows.operator == "normalized")]
     (row,) = rows.itertuples()
