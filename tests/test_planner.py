@@ -251,14 +251,12 @@ def test_bad_input_is_refused_with_a_remedy(room: Any) -> None:
 
 
 def test_benchmark_reaches_the_goals_of_the_medium_maze() -> None:
-    pytest.importorskip("ogbench")
     from reproduction.ogbench import run
 
     assert run("medium", "stitch", steps=10_000, seed=0, episodes=1)[0]["success"] == 100.0
 
 
 def test_shaping_by_log_z_leads_to_a_distant_goal() -> None:
-    pytest.importorskip("pandas")
     from reproduction.shaping import run
 
     assert run("Q-learning", "log-z", seed=0, steps=2_000)["first_arrival"] < 2_000
