@@ -9,7 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -81,19 +81,20 @@ def compare_methods() -> list[str]:
     return numbers
 
 
-def read_ogbench(maze: str, kind: str) -> str:
-    """Mean success of the planner on a data set of OGBench, from the stored table."""
+def read_ogbench(maze: str, kind: str) -> list[str]:
+    """Number of data sets and mean success of the planner on a kind of data of OGBench, from the stored table."""
     rows = pd.read_csv(ROOT / "reproduction" / "ogbench.csv")
     rows = rows[(rows.maze == maze) & (rows.kind == kind) & (rows.potential == "log-z")]
-    return f"{rows[rows.policy == 'solved'].success.mean():.0f}"
+    success = rows[rows.policy == "solved"].success
+    return [str(len(success)), f"{success.mean():.1f}"]
 
 
 def read_exploration(space: str, n_options: int) -> list[str]:
-    """Mean steps to the first visit of a state, without options and with the automatic setting (stored)."""
+    """Mean steps to the first visit of a state, without options and with the automatic setting, and their ratio."""
     rows = pd.read_csv(ROOT / "reproduction" / "exploration.csv")
     rows = rows[(rows.space == space) & (rows.options == n_options) & (rows.operator == "normalized")]
     (row,) = rows.itertuples()
-    return [f"{row.primitive:,.0f}", f"{row.primitive * row.ratio:,.0f}"]
+    return [f"{row.primitive:,.0f}", f"{row.primitive * row.ratio:,.0f}", f"{row.ratio:.2f}"]
 
 
 def count_functions() -> list[str]:
@@ -114,6 +115,16 @@ def count_functions() -> list[str]:
     return [str(len(crossed)), str(len({file for file, *_ in crossed})), f"{round(n_lines, -3):,}"]
 
 
+PUBLISHED = {
+    "medium-navigate": "|  |  |  |  |",
+    "medium-stitch": "| 70 | 80 | 74 |  |",
+    "large-navigate": "|  |  |  |  |",
+    "large-stitch": "| 12 | 84 | 13 | 96 |",
+    "giant-navigate": "|  | 68 |  | 67 |",
+    "giant-stitch": "| 0 | 50 | 0 | 98 |",
+    "teleport-navigate": "|  |  |  |  |",
+    "teleport-stitch": "|  |  |  | 13 |",
+}
 FOUR_ROOMS = "four-rooms"
 STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
@@ -129,12 +140,12 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
     (
         "README.md",
         "average state of MiniGrid's four rooms, 32 eigenoptions, automatic setting | {} | {} |",
-        lambda: read_exploration("FourRooms", 32),
+        lambda: read_exploration("FourRooms", 32)[:2],
     ),
     (
         "README.md",
         "OGBench PointMaze giant-stitch, no training ([how](docs/planner.md)) | | {}% |",
-        lambda: [read_ogbench("giant", "stitch")],
+        lambda: [read_ogbench("giant", "stitch")[1].removesuffix(".0")],
     ),
     (
         "docs/faq.md",
@@ -149,6 +160,15 @@ STATEMENTS: list[tuple[str, str, Callable[[], Sequence[str]]]] = [
         "docs/faq.md",
         "have diffusion times of {} and {} steps. Both are right.",
         lambda: [measure_diffusion_as_paper(4), measure_diffusion(FOUR_ROOMS, 4)],
+    ),
+    *(
+        ("docs/planner.md", f"| {name} {published} {{}} | {{}} (", partial(read_ogbench, *name.split("-")))
+        for name, published in PUBLISHED.items()
+    ),
+    (
+        "docs/choosing.md",
+        "| Taxi (500) | not used | {} | {} | {} |",
+        lambda: [read_exploration("Taxi", n)[2] for n in (16, 32, 64)],
     ),
     (
         "docs/methods.md",
