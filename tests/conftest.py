@@ -17,6 +17,9 @@ from hypothesis import settings
 
 import eigenoptions as eo
 
+# Its filter needs cosmic-ray, which `make mutants` installs.
+collect_ignore = ["mutants"]
+
 # The same examples each time, so that a test passes everywhere or nowhere; `nightly` searches on.
 settings.register_profile("same", deadline=None, derandomize=True, max_examples=50, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
