@@ -443,6 +443,7 @@ def turning_room() -> tuple[np.ndarray, np.ndarray, Transitions]:
     )
 
 
+@pytest.mark.slow
 def test_options_turn_before_they_go(turning_room: Any) -> None:
     """An agent that looks in one of four directions: which turn is right is no slow function, but it is learned."""
     successors, images, seen = turning_room

@@ -45,6 +45,7 @@ def find_commands(page: str, program: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines]
 
 
+@pytest.mark.slow
 def test_site_builds_without_warnings_and_needs_no_other_host(tmp_path: Path) -> None:
     flags = ["-W", "--keep-going", "-q", "-D", "plot_gallery=0", "-d", str(tmp_path / "doctrees")]
     command = [sys.executable, "-m", "sphinx", *flags, str(ROOT / "docs"), str(tmp_path / "html")]

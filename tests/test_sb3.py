@@ -118,8 +118,10 @@ PPO_SIZE = {
 
 @pytest.mark.parametrize(
     ("kind", "buffer"),
-    [(PPO, SMDPRolloutBuffer), (MaskablePPO, SMDPMaskableRolloutBuffer)],
-    ids=["PPO", "MaskablePPO"],
+    [
+        pytest.param(PPO, SMDPRolloutBuffer, id="PPO"),
+        pytest.param(MaskablePPO, SMDPMaskableRolloutBuffer, id="MaskablePPO", marks=pytest.mark.slow),
+    ],
 )
 def test_rollout_buffer_gives_ppo_the_values_of_durations(kind: Any, buffer: Any) -> None:
     stock = kind("MlpPolicy", forked(), seed=0, **PPO_SIZE).learn(2048)
