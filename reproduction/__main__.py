@@ -58,7 +58,7 @@ def run_experiment(lab: Lab, experiment: Experiment) -> Outcome:
     lab.seconds = 0.0
     settings = paper_settings(experiment, lab.quick)
     data = experiment.run(lab, **settings)
-    return Outcome(experiment, data, settings, lab.seconds, list(experiment.claims(data)))
+    return Outcome(experiment, data, settings, lab.seconds, experiment.judge(data))
 
 
 if __name__ == "__main__":

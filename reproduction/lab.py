@@ -12,7 +12,7 @@ and what the paper shows there::
 
     def claims(data):  # a function of these data frames alone
         better = ...
-        yield Claim("most-scenarios", "4.3", "In most scenarios eigenoptions improve performance.",
+        yield Claim("most-scenarios", "In most scenarios eigenoptions improve performance.",
                     tests=[better > 12], measured=f"better in {better} of 24 scenarios", evidence="How it was judged.")
 
     def figure(data): ...  # a Matplotlib figure
@@ -32,7 +32,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,15 @@ class Claim:
 
     Attributes
     ----------
-    id, section, sentence
-        Name; place in the paper (``"4.2"``, ``"Appendix D"``), or ``"ours"`` for a statement that the paper does not
-        make; and the paper's words, or close to them.
+    id, sentence
+        Name; and the paper's words, or close to them.
     tests
         Whether each test is passed; None where the sample is too small to decide. See `verdict`.
     measured, evidence, table
         The result in one line; how it was measured, and what explains a difference; the numbers behind it.
+    section
+        Place in the paper (``"4.2"``, ``"Appendix D"``), by default that of the experiment; or ``"ours"`` for a
+        statement that the paper does not make.
     lesson
         One sentence for readers if the claim does not hold.
     edge
@@ -92,16 +94,16 @@ class Claim:
 
     Examples
     --------
-    >>> Claim("even", "1", "2 is even.", tests=[2 % 2 == 0], measured="2 mod 2 = 0").verdict
+    >>> Claim("even", "2 is even.", tests=[2 % 2 == 0], measured="2 mod 2 = 0").verdict
     'holds'
     """
 
     id: str
-    section: str
     sentence: str
     tests: Sequence[Any]
     measured: str
     evidence: str = ""
+    section: str = ""
     lesson: str = ""
     edge: str = ""
     title: str = ""
@@ -111,7 +113,7 @@ class Claim:
     def verdict(self) -> str:
         """Whether all tests are passed ("holds"), some ("partly") or none, or whether that depends on open ones.
 
-        >>> [Claim("", "", "", tests, "").verdict for tests in ([True], [True, False], [False], [True, None])]
+        >>> [Claim("", "", tests, "").verdict for tests in ([True], [True, False], [False], [True, None])]
         ['holds', 'partly', 'does not hold', 'not decided']
         """
         passed = any(t for t in self.tests if t is not None)
@@ -169,6 +171,10 @@ class Experiment:
     headline: Callable[[Data], tuple[str, str]] | None = None
     ours: bool = False
     atari: bool = False
+
+    def judge(self, data: Data) -> list[Claim]:
+        """The claims with their sections."""
+        return [replace(claim, section=claim.section or self.section) for claim in self.claims(data)]
 
 
 class MissingJobsError(Exception):

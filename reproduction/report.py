@@ -157,7 +157,7 @@ def summarize(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def count_verdicts(claims: Sequence[Claim]) -> str:
     """How many claims have each verdict, in words.
 
-    >>> count_verdicts([Claim("", "", "", [True], ""), Claim("", "", "", [True, False], "")])
+    >>> count_verdicts([Claim("", "", [True], ""), Claim("", "", [True, False], "")])
     '1 holds, 1 holds partly'
     """
     counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}

@@ -170,9 +170,9 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
             surely = sum(min(mean_interval(g)[0] for g in gain) > 0 for gain in gains)
             yield Claim(
                 f"{agent}-{way}-before-{name}".replace(" ", "-"),
-                "ours",
                 f"{agent} with options ({way}) finds random goals sooner than {name.replace('-', ' ')}, on at least "
                 "80% of the tasks.",
+                section="ours",
                 tests=[len(sooner) >= 0.8 * len(tasks)],
                 measured=f"the mean first goal is earlier on {len(sooner)} of {len(tasks)} tasks, on {surely} of them "
                 "beyond the error of measurement",
@@ -182,8 +182,8 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
         lost = tasks[np.any(is_lost, axis=0)]
         yield Claim(
             f"{agent}-{way}-loses-none".replace(" ", "-"),
-            "ours",
             f"There is no task that {agent} solves without options and does not with options ({way}).",
+            section="ours",
             tests=[not len(lost)],
             measured=f"lost: {', '.join(lost) or 'none'}",
             evidence="A task is solved where more than half of the runs learn random goals, or the native one.",

@@ -111,9 +111,7 @@ def main(arguments: Sequence[str]) -> None:
     (experiment,) = (replace(e, caption="") for e in EXPERIMENTS if e.name == game.lower())
     with open_lab(folder, quick=options.size == "quick") as lab:
         data = run_study(lab, study)
-        outcome = Outcome(
-            experiment, data, {"size": options.size}, lab.seconds, list(experiment.claims(data))
-        )
+        outcome = Outcome(experiment, data, {"size": options.size}, lab.seconds, experiment.judge(data))
         write_game(folder, outcome, study)
     print_claims(outcome.claims)
     print(f"report: {folder / 'index.html'}")

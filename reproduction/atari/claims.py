@@ -89,9 +89,9 @@ def _judge_intent(data: Data, game: str) -> Claim:
     level = Difference(own.agreement, own.low, own.high)
     return Claim(
         f"{NAMES[game]}-intent",
-        "5.2",
         "Even with such a myopic action selection mechanism we were able to obtain options that clearly demonstrate "
         f"intent ({game}).",
+        section="5.2",
         tests=[level.better or level.above() if _are_enough(data) else None, _is_more(agrees, data)],
         measured=f"agreement across starts {level}, random directions {other.agreement:+.3f}",
         evidence="Two tests: from two starts an option's places are near each other more often than those of two "
@@ -110,9 +110,9 @@ def _compare_with_random(data: Data, game: str, number: int, variant: str) -> Cl
     worse = " Singular directions do worse in both." if arrives.worse and agrees.worse else ""
     return Claim(
         f"{NAMES[game]}-ours-{number if number or is_paper else 'way'}",
-        "ours",
         "Singular directions reach particular places better than random directions "
         f"({game}{'' if is_paper else f', {variant}'}).",
+        section="ours",
         tests=[_is_more(arrives, data), _is_more(agrees, data)],
         measured=f"share of options that arrive: {arrives}; agreement across starts: {agrees}",
         evidence="The paper has no such baseline. Two tests, the intervals of both held together: more options arrive, "
@@ -152,9 +152,9 @@ def _judge_montezuma(data: Data) -> Iterator[Claim]:
     tests, table = _compare_places(data, {"staircases": "ladder", "ropes": "rope", "doors": "door"})
     yield Claim(
         "montezuma-places",
-        "5.2",
         "In Montezuma's Revenge the agent has the clear intent of reaching particular positions on the screen, such as "
         "staircases, ropes and doors.",
+        section="5.2",
         tests=tests,
         measured=f"roll-outs that arrive there: {_list_places(table)}",
         evidence="Three tests, one each for staircases, ropes and doors: some option arrives there in every "
@@ -171,8 +171,8 @@ def _judge_montezuma(data: Data) -> Iterator[Claim]:
     reached = {kind: ", ".join(f"{len(hits)}" for hits in goals[kind]) for kind in goals}
     yield Claim(
         "montezuma-kulkarni",
-        "5.2",
         "The options we discover are very similar to those handcrafted by Kulkarni et al. (2016).",
+        section="5.2",
         tests=[_is_seen(min(shares) >= SIMILAR_SHARE, data), _is_seen(max(shares) >= 0.5, data)],
         measured=f"singular options arrive at {reached['singular']} of their {len(GOALS)} goals by collection "
         f"({', '.join(sorted(set().union(*goals['singular']))) or 'none'})",
@@ -201,9 +201,9 @@ def _judge_pacman(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "pacman-places",
-        "Appendix E",
         "In Ms. Pac-Man the agent has the clear intent of reaching particular positions in the screen, such as corners "
         "and intersections.",
+        section="Appendix E",
         tests=tests,
         measured=f"roll-outs that arrive there: {_list_places(table)}",
         evidence="Two tests, one for corners and one for intersections: some option arrives there in every collection, "
@@ -245,8 +245,8 @@ def _judge_lanes(data: Data) -> Claim:
     )
     return Claim(
         "freeway-lane",
-        "5.2",
         "In Freeway we observe options in which the agent clearly wants to reach a specific lane in the street.",
+        section="5.2",
         tests=[_is_seen(min(each) > 0, data), _is_seen(lanes >= MIN_LANES, data)],
         measured=f"{_list(each)} of {_count_each(singular)} singular options per collection go to a lane reliably, to "
         f"{lanes} different lane{'s' * (lanes != 1)}; from single starts {inside:.1%} arrive in a lane",
@@ -267,8 +267,8 @@ def _judge_heights(data: Data) -> Claim:
         other = f" Random directions: {ends[0]:.0f} to {ends[1]:.0f}, highest {random.height.max():.0f}."
     return Claim(
         "freeway-heights",
-        "5.2",
         "We can clearly see how the chicken's height varies for different options.",
+        section="5.2",
         tests=[_is_seen(bool(high - low >= LANE_HEIGHT), data), _is_seen(bands >= MIN_LANES, data)],
         measured=f"mean height of an option: {low:.0f} to {high:.0f} (5% to 95% of options), highest "
         f"{singular.height.max():.0f}; modal heights in {bands} bands of {LANE_HEIGHT:g}",
@@ -285,8 +285,8 @@ def _judge_walks(data: Data) -> Claim:
     reached = walk.farthest.median()
     return Claim(
         "freeway-walk",
-        "5.2",
         "A random walk over primitive actions does not explore the environment properly.",
+        section="5.2",
         tests=[walk.score.max() == 0, reached < ROAD_HEIGHT / 2],
         measured=f"{len(walk)} walks of {table.frames.max()} frames reach at most {walk.score.max():g} points and a "
         f"median distance of {reached:.0f} units, of {ROAD_HEIGHT:g}",
@@ -317,8 +317,8 @@ def _judge_scores(data: Data) -> Iterator[Claim]:
         part += "cannot be scored: --full plays whole episodes."
     yield Claim(
         "freeway-445",
-        "5.2",
         "Remarkably, option #445 scores 28 points at the end of the episode.",
+        section="5.2",
         tests=[True if score >= NEARLY * PAPER_SCORE else fails for score in (min(mine), max(mine))],
         measured=f"best score of a singular option: {_list(mine)} (by collection)",
         evidence=f"Two tests: at least {NEARLY * PAPER_SCORE:g} points in every collection, and in some. Best of "
@@ -330,8 +330,8 @@ def _judge_scores(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "freeway-close-to-dqn",
-        "5.2",
         "This performance is very close to those obtained by state-of-the-art algorithms.",
+        section="5.2",
         tests=[True if max(mine) >= NEARLY * DQN_SCORE else fails],
         measured=f"best singular option {max(mine):g}, best of the published program "
         f"{max(best.get('published', [np.nan])):g}, DQN {DQN_SCORE:g}",
@@ -349,9 +349,9 @@ def _judge_bytes(data: Data) -> Claim:
     climbs = (high[0] >= ROAD_HEIGHT / 2) & (high[1] < ROAD_HEIGHT / 2)
     return Claim(
         "freeway-bytes",
-        "ours",
         "With the bytes of the memory instead of its bits, and the paper's protocol otherwise, some singular vector "
         "leads the chicken up the road, and some scores, where no random direction does (Freeway).",
+        section="ours",
         tests=[_is_seen(climbs.all(), data), _is_seen((best[0] > best[1]).any(), data)],
         measured=f"farthest of singular options {_list(high[0])}, of random ones {_list(high[1])} of {ROAD_HEIGHT:g} "
         f"units; best scores {_list(best[0])} and {_list(best[1])} (by collection, {table.frames.max():,} frames)",

@@ -90,7 +90,6 @@ def claims(data: Data) -> Iterator[Claim]:
     direct = int((starts.steps == starts.closest_doorway).sum())
     yield Claim(
         "closest-doorway",
-        "Appendix C",
         "Each option is defined in a room and it moves the agent toward the closest doorway.",
         tests=[len(whole) == 4 and all(whole), direct == len(starts)],
         measured=f"{len(whole)} options for {len(sizes)} rooms; {direct} of {len(starts)} states take the "
@@ -103,9 +102,9 @@ def claims(data: Data) -> Iterator[Claim]:
     at, beside = (first == 0).sum(), ((first > 0) & (first <= NEAR)).sum()
     yield Claim(
         "doorways-most-visited",
-        "2.2",
         "Bottleneck states are the states most frequently visited when considering the shortest distance "
         "between any two states.",
+        section="2.2",
         tests=[first.max() == 0, first.max() <= NEAR],
         measured=f"of the {doors} states with the highest betweenness, {at} "
         f"{'is a doorway' if at == 1 else 'are doorways'} and {beside} {'is' if beside == 1 else 'are'} next "
@@ -117,8 +116,8 @@ def claims(data: Data) -> Iterator[Claim]:
     bare, options = data["planning"].itertuples()
     yield Claim(
         "planning-not-exploration",
-        "1",
         "Not all options capable of accelerating planning are useful for exploration.",
+        section="1",
         tests=[
             options.sweeps < bare.sweeps,
             options.diffusion_time > bare.diffusion_time,

@@ -104,7 +104,6 @@ def claims(data: Data) -> Iterator[Claim]:
     gap, better = compare_means(ours - bare, np.zeros(len(bare))), int((ours > bare).sum())
     yield Claim(
         "same-set-many-tasks",
-        "4.3",
         "The same set of eigenoptions is able to speed-up learning in different tasks.",
         tests=[gap.above(), better > len(ours) / 2],
         measured=f"with {n} eigenoptions the mean return is higher than with primitive actions for {better} of "

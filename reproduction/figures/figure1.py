@@ -55,7 +55,6 @@ def claims(data: Data) -> Iterator[Claim]:
     domains = data["domains"]
     yield Claim(
         "domains",
-        "4",
         "Their transitions are deterministic. Agents have access to four actions: up, down, right, and left.",
         tests=[(domains.deterministic & (domains.actions == 4)).all()],
         measured=list_rows("{domain}: {states} states and {actions} actions", domains),
@@ -64,7 +63,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "walls",
-        "4",
         "When an action that would have taken the agent into a wall is chosen, the agent's state does not "
         "change.",
         tests=[(domains.of_these_stay == domains.moves_into_walls).all()],

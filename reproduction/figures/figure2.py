@@ -49,7 +49,6 @@ def claims(data: Data) -> Iterator[Claim]:
     alone, together = classify_rooms(vectors[:, 1:2], room), classify_rooms(vectors[:, 1:], room)
     yield Claim(
         "pvf-rooms",
-        "3",
         "We should be able to automatically distinguish between the different rooms in the environment. This "
         "is exactly what PVFs do.",
         tests=[alone == 1, together == 1],
@@ -64,7 +63,6 @@ def claims(data: Data) -> Iterator[Claim]:
     opposite = len(high) == len(low) == 1 and share_no_doorway(rooms, rooms[high[0]], rooms[low[0]])
     yield Claim(
         "opposite-room",
-        "3",
         "A PVF is a desire to reach the highest point of the plot or, with the other sign, the lowest point, "
         "corresponding to the opposite room.",
         tests=[opposite],
@@ -76,7 +74,6 @@ def claims(data: Data) -> Iterator[Claim]:
     off = max(np.abs(np.asarray(cell) - centre).sum() for cell in high)
     yield Claim(
         "peak-centre",
-        "3",
         "The highest point of the plot corresponds to the centre of the room.",
         tests=[off <= 1, off <= 3],
         measured=f"{up} stops at {name_cells(high)}, {off:g} steps from the centre of its room",
@@ -87,8 +84,8 @@ def claims(data: Data) -> Iterator[Claim]:
     combinatorial = [cell for option in (up, down) for cell in find_stops(data, option, "combinatorial")]
     yield Claim(
         "peak-corner",
-        "Figure 2",
         "Second PVF and its option in the 4-room domain: terminate is in the top right corner.",
+        section="Figure 2",
         tests=[away == 0, len(high) == 1 and rooms[high[0]] == rooms[corner] and away <= 2],
         measured=f"{up} stops at {name_cells(high)}, {away} steps from the corner {corner}",
         evidence="The normalized Laplacian weighs states by the root of their degree, so its peak lies away "

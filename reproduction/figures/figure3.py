@@ -47,7 +47,6 @@ def claims(data: Data) -> Iterator[Claim]:
     words = [f"{away} steps from a corner" if away else "on a corner" for away in ends]
     yield Claim(
         "corners",
-        "4.1",
         "We discover meaningful options, such as going to the corners of an open room.",
         tests=[ends[0] == 0, ends[0] <= 2],
         measured="; ".join(f"{label} stops at {name_cells(find_stops(data, label))}" for label in labels),
@@ -59,8 +58,8 @@ def claims(data: Data) -> Iterator[Claim]:
     others = " and ".join(f"{b.e2_length / b.e4_length:.3g} ({b.basis})" for b in data["bases"].itertuples())
     yield Claim(
         "twice-as-often",
-        "4.2",
         "The fourth eigenoption terminates, on expectation, twice as often as the second eigenoption.",
+        section="4.2",
         tests=[abs(ratio - 2) < 0.2 for ratio in ratios[0]],
         measured=f"e4 stops in {ratios[0][0]:.3g} times as many states as e2, and e2 runs {ratios[0][1]:.3g} "
         "times as long as e4 on average",

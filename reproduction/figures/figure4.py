@@ -29,7 +29,6 @@ def claims(data: Data) -> Iterator[Claim]:
     lengths = [find_row(data, label).mean_length for label in ("e2+", "e2-")]
     yield Claim(
         "corridor",
-        "4.1",
         "We discover meaningful options, such as walking down a corridor.",
         tests=[len(rows[0]) == len(rows[1]) == 1 and rows[0] | rows[1] == bars],
         measured=f"e2+ stops at {cells[0]} and e2- at {cells[1]}, after {lengths[0]:.2f} and {lengths[1]:.2f} "

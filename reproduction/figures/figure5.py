@@ -40,7 +40,6 @@ def claims(data: Data) -> Iterator[Claim]:
     stops = [len(find_stops(data, label)) for label in ("e1+", "e1-")]
     yield Claim(
         "fifth-is-first-doorway",
-        "4.1",
         "Doorways are not the first options we discover in the 4-room domain (the fifth eigenoption is the "
         "first to terminate at the entrance of a doorway).",
         tests=[first["normalized"] == 5],
@@ -57,8 +56,8 @@ def claims(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "first-to-rooms",
-        "4.2",
         "The first eigenoptions lead agents to individual rooms.",
+        section="4.2",
         tests=[-1 not in numbers for numbers in ends.values()],
         measured="; ".join(f"{label} stops in {name_rooms(numbers)}" for label, numbers in ends.items()),
         evidence="e2 to e4, which Figure 5 shows, both signs: every run must end inside a room, none in a doorway. "

@@ -100,7 +100,6 @@ def claims(data: Data) -> Iterator[Claim]:
     harmless = readings.index[(readings[list(FIRST)] <= 1).any(axis=1)]
     yield Claim(
         "first-options-hurt",
-        "4.2",
         "The first options added hurt exploration.",
         tests=[(y[list(FIRST)] > y[0]).all() for y in curves.values()],
         measured=f"with {FIRST[0]} to {FIRST[2]} options the diffusion time is up to "
@@ -133,7 +132,6 @@ def claims(data: Data) -> Iterator[Claim]:
     fails = least.index[least > GREATLY]
     yield Claim(
         "enough-options-help",
-        "4.2",
         "When enough options are added, exploration is greatly improved when compared to a random walk using "
         "only primitive actions.",
         tests=[y.min() <= GREATLY * y[0] for y in curves.values()],
@@ -149,7 +147,6 @@ def claims(data: Data) -> Iterator[Claim]:
     doors = find_curves(data, "bottleneck")["four-rooms"]
     yield Claim(
         "bottlenecks-increase",
-        "4.2",
         "The diffusion time in the 4-room domain is increased when only bottleneck options are used.",
         tests=[doors[-1] > doors[0]],
         measured=f"{' → '.join(f'{x:,.0f}' for x in doors)} steps with 0 to 4 bottleneck options",
@@ -159,9 +156,9 @@ def claims(data: Data) -> Iterator[Claim]:
     swept = data["dynamic_programming"]
     yield Claim(
         "dynamic-programming",
-        "Appendix B",
         "In tabular domains, we can easily compute the diffusion time with dynamic programming: reward +1 per "
         "step, no discount, averaged over all goals.",
+        section="Appendix B",
         tests=list(abs(swept.swept - swept.solved) < 1e-3 * swept.solved),
         measured=f"{list_rows('{domain} {swept:,.2f}', swept)} steps, as by linear equations",
         evidence="Sweeps of policy evaluation until no value changes, against the exact solution that all "

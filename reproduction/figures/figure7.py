@@ -88,7 +88,6 @@ def claims(data: Data) -> Iterator[Claim]:
     exceptions = [key for key, gain in gains.items() if not gain.better]
     yield Claim(
         "most-scenarios",
-        "4.3",
         "In most scenarios eigenoptions improve performance.",
         tests=[at_least(better, len(gains) // 2 + 1)],
         measured=f"in {better.count(True)} of {len(gains)} scenarios the mean return is better than with "
@@ -100,7 +99,6 @@ def claims(data: Data) -> Iterator[Claim]:
     few = [n <= FEW for _, n in exceptions]
     yield Claim(
         "exceptions-few",
-        "4.3",
         "Exceptions occur when only a few options are added to the agent's action set.",
         tests=[any(few), bool(few) and all(few)],
         measured="not better than primitive actions: "
@@ -113,8 +111,8 @@ def claims(data: Data) -> Iterator[Claim]:
     helped = [at_least([d.above() for d in gain], 1) for gain in domains.values()]
     yield Claim(
         "few-hurt-enough-help",
-        "4",
         "Few options may hurt the agents' performance while enough options speed up learning.",
+        section="4",
         tests=[any(worse.values()), *helped],
         measured="worse with: "
         + "; ".join(f"{domain} {', '.join(map(str, counts)) or 'none'}" for domain, counts in worse.items())
@@ -132,7 +130,6 @@ def claims(data: Data) -> Iterator[Claim]:
     ]
     yield Claim(
         "best-64",
-        "4.3",
         "The best results were obtained using 64 options.",
         tests=[not lead.better for *_, lead in leads],
         measured="; ".join(
@@ -156,7 +153,6 @@ def claims(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "robust",
-        "4.3",
         "The agent's performance is fairly robust across different numbers of options.",
         tests=[share >= ROBUST for shares in lowest.values() for share in shares],
         measured="; ".join(

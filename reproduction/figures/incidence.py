@@ -135,8 +135,8 @@ def claims(data: Data) -> Iterator[Claim]:
     exact, sampled = data["exact"], data["sampled"]
     yield Claim(
         "lemma-5.1",
-        "Lemma 5.1",
         "Lemma 5.1: in the tabular case, if all transitions in the MDP have been sampled once, T'T = 2L.",
+        section="Lemma 5.1",
         tests=list(exact.lemma_error == 0),
         measured=f"largest difference {exact.lemma_error.max():g} in {len(exact)} domains",
         evidence="Each ordered pair of neighbouring states is one transition, and moves into walls add "
@@ -144,9 +144,9 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "theorem-5.1",
-        "Theorem 5.1",
         "Theorem 5.1: if all transitions have been sampled once, the orthonormal eigenvectors of L are the "
         "right singular vectors of T.",
+        section="Theorem 5.1",
         tests=list(exact.residual < 1e-9),
         measured=f"largest residual of a singular vector {exact.residual.max():.0e}",
         evidence="L v must equal half the squared singular value times v, for NumPy's singular vectors. (The "
@@ -154,7 +154,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "same-options",
-        "5.1",
         "If all transitions are sampled once, this algorithm discovers the same options we obtain with the "
         "combinatorial Laplacian.",
         tests=list(exact.same_options == exact.options),
@@ -166,8 +165,8 @@ def claims(data: Data) -> Iterator[Claim]:
     last, whole = sampled.steps.max(), sampled[sampled.transitions_seen == 1].same_policy
     yield Claim(
         "asymptotic",
-        "5",
         "Our sample-based approach asymptotically discovers eigenoptions.",
+        section="5",
         tests=[(whole == 1).all() if len(whole) else None],
         measured=f"after {last:,} steps of a random walk "
         f"{sampled[sampled.steps == last].same_policy.mean():.0%} of the policy entries are those of the exact "
@@ -180,7 +179,6 @@ def claims(data: Data) -> Iterator[Claim]:
     (sparse,) = exact[exact.domain == "i-maze"].itertuples()
     yield Claim(
         "fewer-transitions",
-        "5.1",
         "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is preferred "
         "since it has fewer transitions than states.",
         tests=[sparse.undirected < sparse.states, sparse.transitions < sparse.states],

@@ -148,9 +148,9 @@ def claims(data: Data) -> Iterator[Claim]:
     tabular, linear = (mdps[mdps.purposes == name] for name in ("tabular", "linear"))
     yield Claim(
         "theorem-3.1-any-mdp",
-        "Theorem 3.1",
         "Theorem 3.1: in an MDP with finite state space, the set of terminating states of an eigenoption is "
         "nonempty (stochastic and one-way MDPs).",
+        section="Theorem 3.1",
         tests=[tabular.fewest_stops.min() >= 1],
         measured=f"{tabular.options.sum():,} eigenoptions, each with at least {tabular.fewest_stops.min()} "
         "terminating state",
@@ -158,8 +158,8 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "theorem-3.1-linear",
-        "3",
         "This result is applicable in both the tabular and linear function approximation case.",
+        section="3",
         tests=[linear.fewest_stops.min() >= 1],
         measured=f"{linear.options.sum():,} options of directions in a space of {FEATURES} features, each "
         f"with at least {linear.fewest_stops.min()} terminating state",
@@ -169,7 +169,6 @@ def claims(data: Data) -> Iterator[Claim]:
     share = (norms.lemma_3_1 / norms.bound).max()
     yield Claim(
         "lemma-3.1",
-        "Appendix A",
         "Lemma 3.1: if I + A is non-singular and the norm of A is at most 1, the norm of its inverse is at "
         "most 1 / (1 - the norm of A).",
         tests=[share <= 1 + ROUNDING],
@@ -180,7 +179,6 @@ def claims(data: Data) -> Iterator[Claim]:
     share = (norms.lemma_3_2 / norms.bound).max()
     yield Claim(
         "lemma-3.2",
-        "Appendix A",
         "Lemma 3.2: the infinity norm of the inverse of I - gamma T, times T, is at most 1 / (1 - gamma).",
         tests=[share <= 1 + ROUNDING],
         measured=f"largest norm relative to its bound: {share:.3f} ({len(norms)} stochastic matrices)",
@@ -188,8 +186,8 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "proof-bound",
-        "Theorem 3.1",
         "The norm of v + w is at most the norm of w (proof of Theorem 3.1).",
+        section="Theorem 3.1",
         tests=[mdps.ratio.max() <= 1 + ROUNDING],
         measured=f"largest ratio {mdps.ratio.max():.3f}",
         evidence="Values v of the best policy that never terminates, potentials w shifted to be at least 0, in "

@@ -78,9 +78,9 @@ def claims(data: Data) -> Iterator[Claim]:
     hinders = [(-difference).above() for difference in doors]
     yield Claim(
         "bottlenecks-hinder-learning",
-        "1",
         "Options traditionally used in the literature to speed up planning hinder the agents' performance if "
         "used for random exploration during learning.",
+        section="1",
         tests=[at_least(hinders, len(doors)), at_least(hinders, len(doors) // 2 + 1)],
         measured=f"bottleneck options learn better than primitive actions in {count(doors, 'better')} of "
         f"{len(doors)} tasks and worse in {count(doors, 'worse')}",
@@ -98,7 +98,6 @@ def claims(data: Data) -> Iterator[Claim]:
     same = [difference.equal() for difference in swaps.values()]
     yield Claim(
         "swap-no-effect",
-        "Appendix D",
         "Switching the positions of the starting and goal states have no effect in the performance of our "
         "algorithm.",
         tests=same,
@@ -110,7 +109,6 @@ def claims(data: Data) -> Iterator[Claim]:
     better = [difference.above() for difference in gains]
     yield Claim(
         "outperform-primitive",
-        "Appendix D",
         "In almost all settings, the agents augmented by eigenoptions outperform those equipped only with "
         "primitive actions.",
         tests=[at_least(better, ALMOST_ALL * len(gains)), at_least(better, len(gains) // 2 + 1)],
@@ -122,7 +120,6 @@ def claims(data: Data) -> Iterator[Claim]:
     left = ends.states - ends.ends_of_options
     yield Claim(
         "not-all-regions",
-        "Appendix D",
         "64 eigenoptions may not encode all options required to go to a specific region of the state space.",
         tests=[left > 0],
         measured=f"{left} of {ends.states} states are the end of none of the 64 options",
@@ -132,7 +129,6 @@ def claims(data: Data) -> Iterator[Claim]:
     near = compare_agents(data, EIGEN, DOORS, tasks.index[tasks <= NEAR])
     yield Claim(
         "outperform-bottlenecks-far",
-        "Appendix D",
         "Agents equipped with eigenoptions outperform agents equipped with options leading to bottleneck "
         "states in settings in which the goal state is far from the doorways.",
         tests=[difference.above() for difference in far],
@@ -143,7 +139,6 @@ def claims(data: Data) -> Iterator[Claim]:
     lead = [np.mean([difference.mean for difference in gaps]) for gaps in (far, near)]
     yield Claim(
         "bottlenecks-competitive-near",
-        "Appendix D",
         "In scenarios where the goal state is closer to bottleneck states, the options leading to doorways are "
         "more competitive.",
         tests=[lead[1] < lead[0]],

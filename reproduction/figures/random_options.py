@@ -153,7 +153,6 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
     half, *_, nearly = above
     yield Claim(
         "random-fail-to-reduce",
-        "Appendix D",
         "Most of the obtained sequences of random options fail to reduce the agent's diffusion time until "
         "having enough options available to the point that the graph is almost fully connected.",
         tests=[above[half] > 0.5, above[nearly] > 0.5],
@@ -166,7 +165,6 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
     peak = (sets.max(axis=1) / bare).median()
     yield Claim(
         "orders-of-magnitude",
-        "Appendix D",
         "They increase it by several orders of magnitude.",
         tests=[peak >= SEVERAL, peak >= 10],
         measured=f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the "
@@ -177,7 +175,6 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
     better = (own[n] < sets[n]).sum()
     yield Claim(
         "more-than-random-states",
-        "Appendix D",
         "The results clearly show that eigenoptions do more than going to a randomly selected state.",
         tests=[better == len(sets), better > len(sets) / 2],
         measured=f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options "
@@ -189,7 +186,6 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
     medians = others[[n // 4, n]].median()
     yield Claim(
         "order-matters",
-        "Appendix D",
         "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
         "performance.",
         tests=[not 1 / MAJOR < median / own[m] < MAJOR for m, median in medians.items()],
@@ -223,7 +219,6 @@ def judge_learning(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "no-run-competitive",
-        "Appendix D",
         "We can see that no individual run is competitive to eigenoptions.",
         tests=[at_least(better, len(few)), at_least(better, len(few) // 2 + 1)],
         measured=f"eigenoptions learn better than {better.count(True)} of {len(few)} sets of {n} random "
@@ -236,7 +231,6 @@ def judge_learning(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "random-not-competitive",
-        "Appendix D",
         "On average, random options are not competitive to eigenoptions.",
         tests=[average.above()],
         measured=f"eigenoptions minus the average over {len(many)} sets of {n} random options: {average}; over "
@@ -261,7 +255,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
     bound = float(fdtri(len(many) - 1, len(many) - 1, 1 - (1 - CONFIDENCE) / len(fewer)))
     yield Claim(
         "fewer-options-vary",
-        "Appendix D",
         "When fewer options are used, the variance across individual runs is even larger.",
         tests=[True if ratio > bound else False if ratio < 1 / bound else None for ratio in wider],
         measured="; ".join(f"{m} options: {ratio:.1f} times" for m, ratio in wider.items())
@@ -277,7 +270,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "near-goal-matters",
-        "Appendix D",
         "The variance depends on whether one of the random options terminates near the goal state.",
         tests=[difference.above() for difference in apart.values()],
         measured="; ".join(f"{m} options: {difference.mean:+.2f}" for m, difference in apart.items())
@@ -289,7 +281,6 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
     bare = (data["runs"][data["runs"].kind == "primitive"].late_return == 0).mean()
     yield Claim(
         "never-learns",
-        "Appendix D",
         "In some runs the agent never even learns to reach the goal.",
         tests=[lost.any()],
         measured="runs that do not reach it: "

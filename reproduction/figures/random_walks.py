@@ -140,7 +140,6 @@ def claims(data: Data) -> Iterator[Claim]:
     farther, more = (compare_with_actions(walks, name) for name in ("farthest", "seen_in_1000"))
     yield Claim(
         "larger-distances",
-        "4.2",
         "Agents performing a random walk, when equipped with options, are expected to cover larger distances "
         "in the state space.",
         tests=[difference.above(margin=1.0) for difference in farther],
@@ -152,9 +151,9 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "small-portion",
-        "1",
         "Options that operate at different time scales decrease the likelihood the agent will explore only a small "
         "portion of the state space.",
+        section="1",
         tests=[difference.better for difference in more],
         measured="share of the states seen in 1,000 steps, more than with primitive actions: "
         + "; ".join(f"{domain} {difference}" for domain, difference in more.items()),
@@ -168,7 +167,6 @@ def claims(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "diffusion-implies-coverage",
-        "4.2",
         "A small expected number of steps implies that it is more likely that the agent will reach all states "
         "with a random walk.",
         tests=[correlation <= -STRONG for correlation in rank.values()],
@@ -181,7 +179,6 @@ def claims(data: Data) -> Iterator[Claim]:
     table = pd.DataFrame(shares).T.map(lambda share: f"{share:.0%}" if share == share else "")
     yield Claim(
         "skewed-time",
-        "4.2",
         "When exploring, a uniformly random policy over options and primitive actions skews where agents spend "
         "their time.",
         tests=[share[FEW] <= SKEWED for share in shares.values()],
@@ -197,7 +194,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "bias-with-few",
-        "4.2",
         "This biasing is often observed when fewer options are available.",
         tests=[share[FEW] < share.iloc[-1] for share in shares.values()],
         measured="; ".join(
@@ -216,7 +212,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "corners-less-likely",
-        "4.2",
         "If the only options available are those leading to doorways, it is less likely the agent will reach the "
         "outer corners.",
         tests=[doors.steps_to_corners > bare.steps_to_corners],
@@ -226,7 +221,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "between-rooms",
-        "4.2",
         "With options that lead to doorways it is very likely agents will be always moving between rooms, "
         "never really exploring inside a room.",
         tests=[doors.room_changes_per_1000 > bare.room_changes_per_1000, doors.time_inside <= UNLIKELY],
@@ -238,7 +232,6 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "mitigated",
-        "4.2",
         "These issues are mitigated with eigenoptions.",
         tests=[own.steps_to_corners < doors.steps_to_corners, own.time_inside > doors.time_inside],
         measured=f"with {own.n_options} eigenoptions reaching the corners takes {own.steps_to_corners:,.0f} steps "
@@ -252,7 +245,6 @@ def claims(data: Data) -> Iterator[Claim]:
     done = (steps["bottleneck options"] <= half).mean()
     yield Claim(
         "whole-environment",
-        "4.2",
         "It is very unlikely for an agent to explore the whole environment if it keeps going back and forth "
         "between similar high-level goals.",
         tests=[done <= UNLIKELY if np.isfinite(half) else None],

@@ -112,9 +112,9 @@ def claims(data: Data) -> Iterator[Claim]:
     gammas = sorted(options.gamma.unique())
     yield Claim(
         "theorem-3.1",
-        "Theorem 3.1",
         "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
         "nonempty.",
+        section="Theorem 3.1",
         tests=[fewest >= 1, endless == 0],
         measured=f"{len(options)} options, each with at least {fewest} terminating state; "
         + (f"{endless} can run forever" if endless else "none can run forever"),
@@ -126,7 +126,6 @@ def claims(data: Data) -> Iterator[Claim]:
     total = facts[["stops", "stops_at_maxima", "options", "stop_at_the_highest"]].sum()
     yield Claim(
         "stops-at-maxima",
-        "3",
         "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local "
         "maximum when the discount is below 1.",
         tests=[total.stops_at_maxima == total.stops, total.stop_at_the_highest == total.options],
@@ -138,7 +137,6 @@ def claims(data: Data) -> Iterator[Claim]:
     shown = select(facts)
     yield Claim(
         "dense-reward",
-        "3",
         "This reward function tends to be dense.",
         tests=list(shown.dense >= DENSE),
         measured=f"rewards that are not zero, median option: {list_rows('{domain} {dense:.0%}', shown)}",
@@ -149,7 +147,6 @@ def claims(data: Data) -> Iterator[Claim]:
     low, high = gammas[0], gammas[-1]
     yield Claim(
         "discount-timescale",
-        "3",
         "The discount rate impacts the timescale the option encodes.",
         tests=list(length[high] > 1.1 * length[low]),
         measured="; ".join(
@@ -161,9 +158,9 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "multiple-options",
-        "1",
         "Because our options are defined across the whole state space, multiple options are available in every "
         "state.",
+        section="1",
         tests=[*(shown.fewest_in_a_state > 1), *(shown.fewest_of_few > 1)],
         measured="fewest options in any state, and of the first few: "
         + list_rows("{domain} {fewest_in_a_state} and {fewest_of_few}", shown),
@@ -175,9 +172,9 @@ def claims(data: Data) -> Iterator[Claim]:
     }
     yield Claim(
         "frequencies",
-        "4.2",
         "Eigenoptions operate at different frequencies, with the length of a trajectory until termination "
         "varying.",
+        section="4.2",
         tests=[longest >= 2 * shortest for shortest, longest in lengths.values()],
         measured="; ".join(
             f"{name}: from {low:.2f} to {high:.2f} steps" for name, (low, high) in lengths.items()
@@ -187,8 +184,8 @@ def claims(data: Data) -> Iterator[Claim]:
     )
     yield Claim(
         "undo-dozens",
-        "4.2",
         "Sampling an option may undo dozens of primitive actions.",
+        section="4.2",
         tests=list(shown.longest >= DOZENS),
         measured=f"longest run of any eigenoption: {list_rows('{domain} {longest:.0f} steps', shown)}",
         evidence=f"From any state, until it terminates (normalized Laplacian, discount 0.9); dozens are at least "
@@ -198,8 +195,8 @@ def claims(data: Data) -> Iterator[Claim]:
     rates = facts[(facts.operator == "combinatorial") & (facts.gamma == high)]
     yield Claim(
         "rates-of-change",
-        "6",
         "Eigenpurposes encode different rates of change in the agent's representation.",
+        section="6",
         tests=[
             *(shown.fastest >= MAJOR * shown.slowest),
             *(shown.rate_rank >= STRONG),
@@ -217,8 +214,8 @@ def claims(data: Data) -> Iterator[Claim]:
     shares = {name: (of.start_share[2:8].min(), of.start_share.median()) for name, of in domains.items()}
     yield Claim(
         "whole-state-space",
-        "4.2",
         "Eigenoptions are often defined in the whole state space, allowing sequencing.",
+        section="4.2",
         tests=[median >= OFTEN for _, median in shares.values()],
         measured="; ".join(
             f"{name}: e2 to e4 may start in at least {first:.0%} of the states, the median of all options in "
