@@ -15,11 +15,10 @@ from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
 from eigenoptions.envs import minigrid
-from eigenoptions.envs.recognition import FixedSeed, Key, StateReader
-from eigenoptions.envs.search import Cloning, Progress, Restore, Save, choose_cloning, explore
+from eigenoptions.envs.recognition import Key, StateReader
+from eigenoptions.envs.search import Progress, Restore, Save, explore, is_finite
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
-from eigenoptions.options import OptionSet
 from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
@@ -92,15 +91,27 @@ def from_env(
         check_int("max_states", max_states)
         if seed is not None:
             check_int("seed", seed, 0)
-        mdp = mdp_from_table(made) if key is None and save is None and restore is None else None
+        if (save is None) != (restore is None):
+            raise ValueError(f"save and restore go together, got only {'save' if save else 'restore'}")
+        mdp = mdp_from_table(made) if key is None and save is None else None
+        name, space = env_name(made), made.observation_space
         if mdp is not None:
             if mdp.n_states > max_states:
-                raise ValueError(f"max_states={max_states}, but {env_name(made)} has {mdp.n_states} states")
+                raise ValueError(f"max_states={max_states}, but {name} has {mdp.n_states} states")
             return mdp
-        mdp = explore(_choose_cloning(made, key, save, restore), max_states, progress, seed)
-        log.info("%s: %d states found by exploration", env_name(made), mdp.n_states)
-        space = made.observation_space
-        if key is None and isinstance(space, Discrete) and space.n <= max_states:
+        by, explored = key or "observation", made
+        if minigrid.is_minigrid(made.unwrapped) and key is None and save is None:
+            by, save, restore = "minigrid", minigrid.save_state, minigrid.restore_state
+            explored = _leave_out_observations(made)
+        elif key is None and not is_finite(space):
+            raise ValueError(
+                f"{name} has no transition table and its observations are not finite ({' '.join(str(space).split())}): "
+                f"discover({name!r}) samples it, or give from_env a function key(env, obs) that returns a state that "
+                "can be hashed"
+            )
+        mdp = explore(explored, by, save, restore, max_states=max_states, progress=progress, seed=seed)
+        log.info("%s: %d states found by exploration", name, mdp.n_states)
+        if by == "observation" and isinstance(space, Discrete) and space.n <= max_states:
             return _keep_numbers(mdp, space)
         return mdp
     finally:
@@ -108,7 +119,44 @@ def from_env(
             made.close()
 
 
-class Numbered(FixedSeed):
+class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """An environment whose episodes all begin with ``reset(seed=seed)``: one layout of MiniGrid, say.
+
+    What is random after the reset differs from episode to episode; the seed of `reset` draws it.
+
+    Parameters
+    ----------
+    env
+        The environment.
+    seed
+        Seed of every reset; that of `from_env` and `discover` is 0.
+
+    Examples
+    --------
+    >>> env = FixedSeed(gym.make("minigrid:MiniGrid-FourRooms-v0"), 0)
+    >>> places = [env.reset() and tuple(map(int, env.unwrapped.agent_pos)) for _ in range(3)]
+    >>> len(set(places))
+    1
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
+        RecordConstructorArgs.__init__(self, seed=seed)
+        gym.Wrapper.__init__(self, env)
+        self.seed = check_int("seed", seed, 0)
+        self._rng = np.random.default_rng()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode with the fixed seed."""
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        obs, info = self.env.reset(seed=self.seed, options=options)
+        self.env.unwrapped.np_random = self._rng
+        return obs, info
+
+
+class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
     """An environment in one layout whose observation is the number of its state in `mdp`, for tables of values.
 
     Parameters
@@ -116,7 +164,7 @@ class Numbered(FixedSeed):
     env
         A finite environment (id or object).
     seed
-        Seed of every reset, and of the layout.
+        Seed of every reset (see `FixedSeed`), and of the layout.
     exploration
         Settings of `from_env`.
 
@@ -130,24 +178,15 @@ class Numbered(FixedSeed):
     """
 
     def __init__(self, env: str | gym.Env[Any, Any], seed: int = 0, **exploration: Any) -> None:
-        super().__init__(make_env(env), seed)
-        # Gymnasium rebuilds the wrapper from these.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, seed=seed, **exploration)
-        self.mdp = from_env(self.env, seed=seed, **exploration)
+        gym.ObservationWrapper.__init__(self, FixedSeed(make_env(env), seed))
+        self.mdp = from_env(self.env.env, seed=seed, **exploration)
         self.observation_space = Discrete(self.mdp.n_states)
-        self._reader = StateReader(OptionSet(self.mdp, np.empty((0, self.mdp.n_states), dtype=np.int64)))
+        self._reader = StateReader(self.mdp)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
-        """Begin an episode in the explored layout."""
-        obs, info = super().reset(seed=seed, options=options)
-        return self._reader.read_first(self.env.unwrapped, obs), info
-
-    def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
-        """Take one action; the observation is the number of the state it leads to."""
-        obs, *outcome = self.env.step(action)
-        return self._reader.read(self.env.unwrapped, obs), *outcome
+    def observation(self, observation: Any) -> int:
+        """Number of the present state."""
+        return self._reader.read(self.env.unwrapped, observation)  # type: ignore[no-any-return]
 
 
 def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
@@ -171,18 +210,15 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     return mdp if isinstance(mdp, MDP) else _read_table(layer, table, env_name(env))
 
 
-def _choose_cloning(env: Any, key: Key | None, save: Save | None, restore: Restore | None) -> Cloning:
-    if not minigrid.is_minigrid(env.unwrapped) or key is not None or save is not None:
-        return choose_cloning(env, key, save, restore)
-    # MiniGrid's key does not use observations, which take most of the time of a step: wrappers that change them are
-    # left out, and without wrappers that act a copy is explored that makes none.
+def _leave_out_observations(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """MiniGrid without observations, which take most of the time of a step, and which its key does not use."""
     layer = env
     while isinstance(layer, (*PASSIVE_WRAPPERS, gym.ObservationWrapper)):
         layer = layer.env
     if layer is env.unwrapped:
         layer = copy_env(layer)
         layer.gen_obs = dict
-    return Cloning(layer, "minigrid", minigrid.save_state, minigrid.restore_state, minigrid.place_states)
+    return layer
 
 
 def _keep_numbers(mdp: MDP, space: Any) -> MDP:

@@ -42,8 +42,10 @@ def identify_state(env: Any) -> Hashable:
     return things, _describe_object(env.carrying), done, *size, *position
 
 
-def identify_layout(env: Any) -> str:
-    """Digest of what does not change in an episode: the walls and floors."""
+def identify_layout(env: Any) -> str | None:
+    """Digest of what does not change in an episode: the walls and floors. None where this is not MiniGrid's."""
+    if not is_minigrid(env):
+        return None
     fixed = [
         (cell, thing.type)
         for cell, thing in enumerate(env.grid.grid)

@@ -1,6 +1,6 @@
-"""How options recognise the states of an environment whose observations are not the numbers of states.
+"""How options recognise the states of an environment, and whether the environment is the one they belong to.
 
-`from_env` numbers the states by a key of each: the observation, or what MiniGrid's grid holds. The `MDP` keeps the keys
+`from_env` numbers states by a key of each: the observation, or what MiniGrid's grid holds. The `MDP` keeps the keys
 (`states`) and how they are made (`recognition`), so that `OptionsWrapper` finds the number of the present state while
 the agent keeps its own observations.
 """
@@ -8,15 +8,16 @@ the agent keeps its own observations.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from eigenoptions._validation import check_choice, check_int, check_state
 from eigenoptions.envs import minigrid
-from eigenoptions.envs.sources import env_name
+from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 
@@ -54,102 +55,129 @@ class StateReader:
     Parameters
     ----------
     options
-        As in `OptionsWrapper`.
+        As in `OptionsWrapper`, or an `MDP`.
     state
         The user's function, which comes before the recognition that the options remember.
     """
 
     def __init__(self, options: Any, state: Callable[[Any], Any] | None = None) -> None:
-        self.state = state
-        self.mdp: MDP | None = options.mdp if isinstance(options, OptionSet) else None
-        self._n_states = 0 if self.mdp is None else self.mdp.n_states
-        self.recognition = (getattr(self.mdp, "recognition", None) if state is None else None) or {}
+        self.options, self.state = options, state
+        self.mdp: MDP | None = options if isinstance(options, MDP) else getattr(options, "mdp", None)
+        self.recognition = {} if self.mdp is None or state is not None else self.mdp.recognition or {}
+        self._is_partial = self.recognition.get("partial", False)
         # Moves that were not sampled may still be possible.
-        is_exact = self.mdp is not None and options.provenance.get("dynamics") != "estimated"
-        self._checks_moves = is_exact and not self.recognition.get("partial", False)
-        if self.recognition:
+        is_estimated = getattr(options, "provenance", {}).get("dynamics") == "estimated"
+        self.checks_moves = self.mdp is not None and not self._is_partial and not is_estimated
+        if self.mdp is not None and self.recognition:
             by = self.recognition["by"]
             self._key = by if callable(by) else KEYS[check_choice("recognition", by, KEYS)]
-            self._numbers = {key: number for number, key in enumerate(self.mdp.states or ())}  # type: ignore[union-attr]
+            self._numbers = {key: number for number, key in enumerate(self.mdp.states or ())}
 
-    def read(self, env: Any, obs: Any) -> Any:
-        """What options act on at an observation of the unwrapped environment; -1: a state that they do not know."""
+    def read(self, env: Any, obs: Any, is_first: bool = False) -> Any:
+        """What options act on at an observation of the unwrapped environment; -1: a state that they do not know.
+
+        With the first observation of an episode (`is_first`), the layout is compared with that of the options.
+        """
         if self.recognition:
+            layout = self.recognition.get("layout") if is_first else None
+            if layout is not None and layout != minigrid.identify_layout(env):
+                raise ValueError(self._explain(env, "has another layout than that of the options"))
             number = self._numbers.get(self._key(env, obs), -1)
-            if number < 0 and not self.recognition.get("partial", False):
+            if number < 0 and not self._is_partial:
                 raise ValueError(self._explain(env, "is in a state that these options do not know"))
             return number
         value = obs if self.state is None else self.state(obs)
-        return value if self.mdp is None else check_state(value, self._n_states)
-
-    def read_first(self, env: Any, obs: Any) -> Any:
-        """The same after a reset: the episode must have the layout in which the options were discovered."""
-        layout = self.recognition.get("layout")
-        if layout is not None and not (minigrid.is_minigrid(env) and minigrid.identify_layout(env) == layout):
-            raise ValueError(self._explain(env, "has another layout than that of the options"))
-        return self.read(env, obs)
+        return value if self.mdp is None else check_state(value, self.mdp.n_states)
 
     def is_unknown(self, value: Any) -> bool:
         """Whether this is a state outside the part that the options know."""
         return self.mdp is not None and value < 0
 
-    def check_move(self, before: int, after: int) -> None:
-        """Raise ValueError if no action leads from one state to the other in the MDP of the options."""
-        if not self._checks_moves or before == after:
+    def check_move(self, before: int, after: int, action: int | None = None) -> None:
+        """Raise ValueError if no action (or not this one) leads from one state to the other in the options' MDP."""
+        if self.mdp is None or not self.checks_moves:
             return
-        mdp = self.mdp
-        assert mdp is not None
-        first, last = mdp.transition.indptr[[before * mdp.n_actions, (before + 1) * mdp.n_actions]]
-        successors = mdp.transition.indices[first:last]
-        # Nothing is known of a state where every action stays put, such as one that was never reached.
-        if after not in successors and (successors != before).any():
+        row, table = before * self.mdp.n_actions, self.mdp.transition
+        first, last = (row, row + self.mdp.n_actions) if action is None else (row + action, row + action + 1)
+        successors = table.indices[table.indptr[first] : table.indptr[last]]
+        # Where every action stays put, it may be that none was ever tried; and any action may fail.
+        if (
+            after not in successors
+            and (successors != before).any()
+            and (action is not None or after != before)
+        ):
+            taken = "a step" if action is None else f"action {action}"
             remedy = "discover options on this environment" if self.state is None else "correct state="
             raise ValueError(
-                f"options of another state space: a step led from state {before} to {after}, which no action does in "
-                f"{mdp!r}; {remedy}"
+                f"options of another state space: {taken} led from state {before} to {after}, which never happens in "
+                f"{self.mdp!r}; {remedy}"
             )
 
     def _explain(self, env: Any, problem: str) -> str:
-        seed = self.recognition.get("seed")
-        remedy = "discover options on this environment"
+        seed, remedy = self.recognition.get("seed"), "discover options on this environment"
         if seed is not None:
-            remedy = f"make every episode that of seed {seed}, OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...), or "
-            remedy += "discover options on this environment"
+            fixed = f"OptionsWrapper(eo.envs.FixedSeed(env, {seed}), ...)"
+            remedy = f"make every episode that of seed {seed}, {fixed}, or {remedy}"
         return f"{env_name(env)} {problem} ({self.mdp!r}): {remedy}"
 
 
-class FixedSeed(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
-    """An environment whose episodes all begin with ``reset(seed=seed)``: one layout of MiniGrid, say.
+def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
+    """Number of primitive actions; ValueError unless the spaces of a (vector) environment are those of the options.
 
-    What is random after the reset differs from episode to episode; the seed of `reset` draws it.
+    `mapped`: the options act on something else than the observations. The environment is not stepped.
+    """
+    n_actions = count_actions(env)
+    if not hasattr(options, "__len__") or not all(hasattr(option, "act") for option in options):
+        kind = type(options).__name__
+        raise ValueError(f"options must be an OptionSet or a list of objects with act(obs), got {kind}")
+    if len(options) == 0:
+        raise ValueError("there are no options: discover at least one")
+    expected = getattr(options, "n_actions", n_actions)
+    if expected != n_actions:
+        raise ValueError(
+            f"options of another environment: they choose among {expected} actions, {env_name(env)} has {n_actions}; "
+            "discover options on it"
+        )
+    if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
+        space = getattr(env, "single_observation_space", env.observation_space)
+        if not isinstance(space, Discrete) or space.start != 0:
+            raise ValueError(
+                f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
+                "state=, a function from an observation to its state's number, or discover options on this environment"
+            )
+        if space.n != options.n_states:
+            raise ValueError(
+                f"options of another environment: they have {options.n_states} states, {env_name(env)} has {space.n}; "
+                "discover options on it (from_env)"
+            )
+    return n_actions
 
-    Parameters
-    ----------
-    env
-        The environment.
-    seed
-        Seed of every reset; that of `from_env` and `discover` is 0.
+
+def check_dynamics(
+    options: OptionSet,
+    env: gym.Env[Any, Any],
+    *,
+    state: Callable[[Any], Any] | None = None,
+    steps: int = 200,
+) -> None:
+    """Raise ValueError if a random walk makes a move that is impossible in the MDP of the options.
+
+    ``options.check(env)`` calls it. The environment takes `steps` steps: reset it before you use it again. `state` is
+    that of `OptionsWrapper`.
 
     Examples
     --------
-    >>> env = FixedSeed(gym.make("minigrid:MiniGrid-FourRooms-v0"), 0)
-    >>> places = [env.reset() and tuple(map(int, env.unwrapped.agent_pos)) for _ in range(3)]
-    >>> len(set(places))
-    1
+    >>> import eigenoptions as eo
+    >>> check_dynamics(eo.discover(eo.maze("four-rooms"), n_options=2), eo.envs.MazeEnv("four-rooms"))
     """
-
-    def __init__(self, env: gym.Env[Any, Any], seed: int = 0) -> None:
-        gym.utils.RecordConstructorArgs.__init__(self, seed=seed)
-        gym.Wrapper.__init__(self, env)
-        self.seed = check_int("seed", seed, 0)
-        self._rng = np.random.default_rng()
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode with the fixed seed."""
-        if seed is not None:
-            self._rng = np.random.default_rng(seed)
-        obs, info = self.env.reset(seed=self.seed, options=options)
-        self.env.unwrapped.np_random = self._rng
-        return obs, info
+    n_actions = check_spaces(env, options, mapped=state is not None)
+    rng, reader = np.random.default_rng(0), StateReader(options, state)
+    seed, ended, number = reader.recognition.get("seed", 0), True, 0
+    for _ in range(check_int("steps", steps)):
+        if ended:
+            obs, _ = env.reset(seed=seed)
+            seed, number = reader.recognition.get("seed"), reader.read(env.unwrapped, obs, is_first=True)
+        before, action = number, int(rng.integers(n_actions))
+        obs, _, terminated, truncated, _ = env.step(action)
+        number, ended = reader.read(env.unwrapped, obs), terminated or truncated
+        reader.check_move(before, number, action)

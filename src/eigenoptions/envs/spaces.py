@@ -6,7 +6,6 @@ the search between them (see `eigenoptions.best_option_chance`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float, check_int
-from eigenoptions.envs.sources import count_actions, env_name
-from eigenoptions.options import OptionSet
 
 # Generic from Gymnasium 1.2.2 on.
 if TYPE_CHECKING:
@@ -24,7 +21,47 @@ else:
     _Discrete = Discrete
 
 
-class OptionsSpace(_Discrete):
+class OptionSamples:
+    """What the two spaces share: samples of available choices, options with probability `option_chance`.
+
+    `mask` holds the choices that are available now, None for all; the environment sets it. `last_sample` is the last
+    sample until the environment takes a step, then None.
+    """
+
+    n_primitive: int
+    option_chance: float | None
+    np_random: np.random.Generator
+    mask: NDArray[np.int8] | None = None
+    last_sample: Any = None
+
+    def _set_choices(self, n_primitive: int, n_options: int, option_chance: float | None) -> int:
+        """Check the arguments; the number of choices."""
+        self.n_primitive = check_int("n_primitive", n_primitive)
+        self.option_chance = option_chance
+        if option_chance is not None:
+            check_float("option_chance", option_chance, minimum=0, maximum=1)
+        return self.n_primitive + check_int("n_options", n_options, 0)
+
+    def _draw(self, mask: Any, shape: tuple[int, int]) -> NDArray[np.int64]:
+        """One choice per row of a mask of shape (n, choices), by default the present one."""
+        mask = self.mask if mask is None else mask
+        allowed = np.ones(shape, dtype=np.int8) if mask is None else np.atleast_2d(mask)
+        if allowed.shape != shape:
+            raise ValueError(f"mask must have one entry for each of {shape[1]} choices, got {np.shape(mask)}")
+        # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
+        keys = self.np_random.random(shape) * allowed
+        if self.option_chance is not None:
+            use_option = self.np_random.random((shape[0], 1)) < self.option_chance
+            is_option = np.arange(shape[1]) >= self.n_primitive
+            keys += (use_option == is_option) * allowed
+        return np.asarray(keys.argmax(axis=1), dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Where a copy is used, the environment is in another state.
+        return {**self.__dict__, "mask": None}
+
+
+class OptionsSpace(OptionSamples, _Discrete):
     """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
 
     Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options are
@@ -40,13 +77,6 @@ class OptionsSpace(_Discrete):
     seed
         As in `Discrete`.
 
-    Attributes
-    ----------
-    mask
-        The choices ``(n,)`` that are available now, or None for all; the environment sets it.
-    last_sample
-        The last sample, until the environment takes a step; None: no sample since then.
-
     Examples
     --------
     >>> space = OptionsSpace(4, 8, option_chance=0.05, seed=0)
@@ -60,49 +90,22 @@ class OptionsSpace(_Discrete):
     def __init__(
         self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: int | None = None
     ) -> None:
-        self.n_primitive = check_int("n_primitive", n_primitive, maximum=2**31 - 1)
-        self.option_chance = _check_chance(option_chance)
-        self.mask: NDArray[np.int8] | None = None
-        self.last_sample: np.int64 | None = None
-        super().__init__(self.n_primitive + check_int("n_options", n_options, 0, 2**31 - 1), seed)
+        super().__init__(self._set_choices(n_primitive, n_options, option_chance), seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Draw an action or an option, among those that a `mask` (by default the present one) allows.
-
-        With a `probability` this is `Discrete.sample`.
-        """
+        """Draw an action or an option that a `mask` (default: the present one) allows, or by a `probability`."""
         if probability is not None:
             return super().sample(mask, probability)
-        allowed = _check_mask(self.mask if mask is None else mask, (int(self.n),))
-        choice = _sample(allowed[None], self.n_primitive, self.option_chance, self.np_random)[0]
-        self.last_sample = self.dtype.type(choice)
-        return self.last_sample
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Where a copy is used, the environment is in another state.
-        return {**self.__dict__, "mask": None}
+        self.last_sample = self._draw(mask, (1, int(self.n)))[0]
+        return self.last_sample  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         n_options = int(self.n) - self.n_primitive
         return f"OptionsSpace({self.n_primitive}, {n_options}, option_chance={self.option_chance})"
 
 
-class OptionsVectorSpace(MultiDiscrete):
-    """Actions of a vector environment, ``(n_envs,)``: each is sampled as by `OptionsSpace`.
-
-    Equal to the `MultiDiscrete` of the same sizes.
-
-    Parameters
-    ----------
-    n_primitive, n_options, n_envs
-        Number of primitive actions, of options, and of environments.
-    option_chance, seed
-        As in `OptionsSpace`.
-
-    Attributes
-    ----------
-    mask, last_sample
-        As in `OptionsSpace`, with shapes ``(n_envs, n)`` and ``(n_envs,)``.
+class OptionsVectorSpace(OptionSamples, MultiDiscrete):
+    """Actions ``(n_envs,)`` of a vector environment: each is sampled as by `OptionsSpace`, which has the parameters.
 
     Examples
     --------
@@ -121,86 +124,12 @@ class OptionsVectorSpace(MultiDiscrete):
         option_chance: float | None = None,
         seed: int | None = None,
     ) -> None:
-        self.n_primitive, self.n = n_primitive, n_primitive + n_options
-        self.option_chance = _check_chance(option_chance)
-        self.mask: NDArray[np.int8] | None = None
-        self.last_sample: NDArray[np.int64] | None = None
-        super().__init__([self.n] * n_envs, seed=seed)
+        super().__init__([self._set_choices(n_primitive, n_options, option_chance)] * n_envs, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Draw an action or an option per environment, among those that the masks ``(n_envs, n)`` allow.
-
-        With a `probability` this is `MultiDiscrete.sample`.
-        """
+        """Draw an action or an option per environment, as `OptionsSpace.sample`; masks are ``(n_envs, n)``."""
         if probability is not None:
             return super().sample(mask, probability)
-        allowed = _check_mask(self.mask if mask is None else mask, (len(self.nvec), self.n))
-        self.last_sample = _sample(allowed, self.n_primitive, self.option_chance, self.np_random)
+        self.last_sample = self._draw(mask, (len(self.nvec), int(self.nvec[0])))
         # A copy: agents write greedy actions into it.
-        return self.last_sample.copy()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "mask": None}
-
-    def __repr__(self) -> str:
-        n_options, n_envs = self.n - self.n_primitive, len(self.nvec)
-        chance = f"option_chance={self.option_chance}"
-        return f"OptionsVectorSpace({self.n_primitive}, {n_options}, n_envs={n_envs}, {chance})"
-
-
-def _sample(
-    allowed: NDArray[Any], n_primitive: int, option_chance: float | None, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """One allowed choice per row of ``allowed (n, actions and options)``; see `OptionsSpace`."""
-    # The largest random number of the allowed choices wins; the kind that is drawn, if allowed, gets 1 more.
-    keys = rng.random(allowed.shape) * allowed
-    if option_chance is not None:
-        use_option = rng.random((len(allowed), 1)) < option_chance
-        is_option = np.arange(allowed.shape[1]) >= n_primitive
-        keys += (use_option == is_option) * allowed
-    return np.asarray(keys.argmax(axis=1), dtype=np.int64)
-
-
-def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = False) -> int:
-    """Number of primitive actions; ValueError unless the spaces of a (vector) environment are those of the options.
-
-    `mapped`: the options act on something else than the observations. The environment is not stepped.
-    """
-    n_actions = count_actions(env)
-    if not hasattr(options, "__len__") or not all(hasattr(option, "act") for option in options):
-        kind = type(options).__name__
-        raise ValueError(f"options must be an OptionSet or a list of objects with act(obs), got {kind}")
-    if len(options) == 0:
-        raise ValueError("there are no options: discover at least one")
-    if getattr(options, "n_actions", n_actions) != n_actions:
-        raise ValueError(
-            f"options of another environment: they choose among {options.n_actions} actions, "  # type: ignore[union-attr]
-            f"{env_name(env)} has {n_actions}; discover options on it"
-        )
-    if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
-        space = getattr(env, "single_observation_space", env.observation_space)
-        if not isinstance(space, Discrete) or space.start != 0:
-            raise ValueError(
-                f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
-                "state=, a function from an observation to its state's number, or discover options on this environment"
-            )
-        if space.n != options.n_states:
-            raise ValueError(
-                f"options of another environment: they have {options.n_states} states, {env_name(env)} has {space.n}; "
-                "discover options on it (from_env)"
-            )
-    return n_actions
-
-
-def _check_chance(option_chance: float | None) -> float | None:
-    if option_chance is not None:
-        check_float("option_chance", option_chance, minimum=0, maximum=1)
-    return option_chance
-
-
-def _check_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    if mask is None:
-        return np.ones(shape, dtype=np.int8)
-    if np.shape(mask) != shape:
-        raise ValueError(f"mask must have shape {shape}, got {np.shape(mask)}")
-    return np.asarray(mask)
+        return self.last_sample.copy()  # type: ignore[no-any-return]

@@ -12,12 +12,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.envs.recognition import StateReader
-from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace, check_spaces
-from eigenoptions.envs.wrapper import MODES
+from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
+from eigenoptions.envs.wrapper import OptionSettings
 from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import LinearOptionSet, RunningOption
 
 # Not generic in Gymnasium 1.1.
@@ -27,7 +24,7 @@ else:
     _VectorWrapper = gym.vector.VectorWrapper
 
 
-class OptionsVectorWrapper(_VectorWrapper):
+class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
     """Options as extra actions in every environment of a `gymnasium.vector` environment, in one batch call per step.
 
     Every call of `step` takes one primitive step in each environment. Options have different lengths, so decisions end
@@ -90,9 +87,6 @@ class OptionsVectorWrapper(_VectorWrapper):
         stop_chance: float = 0.0,
     ) -> None:
         super().__init__(env)
-        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
-        self.mode = check_choice("mode", mode, MODES)
-        self.max_duration = check_int("max_duration", max_duration)
         self.autoreset = env.metadata.get("autoreset_mode")
         if not isinstance(self.autoreset, AutoresetMode):
             raise ValueError(
@@ -102,53 +96,34 @@ class OptionsVectorWrapper(_VectorWrapper):
             raise ValueError(
                 "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
             )
-        self.n_primitive = check_spaces(env, options, mapped=state is not None)
-        check_float("stop_chance", stop_chance, minimum=0, below=1)
-        exploration = resolve_exploration(options, option_chance, stop_chance)
-        self.stop_chance = exploration.stop_chance
-        self.options, self.state = options, state
+        self._set_options(env, options, gamma, mode, state, max_duration, option_chance, stop_chance)
         n, n_options = self.num_envs, len(options)
-        self.single_action_space = OptionsSpace(self.n_primitive, n_options, exploration.option_chance)
-        self.action_space: OptionsVectorSpace = OptionsVectorSpace(
-            self.n_primitive, n_options, n, exploration.option_chance
-        )
+        sizes = self.n_primitive, n_options
+        self.single_action_space = OptionsSpace(*sizes, self.option_chance)
+        self.action_space: OptionsVectorSpace = OptionsVectorSpace(*sizes, n, self.option_chance)
         if mode == "step":
             self.single_observation_space = Dict(
                 {"observation": env.single_observation_space, "option": Discrete(n_options + 1)}
             )
             self.observation_space = batch_space(self.single_observation_space, n)
-        self._reader = StateReader(options, state)
-        bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
-        if not bases and self._reader.recognition.get("by", "observation") != "observation":
+        self._bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())] or [None] * n
+        if self._bases[0] is None and self._reader.recognition.get("by", "observation") != "observation":
             raise ValueError(
                 "these options recognise a state by its environment, which another process holds: use SyncVectorEnv "
                 "or pass state="
             )
-        self._bases: list[Any] = bases or [env] * n
-        self._checks_moves = isinstance(options, OptionSet)
-        self._rng = np.random.default_rng()
-        self._env_ids = np.arange(n)
-        self._policies = list(options)
-        # Whether an option remembers its steps: then each execution is an object of its own.
-        self._has_guards = any(
-            getattr(policy, "patience", None) or getattr(policy, "stop_chance", 0.0)
-            for policy in self._policies
-        )
-        self._executions: list[Any] = [None] * n
-        # The decision of each environment: the choice, whether it is an option that is not available or was sampled,
-        # the action with which its option continues (-1: none does), and what has been collected so far.
+        # The action of every option at the last observations.
+        self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
+        # The decision of each environment: the choice, whether it is an option that is not available, the execution
+        # of its option, the action with which that continues (-1: none does), and what has been collected so far.
         self._choice = np.zeros(n, dtype=np.int64)
-        self._unavailable, self._sampled = np.zeros((2, n), dtype=np.bool_)
+        self._unavailable = np.zeros(n, dtype=np.bool_)
+        self._executions: list[RunningOption | None] = [None] * n
         self._next_action = np.full(n, -1)
         self._duration = np.zeros(n, dtype=np.int64)
         self._discounted, self._undiscounted = np.zeros((2, n))
         self._begin_obs: Any = None
         self._episode_over = np.zeros(n, dtype=np.bool_)
-        # The last observations, what the options act on, and the action of every option there (n, n_options).
-        self._obs: Any = None
-        self._inputs: Any = None
-        self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
-        self._mask: NDArray[np.int8] | None = None
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -182,7 +157,6 @@ class OptionsVectorWrapper(_VectorWrapper):
         # After an exception in the environment only a reset helps.
         self._mask = None
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
-        rewards, terminated, truncated = self._check_outcome(rewards, terminated, truncated)
 
         # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
         live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
@@ -190,28 +164,28 @@ class OptionsVectorWrapper(_VectorWrapper):
         self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
         self._episode_over = ended
         rewards = np.where(live, rewards, 0.0)
-        self._discounted += self._discount(self._duration) * rewards
+        self._discounted += self.gamma**self._duration * rewards
         self._undiscounted += rewards
         self._duration += live
 
         # Options continue unless the episode ended, they terminate, or they have run for `max_duration` steps.
         option = self._choice - self.n_primitive
-        runs = (option >= 0) & ~self._unavailable & live & ~ended
-        next_action = np.where(runs, self._option_actions[self._env_ids, np.maximum(option, 0)], -1)
-        if self._has_guards:
-            for i in np.flatnonzero(next_action >= 0):
-                if not self._executions[i].continues(index_obs(self._inputs, i)):
-                    next_action[i] = -1
-        if self.stop_chance > 0:
-            next_action[self._sampled & (self._rng.random(self.num_envs) < self.stop_chance)] = -1
-        option_truncated = (next_action >= 0) & (self._duration >= self.max_duration)
-        next_action[option_truncated] = -1
-        self._next_action = next_action
+        option_truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        self._next_action[:] = -1
+        for i in np.flatnonzero((option >= 0) & ~self._unavailable & live & ~ended):
+            action, execution = self._option_actions[i, option[i]], self._executions[i]
+            if action >= 0 and execution is not None and execution.continues(index_obs(self._input, i)):
+                option_truncated[i] = self._duration[i] >= self.max_duration
+                self._next_action[i] = -1 if option_truncated[i] else action
 
         if self.mode == "step":
             complete, duration, reward, undiscounted = live, live.astype(np.int64), rewards, rewards
         else:
-            complete, duration, undiscounted = live & (next_action < 0), self._duration, self._undiscounted
+            complete, duration, undiscounted = (
+                live & (self._next_action < 0),
+                self._duration,
+                self._undiscounted,
+            )
             reward = np.where(complete, self._discounted, 0.0)
         infos |= {
             "complete": complete,
@@ -219,7 +193,7 @@ class OptionsVectorWrapper(_VectorWrapper):
             "primitive_action": primitive,
             "option": np.where((option >= 0) & (duration > 0), option, -1),
             "duration": duration.copy(),
-            "discount": self._discount(duration),
+            "discount": self.gamma**duration,
             "primitive_return": undiscounted.copy(),
             "unavailable": self._unavailable.copy(),
             "option_truncated": option_truncated,
@@ -229,90 +203,59 @@ class OptionsVectorWrapper(_VectorWrapper):
             infos["begin_obs"] = self._begin_obs.copy()
         return self._observe(), reward, terminated, truncated, infos
 
-    def action_masks(self) -> NDArray[np.bool_]:
-        """``(n_envs, n_primitive + n_options)`` which actions are available now."""
-        return np.asarray(self._mask, dtype=np.bool_)
-
     def _start(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         """Begin decisions where no option runs; ``(n_envs,)`` the primitive action of every environment."""
-        n, n_actions = self.num_envs, self.n_primitive + len(self._policies)
+        n, n_choices = self.num_envs, self.n_primitive + len(self._policies)
         if actions.shape != (n,) or actions.dtype.kind not in "iu":
             raise ValueError(f"actions must be {n} integers, got {actions.dtype} of shape {actions.shape}")
         begins = self._next_action < 0
-        wrong = np.flatnonzero(begins & ((actions < 0) | (actions >= n_actions)))
-        if len(wrong):
-            raise ValueError(
-                f"actions must be in 0..{n_actions - 1}, got {actions[wrong[0]]} for environment {wrong[0]}"
-            )
+        if not ((actions >= 0) & (actions < n_choices))[begins].all():
+            raise ValueError(f"actions must be in 0..{n_choices - 1}, got {actions}")
         self._choice = np.where(begins, actions, self._choice)
         option = self._choice - self.n_primitive
-        first = self._option_actions[self._env_ids, np.maximum(option, 0)]
+        first = self._option_actions[np.arange(n), np.maximum(option, 0)]
         first = np.where(option < 0, self._choice, first)
         self._unavailable = np.where(begins, first < 0, self._unavailable)
         if self._unavailable.any():
             first = np.where(first < 0, self._rng.integers(self.n_primitive, size=n), first)
-        last_sample = self.action_space.last_sample
-        self._sampled = np.where(
-            begins, False if last_sample is None else actions == last_sample, self._sampled
-        )
-        self.action_space.last_sample = None
+        last_sample, self.action_space.last_sample = self.action_space.last_sample, None
+        for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
+            is_sampled = last_sample is not None and actions[i] == last_sample[i]
+            stop_chance = self.stop_chance if is_sampled else 0.0
+            execution = RunningOption(self._policies[option[i]], self._rng, stop_chance)
+            execution.continues(index_obs(self._input, i))
+            self._executions[i] = execution
         self._duration[begins] = 0
         self._discounted[begins] = self._undiscounted[begins] = 0.0
         if self._begin_obs is not None:
             self._begin_obs[begins] = self._obs[begins]
-        if self._has_guards:
-            for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
-                policy = self._policies[option[i]]
-                self._executions[i] = RunningOption(policy, self._rng, index_obs(self._inputs, i))
         return np.where(begins, first, self._next_action)
-
-    def _discount(self, duration: NDArray[np.int64]) -> NDArray[np.float64]:
-        # Python's power, as in `OptionsWrapper`: that of NumPy differs in the last bit.
-        return np.array([self.gamma**k for k in duration.tolist()])
-
-    def _check_outcome(self, *outcome: Any) -> tuple[NDArray[Any], ...]:
-        """Rewards, terminated and truncated as arrays ``(n_envs,)``; ValueError where they have another shape."""
-        names, dtypes = ("rewards", "terminated", "truncated"), (np.float64, np.bool_, np.bool_)
-        arrays = tuple(np.asarray(part, np.dtype(dtype)) for part, dtype in zip(outcome, dtypes, strict=True))
-        for name, array in zip(names, arrays, strict=True):
-            if array.shape != (self.num_envs,):
-                raise ValueError(
-                    f"{name} of the vector environment must have shape {(self.num_envs,)}, got {array.shape}"
-                )
-        return arrays
 
     def _update_options(self, obs: Any, is_first: NDArray[np.bool_]) -> None:
         """Note new observations, those of a reset marked, and the action of every option at them."""
+        n, before = self.num_envs, self._input
         self._obs = obs
-        before, n = self._inputs, self.num_envs
+        self._input = obs if self.state is None else self.state(obs)
+        if isinstance(self.options, LinearOptionSet):
+            self._option_actions = self.options.actions(self._input, n).T
+            return
         if not isinstance(self.options, OptionSet):
-            self._inputs = obs if self.state is None else self.state(obs)
-            if isinstance(self.options, LinearOptionSet):
-                self._option_actions = self.options.actions(self._inputs, n).T
-            else:
-                rows = (index_obs(self._inputs, i) for i in range(n))
-                self._option_actions = np.array(
-                    [[policy.act(row) for policy in self._policies] for row in rows]
-                )
+            rows = (index_obs(self._input, i) for i in range(n))
+            self._option_actions = np.array([[policy.act(row) for policy in self._policies] for row in rows])
             return
         if self._reader.recognition:
-            self._inputs = states = np.empty(n, dtype=np.int64)
-            for i, base in enumerate(self._bases):
-                read = self._reader.read_first if is_first[i] else self._reader.read
-                states[i] = read(base, index_obs(obs, i))
-        else:
-            self._inputs = states = np.array(obs if self.state is None else self.state(obs))
-            last = self.options.n_states - 1
-            in_range = states.dtype.kind in "iu" and 0 <= states.min() <= states.max() <= last
-            if states.shape != (n,) or not in_range:
-                source = "observations" if self.state is None else "state="
-                raise ValueError(
-                    f"{source} must be {n} states in 0..{last}, got {states.dtype} of shape {states.shape}: {states}"
-                )
-        if self._checks_moves and before is not None:
-            for state, successor in zip(before[~is_first].tolist(), states[~is_first].tolist(), strict=True):
+            read = self._reader.read
+            self._input = [read(self._bases[i], index_obs(obs, i), is_first[i]) for i in range(n)]
+        states = self._input = np.array(self._input)
+        last = self.options.n_states - 1
+        is_number = states.shape == (n,) and states.dtype.kind in "iu"
+        if not is_number or not ((states >= -bool(self._reader.recognition)) & (states <= last)).all():
+            source = "observations" if self.state is None else "state="
+            raise ValueError(f"{source} must be {n} states in 0..{last}, got {states}")
+        if self._reader.checks_moves and before is not None:
+            for state, successor in zip(before[~is_first], states[~is_first], strict=True):
                 self._reader.check_move(state, successor)
-            self._checks_moves = not is_first.any()
+            self._reader.checks_moves = not is_first.any()
         self._option_actions = np.where(states >= 0, self.options.policy[:, states], TERMINATE).T
 
     def _update_mask(self, infos: dict[str, Any]) -> NDArray[np.int8]:

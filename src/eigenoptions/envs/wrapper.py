@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -19,13 +18,11 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_float, check_int
-from eigenoptions.envs.recognition import StateReader
-from eigenoptions.envs.spaces import OptionsSpace, check_spaces
+from eigenoptions.envs.recognition import StateReader, check_spaces
+from eigenoptions.envs.spaces import OptionsSpace
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
 from eigenoptions.options.linear import RunningOption
-
-MODES = ("call-and-return", "step")
 
 
 class PrimitiveStep(NamedTuple):
@@ -45,22 +42,43 @@ class PrimitiveStep(NamedTuple):
     action_mask: NDArray[np.int8]
 
 
-@dataclass
-class _Execution:
-    """What a decision does: its option (-1: none), the option's policy, and its next primitive action.
+class OptionSettings:
+    """What `OptionsWrapper` and `OptionsVectorWrapper` share: their settings, checked."""
 
-    `policy` is None for a decision of one primitive action: the agent's own, or a random one in place of an option
-    that is not available.
-    """
+    def _set_options(
+        self,
+        env: Any,
+        options: OptionSet | Sequence[Any],
+        gamma: float,
+        mode: str,
+        state: Callable[[Any], Any] | None,
+        max_duration: int,
+        option_chance: float | str | None,
+        stop_chance: float,
+    ) -> None:
+        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
+        self.mode = check_choice("mode", mode, ("call-and-return", "step"))
+        self.max_duration = check_int("max_duration", max_duration)
+        self.n_primitive = check_spaces(env, options, mapped=state is not None)
+        check_float("stop_chance", stop_chance, minimum=0, below=1)
+        exploration = resolve_exploration(options, option_chance, stop_chance)
+        self.option_chance, self.stop_chance = exploration.option_chance, exploration.stop_chance
+        self.options, self.state = options, state
+        self._policies = list(options)
+        self._reader = StateReader(options, state)
+        self._rng = np.random.default_rng()
+        # The last observation, what the options act on there, and the mask of the present choices (None: an episode
+        # has to begin).
+        self._obs: Any = None
+        self._input: Any = None
+        self._mask: NDArray[np.int8] | None = None
 
-    option: int
-    policy: Any
-    action: int
-    stop_chance: float
-    steps: int = 0
+    def action_masks(self) -> NDArray[np.bool_]:
+        """``(n_primitive + n_options,)`` which actions are available now, one row per environment of a vector."""
+        return np.asarray(self._mask, dtype=np.bool_)
 
 
-class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Options as extra actions: an action space of ``n_primitive + n_options`` choices.
 
     Action ``a < n_primitive`` is the environment's own, action ``n_primitive + i`` is option i. Two modes:
@@ -142,52 +160,20 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         stop_chance: float = 0.0,
         record_steps: bool = False,
     ) -> None:
+        settings: Any = {"options": options, "gamma": gamma, "mode": mode, "state": state}
+        settings |= {"max_duration": max_duration, "option_chance": option_chance, "stop_chance": stop_chance}
         # Gymnasium rebuilds the wrapper from these.
-        RecordConstructorArgs.__init__(
-            self,
-            _disable_deepcopy=True,
-            options=options,
-            gamma=gamma,
-            mode=mode,
-            state=state,
-            max_duration=max_duration,
-            option_chance=option_chance,
-            stop_chance=stop_chance,
-            record_steps=record_steps,
-        )
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, record_steps=record_steps, **settings)
         gym.Wrapper.__init__(self, env)
-        self.gamma = check_float("gamma", gamma, above=0, maximum=1)
-        self.mode = check_choice("mode", mode, MODES)
-        self.max_duration = check_int("max_duration", max_duration)
-        self.n_primitive = check_spaces(env, options, mapped=state is not None)
-        check_float("stop_chance", stop_chance, minimum=0, below=1)
-        exploration = resolve_exploration(options, option_chance, stop_chance)
-        self.stop_chance = exploration.stop_chance
-        self.options, self.state, self.record_steps = options, state, record_steps
-        self.action_space = self._space = OptionsSpace(
-            self.n_primitive, len(options), exploration.option_chance
-        )
+        self._set_options(env, **settings)
+        self.record_steps = record_steps
+        self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), self.option_chance)
         if mode == "step":
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
-        self._policies, self._n_choices = list(options), self.n_primitive + len(options)
-        # The mask of each state; the last row is that of states that the options do not know.
-        self._masks: NDArray[np.int8] | None = None
-        if isinstance(options, OptionSet):
-            self._masks = np.zeros((options.n_states + 1, self._n_choices), dtype=np.int8)
-            self._masks[:, : self.n_primitive] = 1
-            self._masks[:-1, self.n_primitive :] = options.initiation.T
-        self._reader, self._base = StateReader(options, state), env.unwrapped
-        self._rng = np.random.default_rng()
-        # The last observation, what the options act on there, and whether moves are still compared with their MDP.
-        self._obs: Any = None
-        self._input: Any = None
-        self._checks_moves = isinstance(options, OptionSet)
-        # None: an episode has to begin.
-        self._mask: NDArray[np.int8] | None = None
-        # In mode "step": the execution that continues with the next step.
-        self._running: _Execution | None = None
+        # In mode "step", what continues with the next step: the option, its execution and its next action.
+        self._running: tuple[int, RunningOption | None, int] | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -197,7 +183,7 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
-        self._input = self._reader.read_first(self._base, self._obs)
+        self._input = self._reader.read(self.env.unwrapped, self._obs, is_first=True)
         self._running = self._space.last_sample = None
         return self._observe(), self._add_mask(info)
 
@@ -205,107 +191,91 @@ class OptionsWrapper(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Take a primitive action or an option; the class describes the result."""
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
-        execution = self._running or self._start(action)
-        self._space.last_sample = None
+        option, execution, choice = self._running or self._start(action)
+        self._running = self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
         self._mask = None
-        # Take primitive steps until the decision is complete.
         duration, discounted, undiscounted, path = 0, 0.0, 0.0, []
-        option_truncated = continues = False
+        option_truncated = False
+        # Take primitive steps until the decision is complete.
         while True:
-            obs = copy.deepcopy(self._obs) if self.record_steps else None
-            taken = execution.action
-            self._obs, reward, terminated, truncated, info = self.env.step(taken)
-            before, self._input = self._input, self._reader.read(self._base, self._obs)
-            if self._checks_moves:
+            before, obs = self._input, copy.deepcopy(self._obs) if self.record_steps else None
+            self._obs, reward, terminated, truncated, info = self.env.step(choice)
+            self._input = self._reader.read(self.env.unwrapped, self._obs)
+            if self._reader.checks_moves:
+                # In the first episode: a wrong numbering of states shows there.
                 self._reader.check_move(before, self._input)
-                self._checks_moves = not (terminated or truncated)
+                self._reader.checks_moves = not (terminated or truncated)
             reward = float(reward)
             discounted += self.gamma**duration * reward
             undiscounted += reward
             duration += 1
-            execution.steps += 1
-            if execution.policy is None:
+            if execution is None:
                 break
             if self.record_steps:
-                mask = self._make_mask(info)
-                path.append(PrimitiveStep(obs, taken, reward, copy.deepcopy(self._obs), self.gamma, mask))
-            if terminated or truncated or not self._choose_next(execution):
+                mask, next_obs = self._make_mask(info), copy.deepcopy(self._obs)
+                path.append(PrimitiveStep(obs, choice, reward, next_obs, self.gamma, mask))
+            if terminated or truncated or (choice := self._choose_action(execution)) < 0:
                 break
-            option_truncated = execution.steps >= self.max_duration
-            continues = self.mode == "step" and not option_truncated
-            if option_truncated or continues:
+            # The action that was just chosen has not been taken yet.
+            option_truncated = execution.steps > self.max_duration
+            if self.mode == "step" and not option_truncated:
+                self._running = option, execution, choice
+            if self.mode == "step" or option_truncated:
                 break
-        self._running = execution if continues else None
-        info |= {
-            "option": execution.option,
-            "duration": duration,
-            "discount": self.gamma**duration,
-            "primitive_return": undiscounted,
-        }
+        info |= {"option": option, "duration": duration, "discount": self.gamma**duration}
+        info["primitive_return"] = undiscounted
         if option_truncated:
             info["option_truncated"] = True
-        if execution.option >= 0 and execution.policy is None:
+        if option >= 0 and execution is None:
             info["unavailable"] = True
         if path:
             info["steps"] = path
         return self._observe(), discounted, terminated, truncated, self._add_mask(info)
 
-    def action_masks(self) -> NDArray[np.bool_]:
-        """``(n_primitive + n_options,)`` which actions are available now; MaskablePPO calls this."""
-        return np.asarray(self._mask, dtype=np.bool_)
-
-    def _start(self, action: int) -> _Execution:
-        """The execution of an action or option that begins now."""
+    def _start(self, action: int) -> tuple[int, RunningOption | None, int]:
+        """What an action or option begins: its option (-1: none), the execution of the option, the first action."""
         if not isinstance(action, int):
             action = np.asarray(action)[()]
-        option = check_int("action", action, 0, self._n_choices - 1) - self.n_primitive
+        option = check_int("action", action, 0, int(self._space.n) - 1) - self.n_primitive
         if option < 0:
-            return _Execution(-1, None, action, 0.0)
+            return -1, None, action
         stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
-        execution = _Execution(option, RunningOption(self._policies[option], self._rng), 0, stop_chance)
-        execution.action = self._choose_action(execution.policy)
-        if execution.action < 0:
-            return _Execution(option, None, int(self._rng.integers(self.n_primitive)), 0.0)
-        return execution
+        execution = RunningOption(self._policies[option], self._rng, stop_chance)
+        choice = self._choose_action(execution)
+        if choice < 0:
+            return option, None, int(self._rng.integers(self.n_primitive))
+        return option, execution, choice
 
-    def _choose_next(self, execution: _Execution) -> bool:
-        """Set the next action of an option; False where it terminates."""
-        execution.action = self._choose_action(execution.policy)
-        if execution.action >= 0 and execution.stop_chance > 0:
-            return bool(self._rng.random() >= execution.stop_chance)
-        return execution.action >= 0
-
-    def _choose_action(self, policy: Any) -> int:
+    def _choose_action(self, execution: RunningOption) -> int:
         # A table of part of an environment has no options in the other states.
-        return TERMINATE if self._reader.is_unknown(self._input) else int(policy.act(self._input))
+        return TERMINATE if self._reader.is_unknown(self._input) else execution.act(self._input)
 
     def _observe(self) -> Any:
         if self.mode != "step":
             return self._obs
-        return {"observation": self._obs, "option": 0 if self._running is None else self._running.option + 1}
+        return {"observation": self._obs, "option": 0 if self._running is None else self._running[0] + 1}
 
     def _add_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         """The info with the mask of the present choices: a copy, which the caller may change."""
         self._mask = self._space.mask = self._make_mask(info)
         if self._running is not None:
             self._mask[:] = 0
-            self._mask[self.n_primitive + self._running.option] = 1
+            self._mask[self.n_primitive + self._running[0]] = 1
         info["action_mask"] = self._mask.copy()
         return info
 
     def _make_mask(self, info: dict[str, Any]) -> NDArray[np.int8]:
         """A new mask of the present choices if no option runs."""
-        if self._masks is not None:
-            mask: NDArray[np.int8] = self._masks[self._input].copy()
-        else:
-            mask = np.ones(self._n_choices, dtype=np.int8)
-            # All options at once: they share the features, or the look-ahead, of an observation.
-            choose = getattr(self.options, "choices", None) or (
-                lambda obs: np.array([option.act(obs) for option in self._policies])
-            )
-            mask[self.n_primitive :] = choose(self._input) >= 0
+        mask = np.ones(self._space.n, dtype=np.int8)
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == self.n_primitive:
             mask[: self.n_primitive] = own_mask
+        if self._reader.is_unknown(self._input):
+            mask[self.n_primitive :] = 0
+        elif hasattr(self.options, "choices"):
+            # All options at once: they share the features, or the look-ahead, of an observation.
+            mask[self.n_primitive :] = self.options.choices(self._input) >= 0
+        else:
+            mask[self.n_primitive :] = [policy.act(self._input) >= 0 for policy in self._policies]
         return mask

@@ -338,16 +338,14 @@ def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]
 class RunningOption:
     """One execution of an option, which terminates by its `patience` and `stop_chance`, too, if it has them.
 
-    `first_obs` is the observation of its first step, if that was chosen already.
+    `stop_chance` is a further probability that it terminates after each step.
     """
 
-    def __init__(self, option: Any, rng: np.random.Generator, first_obs: Any = None) -> None:
+    def __init__(self, option: Any, rng: np.random.Generator, stop_chance: float = 0.0) -> None:
         self.option, self.rng = option, rng
         self.patience = getattr(option, "patience", None)
-        self.stop_chance = getattr(option, "stop_chance", 0.0)
+        self.stop_chance = 1 - (1 - getattr(option, "stop_chance", 0.0)) * (1 - stop_chance)
         self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
-        if first_obs is not None:
-            self.continues(first_obs)
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE; to be called once per step."""
