@@ -189,33 +189,31 @@ def q_learning(
     root = _make_seed_sequence(rng)
     tables = make_tables(mdp, policy, option_chance, stop_chance)
     task, learning_rates = kernels.Task(start, goal, max_steps), kernels.Rates(**rates)
-    q = np.zeros(shape)
-    returns, learning_returns = np.empty((runs, episodes)), np.empty((runs, episodes))
-    steps, evaluation_steps = (np.empty((runs, episodes), dtype=np.int32) for _ in range(2))
+    # Of each episode first the learning, then the evaluation.
+    q, returns = np.zeros(shape), np.empty((runs, episodes, 2))
+    steps = np.empty(returns.shape, dtype=np.int32)
     # In pieces of about a second, between which learning can be interrupted.
     piece = max(1, 20_000_000 // max_steps)
     for i in range(runs):
         # Child i of the root, without making the children before it.
         child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i), pool_size=root.pool_size)
-        counter, highest = child.generate_state(1, np.uint64), np.zeros(mdp.n_states)
+        counter = child.generate_state(1, np.uint64)
         for low in range(0, episodes, piece):
-            outcomes: Any = (returns, evaluation_steps, learning_returns, steps)
-            record = kernels.Record(q[i], *(table[i, low : low + piece] for table in outcomes))
+            record = (q[i], returns[i, low : low + piece].ravel(), steps[i, low : low + piece].ravel())
             updates = update != "action", update != "smdp"
-            kernels.learn(*tables, task, learning_rates, counter, highest, record, *updates)
+            kernels.learn(*tables, task, learning_rates, counter, *record, *updates)
         if progress is not None:
             progress(i + 1, runs)
-    set_readonly(returns, learning_returns, steps, evaluation_steps, q)
-    settings = {
-        "update": update,
-        "n_options": len(policy),
-        "episodes": episodes,
-        "max_steps": max_steps,
-        **rates,
+    settings = {"update": update, "n_options": len(policy), "episodes": episodes, "max_steps": max_steps}
+    settings |= rates | {
+        "option_chance": option_chance,
+        "stop_chance": stop_chance,
+        "start": start,
+        "goal": goal,
     }
-    settings |= {"option_chance": option_chance, "stop_chance": stop_chance, "start": start, "goal": goal}
     settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
-    return LearningRecord(returns, learning_returns, steps, evaluation_steps, q, settings)
+    outcomes = (returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1])
+    return LearningRecord(*outcomes, *set_readonly(q), settings)
 
 
 def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:

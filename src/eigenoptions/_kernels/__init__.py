@@ -10,6 +10,9 @@ from typing import Any
 
 from numba import njit
 
+# A function that only kernels call: no interface to Python, which takes as long to compile as the function.
+compile_helper = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
 
 def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is first called, and keep it on disk; damaged files there are compiled again."""

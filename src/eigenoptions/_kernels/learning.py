@@ -1,8 +1,7 @@
 """Q-learning with options: one run of many episodes per call (paper, Section 4.3).
 
 Values start at 0 and rewards are not negative, so neither are values; those of the goal and of options that are not
-available are never written and stay 0. ``highest (S,)`` is the largest value of each state: an update seldom changes
-it, and a scan of the row at every step is slow. Random numbers are those of `walking`.
+available are never written and stay 0. Random numbers are those of `walking`.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
-from eigenoptions._kernels import compile_kernel
+from eigenoptions._kernels import compile_helper, compile_kernel
 from eigenoptions._kernels.walking import GOLDEN, bernoulli, choose, mix, random_index, sample_successor
 
 
@@ -34,68 +31,49 @@ class Rates(NamedTuple):
     explore: float
 
 
-class Record(NamedTuple):
-    """What a run fills: values (S, A) or (S, A + n), and returns and steps (episodes,) of both kinds of episodes."""
+@compile_helper
+def _find_highest(q, s):  # type: ignore[no-untyped-def]
+    """Highest value of a state."""
+    highest = q[s, 0]
+    for c in range(1, q.shape[1]):
+        highest = q[s, c] if q[s, c] > highest else highest
+    return highest
 
-    q: NDArray[np.float64]
-    returns: NDArray[np.float64]
-    evaluation_steps: NDArray[np.int32]
-    learning_returns: NDArray[np.float64]
-    steps: NDArray[np.int32]
 
-
-@njit(cache=True, nogil=True)
-def _find_best(q, s, highest, n_actions, x):  # type: ignore[no-untyped-def]
+@compile_helper
+def _find_best(q, s, n_actions, x):  # type: ignore[no-untyped-def]
     """Column with the highest value of a state; of ties the first n_actions come first, then chance decides."""
-    low, high, n_ties = 0, n_actions, 0
-    for b in range(n_actions):
-        n_ties += q[s, b] == highest
+    highest, first, n_ties = _find_highest(q, s), 0, 0
+    for c in range(n_actions):
+        n_ties += q[s, c] == highest
     if n_ties == 0:
-        low, high = n_actions, q.shape[1]
-        for b in range(low, high):
-            n_ties += q[s, b] == highest
+        first = n_actions
+        for c in range(first, q.shape[1]):
+            n_ties += q[s, c] == highest
     k = random_index(x, n_ties)
-    best = 0
-    # No branch: which of the ties it is cannot be predicted.
-    for b in range(low, high):
-        is_tie = q[s, b] == highest
-        best = b if is_tie & (k == 0) else best
-        k -= is_tie
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _update(q, highest, s, c, step):  # type: ignore[no-untyped-def]
-    """Add `step` to one value, and update the highest of its state."""
-    old = q[s, c]
-    new = old + step
-    q[s, c] = new
-    before = highest[s]
-    highest[s] = new if new > before else before
-    if new < old and old == before:
-        largest = q[s, 0]
-        for b in range(1, q.shape[1]):
-            largest = q[s, b] if q[s, b] > largest else largest
-        highest[s] = largest
+    for c in range(first, q.shape[1]):
+        k -= q[s, c] == highest
+        if k < 0:
+            return c
+    return first
 
 
 @compile_kernel
-def learn(moves, choices, task, rates, counter, highest, record, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
-    """Episodes of one run, each of learning and then of evaluation.
+def learn(moves, choices, task, rates, counter, q, returns, steps, has_option_values, updates_steps):  # type: ignore[no-untyped-def]
+    """Episodes of one run, each of learning and then of evaluation, in turns in `returns` and `steps` (2 episodes,).
 
     With `has_option_values`, values q (S, A + n) are those of actions and options, else (S, A) those of actions, and
     options only explore. With `updates_steps` each step updates its action and every option with a value that would
     have taken it; else each decision is updated once, when it ends. Kept from call to call: `counter` (1,) of random
-    numbers, and the values of the record with `highest` (S,), which is 0 at first.
+    numbers, and q, which is 0 at first.
     """
     indptr, indices, cumulative, n_actions = moves
     policy, first, available, option_chance, stop_chance = choices
     start, goal, max_steps = task
     alpha, gamma, epsilon, explore = rates
-    q, returns, evaluation_steps, learning_returns, learning_steps = record
     z = counter[0]
-    for half in range(2 * len(returns)):
-        episode, learning = half // 2, half % 2 == 0
+    for episode in range(len(returns)):
+        learning = episode % 2 == 0
         random = explore if learning else epsilon
         s = start
         origin, gain, discount = s, 0.0, 1.0
@@ -106,7 +84,7 @@ def learn(moves, choices, task, rates, counter, highest, record, has_option_valu
                 x = mix(z)
                 # At 0 all choices are tied: the paper's agent, without values of options, explores.
                 may_stop = random >= 1.0 or bernoulli(x, random)
-                may_stop |= highest[s] == 0.0 and not has_option_values
+                may_stop = may_stop or (not has_option_values and _find_highest(q, s) == 0.0)
                 if may_stop:
                     # `bernoulli` may have used the half of x that an option chance reads.
                     used = has_option_values or (learning and random < 1.0)
@@ -116,8 +94,8 @@ def learn(moves, choices, task, rates, counter, highest, record, has_option_valu
                     if c >= n_actions:
                         c = n_actions + available[first[s] + c - n_actions]
                 else:
-                    c = _find_best(q, s, highest[s], n_actions, x)
-                may_stop &= learning and stop_chance > 0.0
+                    c = _find_best(q, s, n_actions, x)
+                may_stop = may_stop and learning and stop_chance > 0.0
                 option = c - n_actions
                 a = c if option < 0 else np.int64(policy[s, option])  # type: ignore[assignment]
                 origin, gain, discount = s, 0.0, 1.0
@@ -135,21 +113,19 @@ def learn(moves, choices, task, rates, counter, highest, record, has_option_valu
                 is_cut |= bernoulli(mix(z), stop_chance)
             if learning and updates_steps:
                 # Read before any update: t may be s.
-                value = highest[t]
+                value = _find_highest(q, t)
                 for r in range(first[s], first[s + 1] if has_option_values else first[s]):
                     o = available[r]
                     if policy[s, o] == a:
                         rest = value if policy[t, o] < 0 else q[t, n_actions + o]
-                        step = alpha * (reward + gamma * rest - q[s, n_actions + o])
-                        _update(q, highest, s, n_actions + o, step)
-                _update(q, highest, s, a, alpha * (reward + gamma * value - q[s, a]))
+                        q[s, n_actions + o] += alpha * (reward + gamma * rest - q[s, n_actions + o])
+                q[s, a] += alpha * (reward + gamma * value - q[s, a])
             elif learning:
                 gain, discount = gain + discount * reward, discount * gamma
                 if following < 0 or is_cut:
                     # An option that is cut would have continued: its own value remains.
-                    rest = highest[t] if following < 0 else q[t, c]
-                    _update(q, highest, origin, c, alpha * (gain + discount * rest - q[origin, c]))
+                    rest = _find_highest(q, t) if following < 0 else q[t, c]
+                    q[origin, c] += alpha * (gain + discount * rest - q[origin, c])
             s, a = t, -1 if is_cut else following  # type: ignore[assignment]
-        (learning_returns if learning else returns)[episode] = s == goal
-        (learning_steps if learning else evaluation_steps)[episode] = taken
+        returns[episode], steps[episode] = s == goal, taken
     counter[0] = z

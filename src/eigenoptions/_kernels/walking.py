@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from eigenoptions._kernels import compile_kernel
+from eigenoptions._kernels import compile_helper, compile_kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -55,7 +54,7 @@ class Episodes(NamedTuple):
     limit: int
 
 
-@njit(cache=True, nogil=True)
+@compile_helper
 def mix(z):  # type: ignore[no-untyped-def]
     """Random number of a counter."""
     z = (z ^ (z >> _30)) * _MIX_1
@@ -63,19 +62,19 @@ def mix(z):  # type: ignore[no-untyped-def]
     return z ^ (z >> _31)
 
 
-@njit(cache=True, nogil=True)
+@compile_helper
 def random_index(x, n):  # type: ignore[no-untyped-def]
     """Number in 0..n-1 from the low half of x."""
     return np.int64(((x & _LOW) * np.uint64(n)) >> _32)
 
 
-@njit(cache=True, nogil=True)
+@compile_helper
 def bernoulli(x, probability):  # type: ignore[no-untyped-def]
     """True with this probability, from the high half of x."""
     return np.float64(x >> _32) < probability * 2.0**32
 
 
-@njit(cache=True, nogil=True)
+@compile_helper
 def choose(x, n_actions, n_options, option_chance):  # type: ignore[no-untyped-def]
     """Decision of a walk: an action 0..n_actions-1, or n_actions + i for the i-th available option."""
     if option_chance < 0.0:
@@ -85,7 +84,7 @@ def choose(x, n_actions, n_options, option_chance):  # type: ignore[no-untyped-d
     return random_index(x, n_actions)
 
 
-@njit(cache=True, nogil=True)
+@compile_helper
 def sample_successor(row, indptr, indices, cumulative, x):  # type: ignore[no-untyped-def]
     """Successor of a stochastic action: the first entry of its row whose cumulative sum exceeds a uniform number."""
     u = np.float64(x >> _11) * 2.0**-53
