@@ -262,12 +262,12 @@ def test_discovery_method_is_known_by_name_and_settings(i_maze, monkeypatch):
     for name in ("far-away", "solved"):
         monkeypatch.setitem(METHODS, name, None)  # removed again in the end
 
-    @discovery_method("far-away", "rising potentials", gamma=lambda mdp: 0.5)
+    @discovery_method("far-away", gamma=lambda mdp: 0.5)
     def choose_purposes(mdp, n_options, rng, *, reach=1, progress=None):
         progress(1, 1)
         return [eo.Purpose(np.arange(mdp.n_states) * float(reach), "far")]
 
-    @discovery_method("solved", "the same, solved by the method itself")
+    @discovery_method("solved")
     def discover_options(mdp, n_options, rng, *, gamma):
         return solve(mdp, choose_purposes(mdp, n_options, rng, progress=lambda *_: None), gamma)
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
+from eigenoptions._validation import check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import METHODS, Method, Progress
+from eigenoptions.discovery.methods import Method, Progress, get_method
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
@@ -38,25 +38,11 @@ log = logging.getLogger("eigenoptions")
 
 @overload
 def discover(
-    source: MDP,
-    n_options: int | None = None,
-    method: str = "eigen",
-    *,
-    gamma: float | None = None,
-    rng: int | np.random.Generator = 0,
-    progress: Progress | None = None,
-    **settings: Any,
+    source: MDP, n_options: int | None = ..., method: str = ..., *, gamma: float | None = ..., **settings: Any
 ) -> OptionSet: ...
 @overload
 def discover(
-    source: Any,
-    n_options: int | None = None,
-    method: str = "eigen",
-    *,
-    gamma: float | None = None,
-    rng: int | np.random.Generator = 0,
-    progress: Progress | None = None,
-    **settings: Any,
+    source: Any, n_options: int | None = ..., method: str = ..., *, gamma: float | None = ..., **settings: Any
 ) -> OptionSet | LinearOptionSet: ...
 def discover(
     source: Any,
@@ -108,27 +94,28 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
-    chosen = METHODS[check_choice("method", method, METHODS)]
-    is_table = isinstance(source, MDP) or (isinstance(source, str | Path) and not is_environment_id(source))
-    has_own_number = is_table or chosen.n_options is None or settings.get("features") == "deep"
-    resolved, kind = _resolve(source, settings, rng, progress)
+    chosen = get_method(method)
+    if isinstance(source, str | Path) and not is_environment_id(source):
+        source = maze(source, rng=rng)
+    has_own_number = isinstance(source, MDP) or chosen.n_options is None or settings.get("features") == "deep"
+    data, kind = _read_source(source, settings, rng, progress)
 
     def derive(n: int | None) -> OptionSet | LinearOptionSet:
-        if isinstance(resolved, MDP):
-            return _discover_table(resolved, n, chosen, gamma, rng, progress, settings, {"source": kind})
-        return discover_samples(resolved, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
+        if isinstance(data, MDP):
+            return _discover_table(data, n, chosen, gamma, rng, progress, settings, {"source": kind})
+        return discover_samples(data, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
 
     if n_options is not None or has_own_number:
         options = derive(None if n_options is None else check_int("n_options", n_options))
     else:
-        options = at_most(32, derive)
+        options = derive_at_most(32, derive)
     if getattr(options, "kind", "") == "look-ahead" and hasattr(source, "step"):
         # The options of an environment that is given look ahead in it.
         return options.look_ahead(source)  # type: ignore[union-attr]
     return options
 
 
-def at_most(n_options: int, derive: Callable[[int], Any]) -> Any:
+def derive_at_most(n_options: int, derive: Callable[[int], Any]) -> Any:
     """Options of ``derive(n_options)``, or as many as there are."""
     try:
         return derive(n_options)
@@ -138,13 +125,11 @@ def at_most(n_options: int, derive: Callable[[int], Any]) -> Any:
         return derive(error.available)
 
 
-def _resolve(
+def _read_source(
     source: Any, settings: dict[str, Any], rng: int | np.random.Generator, progress: Progress | None
 ) -> tuple[MDP | Samples, str]:
     """The MDP or the samples of a source, and where they come from; takes the settings of sampling out."""
     wants_samples = "steps" in settings or "features" in settings
-    if isinstance(source, str | Path) and not is_environment_id(source):
-        source = maze(source, rng=rng)
     if isinstance(source, MDP) and not wants_samples:
         return source, "table"
 
@@ -153,8 +138,8 @@ def _resolve(
     if not (isinstance(source, MDP | str) or callable(source) or hasattr(source, "step")):
         sizes = {name: settings.pop(name) for name in ("space", "n_actions") if name in settings}
         return sampling.read_samples(source, **sizes), "samples"
-    if not wants_samples and (found := sampling.read_environment(source, progress)) is not None:
-        return found
+    if not wants_samples and (table := sampling.read_environment(source, progress)) is not None:
+        return table
     names = ("steps", "n_envs", "max_episode_steps")
     collecting = {name: settings.pop(name) for name in names if name in settings}
     features = settings.get("features")
@@ -195,9 +180,9 @@ def discover_samples(
     states = np.flatnonzero(np.diff(graph(mdp).indptr))
     if not len(states):
         raise TooFewOptionsError("no transition leads from one state to another: sample more", 0)
-    rows = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
+    state_actions = (states[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
     coords = None if mdp.coords is None else mdp.coords[states]
-    visited = MDP(mdp.transition[rows][:, states], coords=coords)
+    visited = MDP(mdp.transition[state_actions][:, states], coords=coords)
     settings = {name: _restrict_array(value, states, mdp.n_states) for name, value in settings.items()}
     options = _discover_table(visited, n_options, method, gamma, rng, progress, settings, provenance)
     policy = np.full((len(options), mdp.n_states), TERMINATE, dtype=options.policy.dtype)
@@ -238,18 +223,13 @@ def _discover_table(
 
 def _warn_of_wrong_ends(options: OptionSet) -> None:
     """Warn of options that terminate mostly where their eigenvector is negative: the end they should leave."""
-    component: NDArray[np.int32] | None = None
+    # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
+    component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
     wrong = []
     for purpose, policy in zip(options.purposes, options.policy, strict=True):
         potential = np.asarray(purpose.potential)
-        negative = potential < -1e-9 * np.abs(potential).max()
-        if 2 * np.sum(negative & (policy < 0)) <= np.sum(policy < 0):
-            continue
-        if component is None:
-            # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
-            component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
-        ends = (policy < 0) & (component == component[potential.argmax()])
-        if 2 * np.sum(negative & ends) > np.sum(ends):
+        ends = potential[(policy < 0) & (component == component[potential.argmax()])]
+        if 2 * np.sum(ends < -1e-9 * np.abs(potential).max()) > len(ends):
             wrong.append(purpose.label)
     # A few are normal: the option of the smallest hills.
     if 4 * len(wrong) >= len(options):

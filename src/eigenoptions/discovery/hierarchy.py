@@ -12,15 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, diags_array, eye_array, vstack
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, vstack
 
 from eigenoptions._validation import check_type
 from eigenoptions.discovery import discover
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.solver import solve
+from eigenoptions.options.solver import follow_options, solve
 
 
 def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
@@ -41,7 +39,10 @@ def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
     check_type("options", options, OptionSet, "make them with discover")
     options.check(mdp)
     n, A = mdp.n_states, mdp.n_actions
-    moves = csr_array(vstack([mdp.transition, *(_option_ends(mdp, policy) for policy in options.policy)]))
+    _, ends, _ = follow_options(mdp, options.policy, stop_chance=0.0)
+    stays = np.flatnonzero(options.policy.ravel() < 0)
+    ends = ends + csr_array((np.ones(len(stays)), (stays, stays % n)), shape=ends.shape)
+    moves = csr_array(vstack([mdp.transition, ends]))
     # Rows of actions come first, then those of each option; they are put into the order of states.
     action_rows = np.arange(n * A).reshape(n, A)
     option_rows = n * A + np.arange(len(options)) * n + np.arange(n)[:, None]
@@ -76,27 +77,6 @@ def second_level(
     >>> second_level(mdp, eo.discover(mdp, 8), 4)
     OptionSet(4 options on 104 states: e2+, e2-, e3+, e3-)
     """
-    found = discover(mdp_with_options(mdp, options), n_options, method, gamma=gamma, rng=rng, **settings)
+    spanned = discover(mdp_with_options(mdp, options), n_options, method, gamma=gamma, rng=rng, **settings)
     provenance = {"method": method, "source": "table", "level": 2}
-    return solve(mdp, found.purposes, found.provenance["gamma"], provenance=provenance)
-
-
-def _option_ends(mdp: MDP, policy: NDArray[np.integer[Any]]) -> csr_array:
-    """``(S, S)`` where an option ends that is followed from each state."""
-    n, states = mdp.n_states, np.arange(mdp.n_states)
-    runs = policy >= 0
-    actions = np.maximum(policy, 0)
-    if mdp.successors is not None:
-        end = np.where(runs, mdp.successors[states, actions], states)
-        # Twice as far in each round; options end, so the longest path has fewer moves than there are states.
-        for _ in range(n.bit_length()):
-            end = end[end]
-        return csr_array((np.ones(n), (states, end)), shape=(n, n))
-    moves = diags_array(runs.astype(np.float64)) @ mdp.transition[states * mdp.n_actions + actions]
-    ends = np.flatnonzero(~runs)
-    absorbed = splu(csc_array(eye_array(n) - moves)).solve(np.eye(n)[:, ends])
-    distribution = csr_array(
-        (absorbed.ravel(), (np.repeat(states, len(ends)), np.tile(ends, n))), shape=(n, n)
-    )
-    # Probabilities sum to 1 up to rounding, which is removed.
-    return csr_array(diags_array(1.0 / distribution.sum(axis=1)) @ distribution)
+    return solve(mdp, spanned.purposes, spanned.provenance["gamma"], provenance=provenance)

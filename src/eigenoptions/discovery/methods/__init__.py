@@ -28,7 +28,6 @@ class Method:
     """
 
     name: str
-    summary: str
     function: Callable[..., Any]
     settings: dict[str, Any]
     # Default discount of the options' purposes, or a function of the MDP that gives it.
@@ -36,20 +35,18 @@ class Method:
     # Default number of options of the command line; None for all there are.
     n_options: int | None = 8
     needs_rewards: bool = False
-    # Number of states up to which it is practical, where it holds dense arrays of states by states.
-    max_states: int | None = None
 
 
 METHODS: dict[str, Method] = {}
 
 
-def discovery_method(name: str, summary: str, **fields: Any) -> Callable[[Callable[..., Any]], Any]:
+def discovery_method(name: str, **fields: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: register a function as a discovery method; `fields` are those of `Method`."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = inspect.signature(function).parameters.values()
         settings = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-        METHODS[name] = Method(name, summary, function, settings, **fields)
+        METHODS[name] = Method(name, function, settings, **fields)
         return function
 
     return register

@@ -15,12 +15,7 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method(
-    "betweenness",
-    "shortest paths to states that many shortest paths pass",
-    gamma=near_one_discount,
-    n_options=None,
-)
+@discovery_method("betweenness", gamma=near_one_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:

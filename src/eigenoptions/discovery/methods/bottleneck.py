@@ -13,9 +13,7 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method(
-    "bottleneck", "shortest paths to the doorways of each room", gamma=near_one_discount, n_options=None
-)
+@discovery_method("bottleneck", gamma=near_one_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:

@@ -20,11 +20,7 @@ from eigenoptions.options import Purpose
 Labels = NDArray[np.intp]
 
 
-@discovery_method(
-    "community",
-    "shortest paths from each community of states into a neighbouring one",
-    gamma=near_one_discount,
-)
+@discovery_method("community", gamma=near_one_discount)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, resolution: float = 0.2
 ) -> list[Purpose]:

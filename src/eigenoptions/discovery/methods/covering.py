@@ -23,11 +23,7 @@ from eigenoptions.options import Purpose
 from eigenoptions.spectra import spectrum
 
 
-@discovery_method(
-    "covering",
-    "shortest paths to the two most distant states, which are then connected, and so on",
-    gamma=near_one_discount,
-)
+@discovery_method("covering", gamma=near_one_discount)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:

@@ -20,12 +20,7 @@ from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method(
-    "diffusion",
-    "shortest paths to where a random walk spreads slowest",
-    gamma=near_one_discount,
-    n_options=None,
-)
+@discovery_method("diffusion", gamma=near_one_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4
 ) -> list[Purpose]:

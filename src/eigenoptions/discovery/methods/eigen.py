@@ -14,7 +14,7 @@ from eigenoptions.options import Purpose, eigenpurposes
 from eigenoptions.spectra import spectrum
 
 
-@discovery_method("eigen", "eigenvectors of the graph's Laplacian")
+@discovery_method("eigen")
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,

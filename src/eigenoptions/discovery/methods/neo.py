@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, diags_array, eye_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._validation import check_float
 from eigenoptions.discovery.goals import TIE, first_n_or_raise
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
-from eigenoptions.spectra.representations import smallest_eigenvectors, uniform_walk
+from eigenoptions.spectra.representations import (
+    smallest_eigenvectors,
+    successor_representation,
+    uniform_walk,
+)
 
 Array = NDArray[np.float64]
 
 
-@discovery_method(
-    "neo", "eigenvectors of the directed graph that point to seldom visited states", max_states=4_000
-)
+@discovery_method("neo")
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,
@@ -42,7 +43,10 @@ def choose_purposes(
     check_float("beta", beta, above=0)
     check_float("root", root, minimum=1)
     n = mdp.n_states
-    counts = expected_visits(mdp) if visits is None else np.asarray(visits, dtype=np.float64)
+    if visits is None:
+        psi = successor_representation(uniform_walk(mdp), 0.99)
+        visits = np.maximum(psi.mean(axis=0) if mdp.start is None else psi[mdp.start], 0.0)
+    counts = np.asarray(visits, dtype=np.float64)
     if counts.shape != (n,) or not (np.isfinite(counts).all() and counts.min() >= 0 and counts.max() > 0):
         raise ValueError(f"visits must be {n} numbers from 0, at least one above, got shape {counts.shape}")
     # The directed graph: weight 1 where some action leads from one state to another one.
@@ -59,20 +63,6 @@ def choose_purposes(
         if len(purposes) == n_options:
             break
     return first_n_or_raise(n_options, purposes, f"real eigenvectors of {n} states")
-
-
-def expected_visits(mdp: MDP, gamma: float = 0.99) -> Array:
-    """``(S,)`` discounted visits of a random walk from the start, or from every state where there is none.
-
-    >>> import eigenoptions as eo
-    >>> expected_visits(eo.maze("S..")).round(1).tolist()
-    [35.5, 32.9, 31.6]
-    """
-    n = mdp.n_states
-    start = np.full(n, 1.0 / n) if mdp.start is None else (np.arange(n) == mdp.start).astype(np.float64)
-    factor = splu((eye_array(n) - gamma * uniform_walk(mdp)).T.tocsc())
-    visits: Array = np.maximum(factor.solve(start), 0.0)
-    return visits
 
 
 def _real_eigenvectors(W: csr_array, drain: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
 
 
-@discovery_method("random", "shortest paths to random states", gamma=near_one_discount)
+@discovery_method("random", gamma=near_one_discount)
 def choose_purposes(mdp: MDP, n_options: int | None, rng: np.random.Generator) -> list[Purpose]:
     """Indicators of states drawn without replacement (Appendix D)."""
     goals = rng.permutation(mdp.n_states).tolist()

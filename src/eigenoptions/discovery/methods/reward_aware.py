@@ -21,12 +21,7 @@ from eigenoptions.spectra.representations import default_representation, smalles
 Array = NDArray[np.float64]
 
 
-@discovery_method(
-    "reward-aware",
-    "paths to distant states that avoid costly states; needs rewards",
-    max_states=4_000,
-    needs_rewards=True,
-)
+@discovery_method("reward-aware", needs_rewards=True)
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,

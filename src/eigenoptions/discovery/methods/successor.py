@@ -26,7 +26,7 @@ from eigenoptions.spectra.representations import (
 )
 
 
-@discovery_method("successor", "eigenvectors of the successor representation")
+@discovery_method("successor")
 def choose_purposes(
     mdp: MDP,
     n_options: int | None,

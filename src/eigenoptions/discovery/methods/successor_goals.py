@@ -18,11 +18,7 @@ from eigenoptions.spectra.representations import successor_representation, unifo
 Array = NDArray[np.float64]
 
 
-@discovery_method(
-    "successor-goals",
-    "paths to landmarks, the centres of clusters of successor representations",
-    max_states=4_000,
-)
+@discovery_method("successor-goals")
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, discount: float = 0.99
 ) -> list[Purpose]:
