@@ -10,13 +10,14 @@ from anywhere to a few corners, those corners are near everything, and the secon
 import matplotlib.pyplot as plt
 
 import eigenoptions as eo
-from eigenoptions.discovery.hierarchy import mdp_with_options, second_level
+from eigenoptions.discovery.hierarchy import mdp_with_options
 
 rooms = eo.maze("four-rooms")
 first = eo.discover(rooms, n_options=4)
 # Its actions are the four moves, then the four options.
 wide = mdp_with_options(rooms, first)
-second = second_level(rooms, first, n_options=4)
+# The purposes of its graph, followed by moves alone.
+second = eo.solve(rooms, eo.discover(wide, n_options=4).purposes)
 print(f"{wide!r}\nfirst {first!r}\nsecond {second!r}")
 for name, options in (("first", first), ("second", second), ("both", first + second)):
     time = eo.diffusion_time(rooms, options, option_chance=0.05)

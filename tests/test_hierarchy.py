@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.hierarchy import mdp_with_options, second_level
+from eigenoptions.discovery.hierarchy import mdp_with_options
 from tests import reference
 from tests.tables import make_slippery
 
@@ -33,21 +33,15 @@ def test_mdp_with_options_of_stochastic_moves_is_a_power_of_them(i_maze):
         assert_allclose(wide[:, 4 + i], np.linalg.matrix_power(moves, 5000), atol=1e-9)
 
 
-def test_second_level_has_the_purposes_of_the_spanned_graph(four_rooms):
+def test_second_level_options_call_options_or_actions(four_rooms):
     first = discover(four_rooms, 8)
-    options = second_level(four_rooms, first, 4)
     wide = mdp_with_options(four_rooms, first)
-    by_hand = eo.solve(four_rooms, eo.eigenpurposes(eo.spectrum(eo.graph(wide), 3)))
-    np.testing.assert_array_equal(options.policy, by_hand.policy)
-    assert options.provenance["level"] == 2
-    assert len(first + options) == 12
-    assert (discover(wide, 2).policy >= 4).any()  # it calls options
-    assert len(second_level(four_rooms, first, method="betweenness")) >= 1
+    second = discover(wide, 4)
+    assert (second.policy >= 4).any()
+    assert len(first + eo.solve(four_rooms, second.purposes)) == 12
+    assert len(discover(wide, method="betweenness")) >= 1
 
 
-def test_second_level_bad_arguments_raise(four_rooms):
-    first = discover(four_rooms, 2)
-    with pytest.raises(TypeError, match="speed"):
-        second_level(four_rooms, first, 2, speed=1)
+def test_mdp_with_options_bad_arguments_raise(four_rooms):
     with pytest.raises(TypeError, match="options"):
         mdp_with_options(four_rooms, 3)

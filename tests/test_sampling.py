@@ -201,7 +201,7 @@ def test_discover_maps_each_observation_once(car: Transitions) -> None:
 def test_find_rare_transitions_keeps_few_of_each_cell_and_action() -> None:
     x = np.concatenate([np.full((1000, 1), 0.55), [[0.2]]])
     batch = Transitions(x, np.arange(1001) % 2, x + 0.01, np.zeros(1001, dtype=bool))
-    rows = find_rare_transitions(batch, Fourier((0.0,), (1.0,)), cells=10, per_cell=3)
+    rows = find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=3, n_cells=10)
     assert rows.tolist() == [0, 1, 2, 3, 4, 5, 1000]
     assert len(find_rare_transitions(batch, Fourier((0.0,), (1.0,)), per_cell=None)) == 1001
 
@@ -242,7 +242,7 @@ NAN = (np.full((3, 2), np.nan), [0, 0, 0], np.zeros((3, 2)))
         ("MountainCar-v0", {"steps": 0}, "steps"),
         ("MountainCar-v0", {"steps": 99, "policy": "magic"}, "policy"),
         ("MountainCar-v0", {"steps": 99, "features": "wavelets"}, "features"),
-        ("MountainCar-v0", {"steps": 99, "cells": 0}, "cells"),
+        ("MountainCar-v0", {"steps": 99, "per_cell": 0}, "per_cell"),
         ("MountainCar-v0", {"steps": 99, "method": "covering"}, "numbered"),
     ],
 )

@@ -41,13 +41,16 @@ def goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
 def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     """States whose score no neighbour exceeds, in the order of their scores, highest first.
 
-    Of neighbours with equal scores only the first is a maximum.
+    Of neighbours with equal scores only the first is a maximum; scores that differ by rounding only are equal.
 
     >>> import eigenoptions as eo
-    >>> find_local_maxima(eo.graph(eo.maze(".....")), np.array([1.0, 0.0, 2.0, 2.0, 0.0])).tolist()
+    >>> find_local_maxima(eo.graph(eo.maze(".....")), np.array([1.0, 0.0, 2.0, 2.0 + 1e-15, 0.0])).tolist()
     [2, 0]
     """
-    rank = rank_scores(score)
+    order = np.argsort(score, kind="stable")
+    rises = np.diff(score[order]) > TIE * max(float(np.abs(score).max(initial=0.0)), 1e-300)
+    rank = np.empty(len(score), dtype=np.intp)
+    rank[order] = np.concatenate([[0], np.cumsum(rises)])
     states = np.repeat(np.arange(len(score)), np.diff(W.indptr))
     neighbours = W.indices
     exceeded = (rank[neighbours] > rank[states]) | (
@@ -55,19 +58,6 @@ def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     )
     maxima = np.setdiff1d(np.arange(len(score)), states[exceeded])
     return maxima[np.argsort(-rank[maxima], kind="stable")]
-
-
-def rank_scores(score: Array) -> NDArray[np.intp]:
-    """The rank of each score, lowest 0; scores that differ by rounding only have one rank.
-
-    >>> rank_scores(np.array([0.5, 1.0 + 1e-15, 1.0, 0.0])).tolist()
-    [1, 2, 2, 0]
-    """
-    order = np.argsort(score, kind="stable")
-    rises = np.diff(score[order]) > TIE * max(float(np.abs(score).max(initial=0.0)), 1e-300)
-    rank = np.empty(len(score), dtype=np.intp)
-    rank[order] = np.concatenate([[0], np.cumsum(rises)])
-    return rank
 
 
 def first_maximum(score: Array, scale: float | None = None) -> int:

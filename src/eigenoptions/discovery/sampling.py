@@ -74,8 +74,7 @@ def read_environment(
 ) -> tuple[MDP, str] | None:
     """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for one to be sampled.
 
-    That is one with continuous observations, or where exploration fails: it cannot be copied, is not repeatable, or has
-    too many states.
+    That is one with continuous observations, that cannot be copied, is not repeatable, or has too many states.
     """
     from eigenoptions.envs import from_env
     from eigenoptions.envs.finite import mdp_from_table
@@ -83,27 +82,24 @@ def read_environment(
 
     if hasattr(source, "single_observation_space"):
         return None
-    env = make_env(source() if callable(source) and not is_environment(source) else source)
+    env = make_env(source() if callable(source) else source)
     with nullcontext() if env is source else closing(env):
         count_actions(env)
         name, space = env_name(env), find_sampled_space(env.observation_space)
-        mdp = mdp_from_table(env)
-        if mdp is not None:
-            log.info("%s: options are computed from its table of %d states", name, mdp.n_states)
-            return mdp, "table"
-        if getattr(space.dtype, "kind", "") == "f":
-            log.info("%s: observations are continuous, so it is sampled", name)
-            return None
+        mdp, kind = mdp_from_table(env), "table"
         try:
-            mdp = from_env(env, progress=progress, max_states=max_states)
+            if mdp is None and getattr(space.dtype, "kind", "") == "f":
+                raise ValueError("observations are continuous")
+            if mdp is None:
+                mdp, kind = from_env(env, progress=progress, max_states=max_states), "explored"
         except ValueError as error:
             if not is_array_space(space):
                 raise
-            log.info("%s is sampled, since it could not be explored: %s", name, error)
+            log.info("%s is sampled, since it has no table and cannot be explored: %s", name, error)
             return None
-        layout = " in the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
-        log.info("%s: its %d states were explored%s; give steps= to sample it", name, mdp.n_states, layout)
-        return mdp, "explored"
+        layout = ", the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
+        log.info("%s: %d states (%s%s); give steps= to sample it", name, mdp.n_states, kind, layout)
+        return mdp, kind
 
 
 def find_sampled_space(space: Any) -> Any:
@@ -115,11 +111,6 @@ def find_sampled_space(space: Any) -> Any:
 def is_array_space(space: Any) -> bool:
     """Whether observations of a space are numbers or arrays (Discrete, Box, MultiDiscrete, MultiBinary)."""
     return any(hasattr(space, attribute) for attribute in ("n", "low", "nvec"))
-
-
-def is_environment(source: Any) -> bool:
-    """Whether this is an environment, not its id nor a function or class that creates it."""
-    return hasattr(source, "step") and not isinstance(source, type)
 
 
 def sample_environment(
@@ -152,7 +143,8 @@ def sample_environment(
     from eigenoptions.envs.finite import mdp_from_table
     from eigenoptions.envs.sources import count_actions, env_name, make_vector_env
 
-    n_envs = (1 if is_environment(env) else 8) if n_envs is None else n_envs
+    if n_envs is None:
+        n_envs = 8 if isinstance(env, str | MDP) or callable(env) else 1
     envs, owned = make_vector_env(env, n_envs, max_episode_steps)
     with closing(envs) if owned else nullcontext():
         first: Any = envs.envs[0] if hasattr(envs, "envs") else envs
@@ -192,9 +184,7 @@ def discover_linear(
     both_signs: bool = True,
     skip_zero: bool = True,
     policy: str = "learned",
-    basis: Map | None = None,
     whiten: bool = True,
-    cells: int = 40,
     per_cell: int | None = 4,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
@@ -221,14 +211,10 @@ def discover_linear(
     policy : str, default "learned"
         ``"learned"``: action values are fitted to the samples. ``"look-ahead"``: every action is tried in a copy of the
         environment; bind the options with ``options.look_ahead(env)``.
-    basis : callable, optional
-        The map of the fitted action values, where it is not `features`.
     whiten : bool, default True
         Functions ``e . phi`` have variance 1; False: vectors e of length 1, as in the paper.
-    cells : int, default 40
-        Number of cells along each dimension of the observations.
     per_cell : int or None, default 4
-        Number of transitions of one action kept in each cell; None for all.
+        Number of transitions of one action kept in each cell, of which 40 lie along each dimension; None for all.
     rng, progress
         Seed and progress of training features.
     settings
@@ -238,7 +224,11 @@ def discover_linear(
     check_choice("policy", policy, ("learned", "look-ahead"))
     is_memory = samples.transitions.obs.dtype == np.uint8 and samples.transitions.obs.ndim == 2
     features = samples.features or features or ("bits" if is_memory else "fourier")
-    names = list_map_settings(features)
+    names: list[str] = []
+    if isinstance(features, str):
+        feature_map = get_feature_map(features)
+        every = getattr(feature_map, "settings", None) or [field.name for field in fields(feature_map)]
+        names = [name for name in every if name not in ("low", "high", "n_states")]
     mapping = {name: settings.pop(name) for name in names if name in settings}
     check_settings("discovery in features", settings, ("iterations", "ridge", "stop", "parts"), names)
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}
@@ -256,7 +246,7 @@ def discover_linear(
         certificate = {"resolved": learned.certificate.resolved.tolist(), "score": learned.certificate.score}
         provenance |= {"operator": "learned", "certificate": certificate}
         phi: Any = learned.features
-        if basis is None and policy == "learned":
+        if policy == "learned":
             # Action values are linear in all layers of the network.
             phi = phi.with_all_layers()
             added = (0, phi.n_features - learned.features.n_features)
@@ -269,12 +259,12 @@ def discover_linear(
             # Only a Box has bounds; those of other spaces are taken from the observations.
             space = None if hasattr(samples.space, "nvec") else samples.space
             phi = make_features(phi, space, samples.transitions.obs, **mapping)
-        rows = find_rare_transitions(samples.transitions, phi, cells, per_cell)
-        parts = {name: part[rows] for name, part in vars(samples.transitions).items()}
+        kept = find_rare_transitions(samples.transitions, phi, per_cell)
+        obs, action, next_obs, terminated = (column[kept] for column in vars(samples.transitions).values())
         # Each observation is mapped once: what follows looks its features up.
-        observations = np.concatenate([parts["obs"], parts["next_obs"]])
-        numbers = np.arange(2 * len(rows)).reshape(2, -1)
-        numbered = Transitions(numbers[0], parts["action"], numbers[1], parts["terminated"])
+        observations = np.concatenate([obs, next_obs])
+        before, after = np.arange(2 * len(kept)).reshape(2, -1)
+        numbered = Transitions(before, action, after, terminated)
         table = observations if samples.features else compute_features(phi, observations)
         purposes = eigenpurposes(feature_spectrum(numbered, table.__getitem__, whiten=whiten), **signs)
         purposes = first_n_or_raise(n_options, purposes, "signs and eigenvectors of these transitions")
@@ -283,42 +273,25 @@ def discover_linear(
         return LinearOptionSet(tuple(purposes), phi, samples.n_actions, provenance=provenance)
     if gamma is None:
         gamma = 0.9 if features == "deep" else 0.99
-    look_up = None if basis is None else compute_features(basis, observations).__getitem__
-    how: Any = {"n_actions": samples.n_actions, "gamma": gamma, "provenance": provenance, **settings}
-    options = replace(
-        fit(numbered, purposes, table.__getitem__, basis=look_up, **how), features=phi, basis=basis
-    )
+    settings |= {"n_actions": samples.n_actions, "gamma": gamma, "provenance": provenance}
+    options = replace(fit(numbered, purposes, table.__getitem__, **settings), features=phi)
     # Values on trained features are never exact: an option whose potential no longer rises could run for ever.
     return options.with_termination(patience=8) if features == "deep" else options
 
 
-def list_map_settings(features: str | Map) -> list[str]:
-    """Names of the settings of a feature map that is given by name.
-
-    >>> list_map_settings("fourier")
-    ['order', 'coupled']
-    """
-    if not isinstance(features, str):
-        return []
-    kind = get_feature_map(features)
-    names = getattr(kind, "settings", None) or [f.name for f in fields(kind)]
-    return [name for name in names if name not in ("low", "high", "n_states")]
-
-
 def find_rare_transitions(
-    transitions: Transitions, features: Map | None, cells: int = 40, per_cell: int | None = 4
+    transitions: Transitions, features: Map | None, per_cell: int | None = 4, n_cells: int = 40
 ) -> NDArray[np.intp]:
     """Numbers of the first `per_cell` transitions of each action in each cell of the observations.
 
-    Cells lie between the bounds of the features where they have some, else between those of the observations.
+    `n_cells` lie along each dimension, between the bounds of the features where they have some, else between those of
+    the observations.
     """
-    n_cells, obs = check_int("cells", cells), transitions.obs
+    obs = transitions.obs
     if per_cell is None:
         return np.arange(len(obs))
     check_int("per_cell", per_cell)
     low, high = getattr(features, "low", None), getattr(features, "high", None)
-    # In blocks: as floats, images would need eight times their memory.
-    blocks = [obs[i : i + 256] for i in range(0, len(obs), 256)]
     if low is None or high is None:
         low, high = (find(obs.reshape(len(obs), -1), axis=0).astype(float) for find in (np.min, np.max))
     n_dimensions = flatten_observations(obs[:1]).shape[1]
@@ -328,8 +301,10 @@ def find_rare_transitions(
     scale = n_cells / np.where(extent > 0, extent, 1.0)
     # A cell and an action are one number, their hash.
     weights = np.random.default_rng(0).integers(2**63, size=n_dimensions + 1)
-    numbers = (np.floor((flatten_observations(block) - low) * scale).astype(np.int64) for block in blocks)
-    key = np.concatenate([cell @ weights[1:] for cell in numbers]) + transitions.action * weights[0]
+    # In blocks: as floats, images would need eight times their memory.
+    blocks = (flatten_observations(obs[i : i + 256]) for i in range(0, len(obs), 256))
+    cells = (np.floor((block - low) * scale).astype(np.int64) for block in blocks)
+    key = np.concatenate([cell @ weights[1:] for cell in cells]) + transitions.action * weights[0]
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.diff(key[order], prepend=~key[order[:1]]))
     rank = np.arange(len(key)) - np.repeat(first, np.diff(first, append=len(key)))
