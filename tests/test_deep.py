@@ -85,7 +85,6 @@ def test_the_certificate_agrees_with_a_resolved_spectrum(found: Any) -> None:
     certificate = found.certificate
     assert certificate.resolved[:4].all()
     assert certificate.repeating
-    assert 1 < certificate.effective_rank < 256
     assert abs(certificate.score - certificate.best_score) < 0.2 < certificate.score <= 4
     assert "e5" in str(certificate)
 
@@ -176,8 +175,8 @@ def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
     for lag in (1, 5):
         solution = ritz.solve(data.all, features, 3, lag)
         functions = ritz.tabulate_features(lambda n, v=solution.vectors: features(n) @ v, 104)
-        implied = ritz.implied_values(data.all, functions, solution.values, lag)
-        long_lag = ritz.long_lag_values(data.all, functions, implied, lag)
+        implied = ritz.compute_implied_values(data.all, functions, solution.values, lag)
+        long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         assert not ritz.agree(solution.values, long_lag)[1:].any()
 
 
@@ -187,7 +186,7 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
     zero = np.zeros(400, dtype=int)
     data = Dataset.of(Transitions(x[:-1], zero, x[1:], zero > 0))
     x = data.observations.astype(float)
-    mean, C, R = ritz.moments(data.all, x.__getitem__, 3)
+    mean, C, R = ritz.compute_moments(data.all, x.__getitem__, 3)
     f, g = x[:-3], x[3:]
     centre = (f + g).mean(axis=0) / 2
     np.testing.assert_allclose(mean, centre)
@@ -196,7 +195,7 @@ def test_covariances_in_time_are_those_of_numpy() -> None:
     np.testing.assert_allclose(R, (f.T @ g + g.T @ f) / (2 * len(f)), rtol=1e-6)
     # Squared autocorrelations of the three functions in the span, which are all there are.
     want = np.trace(np.linalg.matrix_power(np.linalg.solve(C, R), 2))
-    np.testing.assert_allclose(ritz.split_scores(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5)
+    np.testing.assert_allclose(ritz.compute_split_scores(*[np.concatenate([f, g])] * 2, 3), want, rtol=1e-5)
 
     def features(numbers: Any) -> Any:
         return np.column_stack([np.ones(len(numbers)), x[numbers]])
@@ -244,8 +243,8 @@ def test_slow_values_are_taken_at_long_lags() -> None:
         return np.column_stack([np.ones(len(numbers)), data.observations[numbers]])
 
     want = 2 * slow.mean()
-    implied = ritz.implied_values(data.all, functions, np.array([0.0, 0.5]), 2)
-    settled = ritz.long_lag_values(data.all, functions, implied, 2)
+    implied = ritz.compute_implied_values(data.all, functions, np.array([0.0, 0.5]), 2)
+    settled = ritz.compute_long_lag_values(data.all, functions, implied, 2)
     assert implied[1] > 1.5 * want
     np.testing.assert_allclose(settled, [0, want], rtol=0.1)
 
@@ -322,7 +321,7 @@ def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptu
 
 
 def test_unresolved_functions_are_named() -> None:
-    certificate = Certificate(1.0, 1.0, 3.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False)
+    certificate = Certificate(1.0, 1.0, np.array([0, 0.5]), np.array([0, 0.1]), 5, False)
     assert certificate.resolved.tolist() == [True, False]
     assert "not resolved" in str(certificate)
 

@@ -62,8 +62,7 @@ class Encoder(FeatureMap):
     name: ClassVar[str] = "deep"
     # Settings of `learn` by which `discover(..., features="deep")` trains it.
     settings: ClassVar[tuple[str, ...]] = (
-        *("encoder", "seconds", "training_steps", "batch", "rate", "discount", "lag", "outputs"),
-        *("noise", "recognise"),
+        *("encoder", "seconds", "training_steps", "batch", "rate", "discount", "lag", "recognise"),
     )
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,9 +164,6 @@ class Encoder(FeatureMap):
             return dict(self.module.named_parameters())
         layers = [name for name in self.arrays if name.startswith("layer")]
         return {name: torch.from_numpy(self.arrays[name].copy()).requires_grad_() for name in layers}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tensors"}
 
     def __repr__(self) -> str:
         shape = tuple(self.recipe["shape"])

@@ -32,9 +32,6 @@ class Certificate:
         VAMP-2 score on transitions that were held out of training: the sum of squared autocorrelations, at most `k`.
     best_score
         The same for the transitions of training; a much larger one means that pairs were memorised.
-    effective_rank
-        Number of directions that the features of the last hidden layer use: the exponential of the entropy of their
-        variances.
     ritz, implied
         ``(K,)`` eigenvalues per transition: by the Ritz step at lag L, ``1 - c(L)^(1/L)`` with the autocorrelation c,
         and implied by longer ones, ``1 - (c(2M) / c(M))^(1/M)`` with M = L, where observations repeat a multiple of it
@@ -49,13 +46,12 @@ class Certificate:
 
     Examples
     --------
-    >>> Certificate(2.5, 2.6, 30.0, np.array([0.0, 0.01]), np.array([0.0, 0.02]), 5, False).resolved.tolist()
+    >>> Certificate(2.5, 2.6, np.array([0.0, 0.01]), np.array([0.0, 0.02]), 5, False).resolved.tolist()
     [True, False]
     """
 
     score: float
     best_score: float
-    effective_rank: float
     ritz: Array
     implied: Array
     lag: int
@@ -67,8 +63,7 @@ class Certificate:
         return agree(self.ritz, self.implied)
 
     def __str__(self) -> str:
-        scores = f"held-out score {self.score:.3f} (training {self.best_score:.3f})"
-        rows = [f"{scores}, rank {self.effective_rank:.1f}"]
+        rows = [f"held-out score {self.score:.3f} (training {self.best_score:.3f})"]
         for i, (ritz, implied, good) in enumerate(zip(self.ritz, self.implied, self.resolved, strict=True)):
             note = "" if good else "  not resolved"
             rows.append(f"e{i + 1:<3} Ritz {ritz:.5f}  implied {implied:.5f}{note}")
@@ -81,11 +76,10 @@ def agree(ritz: Array, implied: Array) -> NDArray[np.bool_]:
 
 
 class Solution(NamedTuple):
-    """Eigenfunctions ``vectors (1 + m, K)`` of features with a constant first, Ritz values, and the features' rank."""
+    """Ritz values, and eigenfunctions ``vectors (1 + m, K)`` of features with a constant first."""
 
     values: Array
     vectors: Array
-    rank: float
 
 
 def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200_000) -> Solution:
@@ -95,7 +89,7 @@ def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200
     squares ``C - R`` of their differences, the paper's ``T'T / 2``, and their covariance C as the metric, it solves
     ``(C - R) v = lambda C v``.
     """
-    mean, C, R = moments(part, features, lag, max_pairs=max_pairs)
+    mean, C, R = compute_moments(part, features, lag, max_pairs)
     mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
     size, axes = find_principal_axes(C)
     n = len(size)
@@ -107,12 +101,10 @@ def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200
     vectors[0, 0] = 1.0
     vectors[1:, 1:] = S @ columns[:, : k - 1]
     vectors[0, 1:] = -mean @ vectors[1:, 1:]
-    variance = size / size.sum()
-    rank = float(np.exp(-(variance * np.log(variance)).sum()))
     # An autocorrelation below 0 has no root: only a lag of 1 shows values above 1.
     c = 1.0 - values[: k - 1]
     values = np.append(0.0, 1.0 - (c if lag == 1 else np.clip(c, 0.0, 1.0) ** (1 / lag)))
-    return Solution(values, vectors, rank)
+    return Solution(values, vectors)
 
 
 def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -> Solution:
@@ -122,7 +114,8 @@ def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -
     functions with less noise for slower ones and finds values that are too large. It adds nothing to covariances in
     time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it.
     """
-    near, far = (moments(part, features, x, solution.vectors[:, 1:])[2] for x in (1, lag))
+    functions = combine_features(features, solution.vectors[:, 1:])
+    near, far = (compute_moments(part, functions, x)[2] for x in (1, lag))
     try:
         ratio, rotation = eigh(far, near)
     except np.linalg.LinAlgError:
@@ -130,20 +123,20 @@ def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -
         return solution
     vectors = np.column_stack([solution.vectors[:, 0], solution.vectors[:, 1:] @ rotation[:, ::-1]])
     values = np.append(0.0, 1.0 - np.clip(ratio[::-1], 0.0, 1.0) ** (1 / (lag - 1)))
-    return Solution(values, vectors, solution.rank)
+    return Solution(values, vectors)
 
 
-def moments(
-    part: Part, features: Features, lag: int, vectors: Array | None = None, max_pairs: int = 200_000
+def compute_moments(
+    part: Part, features: Features, lag: int, max_pairs: int = 200_000
 ) -> tuple[Array, Array, Array]:
-    """Mean, covariance and symmetric covariance in time at a lag of features, or of functions ``features @ vectors``.
+    """Mean, covariance and symmetric covariance in time at a lag of features.
 
     Where observations repeat exactly, the pairs at a lag are those of the walk that takes each action seen in an
     observation equally often (as the paper counts each transition once), else those of the sample.
     """
     if part.data.repeating:
         numbers, W = part.table
-        f = features(numbers) if vectors is None else features(numbers) @ vectors
+        f = features(numbers)
         share = np.asarray(W.sum(axis=1)).ravel()
         mean = share @ f
         f = later = f - mean
@@ -158,8 +151,6 @@ def moments(
     total: list[Any] = [0.0, 0.0, 0.0]
     for low in range(0, len(before), BLOCK):
         f, g = (features(side[low : low + BLOCK]) for side in (before, after))
-        if vectors is not None:
-            f, g = f @ vectors, g @ vectors
         total[0] += 0.5 * (f + g).sum(axis=0)
         total[1] += 0.5 * (f.T @ f + g.T @ g)
         total[2] += f.T @ g
@@ -174,18 +165,18 @@ def find_visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
     values = solution.values
     if not part.data.repeating:
         # New noise in each observation lowers all autocorrelations alike, but not their decay.
-        values = _decay(part, lambda numbers: features(numbers) @ solution.vectors, 1)
+        values = _compute_decay(part, combine_features(features, solution.vectors), 1)
     while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
     return lag
 
 
-def _decay(part: Part, functions: Features, lag: int) -> Array:
+def _compute_decay(part: Part, functions: Features, lag: int) -> Array:
     """``(K,)`` values per transition that follow from the decay of autocorrelations from a lag to twice it."""
     correlations = []
     for x in (lag, 2 * lag):
-        _, C, R = moments(part, functions, x)
+        _, C, R = compute_moments(part, functions, x)
         variance = C.diagonal()
         varies = variance > 1e-9 * variance.max()
         # That of a constant is 1.
@@ -198,12 +189,14 @@ def _decay(part: Part, functions: Features, lag: int) -> Array:
     return 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
 
 
-def implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
+def compute_implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
-    return _decay(part, functions, lag) if len(part.pairs(2 * lag)[0]) else values
+    return _compute_decay(part, functions, lag) if len(part.pairs(2 * lag)[0]) else values
 
 
-def long_lag_values(part: Part, functions: Features, values: Array, lag: int, max_lag: int = 100) -> Array:
+def compute_long_lag_values(
+    part: Part, functions: Features, values: Array, lag: int, max_lag: int = 100
+) -> Array:
     """``(K,)`` values of slow functions at the longest lags, where what they contain of faster ones has decayed.
 
     The lag doubles as long as a function is slow compared with it and enough pairs are so long. Where observations
@@ -214,23 +207,19 @@ def long_lag_values(part: Part, functions: Features, values: Array, lag: int, ma
         n_pairs = len(part.pairs(2 * lag)[0])
         if lag > max_lag if part.data.repeating else n_pairs < 0.1 * len(part.starts):
             break
-        values = np.append(0.0, np.where(slow, _decay(part, functions, lag)[1:], values[1:]))
+        values = np.append(0.0, np.where(slow, _compute_decay(part, functions, lag)[1:], values[1:]))
         lag *= 2
     return values
 
 
-def score(part: Part, features: Features, vectors: Array, lag: int) -> float:
-    """VAMP-2 score of functions, the first constant, on the pairs of a part."""
-    return _vamp2_score(*moments(part, features, lag, vectors[:, 1:])[1:])
-
-
-def _vamp2_score(C: Array, R: Array) -> float:
-    """Sum of the squared autocorrelations in a span, from its covariances; functions that died have none."""
+def compute_score(C: Array, R: Array) -> float:
+    """VAMP-2 score: the sum of the squared autocorrelations in a span, from its covariances."""
+    # Functions that died have none.
     M = np.linalg.solve(C + 1e-9 * np.eye(len(C)), R)
     return float(np.trace(M @ M))
 
 
-def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
+def compute_split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
     mean = train.mean(axis=0)
     covariances = []
@@ -241,13 +230,17 @@ def split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
     S = axes / np.sqrt(size)
     values, vectors = np.linalg.eigh(S.T @ R @ S)
     S = S @ vectors[:, ::-1][:, :k]
-    return float((values[::-1][:k] ** 2).sum()), _vamp2_score(S.T @ C_held @ S, S.T @ R_held @ S)
+    return float((values[::-1][:k] ** 2).sum()), compute_score(S.T @ C_held @ S, S.T @ R_held @ S)
 
 
 def tabulate_features(encode: Features, n: int) -> Features:
     """Features by number of n observations, each computed once and stored."""
-    first = encode(np.arange(min(n, BLOCK)))
-    table = np.empty((n, first.shape[1]), dtype=np.float32)
-    for low in range(0, n, BLOCK):
-        table[low : low + BLOCK] = encode(np.arange(low, min(n, low + BLOCK))) if low else first
+    numbers = np.arange(n)
+    blocks = [encode(numbers[low : low + BLOCK]).astype(np.float32) for low in range(0, n, BLOCK)]
+    table = np.concatenate(blocks)
     return lambda numbers: table[numbers].astype(np.float64)
+
+
+def combine_features(features: Features, vectors: Array) -> Features:
+    """Functions ``features @ vectors`` by number of the observation."""
+    return lambda numbers: features(numbers) @ vectors

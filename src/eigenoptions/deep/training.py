@@ -20,9 +20,6 @@ from eigenoptions.spectra import Spectrum
 
 logger = logging.getLogger("eigenoptions")
 
-# Inputs of the trained layers are computed once for all observations if they need at most this memory.
-MAX_STORED_BYTES = 1 << 30
-
 Progress = Callable[[int, int], object]
 
 
@@ -53,8 +50,6 @@ def learn(
     rate: float = 3e-3,
     discount: float = 0.9,
     lag: int = 5,
-    outputs: int | None = None,
-    noise: float | None = None,
     recognise: bool = True,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
@@ -88,11 +83,6 @@ def learn(
         Of the geometric distances in time between the observations of a pair.
     lag : int, default=5
         Distance in time of the pairs of the Ritz step; smaller where trajectories are short.
-    outputs : int, optional
-        Number of functions that are trained; by default `k` plus 6, at least 16.
-    noise : float, optional
-        Standard deviation of the noise that is added to the inputs, whose components have variance 1; by default 0.6
-        for encoder ``"random"`` if no observation occurs twice, else 0.
     recognise : bool, default=True
         Whether noisy observations that show the same state are numbered like those that repeat exactly, where they can
         be told apart (`deep.recognition`; encoder ``"random"``).
@@ -122,14 +112,14 @@ def learn(
     """
     k, batch, lag = check_int("k", k, 2), check_int("batch", batch), check_int("lag", lag)
     check_float("rate", rate, above=0), check_float("discount", discount, minimum=0, below=1)
-    check_float("seconds", seconds, above=0), check_float("noise", noise or 0.0, minimum=0)
+    check_float("seconds", seconds, above=0)
     data = Dataset.of(transitions)
     if not (data.before != data.after).any():
         raise ValueError(f"none of {len(data)} transitions changes the observation: nothing to learn")
     if data.repeating:
         logger.info("%r: they repeat exactly, so a table of them (number them) is exact and faster", data)
     with one_thread():
-        trainer = Trainer(data, k, encoder, lag, outputs, noise, recognise, make_generator(rng))
+        trainer = Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
             steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
         return trainer.train(check_int("steps", steps), batch, rate, discount, progress)
@@ -139,15 +129,7 @@ class Trainer:
     """One training run: an encoder with its weights, the data and their parts; parameters as in `learn`."""
 
     def __init__(
-        self,
-        data: Dataset,
-        k: int,
-        encoder: Any,
-        lag: int,
-        outputs: int | None,
-        noise: float | None,
-        recognise: bool,
-        rng: np.random.Generator,
+        self, data: Dataset, k: int, encoder: Any, lag: int, recognise: bool, rng: np.random.Generator
     ) -> None:
         self.data, self.k, self.rng = data, k, rng
         offset = int(rng.integers(4))
@@ -164,16 +146,18 @@ class Trainer:
         m = self.encoder.n_features - 1
         if len(data) < 2 * m:
             raise ValueError(f"at least {2 * m} transitions are needed for {m} features, got {len(data)}")
-        head = rng.standard_normal((m, outputs or max(16, k + 6))) / np.sqrt(m)
+        # More functions are trained than are asked for.
+        head = rng.standard_normal((m, max(16, k + 6))) / np.sqrt(m)
         self.head = torch.from_numpy(head.astype(np.float32)).requires_grad_()
         is_noisy = self.encoder.recipe["encoder"] == "random" and not data.repeating
-        self.noise = noise if noise is not None else 0.6 if is_noisy else 0.0
+        # Noise that is added to the inputs, whose components have variance 1, so that none is memorised.
+        self.noise = 0.6 if is_noisy else 0.0
         # A shorter lag of the Ritz step where few trajectories are long enough.
         n_pairs = len(self.held_part.starts) // 3
         longest = min(part.longest_lag(n_pairs) for part in (self.train_part, self.held_part))
         self.lag = max(1, min(lag, longest // 2))
-        self.inputs = self._compute_inputs()
-        if is_noisy and recognise and self.inputs is not None:
+        self.inputs = self._prepare_inputs()
+        if is_noisy and recognise:
             self._recognise_states(offset)
         self.check_pairs = []
         for part in (self.train_part, self.held_part):
@@ -183,7 +167,7 @@ class Trainer:
 
     def _recognise_states(self, offset: int) -> None:
         """Number observations that repeat up to noise like those that repeat exactly, where they can be told apart."""
-        data, x = self.data, self.inputs.numpy()
+        data, x = self.data, self.inputs(np.arange(len(self.data.observations))).numpy()
         # Along the components noise has about one size, but inputs are scaled to variance 1.
         scale = np.linalg.norm(self.encoder.arrays["components"], axis=0)
         labels = recognition.find_classes(x / scale, *data.all.pairs(1), self.rng)
@@ -191,34 +175,30 @@ class Trainer:
             return
         first = np.unique(labels, return_index=True)[1]
         logger.info("%d noisy observations show %d states", len(x), len(first))
-        self.inputs = torch.from_numpy(recognition.class_means(x, labels)[0])
+        self.inputs = torch.from_numpy(recognition.class_means(x, labels)[0]).__getitem__
         before, after = labels[data.before], labels[data.after]
         self.data = replace(data, observations=data.observations[first], before=before, after=after)
         self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
 
-    def _compute_inputs(self, block: int = 512) -> Any:
-        """Inputs of the trained layers for all distinct observations, unless they are too large."""
-        n = len(self.data.observations)
-        first = self.encoder.inputs(self.data.observations[:1])
-        if self.encoder.recipe["encoder"] == "module" or n * first.numel() * 4 > MAX_STORED_BYTES:
-            return None
-        inputs = torch.empty((n, *first.shape[1:]))
-        for low in range(0, n, block):
-            inputs[low : low + block] = self.encoder.inputs(self.data.observations[low : low + block])
-        return inputs
+    def _prepare_inputs(self, block: int = 512) -> Callable[[Index], Any]:
+        """Inputs of the trained layers by number of the observation; those of the own encoders are computed once."""
+        observations, compute = self.data.observations, self.encoder.inputs
+        if self.encoder.module is not None:
+            return lambda numbers: compute(observations[numbers])
+        blocks = [compute(observations[low : low + block]) for low in range(0, len(observations), block)]
+        return torch.cat(blocks).__getitem__  # type: ignore[no-any-return]
 
     def estimate_step_seconds(self, batch: int) -> float:
         """Cost of a training step on a core of 4e10 operations per second, with an overhead of 3 ms."""
         rows = min(2 * batch, len(self.data.observations)) if self.data.repeating else 2 * batch
         n_weights = sum(w.numel() for w in self.weights.values())
-        frozen = 0.0 if self.inputs is not None else 4e5
+        frozen = 0.0 if self.encoder.module is None else 4e5
         return float(3e-3 + rows * (6.0 * n_weights + frozen) / 4e10)
 
     def _outputs(self, numbers: Index, noise: float) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
-        stored = self.inputs is not None
-        x = self.inputs[distinct] if stored else self.encoder.inputs(self.data.observations[distinct])
+        x = self.inputs(distinct)
         if noise:
             seed = int(self.rng.integers(2**62))
             x = x + noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
@@ -240,7 +220,7 @@ class Trainer:
                 if (step + 1) % check_every == 0 or step + 1 == n_steps:
                     with torch.no_grad():
                         sides = [self._outputs(x, 0.0).double().numpy() for x in self.check_pairs]
-                    scores = ritz.split_scores(sides[0], sides[1], self.k - 1)
+                    scores = ritz.compute_split_scores(sides[0], sides[1], self.k - 1)
                     history.append((step + 1, *scores))
                     n_idle += 1
                     if scores[1] > best_score:
@@ -265,16 +245,13 @@ class Trainer:
         encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
         data, k, repeating = self.data, self.k, self.data.repeating
         n = len(data.observations)
-        stored = n * encoder.n_features * 4 <= MAX_STORED_BYTES
 
         def encode(numbers: Index) -> NDArray[np.float64]:
-            if self.inputs is None:
-                return encoder(data.observations[numbers])
             with torch.no_grad():
-                h = encoder.hidden(self.inputs[numbers], self.weights)
+                h = encoder.hidden(self.inputs(numbers), self.weights)
             return np.column_stack([np.ones(len(numbers)), h.numpy()])
 
-        features = ritz.tabulate_features(encode, n) if stored else encode
+        features = ritz.tabulate_features(encode, n)
         lag = ritz.find_visible_lag(data.all, features, k, self.lag)
         if not repeating:
             # Two lags tell noise from signal.
@@ -284,22 +261,22 @@ class Trainer:
         if lag > 1 and not repeating:
             solution = ritz.remove_noise(solution, data.all, features, lag)
 
-        def evaluate(numbers: Index) -> NDArray[np.float64]:
-            return features(numbers) @ solution.vectors
-
-        functions = ritz.tabulate_features(evaluate, n) if stored else evaluate
-        implied = ritz.implied_values(data.all, functions, solution.values, lag)
+        functions = ritz.combine_features(features, solution.vectors)
+        implied = ritz.compute_implied_values(data.all, functions, solution.values, lag)
         # What a slow or unresolved function contains of faster ones has decayed at longer lags, so the value implied
         # there is the better one. Where pairs are exact, it is the one to certify by, too.
-        long_lag = ritz.long_lag_values(data.all, functions, implied, lag)
+        long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         implied = long_lag if repeating else implied
         use_ritz = ritz.agree(solution.values, implied) & (solution.values * lag >= 0.5)
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
+        trained_functions = ritz.combine_features(features, trained.vectors[:, 1:])
         parts = self.held_part, self.train_part
-        held, best = (ritz.score(part, features, trained.vectors, lag) for part in parts)
+        held, best = (
+            ritz.compute_score(*ritz.compute_moments(part, trained_functions, lag)[1:]) for part in parts
+        )
         compared = solution.values[order], implied[order]
-        certificate = ritz.Certificate(held, best, solution.rank, *compared, lag, repeating)
+        certificate = ritz.Certificate(held, best, *compared, lag, repeating)
         if not certificate.resolved.all():
             names = ", ".join(f"e{i + 1}" for i in np.flatnonzero(~certificate.resolved))
             logger.warning("not resolved: %s; train longer, or use more data", names)
@@ -307,8 +284,8 @@ class Trainer:
         vectors = solution.vectors[:, order]
         f = features(np.arange(min(n, 25_000))) @ vectors
         vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
-        found: Any = {"features": encoder, "certificate": certificate, "history": history}
-        return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **found)
+        results: Any = {"features": encoder, "certificate": certificate, "history": history}
+        return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **results)
 
 
 def vamp2_score(before: Any, after: Any) -> Any:
