@@ -126,9 +126,9 @@ def test_draw_landscape_is_the_potential_with_paths(ax):
 
 def test_draw_curves_of_runs_has_mean_and_student_band(ax, rng):
     runs = rng.random((5, 9))
-    plots.draw_curves(ax, range(9), {"a": runs, "b": rng.random(9)}, confidence=0.9)
+    plots.draw_curves(ax, range(9), {"a": runs, "b": rng.random(9)})
     np.testing.assert_allclose(ax.lines[0].get_ydata(), runs.mean(axis=0))
-    half = student.interval(0.9, 4)[1] * runs.std(axis=0, ddof=1) / np.sqrt(5)
+    half = student.interval(0.95, 4)[1] * runs.std(axis=0, ddof=1) / np.sqrt(5)
     band = ax.collections[0].get_paths()[0].vertices
     for x, low, high in zip(range(9), runs.mean(axis=0) - half, runs.mean(axis=0) + half, strict=True):
         np.testing.assert_allclose(

@@ -110,22 +110,20 @@ def _make_options(
 
 def _check_env(env: Any, game: str, frame_skip: int) -> None:
     """Raise ValueError unless an environment plays the game as the options know it."""
-    made_with = dict(getattr(env.spec, "kwargs", {}))
-    wanted = {"obs_type": "ram", "frameskip": frame_skip, "repeat_action_probability": 0.0}
-    usual = {"full_action_space": False, "mode": None, "difficulty": None, "continuous": False}
-    played = "game" in made_with and game_name(made_with["game"]) == game
+    required = {"obs_type": "ram", "frameskip": frame_skip, "repeat_action_probability": 0.0}
+    defaults = {"full_action_space": False, "mode": None, "difficulty": None, "continuous": False}
+    settings = {**defaults, **getattr(env.spec, "kwargs", {})}
     wrong = [
-        f"{name}={made_with.get(name)!r}" for name, value in wanted.items() if made_with.get(name) != value
+        f"{name}={settings.get(name)!r}"
+        for name, value in (required | defaults).items()
+        if settings.get(name) != value
     ]
-    wrong += [
-        f"{name}={made_with[name]!r}" for name, value in usual.items() if made_with.get(name, value) != value
-    ]
-    if not played or wrong:
+    if "game" not in settings or game_name(settings["game"]) != game or wrong:
         title = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-        how = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+        arguments = ", ".join(f"{name}={value!r}" for name, value in required.items())
         raise ValueError(
             f"these options do not fit {title} ({', '.join(wrong) or 'another game'}): they need "
-            f'gymnasium.make("ALE/{game}-v5", {how})'
+            f'gymnasium.make("ALE/{game}-v5", {arguments})'
         )
 
 

@@ -7,13 +7,14 @@ loads nothing heavy, so ``--help`` is fast.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from eigenoptions import __version__
 
 COMMANDS = {
     "demo": "start here: an eigenvector and an option of four rooms, in a second",
@@ -24,14 +25,8 @@ COMMANDS = {
     "learn": "run Q-learning in a maze, with primitive actions alone and with options",
     "studio": "draw a maze in the browser and see its options at once",
 }
-HELP = """usage: eigenoptions COMMAND ...
-
-Discover options without a reward: eigenoptions (Machado et al., ICML 2017).
-
-{}
-
-eigenoptions COMMAND --help shows the arguments of a command, --version the version.""".format(
-    "\n".join(f"  {name:9}  {summary}" for name, summary in COMMANDS.items())
+DESCRIPTION = "Discover options without a reward: eigenoptions (Machado et al., ICML 2017).\n\n" + "\n".join(
+    f"  {name:9}  {summary}" for name, summary in COMMANDS.items()
 )
 EXAMPLES = {
     "demo": "demo",
@@ -58,29 +53,17 @@ class Parser(argparse.ArgumentParser):
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 0, 2 for wrong input, 130 after Ctrl-C."""
-    words = list(sys.argv[1:] if args is None else args)
-    # A closed stream (>&-) takes nothing, and a terminal without Unicode gets question marks instead of an error.
-    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
+    words = list(sys.argv[1:] if args is None else args) or ["--help"]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
+            # A terminal without Unicode gets question marks instead of an error.
             stream.reconfigure(errors="replace")
-    if not words or words[0] in ("-h", "--help", "--version"):
-        from eigenoptions import __version__
-
-        print(f"eigenoptions {__version__}" if words == ["--version"] else HELP)
-        return 0
     try:
-        from eigenoptions.cli.terminal import print_error, print_log
+        parsed = make_parser(words).parse_args(words)
+        from eigenoptions.cli.terminal import print_log
 
         print_log()
-        if words[0] not in COMMANDS:
-            from eigenoptions._validation import suggest_name
-
-            hint = suggest_name(words[0], COMMANDS)
-            raise ValueError(f"no command {words[0]!r}{hint} Commands: {', '.join(COMMANDS)}")
-        parser = make_parser(words[0], help_wanted=bool({"-h", "--help"} & set(words)))
-        parsed = parser.parse_args(words[1:])
-        getattr(import_module("eigenoptions.cli.commands"), words[0])(parsed)
+        getattr(import_module("eigenoptions.cli.commands"), parsed.command)(parsed)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has closed it; nothing more can be written.
@@ -90,6 +73,8 @@ def main(args: Sequence[str] | None = None) -> int:
         print("stopped", file=sys.stderr)
         return 130
     except (ValueError, TypeError, LookupError, OSError, ArithmeticError, MemoryError, ImportError) as error:
+        from eigenoptions.cli.terminal import print_error
+
         # The text of a KeyError is quoted.
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         print_error(f"error: {text or type(error).__name__}")
@@ -97,15 +82,28 @@ def main(args: Sequence[str] | None = None) -> int:
     return 0
 
 
-def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentParser:
-    """Parser of the arguments of a command; the help lists the registered methods, which takes time to load."""
-    parser = Parser(
-        prog=f"eigenoptions {command}",
-        description=COMMANDS[command][0].upper() + COMMANDS[command][1:] + ".",
-        epilog=f"examples:\n  eigenoptions {EXAMPLES[command]}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Parser of all commands. Methods, which take time to load, are listed only if `words` ask for a command's help."""
+    style: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    parser = Parser(prog="eigenoptions", usage="eigenoptions COMMAND ...", description=DESCRIPTION, **style)
+    parser.add_argument("--version", action="version", version=f"eigenoptions {__version__}")
+    names: Any = {"prog": "eigenoptions", "dest": "command", "metavar": "COMMAND"}
+    commands = parser.add_subparsers(required=True, help=argparse.SUPPRESS, **names)
+    method_names = ""
+    if len(words) > 1 and {"-h", "--help"} & set(words):
+        from eigenoptions.discovery.methods import methods
+
+        method_names = ", ".join(methods())
+    for command, summary in COMMANDS.items():
+        description = f"{summary[0].upper()}{summary[1:]}."
+        epilog = f"examples:\n  eigenoptions {EXAMPLES[command]}"
+        subparser = commands.add_parser(command, description=description, epilog=epilog, **style)
+        _add_arguments(subparser, command, method_names)
+    return parser
+
+
+def _add_arguments(parser: argparse.ArgumentParser, command: str, method_names: str) -> None:
+    """Add the arguments of a command."""
     add = parser.add_argument
     if command == "show":
         add("file", type=Path, metavar="FILE", help="file with options (.safetensors)")
@@ -114,25 +112,21 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
         add("--out", type=Path, metavar="DIR", help="write the page into this folder, for any web host")
         add("--port", type=int, default=8017, metavar="N", help="port on this machine (default: 8017)")
         add("--no-browser", action="store_true", help="print the address only")
-        return parser
+        return
     if command in ("discover", "diffusion", "learn"):
         add("maze", metavar="MAZE", help=MAZE_HELP)
         many = "numbers of options to compare, as in 4,16" if command == "learn" else "number of options"
         count = f"{many}; both signs count (default: {16 if command == 'diffusion' else 8})"
         kind = _read_counts if command == "learn" else int
         add("-n", "--n-options", type=kind, metavar="N", help=count)
-        add("--n", dest="n_options", type=kind, help=argparse.SUPPRESS)
-        names = ""
-        if help_wanted:
-            from eigenoptions.discovery.methods import methods
-
-            names = ", ".join(methods())
-        add("--method", default="eigen", metavar="NAME", help=f"discovery method: {names} (default: eigen)")
+        methods = f"discovery method: {method_names} (default: eigen)"
+        add("--method", default="eigen", metavar="NAME", help=methods)
         operators = "Laplacian: normalized (default), combinatorial, random-walk or successor"
         add("--operator", metavar="NAME", help=operators)
         gamma = "discount of the options (default: 0.9); higher values look further ahead"
         add("--gamma", type=float, metavar="G", help=gamma)
-        add("--seed", "--rng", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
+        add("--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
+        add("--out", type=Path, metavar="DIR", help="folder for results and figures")
     if command == "discover":
         add("--steps", type=int, metavar="N", help="transitions to sample (default: only if necessary)")
         add("--features", metavar="NAME", help="sample, with these features of observations (fourier, tiles)")
@@ -148,10 +142,7 @@ def make_parser(command: str, help_wanted: bool = False) -> argparse.ArgumentPar
         add("--max-steps", type=int, default=100, metavar="N", help="steps per episode (default: 100)")
         add("--start", metavar="ROW,COL", help="start cell (default: S of the map)")
         add("--goal", metavar="ROW,COL", help="goal cell (default: G of the map)")
-    if command in ("discover", "diffusion", "learn"):
-        add("--out", type=Path, metavar="DIR", help="folder for results and figures")
     add("--json", action="store_true", dest="as_json", help="print one JSON object and nothing else")
-    return parser
 
 
 def _read_chance(text: str) -> float | str:

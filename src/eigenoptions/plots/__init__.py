@@ -16,18 +16,3 @@ from eigenoptions.plots.figures import plot_learning as plot_learning
 from eigenoptions.plots.figures import plot_options as plot_options
 from eigenoptions.plots.figures import save_clip as save_clip
 from eigenoptions.plots.figures import save_figure as save_figure
-
-__all__ = [
-    "draw_curves",
-    "draw_landscape",
-    "draw_maze",
-    "draw_options",
-    "draw_policy",
-    "draw_values",
-    "plot_diffusion",
-    "plot_eigenvectors",
-    "plot_learning",
-    "plot_options",
-    "save_clip",
-    "save_figure",
-]

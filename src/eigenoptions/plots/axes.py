@@ -252,7 +252,6 @@ def draw_curves(
     *,
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     colors: Mapping[str, Any] | None = None,
-    confidence: float = 0.95,
 ) -> None:
     """Draw lines by name; lines of several runs as their mean with a confidence band (Figures 6 and 7).
 
@@ -263,13 +262,11 @@ def draw_curves(
     x
         ``(n,)`` horizontal positions.
     curves
-        ``(n,)`` numbers, or ``(runs, n)`` for a mean with its Student interval.
+        ``(n,)`` numbers, or ``(runs, n)`` for a mean with its 95% Student interval.
     bands
         Lower and upper ends, each ``(n,)``, of bands that are known already.
     colors
         Colours of some lines; the others have those of a palette for the colour-blind.
-    confidence
-        Confidence level of the Student intervals.
 
     Examples
     --------
@@ -287,7 +284,7 @@ def draw_curves(
         ax.plot(x, runs.mean(axis=0), label=name, **style)
         band = (bands or {}).get(name)
         if band is None and len(runs) > 1:
-            band = mean_interval(runs, confidence)
+            band = mean_interval(runs)
         if band is not None:
             ax.fill_between(x, *band, color=style["color"], alpha=0.2, linewidth=0)
     ax.margins(x=0.01)

@@ -193,17 +193,14 @@ def plot_learning(
         figure = NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
         episodes = range(1, next(iter(named.values())).returns.shape[1] + 1)
-        returns = table.endswith("returns")
-        if returns:
-            means = {name: record.mean(table) for name, record in named.items()}
-            draw_curves(
-                ax, episodes, means, bands={name: record.band(table) for name, record in named.items()}
-            )
-        else:
-            draw_curves(ax, episodes, {name: getattr(record, table) for name, record in named.items()})
-        ax.set(
-            xlabel="episode", ylabel="return" if returns else "steps", ylim=(-0.02, 1.02) if returns else None
-        )
+        runs = {name: getattr(record, table) for name, record in named.items()}
+        # Returns are 0 or 1, and so are the ends of their bands.
+        is_return = table.endswith("returns")
+        bands = {name: record.band(table) for name, record in named.items()} if is_return else None
+        draw_curves(ax, episodes, runs, bands=bands)
+        ax.set(xlabel="episode", ylabel="return" if is_return else "steps")
+        if is_return:
+            ax.set_ylim(-0.02, 1.02)
         if any(named):
             ax.legend()
     return figure
