@@ -72,7 +72,7 @@ def test_draw_policy_marks_actions_that_stay_or_jump(ax):
     assert ax.lines[0].get_xydata().tolist() == [[1.0, 0.0]]
 
 
-def test_draw_policy_of_a_large_maze_shows_mean_moves_and_every_termination(ax):
+def test_draw_policy_of_a_large_maze_shows_some_moves_and_every_termination(ax):
     cells = np.argwhere(np.ones((90, 120), dtype=bool))
     policy = np.where(cells[:, 1] == 119, 0, 1)
     policy[5000] = -1

@@ -2,7 +2,9 @@
 
 The first part of an encoder is frozen, and computed once per distinct observation during training: random Fourier
 features of a vector ("mlp"), or principal components of a random convolution of an image ("random"). Two hidden layers
-that are trained follow. The features are a constant 1 and the last hidden layer.
+that are trained follow. The features are a constant 1, the last hidden layer, in whose span the eigenfunctions lie, and
+then the inputs and the first hidden layer. The last layer is trained to hold slow functions. What changes in each step,
+as the direction in which an agent looks, is lost there, but decides which action is best.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Encoder(FeatureMap):
-    """A trained feature map: observations ``(N, ...)`` to ``(N, 1 + m)``, a constant 1 and the last hidden layer.
+    """A trained feature map: observations ``(N, ...)`` to ``(N, d)``, a constant 1, the last layer and those before.
 
     Attributes
     ----------
@@ -51,9 +53,9 @@ class Encoder(FeatureMap):
     >>> seen = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
     >>> encoder = learn(seen, 4, steps=5).features
     >>> encoder
-    Encoder(mlp: observations (2,) to 257 features)
+    Encoder(mlp: observations (2,) to 769 features)
     >>> encoder(xy).shape
-    (104, 257)
+    (104, 769)
     """
 
     recipe: dict[str, Any]
@@ -72,9 +74,8 @@ class Encoder(FeatureMap):
     @property
     def n_features(self) -> int:
         """Number of features, the constant included."""
-        if self.recipe.get("layers") != "all":
-            return 1 + int(self.recipe["hidden"][-1])
-        return 1 + int(sum(self.recipe["hidden"])) + len(self.arrays["layer0.weight"])
+        n_inputs = len(self.arrays["layer0.weight"]) if "layer0.weight" in self.arrays else 0
+        return 1 + sum(self.recipe["hidden"]) + n_inputs
 
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
@@ -82,7 +83,7 @@ class Encoder(FeatureMap):
         raise ValueError("deep features are trained: call deep.learn, or discover(..., features='deep')")
 
     def __call__(self, obs: ArrayLike) -> NDArray[np.float64]:
-        """``(N, ...)`` to ``(N, 1 + m)``."""
+        """``(N, ...)`` to ``(N, d)``."""
         obs = np.asarray(obs)
         shape = tuple(self.recipe["shape"])
         if obs.shape[1:] != shape or obs.dtype.kind not in "biuf":
@@ -91,8 +92,7 @@ class Encoder(FeatureMap):
         with one_thread(), torch.no_grad():
             for low in range(0, len(obs), BLOCK):
                 *earlier, last = self._layers(self.inputs(obs[low : low + BLOCK]), self._tensors)
-                layers = [last, *earlier] if self.recipe.get("layers") == "all" else [last]
-                phi[low : low + BLOCK, 1:] = torch.cat(layers, dim=1).numpy()
+                phi[low : low + BLOCK, 1:] = torch.cat([last, *earlier], dim=1).numpy()
         return phi
 
     def inputs(self, obs: NDArray[Any]) -> Any:
@@ -127,16 +127,6 @@ class Encoder(FeatureMap):
             layers.append(torch.relu(layers[-1] @ tensors[f"layer{i}.weight"] + tensors[f"layer{i}.bias"]))
         return layers
 
-    def with_all_layers(self) -> Encoder:
-        """The same encoder, after whose features its inputs and first hidden layers follow.
-
-        The last layer is trained to hold slow functions. What changes in each step, as the direction in which an agent
-        looks, is lost there, but decides which action is best. A module has no such layers.
-        """
-        if self.recipe["encoder"] == "module":
-            return self
-        return Encoder({**self.recipe, "layers": "all"}, self.arrays)
-
     @cached_property
     def _tensors(self) -> dict[str, Any]:
         return {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
@@ -150,13 +140,12 @@ class Encoder(FeatureMap):
             digest.update(name.encode() + arrays[name].tobytes())
         return Encoder({**self.recipe, "digest": digest.hexdigest()}, arrays, self.module)
 
-    def with_last_layer(self, observations: NDArray[Any]) -> Encoder:
-        """A copy with the features that are trained only; ValueError if it is not for such observations."""
-        shape = self.recipe["shape"]
-        if tuple(shape) != observations.shape[1:]:
+    def copy_for(self, observations: NDArray[Any]) -> Encoder:
+        """A copy, to be trained further; ValueError if it is not for such observations."""
+        shape = tuple(self.recipe["shape"])
+        if shape != observations.shape[1:]:
             raise ValueError(f"the encoder is for observations {shape}, got {observations.shape[1:]}")
-        recipe = {name: value for name, value in self.recipe.items() if name != "layers"}
-        return Encoder(recipe, self.arrays, deepcopy(self.module))
+        return Encoder(self.recipe, self.arrays, deepcopy(self.module))
 
     def trainable(self) -> dict[str, Any]:
         """The weights that are trained: copies of those of the layers, or those of the user's module."""

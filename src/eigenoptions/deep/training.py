@@ -108,7 +108,7 @@ def learn(
     >>> transitions = Transitions(xy[steps.obs], steps.action, xy[steps.next_obs], steps.terminated)
     >>> spectrum = learn(transitions, 4, steps=50)
     >>> spectrum.vectors.shape, spectrum.n_zero, bool(spectrum.certificate.resolved.all())
-    ((257, 4), 1, True)
+    ((769, 4), 1, True)
     """
     k, batch, lag = check_int("k", k, 2), check_int("batch", batch), check_int("lag", lag)
     check_float("rate", rate, above=0), check_float("discount", discount, minimum=0, below=1)
@@ -139,11 +139,11 @@ class Trainer:
         sample_rows = np.sort(rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False))
         sample = data.observations[sample_rows]
         if isinstance(encoder, Encoder):
-            self.encoder = encoder.with_last_layer(sample)
+            self.encoder = encoder.copy_for(sample)
         else:
             self.encoder = initialize_encoder(encoder, sample, _typical_steps(data), not data.repeating, rng)
         self.weights = self.encoder.trainable()
-        m = self.encoder.n_features - 1
+        m = self.encoder.recipe["hidden"][-1]
         if len(data) < 2 * m:
             raise ValueError(f"at least {2 * m} transitions are needed for {m} features, got {len(data)}")
         # More functions are trained than are asked for.
@@ -284,6 +284,8 @@ class Trainer:
         vectors = solution.vectors[:, order]
         f = features(np.arange(min(n, 25_000))) @ vectors
         vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
+        # They lie in the span of the last layer, after which the encoder's features have others.
+        vectors = np.pad(vectors, ((0, encoder.n_features - len(vectors)), (0, 0)))
         results: Any = {"features": encoder, "certificate": certificate, "history": history}
         return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **results)
 

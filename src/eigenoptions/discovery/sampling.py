@@ -246,11 +246,6 @@ def discover_linear(
         certificate = {"resolved": learned.certificate.resolved.tolist(), "score": learned.certificate.score}
         provenance |= {"operator": "learned", "certificate": certificate}
         phi: Any = learned.features
-        if policy == "learned":
-            # Action values are linear in all layers of the network.
-            phi = phi.with_all_layers()
-            added = (0, phi.n_features - learned.features.n_features)
-            purposes = [replace(p, potential=np.pad(np.asarray(p.potential), added)) for p in purposes]
         observations, numbered = data.sample(20_000)
         table = compute_features(phi, observations)
     else:

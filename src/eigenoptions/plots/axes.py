@@ -26,7 +26,7 @@ SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff",
 # Okabe and Ito's colours, which the colour-blind can tell apart; lines differ by dashes as well.
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-# Larger maps have no lines between cells, and one arrow per block of states.
+# Larger maps have no lines between cells, and fewer arrows.
 MAX_DETAILED_STATES = 2500
 
 
@@ -119,7 +119,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 
     An arrow is the most likely move of the action in the MDP; with rows and columns only, actions are up, right, down
     and left. A ring is an action that most likely changes nothing; a digit is the number of an action that leads to no
-    neighbouring cell. In large maps one arrow is the mean move of a block of states.
+    neighbouring cell. Large maps have arrows in some rows and columns only.
 
     Parameters
     ----------
@@ -140,26 +140,20 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     cells = _check_cells(mdp)
     actions = _check_numbers("policy", policy, cells).astype(np.int64)
     terminates = actions < 0
-    moves = compute_moves(mdp, actions).astype(float)
+    moves = compute_moves(mdp, actions)
     distance = np.abs(moves).max(axis=1)
-    moves[distance > 1] = 0.0
     _draw_cells(ax, cells, terminates)
 
-    # The mean move of each block of states; a block of a small map is one state.
-    detailed = len(cells) <= MAX_DETAILED_STATES
-    side = 1 if detailed else int(np.ptp(cells, axis=0).max() // 30 + 1)
-    columns = cells[:, 1].max() // side + 1
-    block, index = np.unique(cells[:, 0] // side * columns + cells[:, 1] // side, return_inverse=True)
-    mean = np.stack([np.bincount(index, move) for move in moves.T]) / np.bincount(index)
-    length = np.hypot(*mean)
-    row, column = (part * side + (side - 1) / 2 for part in np.divmod(block, columns))
-    clear = length > 0.1
-    arrows = 0.72 * side * mean[:, clear] / length[clear]
+    is_detailed = len(cells) <= MAX_DETAILED_STATES
+    stride = 1 if is_detailed else int(np.ptp(cells, axis=0).max() // 30 + 1)
+    shown = (distance == 1) & (cells % stride == 0).all(axis=1)
+    row, column = cells[shown].T
+    down, right = 0.72 * stride * moves[shown].T / np.hypot(*moves[shown].T)
     in_cells: Any = {"angles": "xy", "units": "xy", "scale_units": "xy", "scale": 1.0, "pivot": "mid"}
-    shape: Any = {"headwidth": 3.4, "headlength": 2.8, "headaxislength": 2.8, "width": 0.1 * side}
-    ax.quiver(column[clear], row[clear], arrows[1], arrows[0], color=INK, zorder=3, **in_cells, **shape)
+    shape: Any = {"headwidth": 3.4, "headlength": 2.8, "headaxislength": 2.8, "width": 0.1 * stride}
+    ax.quiver(column, row, right, down, color=INK, zorder=3, **in_cells, **shape)
 
-    if not detailed:
+    if not is_detailed:
         _mark_ends(ax, cells[terminates])
         return
     size = _cell_points(ax)
