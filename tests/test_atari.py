@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import check_env
 import eigenoptions as eo
 from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, ram_options, slow_directions
 from eigenoptions.atari.emulator import game_name, games
-from eigenoptions.atari.slow import influence, lasting_bytes, play_randomly
+from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.options import TERMINATE
 from eigenoptions.spectra.incidence import feature_spectrum
@@ -185,16 +185,15 @@ def test_published_starts_lead_where_their_authors_went(game: str, points: float
 # Slow directions
 
 
-def test_influence_separates_the_player_from_traffic_and_echoes() -> None:
+def test_lasting_bytes_separate_the_player_from_traffic_and_echoes() -> None:
     emulator = Emulator("Freeway")
     emulator.replay([1] * 40)
     states = [emulator.save()]
-    share = influence(emulator, states)
-    assert share[14] == share[4] == 1.0
-    assert 0 < (share > 0).sum() < 64
-    lasting = lasting_bytes(emulator, states)
-    assert 14 in lasting
-    assert 4 not in lasting  # the joystick
+    at_once, later = (find_lasting_bytes(emulator, states, rest_frames=frames) for frames in (0, 16))
+    assert {4, 14} <= set(at_once)
+    assert len(at_once) < 64
+    assert 14 in later
+    assert 4 not in later  # the joystick
 
 
 def test_slow_directions_have_variance_one_and_ascend() -> None:

@@ -59,7 +59,7 @@ def test_discover_prints_maps_a_table_and_the_next_command(capsys, monkeypatch):
     assert "\x1b" not in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("four-rooms: 104 states; 4 eigen options")
+    assert lines[0].startswith("four-rooms: 104 states; 4 options, method eigen")
     assert lines[2].split() == ["e2+", "e2-", "e3+", "e3-"]
     assert lines[4].rstrip() == "  ".join(["█" * 13] * 4)
     assert any(line.split() == ["e3+", "0.0084952", "(2,", "2)", "8.72", "99%"] for line in lines)

@@ -17,7 +17,7 @@ from eigenoptions.discovery.goals import find_local_maxima
 from eigenoptions.discovery.methods import get_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_passages
 from eigenoptions.discovery.methods.community import find_communities
-from eigenoptions.discovery.methods.diffusion import diffusion_distances
+from eigenoptions.discovery.methods.diffusion import compute_diffusion_distances
 from eigenoptions.discovery.methods.successor_goals import choose_landmarks
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra.representations import (
@@ -79,12 +79,12 @@ def test_diffusion_distances_agree_with_the_papers_sum(four_rooms, t):
     w = (1.0 - values / 2.0) ** t
     score = [sum(w[k] * right[s, k] * left[:, k] for k in range(1, 104)) for s in range(104)]
     assert_allclose(
-        diffusion_distances(eo.graph(four_rooms), t), (np.array(score) ** 2).sum(axis=1), atol=1e-10
+        compute_diffusion_distances(eo.graph(four_rooms), t), (np.array(score) ** 2).sum(axis=1), atol=1e-10
     )
 
 
 def test_diffusion_options_lead_to_local_maxima(four_rooms):
-    W, score = eo.graph(four_rooms), diffusion_distances(eo.graph(four_rooms), 4)
+    W, score = eo.graph(four_rooms), compute_diffusion_distances(eo.graph(four_rooms), 4)
     found = discover(four_rooms, method="diffusion")
     expected = [
         s

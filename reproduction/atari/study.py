@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eigenoptions.atari import Emulator, Ram, collect_ram
 from eigenoptions.atari.emulator import Bytes
-from eigenoptions.atari.slow import lasting_bytes, play_randomly, slow_spectrum
+from eigenoptions.atari.slow import compute_slow_spectrum, find_lasting_bytes, play_randomly
 from eigenoptions.spectra import Spectrum
 from eigenoptions.spectra.incidence import Incidence, feature_spectrum, incidence_spectrum
 from reproduction.atari.game_graph import GameGraph, explore_game, follow, plan
@@ -252,7 +252,7 @@ def _collect(
     # All bytes in a game in which the influence of no action lasts.
     features = Ram(code, (addresses or None) if lasting else None)
     if slow:
-        return Collection(features, slow_spectrum(episodes, features), seed, slow=True)
+        return Collection(features, compute_slow_spectrum(episodes, features), seed, slow=True)
     T = Incidence()
     for ram in episodes:
         phi = features(ram)
@@ -267,7 +267,7 @@ def _play(
     """Episodes of random play and bytes of lasting influence, which serve several variants of one seed."""
     emulator, rng = Emulator(game), np.random.default_rng([seed, frame_skip])
     episodes, states = play_randomly(emulator, [s.actions for s in starts], frame_skip, n_decisions, rng)
-    return episodes, lasting_bytes(emulator, states)
+    return episodes, find_lasting_bytes(emulator, states)
 
 
 @lru_cache(maxsize=2)

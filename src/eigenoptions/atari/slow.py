@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_int
@@ -58,12 +57,12 @@ def slow_directions(
     """
     emulator = Emulator(game)
     episodes, states = play_randomly(emulator, starts, frame_skip, n_decisions, np.random.default_rng(rng))
-    addresses = lasting_bytes(emulator, states)
+    addresses = find_lasting_bytes(emulator, states)
     if not addresses:
         raise ValueError(
             f"no action has a lasting influence on the memory of {emulator.game}: use collect_ram"
         )
-    return slow_spectrum(episodes, Ram(addresses=addresses))
+    return compute_slow_spectrum(episodes, Ram(addresses=addresses))
 
 
 def play_randomly(
@@ -101,15 +100,19 @@ def play_randomly(
     return episodes, states[:: max(1, len(states) // n_states)]
 
 
-def influence(
-    emulator: Emulator, states: Sequence[Any], *, frame_skip: int = 8, rest_frames: int = 0
-) -> NDArray[np.float64]:
-    """``(128,)`` the share of the states in which a byte depends on the action that is repeated from there.
+def find_lasting_bytes(
+    emulator: Emulator,
+    states: Sequence[Any],
+    *,
+    frame_skip: int = 8,
+    rest_frames: int = 16,
+    min_share: float = 0.02,
+) -> tuple[int, ...]:
+    """Addresses of the bytes that, in more than a share of the states, depend on the action repeated from there.
 
-    With `rest_frames` without any action afterwards only a lasting influence counts: an echo of the joystick is gone by
-    then. The emulator is left as it was.
+    They must do so after `rest_frames` without any action: echoes of the joystick are gone by then, and clocks and
+    traffic never depend on the action. The emulator is left as it was.
     """
-    check_int("the number of states", len(states))
     here = emulator.save()
     count = np.zeros(N_BYTES)
     for state in states:
@@ -118,21 +121,10 @@ def influence(
             after.append((emulator.step(0, rest_frames) if rest_frames else step).rams[-1])
         count += (np.stack(after) != after[0]).any(axis=0)
     emulator.restore(here)
-    return count / len(states)
+    return tuple(np.flatnonzero(count > min_share * len(states)).tolist())
 
 
-def lasting_bytes(
-    emulator: Emulator, states: Sequence[Any], *, rest_frames: int = 16, min_share: float = 0.02
-) -> tuple[int, ...]:
-    """Addresses of the bytes that still depend on an action `rest_frames` after it, in more than a share of the states.
-
-    Echoes of the joystick are gone by then, and clocks and traffic never depend on the action.
-    """
-    share = influence(emulator, states, rest_frames=rest_frames)
-    return tuple(np.flatnonzero(share > min_share).tolist())
-
-
-def slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
+def compute_slow_spectrum(episodes: Sequence[Bytes], features: Ram) -> Spectrum:
     """Directions by their mean squared change per step, relative to their variance over the states of the episodes."""
     bits = [features(ram).astype(float) for ram in episodes]
     T = csr_array(np.concatenate([np.diff(phi, axis=0) for phi in bits]))

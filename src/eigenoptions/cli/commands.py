@@ -163,12 +163,11 @@ def diffusion(args: Namespace) -> None:
     print_paragraph(_make_heading(options, settings), "bold")
     heads = (">options", ">uniform choice", ">of none", f">{name}", ">of none", ">chance", ">stop")
     print_table(heads, [_list_cells(row, rows[0]["diffusion_time"]) for row in rows])
-    how = "computed exactly" if is_exact else "estimated from 20 walks each"
-    why = "is the paper's: few options carry a walk to the same ends" if is_exact else "may take too long"
-    note = f"Mean number of steps between two states when decisions are random, {how}."
-    note += f" The uniform choice {why}."
+    source = "computed exactly" if is_exact else "estimated from 20 walks each"
+    note = f"Mean number of steps between two states under random decisions, {source}."
+    note += " Uniform choice, the paper's: every action and option is equally likely." if is_exact else ""
     if is_automatic:
-        note += " Automatic: how often to choose an option, and to stop it early, by simulation."
+        note += " Automatic: how often to choose an option, and to stop it early, is tuned by simulation."
     print_paragraph(note)
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
@@ -185,12 +184,11 @@ def _measure_diffusion(
     from eigenoptions.options.exploration import Exploration, resolve_exploration
 
     def compute(option_chance: float | None, stop_chance: float = 0.0) -> float | None:
-        how: Any = {"option_chance": option_chance, "stop_chance": stop_chance, "progress": progress}
-        some = options if len(options) else None
+        settings: Any = {"option_chance": option_chance, "stop_chance": stop_chance, "progress": progress}
         try:
             if is_exact:
-                return diffusion_time(mdp, some, **how)
-            return diffusion_estimate(mdp, some, walks=20, rng=args.seed, **how).mean
+                return diffusion_time(mdp, options, **settings)
+            return diffusion_estimate(mdp, options, walks=20, rng=args.seed, **settings).mean
         except OverflowError:
             return None
 
@@ -329,8 +327,8 @@ def _describe_option(option: Any) -> dict[str, Any]:
 
 def _make_heading(options: Any, settings: dict[str, Any]) -> str:
     """Name of the maze, and the settings of the options."""
-    many = f"{len(options)} {settings.get('method', '')} option{'s' * (len(options) != 1)}"
-    words = [many, *(f"{name} {settings[name]}" for name in ("operator", "gamma") if settings.get(name))]
+    words = [f"{name} {settings[name]}" for name in ("method", "operator", "gamma") if settings.get(name)]
+    words.insert(0, f"{len(options)} option{'s' * (len(options) != 1)}")
     return f"{options.mdp.name or 'map'}: {options.n_states} states; {', '.join(words)}"
 
 
@@ -366,7 +364,7 @@ def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files
         value = "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}"
         length = "never ends" if row["mean_length"] is None else f"{row['mean_length']:.2f}"
         cells.append((row["label"], value, few, length, f"{row['start_share']:.0%}"))
-    heads = ("option", ">eigenvalue", "terminates at (row, column)", ">mean length", ">may start in")
+    heads = ("option", ">eigenvalue", "terminates at (row, column)", ">mean length", ">available in")
     print_table(heads, cells)
 
 

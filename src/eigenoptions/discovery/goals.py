@@ -27,11 +27,11 @@ class TooFewOptionsError(ValueError):
         self.available = available
 
 
-def goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
+def make_goal_purposes(mdp: MDP, goals: Iterable[int]) -> list[Purpose]:
     """The indicator of each goal, as a purpose whose option takes a shortest path there.
 
     >>> import eigenoptions as eo
-    >>> [p.label for p in goal_purposes(eo.maze("S.G"), [2, 0])]
+    >>> [p.label for p in make_goal_purposes(eo.maze("S.G"), [2, 0])]
     ['goal 2', 'goal 0']
     """
     states = np.arange(mdp.n_states)
@@ -60,17 +60,17 @@ def find_local_maxima(W: csr_array, score: Array) -> NDArray[np.intp]:
     return maxima[np.argsort(-rank[maxima], kind="stable")]
 
 
-def first_maximum(score: Array, scale: float | None = None) -> int:
+def find_first_maximum(score: Array, scale: float | None = None) -> int:
     """The first state with the highest score; scores that differ by rounding (1e-9 of `scale`) are equal.
 
-    >>> first_maximum(np.array([0.0, 1.0, 1.0 + 1e-15]))
+    >>> find_first_maximum(np.array([0.0, 1.0, 1.0 + 1e-15]))
     1
     """
     scale = float(np.abs(score).max(initial=0.0)) if scale is None else scale
     return int(np.argmax(score >= score.max() - TIE * scale))
 
 
-def first_n_or_raise(
+def take_first(
     n_options: int | None, candidates: list[Any], what: str, remedy: str = "ask for fewer"
 ) -> list[Any]:
     """The first `n_options` candidates, None for all; TooFewOptionsError where there are fewer."""

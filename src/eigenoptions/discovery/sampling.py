@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_choice, check_int, check_settings
-from eigenoptions.discovery.goals import first_n_or_raise
+from eigenoptions.discovery.goals import take_first
 from eigenoptions.discovery.methods import Progress
 from eigenoptions.features import (
     Map,
@@ -262,7 +262,7 @@ def discover_linear(
         numbered = Transitions(before, action, after, terminated)
         table = observations if samples.features else compute_features(phi, observations)
         purposes = eigenpurposes(feature_spectrum(numbered, table.__getitem__, whiten=whiten), **signs)
-        purposes = first_n_or_raise(n_options, purposes, "signs and eigenvectors of these transitions")
+        purposes = take_first(n_options, purposes, "signs and eigenvectors of these transitions")
         provenance |= {"operator": "incidence", "whiten": whiten}
     if policy == "look-ahead":
         return LinearOptionSet(tuple(purposes), phi, samples.n_actions, provenance=provenance)

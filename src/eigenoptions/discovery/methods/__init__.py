@@ -70,7 +70,7 @@ def get_method(name: str) -> Method:
     return METHODS[check_choice("method", name, methods())]
 
 
-def near_one_discount(mdp: MDP) -> float:
+def choose_goal_discount(mdp: MDP) -> float:
     """A discount so close to 1 that the farthest state still has a positive value; for options that lead to a goal."""
     return 1.0 - 0.5 / (mdp.n_states + 1)
 

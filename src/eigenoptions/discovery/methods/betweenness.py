@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenoptions.discovery.goals import find_local_maxima, first_n_or_raise, goal_purposes
-from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
+from eigenoptions.discovery.goals import find_local_maxima, make_goal_purposes, take_first
+from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method("betweenness", gamma=near_one_discount, n_options=None)
+@discovery_method("betweenness", gamma=choose_goal_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:
@@ -26,5 +26,5 @@ def choose_purposes(
     W = graph(mdp)
     maxima = find_local_maxima(W, compute_betweenness(W, rng, progress=progress))
     goals = maxima[np.diff(W.indptr)[maxima] > 0].tolist()
-    goals = first_n_or_raise(n_options, goals, "local maxima of betweenness", 'method="random" has more')
-    return goal_purposes(mdp, goals)
+    goals = take_first(n_options, goals, "local maxima of betweenness", 'method="random" has more')
+    return make_goal_purposes(mdp, goals)

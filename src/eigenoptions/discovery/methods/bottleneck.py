@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, first_n_or_raise
-from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
+from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, take_first
+from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method("bottleneck", gamma=near_one_discount, n_options=None)
+@discovery_method("bottleneck", gamma=choose_goal_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:
@@ -34,7 +34,7 @@ def choose_purposes(
             purposes.append(Purpose(indicator, label, initiation=inside, goal=goal, exact=True))
     if not purposes:
         raise TooFewOptionsError(f"no doorway was found in {mdp!r}: it has no bottleneck", 0)
-    return first_n_or_raise(n_options, purposes, "rooms found")
+    return take_first(n_options, purposes, "rooms found")
 
 
 def find_rooms(

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import TooFewOptionsError, first_n_or_raise
-from eigenoptions.discovery.methods import discovery_method, near_one_discount
+from eigenoptions.discovery.goals import TooFewOptionsError, take_first
+from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 Labels = NDArray[np.intp]
 
 
-@discovery_method("community", gamma=near_one_discount)
+@discovery_method("community", gamma=choose_goal_discount)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, resolution: float = 0.2
 ) -> list[Purpose]:
@@ -51,7 +51,7 @@ def choose_purposes(
         raise TooFewOptionsError(
             f"all states of {mdp!r} are one community: raise resolution above {resolution}", 0
         )
-    return first_n_or_raise(n_options, purposes, "pairs of communities", "a higher resolution has more")
+    return take_first(n_options, purposes, "pairs of communities", "a higher resolution has more")
 
 
 def find_communities(W: csr_array, resolution: float = 1.0) -> list[Labels]:

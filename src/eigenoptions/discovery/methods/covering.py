@@ -13,17 +13,17 @@ from scipy.sparse import csr_array
 
 from eigenoptions.discovery.goals import (
     find_connected_states,
-    first_maximum,
-    first_n_or_raise,
-    goal_purposes,
+    find_first_maximum,
+    make_goal_purposes,
+    take_first,
 )
-from eigenoptions.discovery.methods import Progress, discovery_method, near_one_discount
+from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 from eigenoptions.spectra import spectrum
 
 
-@discovery_method("covering", gamma=near_one_discount)
+@discovery_method("covering", gamma=choose_goal_discount)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, progress: Progress | None = None
 ) -> list[Purpose]:
@@ -39,7 +39,7 @@ def choose_purposes(
     goals: dict[int, None] = {}
     while len(goals) < n_goals:
         fiedler = spectrum(W, 2, "combinatorial", rng=rng).vectors[:, 1]
-        ends = first_maximum(fiedler), first_maximum(-fiedler)
+        ends = find_first_maximum(fiedler), find_first_maximum(-fiedler)
         if W[*ends]:
             # The most distant states are neighbours: every further round would find them again.
             break
@@ -47,4 +47,4 @@ def choose_purposes(
         W = csr_array(W + csr_array(([1.0, 1.0], (ends, ends[::-1])), shape=W.shape))
         if progress is not None:
             progress(min(len(goals), n_goals), n_goals)
-    return goal_purposes(mdp, first_n_or_raise(n_options, list(goals), "states that covering connects"))
+    return make_goal_purposes(mdp, take_first(n_options, list(goals), "states that covering connects"))

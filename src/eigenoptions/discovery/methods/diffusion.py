@@ -14,28 +14,28 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_int
-from eigenoptions.discovery.goals import find_local_maxima, first_n_or_raise, goal_purposes
-from eigenoptions.discovery.methods import discovery_method, near_one_discount
+from eigenoptions.discovery.goals import find_local_maxima, make_goal_purposes, take_first
+from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 
 
-@discovery_method("diffusion", gamma=near_one_discount, n_options=None)
+@discovery_method("diffusion", gamma=choose_goal_discount, n_options=None)
 def choose_purposes(
     mdp: MDP, n_options: int | None, rng: np.random.Generator, *, t: int = 4
 ) -> list[Purpose]:
     """Indicators of the local maxima of f_t, largest first."""
     W = graph(mdp)
-    goals = find_local_maxima(W, diffusion_distances(W, t)).tolist()
-    goals = first_n_or_raise(n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more")
-    return goal_purposes(mdp, goals)
+    goals = find_local_maxima(W, compute_diffusion_distances(W, t)).tolist()
+    goals = take_first(n_options, goals, f"local maxima of f_t at t = {t}", "a smaller t has more")
+    return make_goal_purposes(mdp, goals)
 
 
-def diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
+def compute_diffusion_distances(W: csr_array, t: int) -> NDArray[np.float64]:
     """``(S,)`` the score f_t: squared distance of the lazy walk from its stationary distribution after t steps.
 
     >>> import eigenoptions as eo
-    >>> diffusion_distances(eo.graph(eo.maze("...")), 1).round(4).tolist()
+    >>> compute_diffusion_distances(eo.graph(eo.maze("...")), 1).round(4).tolist()
     [0.125, 0.0, 0.125]
     """
     check_int("t", t, minimum=0)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import TIE, first_n_or_raise
+from eigenoptions.discovery.goals import TIE, take_first
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP
 from eigenoptions.options import Purpose
@@ -54,7 +54,7 @@ def choose_purposes(
     W.setdiag(0.0)
     W.eliminate_zeros()
     W.data[:] = 1.0
-    values, vectors = _real_eigenvectors(W, beta * (counts / counts.max()) ** (1.0 / root))
+    values, vectors = _find_real_eigenvectors(W, beta * (counts / counts.max()) ** (1.0 / root))
     purposes: list[Purpose] = []
     for i, (value, vector) in enumerate(zip(values.tolist(), vectors.T, strict=True), 1):
         potential = np.abs(vector) / np.abs(vector).max()
@@ -62,10 +62,10 @@ def choose_purposes(
             purposes.append(Purpose(potential, f"novel {i}", index=i, eigenvalue=value))
         if len(purposes) == n_options:
             break
-    return first_n_or_raise(n_options, purposes, f"real eigenvectors of {n} states")
+    return take_first(n_options, purposes, f"real eigenvectors of {n} states")
 
 
-def _real_eigenvectors(W: csr_array, drain: Array) -> tuple[Array, Array]:
+def _find_real_eigenvectors(W: csr_array, drain: Array) -> tuple[Array, Array]:
     """Real eigenvalues of ``I - D^-1 W + diag(drain)``, smallest first, and their eigenvectors ``(S, k)``."""
     n = W.shape[0]
     degree = np.maximum(W.sum(axis=1), 1.0)

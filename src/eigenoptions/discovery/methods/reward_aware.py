@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eigenoptions.discovery.goals import find_connected_states, first_maximum, first_n_or_raise
+from eigenoptions.discovery.goals import find_connected_states, find_first_maximum, take_first
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph, reachable
 from eigenoptions.options import Purpose
@@ -36,27 +36,29 @@ def choose_purposes(
     them: the higher, the less costs matter.
     """
     states = find_connected_states(mdp, graph(mdp), "reward-aware")
-    Z = default_representation(uniform_walk(mdp), rewards_per_state(mdp, rewards), temperature)
+    Z = default_representation(uniform_walk(mdp), compute_state_rewards(mdp, rewards), temperature)
     symmetric = (Z + Z.T)[np.ix_(states, states)] / 2.0
     _, vectors = smallest_eigenvectors(-symmetric, len(states))
     # Its small entries are lost in rounding. Products of positive numbers have no such error, so they bring them back.
     first = symmetric @ (symmetric @ np.abs(vectors[:, 0]))
-    cheap = _log_potential(mdp, first, states, temperature)
+    cheap = _make_log_potential(mdp, first, states, temperature)
     purposes = [Purpose(cheap, "cheap", index=1)] if np.ptp(cheap) > 1e-9 else []
     goals: dict[int, None] = {}
     for vector in vectors.T[1:]:
         if n_options is not None and len(purposes) + len(goals) >= n_options:
             break
-        goals |= dict.fromkeys((int(states[first_maximum(vector)]), int(states[first_maximum(-vector)])))
+        goals |= dict.fromkeys(
+            (int(states[find_first_maximum(vector)]), int(states[find_first_maximum(-vector)]))
+        )
     for goal in goals:
         # The option starts only where a path leads to the goal.
         inside = reachable(mdp.transition, [goal], backward=True)
-        potential = _log_potential(mdp, Z[inside, goal], np.flatnonzero(inside), temperature)
+        potential = _make_log_potential(mdp, Z[inside, goal], np.flatnonzero(inside), temperature)
         purposes.append(Purpose(potential, goal=goal, initiation=inside))
-    return first_n_or_raise(n_options, purposes, "extremes of eigenvectors")
+    return take_first(n_options, purposes, "extremes of eigenvectors")
 
 
-def _log_potential(mdp: MDP, entries: Array, states: NDArray[np.intp], temperature: float) -> Array:
+def _make_log_potential(mdp: MDP, entries: Array, states: NDArray[np.intp], temperature: float) -> Array:
     """``(S,)`` logarithms of positive entries at some states, elsewhere the smallest of them."""
     if not (entries > 0).all():
         raise ValueError(
@@ -69,7 +71,7 @@ def _log_potential(mdp: MDP, entries: Array, states: NDArray[np.intp], temperatu
     return potential
 
 
-def rewards_per_state(mdp: MDP, rewards: ArrayLike | None = None) -> Array:
+def compute_state_rewards(mdp: MDP, rewards: ArrayLike | None = None) -> Array:
     """``(S,)`` the mean reward of leaving each state under the uniformly random policy; None: those of the MDP."""
     if rewards is None and mdp.reward is None:
         raise ValueError(

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_float
-from eigenoptions.discovery.goals import first_n_or_raise
+from eigenoptions.discovery.goals import take_first
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose, eigenpurposes
@@ -62,7 +62,7 @@ def choose_purposes(
         values, vectors = smallest_eigenvectors(-(psi + psi.T) / 2.0, k)
         eigenvectors = Spectrum(-values, vectors, "successor", n_zero=0)
     purposes = eigenpurposes(eigenvectors, both_signs=both_signs)
-    return first_n_or_raise(n_options, purposes, f"signs and eigenvectors of {mdp!r}")
+    return take_first(n_options, purposes, f"signs and eigenvectors of {mdp!r}")
 
 
 def _is_symmetric(P: csr_array) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions.discovery.goals import TIE, find_connected_states, first_maximum, first_n_or_raise
+from eigenoptions.discovery.goals import TIE, find_connected_states, find_first_maximum, take_first
 from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
@@ -24,7 +24,7 @@ def choose_purposes(
 ) -> list[Purpose]:
     """Rows of the representation at the landmarks, those of the largest clusters first."""
     states = find_connected_states(mdp, graph(mdp), "successor-goals")
-    k = len(first_n_or_raise(n_options, states.tolist(), "connected states"))
+    k = len(take_first(n_options, states.tolist(), "connected states"))
     psi = successor_representation(uniform_walk(mdp), discount)
     landmarks = states[choose_landmarks(psi[np.ix_(states, states)], k)]
     return [Purpose(psi[m], goal=m, exact=True) for m in landmarks.tolist()]
@@ -40,10 +40,10 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
     [2, 3]
     """
     to_mean = _squared_distances(X, X.mean(axis=0)[None])[:, 0]
-    landmarks = [first_maximum(-to_mean)]
+    landmarks = [find_first_maximum(-to_mean)]
     nearest = _squared_distances(X, X[landmarks])[:, 0]
     while len(landmarks) < k:
-        landmarks.append(first_maximum(nearest))
+        landmarks.append(find_first_maximum(nearest))
         nearest = np.minimum(nearest, _squared_distances(X, X[landmarks[-1:]])[:, 0])
     centres, label = X[landmarks], np.full(len(X), -1)
     for _ in range(max_sweeps):
@@ -58,7 +58,7 @@ def choose_landmarks(X: Array, k: int, max_sweeps: int = 100) -> list[int]:
         distance = _squared_distances(X, centres)
         members = [np.flatnonzero(label == c) for c in range(k)]
         landmarks = [
-            int(members[c][first_maximum(-distance[members[c], c], distance.max())]) for c in range(k)
+            int(members[c][find_first_maximum(-distance[members[c], c], distance.max())]) for c in range(k)
         ]
     size = np.bincount(label, minlength=k)
     return [landmarks[c] for c in np.argsort(-size, kind="stable")]
