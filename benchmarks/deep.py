@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 import eigenoptions as eo
 from benchmarks.timing import Row
 from eigenoptions.deep import Dataset, learn
-from eigenoptions.deep.backend import one_thread, torch
+from eigenoptions.deep.backend import torch, use_one_thread
 from eigenoptions.deep.encoder import initialize_encoder
 from eigenoptions.deep.training import Adam
 from eigenoptions.options.walks import walk
@@ -113,7 +113,7 @@ def allo_loss(before: Any, after: Any, first: Any, second: Any, state: dict[str,
 def learn_allo(data: Dataset, observations: NDArray[Any], seconds: float, seed: int, k: int = 10) -> Array:
     """Functions ``(S, k)`` of ALLO after so many CPU seconds, with the encoder of `learn`."""
     rng = np.random.default_rng(seed)
-    with one_thread():
+    with use_one_thread():
         rows = rng.choice(len(data.observations), min(len(data.observations), 4096), replace=False)
         steps = np.ones(observations.shape[1] if observations.ndim == 2 else 1)
         encoder = initialize_encoder("auto", data.observations[rows], steps, not data.repeating, rng)

@@ -177,7 +177,7 @@ def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
         functions = ritz.tabulate_features(lambda n, v=solution.vectors: features(n) @ v, 104)
         implied = ritz.compute_implied_values(data.all, functions, solution.values, lag)
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
-        assert not ritz.agree(solution.values, long_lag)[1:].any()
+        assert not ritz.find_resolved(solution.values, long_lag)[1:].any()
 
 
 def test_covariances_in_time_are_those_of_numpy() -> None:

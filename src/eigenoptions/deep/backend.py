@@ -24,7 +24,7 @@ torch: Any = _Torch()
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def use_one_thread() -> Iterator[None]:
     """One thread of torch inside the block: the same bits whatever the number of cores."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

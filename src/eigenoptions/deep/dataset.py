@@ -58,15 +58,17 @@ class Dataset:
         if isinstance(data, cls):
             return data
         distinct: list[NDArray[Any]] = []
-        known: dict[bytes, int] = {}
-        parts = []
+        numbers_by_digest: dict[bytes, int] = {}
+        columns = []
         batches: Any = [data] if isinstance(data, Transitions) else data
         for batch in map(Transitions.of, batches):
-            sides = [_number_rows(np.asarray(x), distinct, known) for x in (batch.obs, batch.next_obs)]
-            parts.append((*sides, np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)))
-        if not sum(len(part[0]) for part in parts):
+            sides = [
+                _number_rows(np.asarray(x), distinct, numbers_by_digest) for x in (batch.obs, batch.next_obs)
+            ]
+            columns.append((*sides, np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)))
+        if not sum(len(before) for before, *_ in columns):
             raise ValueError("there are no transitions: collect some")
-        return cls(np.concatenate(distinct), *map(np.concatenate, zip(*parts, strict=True)))
+        return cls(np.concatenate(distinct), *map(np.concatenate, zip(*columns, strict=True)))
 
     def __len__(self) -> int:
         return len(self.before)
@@ -93,14 +95,14 @@ class Dataset:
         last = np.append(np.flatnonzero(~linked), n - 1)
         return order, last[np.searchsorted(last, np.arange(n))]
 
-    def split(self, hold_out: bool, offset: int = 0, n_blocks: int = 40) -> Part:
+    def split(self, hold_out: bool, offset: int = 0, n_blocks: int = 40) -> Subset:
         """The transitions of every fourth of `n_blocks` blocks, or the others; no pair crosses a block's end."""
         order, end = self._runs
         n = len(order)
         edges = np.linspace(0, n, min(n_blocks, n) + 1).astype(np.int64)
         block = np.searchsorted(edges, np.arange(n), side="right") - 1
         held = (block + offset) % 4 == 0
-        return Part(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
+        return Subset(self, np.flatnonzero(held == hold_out), np.minimum(end, edges[block + 1] - 1))
 
     def sample(self, max_observations: int) -> tuple[NDArray[Any], Transitions]:
         """Observations, and transitions between their rows: all, or evenly spaced ones if there are too many."""
@@ -111,13 +113,13 @@ class Dataset:
         return self.observations[used], Transitions(before, self.action[rows], after, self.terminated[rows])
 
     @cached_property
-    def all(self) -> Part:
+    def all(self) -> Subset:
         """All transitions."""
-        return Part(self, np.arange(len(self)), self._runs[1])
+        return Subset(self, np.arange(len(self)), self._runs[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Subset:
     """Some transitions of a data set, from which pairs are taken."""
 
     data: Dataset
@@ -146,7 +148,7 @@ class Part:
         N = csr_array((weight, (i, j)), shape=(len(numbers), len(numbers)))
         return numbers, csr_array((N + N.T) / (2 * weight.sum()))
 
-    def longest_lag(self, n_pairs: int) -> int:
+    def find_longest_lag(self, n_pairs: int) -> int:
         """The longest lag at which there are more than `n_pairs` pairs."""
         lengths = np.sort(self.end[self.starts] - self.starts + 1)[::-1]
         return int(lengths[n_pairs]) if n_pairs < len(lengths) else 0
@@ -158,7 +160,9 @@ class Part:
         return self.data.before[order[at]], self.data.after[order[at + lag - 1]]
 
 
-def _number_rows(obs: NDArray[Any], distinct: list[NDArray[Any]], known: dict[bytes, int]) -> Index:
+def _number_rows(
+    obs: NDArray[Any], distinct: list[NDArray[Any]], numbers_by_digest: dict[bytes, int]
+) -> Index:
     """Numbers of the observations ``(N, ...)`` of a batch; floats are compared as float32, as networks see them."""
     if obs.dtype.kind not in "biuf" or obs.ndim < 2:
         got = f"{obs.dtype} {obs.shape}: numbered states have a table, which needs no features"
@@ -177,9 +181,9 @@ def _number_rows(obs: NDArray[Any], distinct: list[NDArray[Any]], known: dict[by
     numbers, new = np.empty(len(obs), dtype=np.int64), []
     for i, row in enumerate(np.ascontiguousarray(obs)):
         key = hashlib.blake2b(row.data, digest_size=16).digest()
-        if key not in known:
-            known[key] = len(known)
+        if key not in numbers_by_digest:
+            numbers_by_digest[key] = len(numbers_by_digest)
             new.append(i)
-        numbers[i] = known[key]
+        numbers[i] = numbers_by_digest[key]
     distinct.append(obs[new])
     return numbers

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions._validation import check_choice
-from eigenoptions.deep.backend import one_thread, torch
+from eigenoptions.deep.backend import torch, use_one_thread
 from eigenoptions.features import FeatureMap
 
 # Observations that are encoded at a time.
@@ -89,7 +89,7 @@ class Encoder(FeatureMap):
         if obs.shape[1:] != shape or obs.dtype.kind not in "biuf":
             raise ValueError(f"observations must be numbers (N, {shape}), got {obs.dtype} {obs.shape}")
         phi = np.ones((len(obs), self.n_features))
-        with one_thread(), torch.no_grad():
+        with use_one_thread(), torch.no_grad():
             for low in range(0, len(obs), BLOCK):
                 *earlier, last = self._layers(self.inputs(obs[low : low + BLOCK]), self._tensors)
                 phi[low : low + BLOCK, 1:] = torch.cat([last, *earlier], dim=1).numpy()
@@ -131,7 +131,7 @@ class Encoder(FeatureMap):
     def _tensors(self) -> dict[str, Any]:
         return {name: torch.from_numpy(np.array(array)) for name, array in self.arrays.items()}
 
-    def with_weights(self, trained: dict[str, Any]) -> Encoder:
+    def replace_weights(self, trained: dict[str, Any]) -> Encoder:
         """The same encoder with other weights of the trained layers; a digest of all, which are read-only."""
         new = {name: tensor.detach().numpy().copy() for name, tensor in trained.items()}
         arrays, digest = {**self.arrays, **new}, hashlib.blake2b(digest_size=16)
@@ -186,12 +186,12 @@ def initialize_encoder(
     else:
         if len(shape) > 4 or (len(shape) > 1 and sorted(shape)[-2] < 3):
             raise ValueError(f"images must have at least 3 x 3 pixels, got {shape}: flatten them")
-        recipe["scale"] = 1.0 / _typical_size(observations)
+        recipe["scale"] = 1.0 / _estimate_size(observations)
         # Noise passes a convolution coloured, and could not be told from signal after it.
         if len(shape) > 1 and not noisy:
             n_channels = _to_channels(torch.empty(1, *shape)).shape[1]
             arrays["kernel"] = _draw_weights(rng, (16, n_channels, 3, 3), n_channels * 9)
-        arrays |= _principal_components(Encoder(recipe, arrays), observations, noisy)
+        arrays |= _find_principal_components(Encoder(recipe, arrays), observations, noisy)
     # The trained layers.
     width = Encoder(recipe, arrays).inputs(observations[:1]).numel()
     for i, units in enumerate(hidden):
@@ -233,7 +233,7 @@ def _init_fourier(
     return {"frequency": frequency.astype(np.float32), "phase": np.float32(phase % (2 * np.pi))}
 
 
-def _principal_components(
+def _find_principal_components(
     encoder: Encoder, observations: NDArray[Any], noisy: bool, max_components: int = 512
 ) -> dict[str, Array]:
     """Principal components of the inputs, where they are noisy those above the noise; each scaled to variance 1."""
@@ -241,7 +241,7 @@ def _principal_components(
     x = np.concatenate([encoder.inputs(observations[i : i + BLOCK]).numpy() for i in blocks])
     centre = x.mean(axis=0)
     # In units of its noise each pixel has the same: only then the rest after the signal looks like white noise.
-    unit = _noise_sizes(x) if noisy else np.ones(x.shape[1], dtype=np.float32)
+    unit = _estimate_noise(x) if noisy else np.ones(x.shape[1], dtype=np.float32)
     x = (x - centre) / unit
     n, d = x.shape
     # The smaller of the two matrices has the same eigenvalues.
@@ -259,7 +259,7 @@ def _principal_components(
     return {"centre": centre.astype(np.float32), "components": components.astype(np.float32)}
 
 
-def _noise_sizes(x: Array) -> Array:
+def _estimate_noise(x: Array) -> Array:
     """``(D,)`` standard deviation of each column of ``(n, D)`` without its rare values, by the median deviation."""
     size = np.median(np.abs(x - np.median(x, axis=0)), axis=0) / 0.6745
     # Where a column hardly varies but for rare values, that of a typical column.
@@ -294,7 +294,7 @@ def _to_channels(x: Any, max_side: int = 48) -> Any:
     return torch.nn.functional.avg_pool2d(x, pool, ceil_mode=True) if pool > 1 else x.contiguous()
 
 
-def _typical_size(observations: NDArray[Any]) -> float:
+def _estimate_size(observations: NDArray[Any]) -> float:
     """Typical largest absolute value of an observation; 255 for bytes."""
     if observations.dtype == np.uint8:
         return 255.0

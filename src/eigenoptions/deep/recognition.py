@@ -37,7 +37,7 @@ def find_classes(
     # Mean squared distance of an observation from what it shows.
     noise = float(squared[same].mean()) / 2
     # All observations by their distance from the classes' means; those that are far from all form further classes.
-    classes = _assign_nearest(x, *class_means(x[rows], labels), noise, limit)
+    classes = _assign_nearest(x, *compute_class_means(x[rows], labels), noise, limit)
     if classes is None:
         return None
     new = np.flatnonzero(classes < 0)
@@ -45,10 +45,10 @@ def find_classes(
     if labels is None:
         return None
     classes[new] = classes.max() + 1 + labels
-    return classes if _is_white(x - class_means(x, classes)[0][classes], before, after) else None
+    return classes if _is_white(x - compute_class_means(x, classes)[0][classes], before, after) else None
 
 
-def class_means(x: Array, labels: Index) -> tuple[Array, Index]:
+def compute_class_means(x: Array, labels: Index) -> tuple[Array, Index]:
     """Mean ``(c, d)`` and number ``(c,)`` of the members of each class."""
     sizes = np.bincount(labels).astype(np.int64)
     member = csr_array((np.ones(len(x), np.float32), (labels, np.arange(len(x)))), shape=(len(sizes), len(x)))

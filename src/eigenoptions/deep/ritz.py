@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from eigenoptions.deep.dataset import Part
+from eigenoptions.deep.dataset import Subset
 from eigenoptions.spectra.incidence import find_principal_axes
 
 # Autocorrelation below which a longer lag implies no value: it would be lost in the noise of the sample.
@@ -60,7 +60,7 @@ class Certificate:
     @property
     def resolved(self) -> NDArray[np.bool_]:
         """``(K,)`` whether Ritz and implied value agree to a tenth."""
-        return agree(self.ritz, self.implied)
+        return find_resolved(self.ritz, self.implied)
 
     def __str__(self) -> str:
         rows = [f"held-out score {self.score:.3f} (training {self.best_score:.3f})"]
@@ -70,7 +70,7 @@ class Certificate:
         return "\n".join(rows)
 
 
-def agree(ritz: Array, implied: Array) -> NDArray[np.bool_]:
+def find_resolved(ritz: Array, implied: Array) -> NDArray[np.bool_]:
     """Whether values differ by at most a tenth."""
     return np.abs(ritz - implied) <= 0.1 * np.abs(implied)
 
@@ -82,14 +82,14 @@ class Solution(NamedTuple):
     vectors: Array
 
 
-def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200_000) -> Solution:
+def solve(subset: Subset, features: Features, k: int, lag: int, max_pairs: int = 200_000) -> Solution:
     """The k slowest functions in the span of the features, the constant first, from pairs at a lag.
 
     `features` maps numbers of observations to their features ``(N, 1 + m)``, of which the first is 1. With the mean
     squares ``C - R`` of their differences, the paper's ``T'T / 2``, and their covariance C as the metric, it solves
     ``(C - R) v = lambda C v``.
     """
-    mean, C, R = compute_moments(part, features, lag, max_pairs)
+    mean, C, R = compute_moments(subset, features, lag, max_pairs)
     mean, C, R = mean[1:], C[1:, 1:], R[1:, 1:]
     size, axes = find_principal_axes(C)
     n = len(size)
@@ -107,7 +107,7 @@ def solve(part: Part, features: Features, k: int, lag: int, max_pairs: int = 200
     return Solution(values, vectors)
 
 
-def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -> Solution:
+def remove_noise(solution: Solution, subset: Subset, features: Features, lag: int) -> Solution:
     """The functions in the span of a solution that are slowest by the covariances at lag 1 and at `lag`.
 
     Noise that is drawn anew for each observation adds to the variance of a function, so that the Ritz step takes
@@ -115,7 +115,7 @@ def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -
     time: for functions f of the state, ``R(lag) v = mu^(lag - 1) R(1) v`` holds with or without it.
     """
     functions = combine_features(features, solution.vectors[:, 1:])
-    near, far = (compute_moments(part, functions, x)[2] for x in (1, lag))
+    near, far = (compute_moments(subset, functions, x)[2] for x in (1, lag))
     try:
         ratio, rotation = eigh(far, near)
     except np.linalg.LinAlgError:
@@ -127,15 +127,15 @@ def remove_noise(solution: Solution, part: Part, features: Features, lag: int) -
 
 
 def compute_moments(
-    part: Part, features: Features, lag: int, max_pairs: int = 200_000
+    subset: Subset, features: Features, lag: int, max_pairs: int = 200_000
 ) -> tuple[Array, Array, Array]:
     """Mean, covariance and symmetric covariance in time at a lag of features.
 
     Where observations repeat exactly, the pairs at a lag are those of the walk that takes each action seen in an
     observation equally often (as the paper counts each transition once), else those of the sample.
     """
-    if part.data.repeating:
-        numbers, W = part.table
+    if subset.data.repeating:
+        numbers, W = subset.table
         f = features(numbers)
         share = np.asarray(W.sum(axis=1)).ravel()
         mean = share @ f
@@ -145,7 +145,7 @@ def compute_moments(
         f_share = f.T * share
         R = f_share @ later
         return mean, f_share @ f, 0.5 * (R + R.T)
-    before, after = part.pairs(lag)
+    before, after = subset.pairs(lag)
     stride = -(-len(before) // max_pairs) or 1
     before, after = before[::stride], after[::stride]
     total: list[Any] = [0.0, 0.0, 0.0]
@@ -159,43 +159,43 @@ def compute_moments(
     return mean, C - outer, 0.5 * (R + R.T) - outer
 
 
-def find_visible_lag(part: Part, features: Features, k: int, lag: int) -> int:
+def find_visible_lag(subset: Subset, features: Features, k: int, lag: int) -> int:
     """The longest lag, at most `lag`, at which the fastest of k functions is still correlated with itself."""
-    solution = solve(part, features, k, 1, max_pairs=20_000)
+    solution = solve(subset, features, k, 1, max_pairs=20_000)
     values = solution.values
-    if not part.data.repeating:
+    if not subset.data.repeating:
         # New noise in each observation lowers all autocorrelations alike, but not their decay.
-        values = _compute_decay(part, combine_features(features, solution.vectors), 1)
+        values = _compute_decay(subset, combine_features(features, solution.vectors), 1)
     while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
     return lag
 
 
-def _compute_decay(part: Part, functions: Features, lag: int) -> Array:
+def _compute_decay(subset: Subset, functions: Features, lag: int) -> Array:
     """``(K,)`` values per transition that follow from the decay of autocorrelations from a lag to twice it."""
     correlations = []
     for x in (lag, 2 * lag):
-        _, C, R = compute_moments(part, functions, x)
+        _, C, R = compute_moments(subset, functions, x)
         variance = C.diagonal()
         varies = variance > 1e-9 * variance.max()
         # That of a constant is 1.
         correlations.append(np.where(varies, R.diagonal() / np.maximum(variance, 1e-300), 1.0))
     near, far = correlations
     ratio = far / np.where(near == 0, 1e-12, near)
-    if part.data.repeating:
+    if subset.data.repeating:
         # Without noise, what is left of an eigenfunction at twice the lag is the square, however small.
         ratio = np.where(near < MIN_CORRELATION, np.sign(near) * np.sqrt(np.maximum(far, 0)), ratio)
     return 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
 
 
-def compute_implied_values(part: Part, functions: Features, values: Array, lag: int) -> Array:
+def compute_implied_values(subset: Subset, functions: Features, values: Array, lag: int) -> Array:
     """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
-    return _compute_decay(part, functions, lag) if len(part.pairs(2 * lag)[0]) else values
+    return _compute_decay(subset, functions, lag) if len(subset.pairs(2 * lag)[0]) else values
 
 
 def compute_long_lag_values(
-    part: Part, functions: Features, values: Array, lag: int, max_lag: int = 100
+    subset: Subset, functions: Features, values: Array, lag: int, max_lag: int = 100
 ) -> Array:
     """``(K,)`` values of slow functions at the longest lags, where what they contain of faster ones has decayed.
 
@@ -204,10 +204,10 @@ def compute_long_lag_values(
     """
     lag = 2 * lag
     while (slow := values[1:] * lag < 0.5).any():
-        n_pairs = len(part.pairs(2 * lag)[0])
-        if lag > max_lag if part.data.repeating else n_pairs < 0.1 * len(part.starts):
+        n_pairs = len(subset.pairs(2 * lag)[0])
+        if lag > max_lag if subset.data.repeating else n_pairs < 0.1 * len(subset.starts):
             break
-        values = np.append(0.0, np.where(slow, _compute_decay(part, functions, lag)[1:], values[1:]))
+        values = np.append(0.0, np.where(slow, _compute_decay(subset, functions, lag)[1:], values[1:]))
         lag *= 2
     return values
 

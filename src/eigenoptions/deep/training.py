@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float, check_int, make_generator
 from eigenoptions.deep import recognition, ritz
-from eigenoptions.deep.backend import one_thread, torch
+from eigenoptions.deep.backend import torch, use_one_thread
 from eigenoptions.deep.dataset import Dataset, Index
 from eigenoptions.deep.encoder import Encoder, initialize_encoder
 from eigenoptions.mdp import Transitions
@@ -118,7 +118,7 @@ def learn(
         raise ValueError(f"none of {len(data)} transitions changes the observation: nothing to learn")
     if data.repeating:
         logger.info("%r: they repeat exactly, so a table of them (number them) is exact and faster", data)
-    with one_thread():
+    with use_one_thread():
         trainer = Trainer(data, k, encoder, lag, recognise, make_generator(rng))
         if steps is None:
             steps = max(1, round(seconds / trainer.estimate_step_seconds(batch)))
@@ -126,14 +126,14 @@ def learn(
 
 
 class Trainer:
-    """One training run: an encoder with its weights, the data and their parts; parameters as in `learn`."""
+    """One training run: an encoder with its weights, the data and their subsets; parameters as in `learn`."""
 
     def __init__(
         self, data: Dataset, k: int, encoder: Any, lag: int, recognise: bool, rng: np.random.Generator
     ) -> None:
         self.data, self.k, self.rng = data, k, rng
         offset = int(rng.integers(4))
-        self.train_part, self.held_part = data.split(False, offset), data.split(True, offset)
+        self.train_subset, self.held_subset = data.split(False, offset), data.split(True, offset)
         # Components of noisy observations need a larger sample.
         n = len(data.observations)
         sample_rows = np.sort(rng.choice(n, min(n, 4096 if data.repeating else 16_384), replace=False))
@@ -141,7 +141,7 @@ class Trainer:
         if isinstance(encoder, Encoder):
             self.encoder = encoder.copy_for(sample)
         else:
-            self.encoder = initialize_encoder(encoder, sample, _typical_steps(data), not data.repeating, rng)
+            self.encoder = initialize_encoder(encoder, sample, _estimate_steps(data), not data.repeating, rng)
         self.weights = self.encoder.trainable()
         m = self.encoder.recipe["hidden"][-1]
         if len(data) < 2 * m:
@@ -153,15 +153,15 @@ class Trainer:
         # Noise that is added to the inputs, whose components have variance 1, so that none is memorised.
         self.noise = 0.6 if is_noisy else 0.0
         # A shorter lag of the Ritz step where few trajectories are long enough.
-        n_pairs = len(self.held_part.starts) // 3
-        longest = min(part.longest_lag(n_pairs) for part in (self.train_part, self.held_part))
+        n_pairs = len(self.held_subset.starts) // 3
+        longest = min(subset.find_longest_lag(n_pairs) for subset in (self.train_subset, self.held_subset))
         self.lag = max(1, min(lag, longest // 2))
         self.inputs = self._prepare_inputs()
         if is_noisy and recognise:
             self._recognise_states(offset)
         self.check_pairs = []
-        for part in (self.train_part, self.held_part):
-            before, after = part.pairs(self.lag)
+        for subset in (self.train_subset, self.held_subset):
+            before, after = subset.pairs(self.lag)
             stride = -(-len(before) // 4096) or 1
             self.check_pairs.append(np.append(before[::stride], after[::stride]))
 
@@ -175,10 +175,10 @@ class Trainer:
             return
         first = np.unique(labels, return_index=True)[1]
         logger.info("%d noisy observations show %d states", len(x), len(first))
-        self.inputs = torch.from_numpy(recognition.class_means(x, labels)[0]).__getitem__
+        self.inputs = torch.from_numpy(recognition.compute_class_means(x, labels)[0]).__getitem__
         before, after = labels[data.before], labels[data.after]
         self.data = replace(data, observations=data.observations[first], before=before, after=after)
-        self.train_part, self.held_part = (self.data.split(held, offset) for held in (False, True))
+        self.train_subset, self.held_subset = (self.data.split(held, offset) for held in (False, True))
 
     def _prepare_inputs(self, block: int = 512) -> Callable[[Index], Any]:
         """Inputs of the trained layers by number of the observation; those of the own encoders are computed once."""
@@ -195,7 +195,7 @@ class Trainer:
         frozen = 0.0 if self.encoder.module is None else 4e5
         return float(3e-3 + rows * (6.0 * n_weights + frozen) / 4e10)
 
-    def _outputs(self, numbers: Index, noise: float) -> Any:
+    def _compute_outputs(self, numbers: Index, noise: float) -> Any:
         """Outputs of observations by number, each distinct one computed once."""
         distinct, inverse = np.unique(numbers, return_inverse=True)
         x = self.inputs(distinct)
@@ -213,13 +213,13 @@ class Trainer:
         best_score, best_weights, history, n_idle = -np.inf, self._copy_weights(), [], 0
         try:
             for step in range(n_steps):
-                pairs = np.concatenate(self.train_part.draw(batch, discount, self.rng))
-                loss = -vamp2_score(*self._outputs(pairs, self.noise).split(batch))
+                pairs = np.concatenate(self.train_subset.draw(batch, discount, self.rng))
+                loss = -compute_vamp2_score(*self._compute_outputs(pairs, self.noise).split(batch))
                 loss.backward()
                 optimizer.step(rate * (1.0 - step / n_steps))
                 if (step + 1) % check_every == 0 or step + 1 == n_steps:
                     with torch.no_grad():
-                        sides = [self._outputs(x, 0.0).double().numpy() for x in self.check_pairs]
+                        sides = [self._compute_outputs(x, 0.0).double().numpy() for x in self.check_pairs]
                     scores = ritz.compute_split_scores(sides[0], sides[1], self.k - 1)
                     history.append((step + 1, *scores))
                     n_idle += 1
@@ -242,7 +242,7 @@ class Trainer:
         with torch.no_grad():
             for name, w in self.weights.items():
                 w.copy_(weights[name])
-        encoder = self.encoder.with_weights({} if self.encoder.module is not None else self.weights)
+        encoder = self.encoder.replace_weights({} if self.encoder.module is not None else self.weights)
         data, k, repeating = self.data, self.k, self.data.repeating
         n = len(data.observations)
 
@@ -256,7 +256,7 @@ class Trainer:
         if not repeating:
             # Two lags tell noise from signal.
             lag = max(lag, min(self.lag, 2))
-        trained = ritz.solve(self.train_part, features, k, lag)
+        trained = ritz.solve(self.train_subset, features, k, lag)
         solution = ritz.solve(data.all, features, k, lag)
         if lag > 1 and not repeating:
             solution = ritz.remove_noise(solution, data.all, features, lag)
@@ -267,13 +267,14 @@ class Trainer:
         # there is the better one. Where pairs are exact, it is the one to certify by, too.
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         implied = long_lag if repeating else implied
-        use_ritz = ritz.agree(solution.values, implied) & (solution.values * lag >= 0.5)
+        use_ritz = ritz.find_resolved(solution.values, implied) & (solution.values * lag >= 0.5)
         values = np.where(use_ritz, solution.values, long_lag)
         order = np.append(0, 1 + np.argsort(values[1:], kind="stable"))
         trained_functions = ritz.combine_features(features, trained.vectors[:, 1:])
-        parts = self.held_part, self.train_part
+        subsets = self.held_subset, self.train_subset
         held, best = (
-            ritz.compute_score(*ritz.compute_moments(part, trained_functions, lag)[1:]) for part in parts
+            ritz.compute_score(*ritz.compute_moments(subset, trained_functions, lag)[1:])
+            for subset in subsets
         )
         compared = solution.values[order], implied[order]
         certificate = ritz.Certificate(held, best, *compared, lag, repeating)
@@ -290,7 +291,7 @@ class Trainer:
         return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **results)
 
 
-def vamp2_score(before: Any, after: Any) -> Any:
+def compute_vamp2_score(before: Any, after: Any) -> Any:
     """Sum of squared autocorrelations of the best functions in the span of outputs ``(N, q)`` (Mardt et al., 2018).
 
     With the centred outputs z, z', ``C = (zz + z'z') / 2`` and ``R = sym(z z')``, it is ``||C^-1/2 R C^-1/2||^2``: the
@@ -330,7 +331,7 @@ class Adam:
                 p.grad = None
 
 
-def _typical_steps(data: Dataset) -> NDArray[np.float64]:
+def _estimate_steps(data: Dataset) -> NDArray[np.float64]:
     """Typical change of each dimension of vectors in one transition, where it changes at all."""
     if data.observations.ndim != 2:
         return np.ones(1)

@@ -152,8 +152,8 @@ def plot_diffusion(
         ax = figure.add_subplot()
         for i, (name, curve) in enumerate(named.items()):
             times = np.asarray(curve, dtype=float)
-            known = np.flatnonzero(~np.isnan(times))
-            ax.plot(known, times[known], label=name, **make_line_style(i))
+            counts = np.flatnonzero(~np.isnan(times))
+            ax.plot(counts, times[counts], label=name, **make_line_style(i))
         ax.axhline(times[0], color="#555555", linewidth=0.9, linestyle=(0, (4, 2)), label="primitive actions")
         ax.set(xlabel="options", ylabel="diffusion time", yscale="log")
         ax.legend()
