@@ -181,7 +181,6 @@ def _measure_diffusion(
 ) -> dict[str, Any]:
     """Diffusion times by the uniform choice and by the setting of the arguments; None where it is infinite."""
     from eigenoptions.evaluation import diffusion_estimate, diffusion_time
-    from eigenoptions.options.exploration import Exploration, resolve_exploration
 
     def compute(option_chance: float | None, stop_chance: float = 0.0) -> float | None:
         settings: Any = {"option_chance": option_chance, "stop_chance": stop_chance, "progress": progress}
@@ -192,13 +191,19 @@ def _measure_diffusion(
         except OverflowError:
             return None
 
-    chance = "auto" if args.option_chance is None else args.option_chance
-    setting = Exploration(0.0, 0.0)
-    if len(options):
-        setting = resolve_exploration(options, chance, args.stop_chance)
-    row = {"options": len(options), "uniform": compute(None) if is_exact else None}
-    row |= {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
-    return {**row, "diffusion_time": compute(setting.option_chance, setting.stop_chance)}
+    chances = _choose_chances(options, "auto" if args.option_chance is None else args.option_chance, args)
+    uniform = compute(None) if is_exact else None
+    return {"options": len(options), "uniform": uniform, **chances, "diffusion_time": compute(**chances)}
+
+
+def _choose_chances(options: Any, option_chance: float | str | None, args: Namespace) -> dict[str, Any]:
+    """Probabilities to choose an option and to stop it early; 0 without options."""
+    from eigenoptions.options.exploration import Exploration, resolve_exploration
+
+    chosen = Exploration(0.0, 0.0)
+    if options is not None and len(options):
+        chosen = resolve_exploration(options, option_chance, args.stop_chance)
+    return {"option_chance": chosen.option_chance, "stop_chance": chosen.stop_chance}
 
 
 def learn(args: Namespace) -> None:
@@ -206,7 +211,6 @@ def learn(args: Namespace) -> None:
     check_folder(args.out)
     with show_progress(f"reading {args.maze}") as (begin, step):
         from eigenoptions.learning import q_learning
-        from eigenoptions.options.exploration import Exploration, resolve_exploration
 
         mdp = _read_maze(args)
         mdp = mdp.with_task(*(_read_state(mdp, getattr(args, word), word) for word in ("start", "goal")))
@@ -223,13 +227,10 @@ def learn(args: Namespace) -> None:
         records, agents, rows = {}, [], []
         for n in counts:
             begin(f"learning with {names[n]}" + " (the first run compiles)" * (n == 0))
-            some, setting = None, Exploration(0.0, 0.0)
-            if options is not None and n:
-                some = options[:n]
-                setting = resolve_exploration(some, args.option_chance, args.stop_chance)
-            how: Any = {"option_chance": setting.option_chance, "stop_chance": setting.stop_chance}
-            records[names[n]] = q_learning(mdp, some, rng=args.seed, progress=step, **settings, **how)
-            curve = records[names[n]].returns.mean(axis=0)
+            chosen = options[:n] if options is not None and n else None
+            chances = _choose_chances(chosen, args.option_chance, args)
+            record = q_learning(mdp, chosen, rng=args.seed, progress=step, **settings, **chances)
+            records[names[n]], curve = record, record.returns.mean(axis=0)
             means = {"mean_return": float(curve.mean()), "last_return": float(curve[-last:].mean())}
             agents.append({"options": n, **means, "curve": curve.tolist()})
             rows.append((names[n], *(f"{mean:.3f}" for mean in means.values()), draw_spark(curve.tolist())))
@@ -282,13 +283,10 @@ def _discover(args: Namespace, source: Any, default: int, progress: Any) -> Any:
 def _read_maze(args: Namespace) -> Any:
     """The MDP of a maze or of a finite environment."""
     from eigenoptions.discovery import is_environment_id
+    from eigenoptions.envs import from_env
     from eigenoptions.mdp import maze
 
-    if is_environment_id(args.maze):
-        from eigenoptions.envs import from_env
-
-        return from_env(args.maze)
-    return maze(args.maze, rng=args.seed)
+    return from_env(args.maze) if is_environment_id(args.maze) else maze(args.maze, rng=args.seed)
 
 
 def _read_state(mdp: Any, text: str | None, word: str) -> int | None:
