@@ -270,14 +270,15 @@ def _discover(args: Namespace, source: Any, default: int, progress: Any) -> Any:
     from eigenoptions.discovery import discover
     from eigenoptions.discovery.methods import get_method
 
-    names = ("operator", "steps", "features")
-    settings = {name: value for name in names if (value := getattr(args, name, None)) is not None}
+    settings: dict[str, Any] = {"gamma": args.gamma, "rng": args.seed, "progress": progress}
+    for name in ("operator", "steps", "features"):
+        if getattr(args, name, None) is not None:
+            settings[name] = getattr(args, name)
     n_options = args.n_options
     # Some methods find out how many options there are.
     if n_options is None and get_method(args.method).n_options is not None:
         n_options = default
-    how: Any = {"gamma": args.gamma, "rng": args.seed, "progress": progress, **settings}
-    return discover(source, n_options, args.method, **how)
+    return discover(source, n_options, args.method, **settings)
 
 
 def _read_maze(args: Namespace) -> Any:
@@ -312,12 +313,12 @@ def _describe_option(option: Any) -> dict[str, Any]:
     row = {"label": option.label, "eigenvalue": value, "sign": {1: "+", -1: "-"}.get(option.sign)}
     if not hasattr(option, "mdp"):
         return row
-    every = np.flatnonzero(option.termination)
-    states, coords = every[:1000].tolist(), option.mdp.coords
+    terminations = np.flatnonzero(option.termination)
+    states, coords = terminations[:1000].tolist(), option.mdp.coords
     return row | {
         "stops": None if coords is None else coords[states].tolist(),
         "stop_states": states,
-        "n_stops": len(every),
+        "n_stops": len(terminations),
         "mean_length": option.mean_length if np.isfinite(option.mean_length) else None,
         "start_share": float(option.initiation.mean()),
     }
@@ -358,10 +359,11 @@ def _show_options(args: Namespace, options: Any, settings: dict[str, Any], files
     cells = []
     for row in rows:
         places = row["stop_states"] if row["stops"] is None else [tuple(place) for place in row["stops"]]
-        few = " ".join(map(str, places[:3])) + (f" +{row['n_stops'] - 3} more" if row["n_stops"] > 3 else "")
+        stops = " ".join(map(str, places[:3]))
+        stops += f" +{row['n_stops'] - 3} more" if row["n_stops"] > 3 else ""
         value = "" if row["eigenvalue"] is None else f"{row['eigenvalue']:.5g}"
         length = "never ends" if row["mean_length"] is None else f"{row['mean_length']:.2f}"
-        cells.append((row["label"], value, few, length, f"{row['start_share']:.0%}"))
+        cells.append((row["label"], value, stops, length, f"{row['start_share']:.0%}"))
     heads = ("option", ">eigenvalue", "terminates at (row, column)", ">mean length", ">available in")
     print_table(heads, cells)
 

@@ -105,6 +105,6 @@ def check_folder(folder: Path | None) -> None:
     """Raise OSError if results cannot be written into a folder, before any work is done for them."""
     if folder is None:
         return
-    near = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not near.is_dir() or not os.access(near, os.W_OK):
-        raise PermissionError(f"cannot write into {folder}: {near} is not a folder that can be written")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise PermissionError(f"cannot write into {folder}: {existing} is not a folder that can be written")

@@ -130,10 +130,10 @@ class Subset:
 
     def draw(self, n: int, discount: float, rng: np.random.Generator) -> tuple[Index, Index]:
         """Numbers of n pairs of observations at geometric distances, cut at ends of trajectories."""
-        at = self.starts[rng.integers(len(self.starts), size=n)]
-        far = np.minimum(at + rng.geometric(1.0 - discount, size=n) - 1, self.end[at])
+        first = self.starts[rng.integers(len(self.starts), size=n)]
+        last = np.minimum(first + rng.geometric(1.0 - discount, size=n) - 1, self.end[first])
         order = self.data._runs[0]
-        return self.data.before[order[at]], self.data.after[order[far]]
+        return self.data.before[order[first]], self.data.after[order[last]]
 
     @cached_property
     def table(self) -> tuple[Index, csr_array]:
@@ -155,9 +155,9 @@ class Subset:
 
     def pairs(self, lag: int) -> tuple[Index, Index]:
         """Numbers of all pairs of observations `lag` transitions apart."""
-        at = self.starts[self.starts + lag - 1 <= self.end[self.starts]]
+        first = self.starts[self.starts + lag - 1 <= self.end[self.starts]]
         order = self.data._runs[0]
-        return self.data.before[order[at]], self.data.after[order[at + lag - 1]]
+        return self.data.before[order[first]], self.data.after[order[first + lag - 1]]
 
 
 def _number_rows(

@@ -227,8 +227,8 @@ def discover_linear(
     names: list[str] = []
     if isinstance(features, str):
         feature_map = get_feature_map(features)
-        every = getattr(feature_map, "settings", None) or [field.name for field in fields(feature_map)]
-        names = [name for name in every if name not in ("low", "high", "n_states")]
+        all_names = getattr(feature_map, "settings", None) or [field.name for field in fields(feature_map)]
+        names = [name for name in all_names if name not in ("low", "high", "n_states")]
     mapping = {name: settings.pop(name) for name in names if name in settings}
     check_settings("discovery in features", settings, ("iterations", "ridge", "stop", "parts"), names)
     provenance = {"method": "eigen", "source": "samples", **samples.provenance}

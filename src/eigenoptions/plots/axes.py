@@ -186,10 +186,10 @@ def draw_options(axes: Any, options: Any) -> None:
     >>> axes[0].get_title()[:3]
     'e2+'
     """
-    every = np.ravel(axes)
-    if len(every) < len(options):
-        raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(every)}")
-    for ax, option in zip(every, options, strict=False):
+    all_axes = np.ravel(axes)
+    if len(all_axes) < len(options):
+        raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(all_axes)}")
+    for ax, option in zip(all_axes, options, strict=False):
         potential = option.purpose.potential
         if potential is None or option.goal is not None or options.n_states <= MAX_DETAILED_STATES:
             draw_policy(ax, options.mdp, option.policy)
@@ -197,7 +197,7 @@ def draw_options(axes: Any, options: Any) -> None:
             draw_values(ax, options.mdp, potential)
             _mark_ends(ax, _check_cells(options.mdp)[option.termination])
         ax.set_title(make_caption(option.label, option.eigenvalue))
-    for ax in every[len(options) :]:
+    for ax in all_axes[len(options) :]:
         ax.set_axis_off()
 
 

@@ -16,7 +16,7 @@ const VIEWS = { skills, measure, learn, take };
 
 const studio = {
   maze: null, name: null, picture: null, mazes: [], limits: LIMITS,
-  operator: "normalized", gamma: 0.9, many: 32, chance: null, shown: 18, seed: 0,
+  operator: "normalized", gamma: 0.9, many: 32, chance: null, shown: 16, seed: 0,
   number: 2, sign: "+", layer: "vector", tool: "run", tab: "skills",
   history: new History(),
 
