@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_int, check_settings, make_generator
+from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import Method, Progress, get_method
+from eigenoptions.discovery.methods import METHODS, Method, Progress
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve
@@ -94,7 +94,7 @@ def discover(
     >>> discover("MountainCar-v0", n_options=2, steps=2000, features="fourier")
     LinearOptionSet(2 learned options on 16 features: e2+, e2-)
     """
-    chosen = get_method(method)
+    chosen = METHODS[check_choice("method", method, METHODS)]
     if isinstance(source, str | Path) and not is_environment_id(source):
         source = maze(source, rng=rng)
     has_own_number = isinstance(source, MDP) or chosen.n_options is None or settings.get("features") == "deep"
@@ -223,13 +223,18 @@ def _discover_table(
 
 def _warn_of_wrong_ends(options: OptionSet) -> None:
     """Warn of options that terminate mostly where their eigenvector is negative: the end they should leave."""
-    # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
-    component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
+    component: NDArray[np.int32] | None = None
     wrong = []
     for purpose, policy in zip(options.purposes, options.policy, strict=True):
         potential = np.asarray(purpose.potential)
-        ends = potential[(policy < 0) & (component == component[potential.argmax()])]
-        if 2 * np.sum(ends < -1e-9 * np.abs(potential).max()) > len(ends):
+        negative = potential < -1e-9 * np.abs(potential).max()
+        if 2 * np.sum(negative & (policy < 0)) <= np.sum(policy < 0):
+            continue
+        if component is None:
+            # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
+            component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
+        ends = (policy < 0) & (component == component[potential.argmax()])
+        if 2 * np.sum(negative & ends) > np.sum(ends):
             wrong.append(purpose.label)
     # A few are normal: the option of the smallest hills.
     if 4 * len(wrong) >= len(options):
