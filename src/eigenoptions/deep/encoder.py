@@ -75,7 +75,7 @@ class Encoder(FeatureMap):
     def n_features(self) -> int:
         """Number of features, the constant included."""
         n_inputs = len(self.arrays["layer0.weight"]) if "layer0.weight" in self.arrays else 0
-        return 1 + sum(self.recipe["hidden"]) + n_inputs
+        return 1 + int(sum(self.recipe["hidden"])) + n_inputs
 
     @classmethod
     def for_space(cls, space: Any = None, obs: ArrayLike | None = None, **settings: Any) -> Self:
