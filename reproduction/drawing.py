@@ -26,29 +26,32 @@ COLORS = {
 }
 
 
-def make_maps(n: int, width: float = 6.75, columns: int = 4, **subplots: Any) -> tuple[Figure, list[Axes]]:
+def make_maps(n: int, width: float = 6.75, columns: int = 4) -> tuple[Figure, list[Axes]]:
     """Figure with axes for `n` mazes."""
-    return _make_axes(n, width, columns, width / max(min(n, columns), 3) + 0.2, subplots)
+    return make_graphs(n, width, columns, height=width / max(min(n, columns), 3) + 0.2)
 
 
-def make_graphs(n: int, width: float = 6.75, columns: int = 4, **subplots: Any) -> tuple[Figure, list[Axes]]:
-    """Figure with axes for `n` graphs of curves."""
-    return _make_axes(n, width, columns, 0.72 * width / min(n, columns) + 0.2, subplots)
-
-
-def _make_axes(n: int, width: float, columns: int, height: float, subplots: Any) -> tuple[Figure, list[Axes]]:
+def make_graphs(
+    n: int, width: float = 6.75, columns: int = 4, height: float = 0, ylabel: str = "", **subplots: Any
+) -> tuple[Figure, list[Axes]]:
+    """Figure with axes for `n` graphs of curves; the leftmost have the `ylabel`."""
     columns = min(n, columns)
     rows = -(-n // columns)
+    height = height or 0.72 * width / columns + 0.2
     figure = Figure(figsize=(width, rows * height), layout="constrained")
-    return figure, list(figure.subplots(rows, columns, squeeze=False, **subplots).ravel())
+    axes = figure.subplots(rows, columns, squeeze=False, **subplots)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(ylabel)
+    return figure, list(axes.ravel())
 
 
-def add_legend(figure: Figure, columns: int = 4) -> None:
-    """Add one legend of the lines of all axes below them."""
+def add_legend(figure: Figure, columns: int = 4) -> Figure:
+    """Add one legend of the lines of all axes below them, and return the figure."""
     pairs = [pair for ax in figure.axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
     lines = {label: line for line, label in pairs if label}
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
     figure.set_figheight(figure.get_figheight() + 0.05 + 0.15 * -(-len(lines) // columns))
+    return figure
 
 
 def draw_learning(ax: Axes, curves: Mapping[str, pd.DataFrame], **settings: Any) -> None:
@@ -67,7 +70,7 @@ def draw_lines(
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     thin: Mapping[str, ArrayLike] | None = None,
     baseline: float | None = None,
-    ticks: Sequence[str] | None = None,
+    ticks: Sequence[Any] | None = None,
     **settings: Any,
 ) -> None:
     """Draw lines as `draw_curves` does, with what else the figures need.
@@ -87,19 +90,17 @@ def draw_lines(
     """
     for name, many in (thin or {}).items():
         y = np.asarray(many, dtype=float)
-        ax.plot(
-            x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=[name, *[""] * (len(y) - 1)]
-        )
+        labels = [name, *[""] * (len(y) - 1)]
+        ax.plot(x, y.T, color="#9a9a9a", linewidth=0.4 if len(y) > 4 else 0.9, label=labels)
     if baseline is not None:
-        dashes: Any = {"color": "#555555", "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 1.5}
-        ax.axhline(baseline, label="primitive actions", **dashes)
+        ax.axhline(baseline, label="primitive actions", color="#555555", lw=0.9, ls=(0, (4, 2)), zorder=1.5)
     numbered = [name for name in lines if name.split()[0].isdigit()]
     shades = colormaps["Blues"](np.linspace(0.5, 1.0, len(numbered)))
     first = len(ax.lines)
     draw_curves(ax, x, lines, bands=bands, colors={**COLORS, **dict(zip(numbered, shades, strict=True))})
     ax.set(**settings)
     if ticks is not None:
-        ax.set_xticks(np.asarray(x), ticks)
+        ax.set_xticks(np.asarray(x), list(map(str, ticks)))
         ax.margins(x=0.04)
         for line in ax.lines[first:]:
             line.set(marker="o", markersize=2.5)

@@ -18,9 +18,7 @@ and what the paper shows there::
     def figure(data): ...  # a Matplotlib figure
 
 Everything slow goes through `Lab.pmap`, which computes each job once: an interrupted run computes only what is missing.
-The games are `reproduction.atari.EXPERIMENTS`; their `run` reads stored results unless ``lab.atari``. The commands
-``python -m reproduction atari ...`` and ``... arena ...`` call ``main(arguments)`` of these packages, which parses the
-arguments, runs ``with open_lab(folder, quick=quick) as lab`` and writes a page with `report.write_page`.
+The games are `reproduction.atari.EXPERIMENTS`; their `run` reads stored results unless ``lab.atari``.
 """
 
 from __future__ import annotations
@@ -49,6 +47,7 @@ from eigenoptions.parallel import run_jobs, using
 Data = dict[str, pd.DataFrame]
 # What a page shows: a paragraph, a table with its caption, or a Matplotlib figure.
 Block = Any
+Blocks = Iterator[Block]
 
 # Thresholds for the paper's words of degree, fixed before the experiments were run; what was not is in `report.html`.
 FEW = 8  # "a few options": both signs of the four eigenvectors of Figures 3 to 5
@@ -125,6 +124,9 @@ class Claim:
         return "holds" if passed else "does not hold"
 
 
+Claims = Iterator[Claim]
+
+
 def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
     """Whether at least `count` tests are passed; None if that depends on undecided ones.
 
@@ -137,12 +139,12 @@ def at_least(tests: Iterable[bool | None], count: float) -> bool | None:
 
 
 def list_rows(form: str, table: pd.DataFrame) -> str:
-    """The rows of a table as text; `form` has the names of columns in braces.
+    """The rows of a table as text; `form` has the names of columns, or of the index, in braces.
 
     >>> list_rows("{domain} {share:.0%}", pd.DataFrame({"domain": ["maze", "room"], "share": [0.25, 1.0]}))
     'maze 25%, room 100%'
     """
-    return ", ".join(form.format(**row) for row in table.to_dict("records"))
+    return ", ".join(form.format(**row) for row in table.reset_index().to_dict("records"))
 
 
 @dataclass(frozen=True)
@@ -190,17 +192,11 @@ class Lab:
     """
 
     def __init__(
-        self,
-        cache: str | Path,
-        *,
-        quick: bool = False,
-        atari: bool = False,
-        compute: bool = True,
-        progress: Callable[[int, int], object] | None = None,
+        self, cache: str | Path, *, quick: bool = False, atari: bool = False, compute: bool = True
     ) -> None:
         self.cache = Path(cache)
-        self.quick, self.atari, self.compute, self.progress = quick, atari, compute, progress
-        self.seconds = 0.0
+        self.quick, self.atari, self.compute, self.seconds = quick, atari, compute, 0.0
+        self.progress: Callable[[int, int], object] = lambda done, total: None
         self.describe: Callable[[str], object] = lambda text: None
 
     def pmap(self, function: Callable[..., Any], jobs: Iterable[Mapping[str, Any]]) -> list[Any]:
@@ -213,18 +209,13 @@ class Lab:
         name = f"{function.__module__}.{function.__qualname__}"
         keys = [joblib.hash([name, source_version(function.__module__), job]) for job in calls]
         paths = [self.cache / key[:2] / f"{key[2:]}.joblib" for key in keys]
-        missing = {
-            path: (path, function, job) for path, job in zip(paths, calls, strict=True) if not path.exists()
-        }
+        missing = {p: (p, function, job) for p, job in zip(paths, calls, strict=True) if not p.exists()}
         if missing and not self.compute:
             raise MissingJobsError(f"{len(missing)} jobs of {name} are not in {self.cache}")
         if missing:
-            done_before = len(paths) - len(missing)
-            run_jobs(
-                _compute_and_store,
-                list(missing.values()),
-                progress=lambda done, _: self.progress and self.progress(done_before + done, len(paths)),
-            )
+            cached, total = len(paths) - len(missing), len(paths)
+            tasks = list(missing.values())
+            run_jobs(_compute_and_store, tasks, progress=lambda done, _: self.progress(cached + done, total))
         loaded = [joblib.load(path) for path in paths]
         self.seconds += sum(seconds for _, seconds in loaded)
         return [result for result, _ in loaded]
@@ -253,12 +244,8 @@ def open_lab(folder: str | Path, *, quick: bool = False, atari: bool = False) ->
                 f"another run is using {folder}: wait for it, or give another folder (--out)"
             ) from None
         task = bar.add_task("loading", total=None)
-        lab = Lab(
-            folder / "cache",
-            quick=quick,
-            atari=atari,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        lab = Lab(folder / "cache", quick=quick, atari=atari)
+        lab.progress = lambda done, total: bar.update(task, completed=done, total=total)
         lab.describe = lambda text: bar.update(task, description=text, completed=0, total=None)
         with using("processes"):
             yield lab

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,9 +65,7 @@ class Difference:
         return False if self.low > margin or self.high < -margin else None
 
 
-def compare_means(
-    a: ArrayLike, b: ArrayLike, n_intervals: int = 1, confidence: float = CONFIDENCE
-) -> Difference:
+def compare_means(a: ArrayLike, b: ArrayLike, n_intervals: int = 1) -> Difference:
     """Mean of `a` minus mean of `b` with Welch's interval, widened (Bonferroni) if it is one of several of a claim.
 
     >>> compare_means([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).mean
@@ -80,40 +77,19 @@ def compare_means(
     with warnings.catch_warnings():
         # Equal runs give an interval of width zero, as intended.
         warnings.simplefilter("ignore", RuntimeWarning)
-        interval = ttest_ind(x, y, equal_var=False).confidence_interval(1 - (1 - confidence) / n_intervals)
+        interval = ttest_ind(x, y, equal_var=False).confidence_interval(1 - (1 - CONFIDENCE) / n_intervals)
     return Difference(float(x.mean() - y.mean()), float(interval.low), float(interval.high))
 
 
-def summarize_runs(returns: NDArray[Any], learning_returns: NDArray[Any]) -> pd.DataFrame:
-    """One row per run of ``(runs, episodes)`` evaluation and learning returns.
+def summarize_runs(returns: NDArray[Any]) -> pd.DataFrame:
+    """One row per run of ``(runs, episodes)`` evaluation returns: the mean of all, and that of the last tenth.
 
-    ``mean_return`` is over all evaluation episodes, ``late_return`` over the last tenth of them, ``final_return`` that
-    of the last one, and ``learning_return`` over the learning episodes.
-
-    >>> summarize_runs(np.array([[0, 1]]), np.array([[0, 0]]))["mean_return"].tolist()
+    >>> summarize_runs(np.array([[0, 1]]))["mean_return"].tolist()
     [0.5]
     """
-    last = max(1, round(0.1 * returns.shape[1]))
-    return pd.DataFrame(
-        {
-            "run": np.arange(len(returns)),
-            "mean_return": returns.mean(axis=1),
-            "late_return": returns[:, -last:].mean(axis=1),
-            "final_return": returns[:, -1].astype(float),
-            "learning_return": learning_returns.mean(axis=1),
-        }
-    )
-
-
-def tabulate_learning(learned: Sequence[tuple[Mapping[str, Any], NDArray[Any]]]) -> dict[str, pd.DataFrame]:
-    """Data frames ``runs`` (see `summarize_runs`) and ``curves`` (see `learning_curve`) of agents.
-
-    An agent is its columns and ``(2, runs, episodes)`` evaluation and learning returns.
-    """
-    return {
-        "runs": pd.concat([summarize_runs(*returns).assign(**columns) for columns, returns in learned]),
-        "curves": pd.concat([learning_curve(returns[0]).assign(**columns) for columns, returns in learned]),
-    }
+    late = returns[:, -max(1, round(0.1 * returns.shape[1])) :]
+    means = {"mean_return": returns.mean(axis=1), "late_return": late.mean(axis=1)}
+    return pd.DataFrame({"run": np.arange(len(returns)), **means})
 
 
 def learning_curve(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:
@@ -122,9 +98,7 @@ def learning_curve(returns: NDArray[Any], every: int = 5) -> pd.DataFrame:
     >>> learning_curve(np.array([[0, 1], [1, 1]]), every=2)["mean"].tolist()
     [0.75]
     """
-    episodes = returns.shape[1]
-    starts = range(0, episodes, every)
-    parts = np.stack([returns[:, first : first + every].mean(axis=1) for first in starts], axis=1)
-    low, high = np.clip(mean_interval(parts), 0.0, 1.0)
-    ends = [min(first + every, episodes) for first in starts]
-    return pd.DataFrame({"episode": ends, "mean": parts.mean(axis=0), "low": low, "high": high})
+    ends = [*range(every, returns.shape[1], every), returns.shape[1]]
+    means = np.stack([part.mean(axis=1) for part in np.split(returns, ends[:-1], axis=1)], axis=1)
+    low, high = np.clip(mean_interval(means), 0.0, 1.0)
+    return pd.DataFrame({"episode": ends, "mean": means.mean(axis=0), "low": low, "high": high})

@@ -73,7 +73,8 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[
 def test_lab_computes_each_job_once(tmp_path, calls):
     progress: list[tuple[int, int]] = []
     for _ in range(2):
-        lab = Lab(tmp_path / "cache", progress=lambda done, total: progress.append((done, total)))
+        lab = Lab(tmp_path / "cache")
+        lab.progress = lambda done, total: progress.append((done, total))
         assert lab.pmap(add, [{"a": 1, "b": 2}, {"a": 3}, {"a": 3}]) == [3, 3, 3]
     assert calls() == ["1", "3"]
     assert progress[-1] == (3, 3)
@@ -130,12 +131,12 @@ def test_open_lab_refuses_other_content(tmp_path):
 
 
 def test_command_runs_some_experiments_and_lists_the_others(tmp_path, capsys):
-    command.main(["--quick", "--only", "figure4", "--out", str(tmp_path / "report")])
+    command.main(["--quick", "--only", "figure1", "--out", str(tmp_path / "report")])
     text = (tmp_path / "report" / "index.html").read_text()
     assert "Not run yet" in text
     assert "Figure 7: accumulating reward" in text
-    assert 'id="claim-corridor"' in text
-    assert "corridor" in capsys.readouterr().out
+    assert 'id="claim-walls"' in text
+    assert "walls" in capsys.readouterr().out
 
 
 def test_command_refuses_an_unknown_experiment(tmp_path):
@@ -310,7 +311,7 @@ def test_published_learner_without_options_learns_as_q_learning_does(i_maze):
     settings: Any = {"maze": "i-maze", "options": {"n": 0}, "runs": 100, "episodes": 60, "seed": 1}
     two_steps = published_program.learn_in_two_steps(**settings)
     np.testing.assert_array_equal(two_steps, published_program.learn_in_two_steps(**settings))
-    whole = agents.learn(**settings, number=0)[0].mean(axis=1)
+    whole = agents.learn(**settings, number=0).mean(axis=1)
     assert abs(two_steps.mean() - whole.mean()) < 0.1
 
 
@@ -351,21 +352,23 @@ def returns(mean: Callable[[Any], float]) -> Edit:
     return put("runs", mean_return=noisy(mean), late_return=noisy(mean))
 
 
-def stop_at(cells: dict[str, tuple[int, int]]) -> Edit:
-    """Let options terminate in these cells only."""
-    return put("policies", action=lambda row: -1 if cells.get(row.option) == (row.row, row.column) else 0)
-
-
-def eigenvectors(rooms_apart: bool) -> Edit:
-    """Eigenvectors that separate the rooms, or noise."""
+def stop_at(domain: str, cells: dict[str, tuple[int, int]]) -> Edit:
+    """Let the options of a domain terminate in these cells only."""
 
     def edit(data: Data) -> None:
-        rng, room = np.random.default_rng(0), dict(zip(data["rooms"].state, data["rooms"].room, strict=True))
-        noise = rng.normal(size=len(data["eigenvectors"]))
-        values = data["eigenvectors"].state.map(room) + 1e-3 * noise if rooms_apart else noise
-        data["eigenvectors"] = data["eigenvectors"].assign(value=values)
+        rows = [
+            (domain, o, label, *cell)
+            for label, cell in cells.items()
+            for o in ("normalized", "combinatorial")
+        ]
+        stops = pd.DataFrame(rows, columns=["domain", "operator", "option", "row", "column"])
+        data["stops"] = pd.concat([data["stops"][data["stops"].domain != domain], stops])
 
     return edit
+
+
+def second_stops_at(cell: tuple[int, int]) -> Edit:
+    return stop_at("four-rooms", {"e2+": cell, "e2-": cell})
 
 
 def sets(random: Callable[[Any], float], own: float = 0.9) -> Edit:
@@ -432,10 +435,13 @@ NEAREST = put("many", steps_to_goal=lambda row: 9 * (row.set % 2))
 EDITS: dict[str, tuple[Edit, Edit]] = {
     "domains": (put("domains", actions=4), put("domains", actions=5)),
     "walls": (keep, put("domains", of_these_stay=0)),
-    "pvf-rooms": (eigenvectors(True), eigenvectors(False)),
-    "opposite-room": (stop_at({"e2+": (2, 10), "e2-": (10, 2)}), stop_at({"e2+": (2, 10), "e2-": (2, 10)})),
-    "peak-centre": (stop_at({"e2+": (4, 9), "e2-": (4, 9)}), stop_at({"e2+": (11, 1), "e2-": (11, 1)})),
-    "peak-corner": (stop_at({"e2+": (1, 11), "e2-": (1, 11)}), stop_at({"e2+": (11, 1), "e2-": (11, 1)})),
+    "pvf-rooms": (put("pvf", e2=1.0, e2_to_e4=1.0), put("pvf", e2=0.9, e2_to_e4=0.9)),
+    "opposite-room": (
+        stop_at("four-rooms", {"e2+": (2, 10), "e2-": (10, 2)}),
+        stop_at("four-rooms", {"e2+": (2, 10), "e2-": (2, 10)}),
+    ),
+    "peak-centre": (second_stops_at((4, 9)), second_stops_at((11, 1))),
+    "peak-corner": (second_stops_at((1, 11)), second_stops_at((11, 1))),
     "theorem-3.1": (keep, put("options", n_stops=0, mean_length=np.inf)),
     "stops-at-maxima": (keep, put("facts", stops_at_maxima=0, stop_at_the_highest=0)),
     "dense-reward": (put("facts", dense=1.0), put("facts", dense=0.5)),
@@ -456,7 +462,7 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "lemma-3.1": (keep, put("norms", lemma_3_1=1e9)),
     "lemma-3.2": (keep, put("norms", lemma_3_2=1e9)),
     "proof-bound": (keep, put("mdps", ratio=1.1)),
-    "corners": (stop_at(CORNERS), stop_at(dict.fromkeys(CORNERS, (5, 5)))),
+    "corners": (stop_at("open-room", CORNERS), stop_at("open-room", dict.fromkeys(CORNERS, (5, 5)))),
     "twice-as-often": (
         put(
             "options",
@@ -465,9 +471,12 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
         ),
         put("options", n_stops=1, mean_length=1.0),
     ),
-    "corridor": (keep, stop_at({"e2+": (1, 1), "e2-": (1, 1)})),
-    "fifth-is-first-doorway": (stop_at(ROOMS | {"e5+": DOORWAY}), stop_at(ROOMS | {"e2+": DOORWAY})),
-    "first-to-rooms": (stop_at(ROOMS), stop_at(dict.fromkeys(ROOMS, DOORWAY))),
+    "corridor": (keep, stop_at("i-maze", {"e2+": (1, 1), "e2-": (1, 1)})),
+    "fifth-is-first-doorway": (
+        stop_at("four-rooms", ROOMS | {"e5+": DOORWAY}),
+        stop_at("four-rooms", ROOMS | {"e2+": DOORWAY}),
+    ),
+    "first-to-rooms": (stop_at("four-rooms", ROOMS), stop_at("four-rooms", dict.fromkeys(ROOMS, DOORWAY))),
     "first-options-hurt": (curve(200, 40), curve(90, 40)),
     "enough-options-help": (curve(200, 40), curve(200, 90)),
     "bottlenecks-increase": (curve(200, 200), curve(90, 90)),
@@ -503,8 +512,8 @@ EDITS: dict[str, tuple[Edit, Edit]] = {
     "robust": (by_count(0.85, 0.85, 0.9), by_count(0.2, 0.3, 0.9)),
     "closest-doorway": (keep, put("starts", steps=99, room=lambda row: row.Index % 4 + 1)),
     "doorways-most-visited": (
-        put("betweenness", betweenness=lambda row: -row.steps_to_doorway),
-        put("betweenness", betweenness=lambda row: row.steps_to_doorway),
+        put("states", betweenness=lambda row: -row.steps_to_doorway),
+        put("states", betweenness=lambda row: row.steps_to_doorway),
     ),
     "planning-not-exploration": (
         put("planning", sweeps=lambda row: row.choices == "primitive actions"),

@@ -1,8 +1,13 @@
-"""Agents of the experiments and their jobs: options by settings, diffusion times, and Q-learning."""
+"""Agents of the experiments and their jobs: options by settings, diffusion times, and Q-learning.
+
+An agent is a dictionary: its ``maze``, its ``options`` (arguments of `make_options`), what else its job takes, and the
+columns that name it in tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,46 +18,48 @@ from scipy.sparse import csr_array
 
 import eigenoptions as eo
 from eigenoptions import MDP, OptionSet, Spectrum
-from reproduction.lab import Lab
+from reproduction.lab import Data, Lab
+from reproduction.statistics import learning_curve, summarize_runs
 
+Agent = Mapping[str, Any]
 MAZES = ("open-room", "i-maze", "four-rooms")
 # Settings of Section 4.3; 256 options stand for all.
 EPISODES = {"open-room": 250, "i-maze": 250, "four-rooms": 500}
 COUNTS = (0, 2, 4, 8, 16, 32, 64, 128, 256)
 # Angles by which the basis of a repeated eigenvalue is turned; on a square grid that of the library is diagonal.
 ANGLES = (45, 90)
+# Choices that the paper leaves open, as settings of `make_eigenoptions`.
+CHOICES: dict[str, dict[str, Any]] = {
+    "as reported": {},
+    "eigenvalue zero left out": {"skip_zero": True},
+    "combinatorial Laplacian": {"operator": "combinatorial"},
+    "random-walk Laplacian": {"operator": "random-walk"},
+    "values below 0.001 are zero": {"tolerance": 0.001},
+    "one sign only": {"both_signs": False},
+    "option discount 0.5": {"gamma": 0.5},
+    "option discount 0.99": {"gamma": 0.99},
+}
 
 
-def counts_for(maze: str, counts: Iterable[int] = COUNTS) -> list[int]:
+def counts_for(
+    maze: str, counts: Iterable[int] = COUNTS, *, skip_zero: bool = False, both_signs: bool = True, **_: Any
+) -> list[int]:
     """Numbers of eigenoptions that a maze has among those wanted, the largest for all that are too large.
 
     >>> counts_for("i-maze", [0, 16, 64, 128])
     [0, 16, 38]
     """
-    most = 2 * eo.maze(maze).n_states
+    most = (1 + both_signs) * (eo.maze(maze).n_states - skip_zero)
     return sorted({min(n, most) for n in counts})
 
 
 def make_options(mdp: MDP, method: str = "eigen", n: int | None = None, **settings: Any) -> OptionSet | None:
-    """Return options of a method, the first `n` of them; None for ``method="primitive"`` or ``n=0``.
-
-    Parameters
-    ----------
-    mdp
-        Where the options are computed.
-    method
-        ``"eigen"`` (see `make_eigenoptions`), ``"bottleneck"``, ``"random"`` or ``"primitive"``.
-    n
-        Number of options; all by default.
-    settings
-        Of `make_eigenoptions`, or of `discover`.
-    """
-    if method == "primitive" or n == 0:
+    """Return the first `n` options of a method, with settings of `make_eigenoptions` or `discover`; None if ``n=0``."""
+    if n == 0:
         return None
     if method == "eigen":
         return make_eigenoptions(mdp, n, **settings)
-    found: OptionSet = eo.discover(mdp, n, method=method, **settings)
-    return found
+    return eo.discover(mdp, n, method=method, **settings)  # type: ignore[no-any-return]
 
 
 def make_eigenoptions(
@@ -101,7 +108,7 @@ def make_eigenoptions(
 
 
 def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
-    """The same spectrum in another basis: consecutive vectors of a repeated eigenvalue are turned in their plane.
+    """The same spectrum in another basis: pairs of vectors of a repeated eigenvalue are turned in their plane.
 
     Any angle is as right as any other; 45 and 90 degrees are those at which a square grid looks different.
 
@@ -121,9 +128,7 @@ def turn_basis(sp: Spectrum, degrees: float) -> Spectrum:
     return replace(sp, vectors=vectors)
 
 
-def diffuse(
-    *, maze: str, options: Mapping[str, Any], counts: Sequence[int] | None = None
-) -> NDArray[np.float64]:
+def diffuse(*, maze: str, options: Agent, counts: Sequence[int] | None = None) -> NDArray[np.float64]:
     """Diffusion time of a maze with 0, 1, 2, ... options, or with these numbers of them."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
@@ -133,18 +138,13 @@ def diffuse(
     return np.array([eo.diffusion_time(mdp, found[:n] if n else None) for n in counts])
 
 
-def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row per agent and number of options: the columns of the agent, and its diffusion time.
-
-    Agents have a ``maze``, ``options`` (arguments of `make_options`), maybe ``counts``, and columns that name them.
-    """
-    names = ("maze", "options", "counts")
-    curves = lab.pmap(diffuse, [{name: agent[name] for name in names if name in agent} for agent in agents])
+def diffuse_all(lab: Lab, agents: Sequence[Agent]) -> pd.DataFrame:
+    """One row per agent and number of options: the columns of the agent, and its diffusion time."""
     tables = [
         pd.DataFrame(
-            {**_columns(agent), "n_options": agent.get("counts", range(len(curve))), "diffusion_time": curve}
+            {**columns, "n_options": agent.get("counts", range(len(times))), "diffusion_time": times}
         )
-        for agent, curve in zip(agents, curves, strict=True)
+        for agent, (columns, times) in zip(agents, run_agents(lab, diffuse, agents), strict=True)
     ]
     return pd.concat(tables or [pd.DataFrame()], ignore_index=True)
 
@@ -152,7 +152,7 @@ def diffuse_all(lab: Lab, agents: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 def learn(
     *,
     maze: str,
-    options: Mapping[str, Any],
+    options: Agent,
     runs: int,
     episodes: int,
     seed: int,
@@ -160,46 +160,36 @@ def learn(
     start: int | None = None,
     goal: int | None = None,
 ) -> NDArray[np.uint8]:
-    """``(2, runs, episodes)`` whether each evaluation episode and each learning episode reached the goal."""
-    mdp = eo.maze(maze)
-    record = eo.q_learning(
-        mdp,
-        make_options(mdp, **options),
-        runs=runs,
-        episodes=episodes,
-        rng=np.random.SeedSequence(seed, spawn_key=(number,)),
-        start=start,
-        goal=goal,
-    )
-    return np.stack([record.returns, record.learning_returns]).astype(np.uint8)
+    """``(runs, episodes)`` whether each evaluation episode reached the goal, by default that of the maze."""
+    mdp, rng = eo.maze(maze), np.random.SeedSequence(seed, spawn_key=(number,))
+    found, settings = make_options(mdp, **options), {"runs": runs, "episodes": episodes, "rng": rng}
+    return eo.q_learning(mdp, found, start=start, goal=goal, **settings).returns.astype(np.uint8)
 
 
 def learn_all(
-    lab: Lab,
-    agents: Sequence[Mapping[str, Any]],
-    *,
-    runs: int,
-    episodes: int | Mapping[str, int],
-    seed: int,
-) -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
-    """Columns of each agent with its result of `learn`; each agent has its own random numbers.
+    lab: Lab, agents: Iterable[Agent], *, runs: int, episodes: int | Mapping[str, int], seed: int
+) -> Data:
+    """Data frames ``runs`` (see `summarize_runs`) and ``curves`` (see `learning_curve`) of agents.
 
-    Agents are as in `diffuse_all`, and may have a ``start`` and a ``goal``.
+    Each agent has its own random numbers; `episodes` may differ by maze.
     """
     jobs = [
-        {
-            **{key: agent[key] for key in ("maze", "options", "start", "goal") if key in agent},
-            "runs": runs,
-            "episodes": episodes if isinstance(episodes, int) else episodes[agent["maze"]],
-            "seed": seed,
-            "number": number,
-        }
-        for number, agent in enumerate(agents)
+        {**agent, "episodes": episodes if isinstance(episodes, int) else episodes[agent["maze"]], "number": i}
+        for i, agent in enumerate(agents)
     ]
-    returns = lab.pmap(learn, jobs)
-    return [(_columns(agent), result) for agent, result in zip(agents, returns, strict=True)]
+    learned = run_agents(lab, learn, [{**job, "runs": runs, "seed": seed} for job in jobs])
+    return {
+        name: pd.concat([tabulate(returns).assign(**columns) for columns, returns in learned])
+        for name, tabulate in (("runs", summarize_runs), ("curves", learning_curve))
+        if learned
+    }
 
 
-def _columns(agent: Mapping[str, Any]) -> dict[str, Any]:
-    hidden = ("maze", "options", "counts", "start", "goal")
-    return {name: value for name, value in agent.items() if name not in hidden}
+def run_agents(
+    lab: Lab, function: Callable[..., Any], agents: Sequence[Agent]
+) -> list[tuple[dict[str, Any], Any]]:
+    """Columns of each agent (``domain`` is its maze) and its result: what a function takes are not columns."""
+    names = inspect.signature(function).parameters
+    results = lab.pmap(function, [{k: v for k, v in agent.items() if k in names} for agent in agents])
+    columns = [{k: v for k, v in agent.items() if k not in names} for agent in agents]
+    return [({"domain": a["maze"], **c}, r) for a, c, r in zip(agents, columns, results, strict=True)]

@@ -3,9 +3,6 @@
 The four options used as a baseline, each defined in a single room and leading to the closest doorway.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import shortest_path
@@ -14,37 +11,37 @@ import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness, find_rooms
 from eigenoptions.plots import draw_policy
-from reproduction.drawing import make_maps
-from reproduction.lab import NEAR, Claim, Data, Lab
+from reproduction.drawing import Figure, make_maps
+from reproduction.lab import NEAR, Claim, Claims, Data, Lab
 
 SECTION, ORDER = "Appendix C", 90
 CAPTION = "Red: the option may not start."
 
 
-def run(lab: Lab, *, maze: str = "four-rooms") -> Data:
+def run(lab: Lab, *, maze="four-rooms") -> Data:
     """Bottleneck options; for each of their states the steps they take, and the distance to the closest doorway."""
     mdp = eo.maze(maze)
     options = eo.discover(mdp, method="bottleneck")
     room, doors = find_rooms(mdp)
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
-    cells = pd.DataFrame(np.asarray(mdp.coords), columns=["row", "column"]).assign(room=room + 1)
-    starts = []
-    for i, option in enumerate(options):
-        inside = np.flatnonzero(option.initiation)
-        steps = [len(options.follow(i, int(s))) - 1 for s in inside]
-        starts.append(
-            cells.loc[inside].assign(option=option.label, steps=steps, closest_doorway=distances[inside])
-        )
     # Share of the pairs of other states whose shortest path leads through each state.
     share = compute_betweenness(eo.graph(mdp)) / ((mdp.n_states - 1) * (mdp.n_states - 2))
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[:, doors].min(axis=1).astype(int)
+    starts = [
+        {
+            "option": options[i].label,
+            "steps": len(options.follow(i, s)) - 1,
+            "room": room[s] + 1,
+            "closest_doorway": distances[s],
+        }
+        for i, s in np.argwhere(options.initiation).tolist()
+    ]
     planning = [
         {"choices": name, "sweeps": count_sweeps(mdp, some), "diffusion_time": eo.diffusion_time(mdp, some)}
         for name, some in (("primitive actions", None), ("bottleneck options", options))
     ]
     return {
-        "starts": pd.concat(starts),
-        "policies": pd.concat([cells.assign(option=o.label, action=o.policy) for o in options]),
-        "betweenness": cells.assign(betweenness=share, steps_to_doorway=distances),
+        "starts": pd.DataFrame(starts),
+        "states": pd.DataFrame({"room": room + 1, "betweenness": share, "steps_to_doorway": distances}),
         "planning": pd.DataFrame(planning),
     }
 
@@ -72,18 +69,18 @@ def count_sweeps(mdp: MDP, options: OptionSet | None) -> float:
     return sweeps / (mdp.n_states * (mdp.n_states - 1))
 
 
-def figure(data: Data) -> Any:
-    policies = data["policies"].groupby("option", sort=False)
-    picture, axes = make_maps(len(policies))
-    for ax, (label, policy) in zip(axes, policies, strict=True):
-        draw_policy(ax, eo.maze("four-rooms"), policy.action)
-        ax.set_title(label)
+def figure(data: Data) -> Figure:
+    options = eo.discover(eo.maze("four-rooms"), method="bottleneck")
+    picture, axes = make_maps(len(options))
+    for ax, option in zip(axes, options, strict=True):
+        draw_policy(ax, options.mdp, option.policy)
+        ax.set_title(option.label)
     return picture
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def claims(data: Data) -> Claims:
     starts = data["starts"]
-    busy = data["betweenness"].sort_values("betweenness", ascending=False, kind="stable")
+    busy = data["states"].sort_values("betweenness", ascending=False, kind="stable")
     sizes = busy[busy.room > 0].groupby("room").size()
     by_option = starts.groupby("option", sort=False).room
     whole = [rooms.nunique() == 1 and len(rooms) == sizes[rooms.iloc[0]] for _, rooms in by_option]
@@ -92,39 +89,33 @@ def claims(data: Data) -> Iterator[Claim]:
         "closest-doorway",
         "Each option is defined in a room and it moves the agent toward the closest doorway.",
         tests=[len(whole) == 4 and all(whole), direct == len(starts)],
-        measured=f"{len(whole)} options for {len(sizes)} rooms; {direct} of {len(starts)} states take the "
-        "shortest path to the closest doorway",
-        evidence="Rooms and doorways are found automatically (states whose neighbours do not meet again "
-        "nearby); an option must be available in all of one room and nowhere else.",
+        measured=f"{len(whole)} options for {len(sizes)} rooms; {direct} of {len(starts)} states take the shortest "
+        "path to the closest doorway",
+        evidence="Rooms and doorways (states whose neighbours do not meet again nearby) are found automatically; an "
+        "option must be available in all of one room and nowhere else.",
     )
     doors = int((busy.steps_to_doorway == 0).sum())
     first = busy.steps_to_doorway[:doors]
     at, beside = (first == 0).sum(), ((first > 0) & (first <= NEAR)).sum()
     yield Claim(
         "doorways-most-visited",
-        "Bottleneck states are the states most frequently visited when considering the shortest distance "
-        "between any two states.",
+        "Bottleneck states are the states most frequently visited when considering the shortest distance between any "
+        "two states.",
         section="2.2",
         tests=[first.max() == 0, first.max() <= NEAR],
-        measured=f"of the {doors} states with the highest betweenness, {at} "
-        f"{'is a doorway' if at == 1 else 'are doorways'} and {beside} {'is' if beside == 1 else 'are'} next "
-        "to one",
-        evidence="Betweenness of each state of the 4-room domain: the share of shortest paths between other "
-        "states that lead through it. Two tests: the busiest states are the doorways; they are at most one "
-        "step from one.",
+        measured=f"of the {doors} states with the highest betweenness, {at} are doorways and {beside} are next to one",
+        evidence="Betweenness: the share of shortest paths between other states that lead through a state of the "
+        "4-room domain. Two tests: the busiest states are the doorways; they are at most one step from one.",
     )
     bare, options = data["planning"].itertuples()
     yield Claim(
         "planning-not-exploration",
         "Not all options capable of accelerating planning are useful for exploration.",
         section="1",
-        tests=[
-            options.sweeps < bare.sweeps,
-            options.diffusion_time > bare.diffusion_time,
-        ],
-        measured=f"bottleneck options: {options.sweeps:.1f} sweeps of value iteration to a plan "
-        f"instead of {bare.sweeps:.1f}, and a diffusion time of {options.diffusion_time:,.0f} "
-        f"instead of {bare.diffusion_time:,.0f}",
-        evidence="Two tests: they accelerate planning (sweeps until a state has a plan, mean over states and "
-        "goals of the 4-room domain), and they slow down a random walk.",
+        tests=[options.sweeps < bare.sweeps, options.diffusion_time > bare.diffusion_time],
+        measured=f"bottleneck options: {options.sweeps:.1f} sweeps of value iteration to a plan instead of "
+        f"{bare.sweeps:.1f}, and a diffusion time of {options.diffusion_time:,.0f} instead of "
+        f"{bare.diffusion_time:,.0f}",
+        evidence="Two tests: fewer sweeps until a state has a plan (mean over states and goals of the 4-room "
+        "domain), and a slower random walk.",
     )

@@ -3,47 +3,34 @@
 An open room of 10 x 10 cells, an I-Maze and the 4-room domain, the three mazes of the evaluation.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 import eigenoptions as eo
 from eigenoptions.plots import draw_maze
-from reproduction.drawing import make_maps
+from reproduction.drawing import Figure, make_maps
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Claim, Data, Lab, list_rows
+from reproduction.lab import Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "4", 10
 
 
-def run(lab: Lab, *, mazes: Sequence[str] = MAZES) -> Data:
+def run(lab: Lab, *, mazes=MAZES) -> Data:
     """Read the maps."""
     rows = []
     for name in mazes:
         mdp = eo.maze(name)
-        cells = np.asarray(mdp.coords)
-        free = set(map(tuple, cells.tolist()))
+        cells, states = np.asarray(mdp.coords), np.arange(mdp.n_states)
         targets = cells[:, None] + np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])
-        wall = np.array([[tuple(cell) not in free for cell in row] for row in targets.tolist()])
-        stays = mdp.successors == np.arange(mdp.n_states)[:, None]
-        rows.append(
-            {
-                "domain": name,
-                "states": mdp.n_states,
-                "actions": mdp.n_actions,
-                "deterministic": mdp.successors is not None,
-                "moves_into_walls": wall.sum(),
-                "of_these_stay": (wall & stays).sum(),
-                "start": mdp.start,
-                "goal": mdp.goal,
-            }
-        )
+        wall = ~(targets[:, :, None] == cells).all(axis=3).any(axis=2)
+        stays = mdp.successors == states[:, None]
+        row = {"domain": name, "states": mdp.n_states, "actions": mdp.n_actions}
+        row |= {"deterministic": mdp.successors is not None, "start": mdp.start, "goal": mdp.goal}
+        rows.append(row | {"moves_into_walls": wall.sum(), "of_these_stay": (wall & stays).sum()})
     return {"domains": pd.DataFrame(rows)}
 
 
-def figure(data: Data) -> Any:
+def figure(data: Data) -> Figure:
     picture, axes = make_maps(len(data["domains"]))
     for ax, domain in zip(axes, data["domains"].itertuples(), strict=True):
         draw_maze(ax, eo.maze(domain.domain))
@@ -51,20 +38,18 @@ def figure(data: Data) -> Any:
     return picture
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def claims(data: Data) -> Claims:
     domains = data["domains"]
     yield Claim(
         "domains",
         "Their transitions are deterministic. Agents have access to four actions: up, down, right, and left.",
         tests=[(domains.deterministic & (domains.actions == 4)).all()],
         measured=list_rows("{domain}: {states} states and {actions} actions", domains),
-        evidence="Read off the transition tables. The paper has its maps as pictures only; these follow its "
-        "text.",
+        evidence="The paper has its maps as pictures only; these follow its text.",
     )
     yield Claim(
         "walls",
-        "When an action that would have taken the agent into a wall is chosen, the agent's state does not "
-        "change.",
+        "When an action that would have taken the agent into a wall is chosen, the agent's state does not change.",
         tests=[(domains.of_these_stay == domains.moves_into_walls).all()],
         measured=list_rows("{domain}: {of_these_stay} of {moves_into_walls} such moves", domains),
         evidence="Every action of every state whose target is a wall or off the map.",

@@ -4,100 +4,126 @@ Expected number of steps between any two states when following a random walk ove
 are added in order of eigenvalue; and the same with options that look for doorways.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 import eigenoptions as eo
-from reproduction.drawing import add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import ANGLES, MAZES, diffuse_all
-from reproduction.lab import FIRST, GREATLY, Block, Claim, Data, Lab, list_rows
+from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
+from reproduction.figures.agents import ANGLES, CHOICES, MAZES, counts_for, diffuse_all, make_eigenoptions
+from reproduction.lab import FIRST, GREATLY, Blocks, Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "4.2", 70
-QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12}
-# Other readings of the paper, as settings of `make_eigenoptions`.
-READINGS: dict[str, dict[str, Any]] = {
-    "eigenvalue zero left out": {"skip_zero": True},
-    "combinatorial Laplacian": {"operator": "combinatorial"},
-    "option discount 0.5": {"gamma": 0.5},
-    "option discount 0.99": {"gamma": 0.99},
-}
+QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12, "options": [2, 4], "probabilities": [0.05, 0.4]}
+READINGS = (
+    "eigenvalue zero left out",
+    "combinatorial Laplacian",
+    "option discount 0.5",
+    "option discount 0.99",
+)
+PROBABILITIES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
 def run(
-    lab: Lab, *, mazes: Sequence[str] = MAZES, n: int | None = None, readings: Sequence[str] = tuple(READINGS)
+    lab: Lab,
+    *,
+    mazes=MAZES,
+    n=None,
+    readings=READINGS,
+    options=(2, 4, 8, 16, 32, 64),
+    probabilities=PROBABILITIES,
 ) -> Data:
-    """Diffusion time with 0, 1, 2, ... options, also under other readings, and by dynamic programming."""
-    rooms, some = "four-rooms", {} if n is None else {"n": n}
-    agents = [{"maze": name, "options": some, "domain": name, "kind": "eigenoptions"} for name in mazes]
-    agents.append({"maze": rooms, "options": {"method": "bottleneck"}, "domain": rooms, "kind": "bottleneck"})
-    turned = [{"maze": "open-room", "options": {**some, "angle": a}, "angle": a} for a in ANGLES]
+    """Diffusion time by number of options, also under other readings, by dynamic programming, and by probability."""
+    some = {} if n is None else {"n": n}
+    agents = [{"maze": name, "options": some, "kind": "eigenoptions"} for name in mazes]
+    agents.append({"maze": "four-rooms", "options": {"method": "bottleneck"}, "kind": "bottleneck"})
+    turned = [{"maze": "open-room", "options": {**some, "angle": a}, "angle": a} for a in (0, *ANGLES)]
     others = [
-        {"maze": name, "options": {"n": n or 100, **READINGS[reading]}, "domain": name, "reading": reading}
+        {"maze": name, "options": {"n": n or 100, **CHOICES[reading]}, "reading": reading}
         for name in mazes
         for reading in readings
     ]
+    pairs = [(name, n) for name in mazes for n in counts_for(name, options, skip_zero=True) if n in options]
+    chosen = [{"maze": name, "n": n, "probabilities": tuple(probabilities)} for name, n in pairs]
     return {
         "diffusion": diffuse_all(lab, agents),
         "bases": diffuse_all(lab, turned),
         "readings": diffuse_all(lab, others),
         "dynamic_programming": pd.DataFrame(lab.pmap(sweep, [{"maze": name} for name in mazes])),
+        "probabilities": pd.concat(lab.pmap(choose_options, chosen)),
     }
 
 
-def sweep(*, maze: str) -> dict[str, Any]:
+def sweep(*, maze: str) -> dict[str, object]:
     """Diffusion time of primitive actions by Appendix B, policy evaluation with reward 1 per step, and by equations."""
     mdp = eo.maze(maze)
     S, successors = mdp.n_states, np.asarray(mdp.successors)
-    v, change, goals = np.zeros((S, S)), 1.0, np.arange(S)
+    v, change = np.zeros((S, S)), 1.0
     while change > 1e-6:
         # v[g, s]: steps from s to g, one sweep for all goals at once.
         new = 1.0 + v[:, successors].mean(axis=2)
-        new[goals, goals] = 0.0
+        np.fill_diagonal(new, 0.0)
         change, v = float(np.abs(new - v).max()), new
     return {"domain": maze, "swept": v.sum() / (S * (S - 1)), "solved": eo.diffusion_time(mdp)}
 
 
-def figure(data: Data) -> Any:
+def choose_options(*, maze: str, n: int, probabilities: tuple[float, ...]) -> pd.DataFrame:
+    """Diffusion time by probability of an option, with n eigenoptions (without e1); the last is the best."""
+    mdp = eo.maze(maze)
+    options = make_eigenoptions(mdp, n, skip_zero=True)
+    times = [eo.diffusion_time(mdp, options, option_chance=p) for p in probabilities]
+    best, uniform = eo.best_option_chance(mdp, options), eo.diffusion_time(mdp, options)
+    table = {"probability": [*probabilities, best.chance], "diffusion_time": [*times, best.diffusion_time]}
+    best_row = [*[False] * len(times), True]
+    return pd.DataFrame(table).assign(domain=maze, n_options=n, uniform=uniform, is_best=best_row)
+
+
+def figure(data: Data) -> Figure:
     curves = find_curves(data, "eigenoptions")
-    picture, axes = make_graphs(len(curves) + 1, width=8.8)
+    picture, axes = make_graphs(len(curves) + 1, width=8.8, ylabel="diffusion time")
     for ax, (domain, y) in zip(axes, curves.items(), strict=False):
-        bases = [basis.diffusion_time[: len(y)] for _, basis in data["bases"].groupby("angle")]
-        thin = {"other bases": np.array(bases)} if domain == "open-room" else None
+        bases = data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time").drop(0)
+        thin = {"other bases": bases} if domain == "open-room" else None
         draw_lines(
             ax, range(len(y)), {"eigenoptions": y}, thin=thin, baseline=y[0], title=domain, yscale="log"
         )
     doors = find_curves(data, "bottleneck")["four-rooms"]
-    ticks = [str(m) for m in range(len(doors))]
+    x, title = range(len(doors)), "bottleneck options"
     draw_lines(
-        axes[-1],
-        range(len(doors)),
-        {"bottleneck options": doors},
-        baseline=doors[0],
-        ticks=ticks,
-        title="bottleneck options",
-        ylim=(0, 1.1 * doors.max()),
+        axes[-1], x, {title: doors}, baseline=doors[0], ticks=x, title=title, ylim=(0, 1.1 * doors.max())
     )
     for ax in axes:
         ax.set_xlabel("options")
-    axes[0].set_ylabel("diffusion time")
-    add_legend(picture)
-    return picture
+    return add_legend(picture)
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def closer(data: Data) -> Figure:
+    domains = data["probabilities"][~data["probabilities"].is_best].groupby("domain", sort=False)
+    picture, axes = make_graphs(len(domains), width=8.0, ylabel="diffusion time")
+    for ax, (domain, table) in zip(axes, domains, strict=True):
+        times = table.pivot(index="n_options", columns="probability", values="diffusion_time")
+        primitive = find_curves(data, "eigenoptions")[domain][0]
+        draw_lines(
+            ax,
+            range(times.shape[1]),
+            {f"{n} options": row for n, row in times.iterrows()},
+            baseline=primitive,
+            ticks=[f"{p:g}".removeprefix("0") for p in times.columns],
+            title=domain,
+            xlabel="probability of an option",
+            ylim=(0.0, min(times.min(axis=1).max() + 3 * primitive, 2.5 * primitive)),
+        )
+    return add_legend(picture)
+
+
+def claims(data: Data) -> Claims:
     curves = find_curves(data, "eigenoptions")
     readings = data["readings"].pivot(
-        index=["reading", "domain"], columns="n_options", values="diffusion_time"
+        index=["domain", "reading"], columns="n_options", values="diffusion_time"
     )
-    readings = readings.div([curves[domain][0] for _, domain in readings.index], axis=0)
+    readings = readings.div([curves[domain][0] for domain, _ in readings.index], axis=0)
     worst = {name: y[list(FIRST)].max() / y[0] for name, y in curves.items()}
-    first = pd.DataFrame({name: y[:9] for name, y in curves.items()}).T.map("{:,.0f}".format)
-    first.columns = ["no options", *first.columns[1:].astype(str)]
-    harmless = readings.index[(readings[list(FIRST)] <= 1).any(axis=1)]
+    harmless = readings[(readings[list(FIRST)] <= 1).any(axis=1)]
     yield Claim(
         "first-options-hurt",
         "The first options added hurt exploration.",
@@ -105,44 +131,28 @@ def claims(data: Data) -> Iterator[Claim]:
         measured=f"with {FIRST[0]} to {FIRST[2]} options the diffusion time is up to "
         + ", ".join(f"{factor:,.0f} times ({name})" for name, factor in worst.items())
         + " that of primitive actions",
-        evidence=f"Diffusion times with {FIRST[0]} to {FIRST[2]} options must all be above that of primitive "
-        "actions, in each domain. In the I-Maze the fourth option ends the harm; in the open room the fourth "
-        "does so in one basis of the repeated eigenvalue and not in others. It is a consequence of the uniform "
-        "choice: see Looking closer: probability of an option.",
-        edge=f"Some of the first {FIRST[2]} options do not hurt under other readings: {name_readings(harmless)}."
+        evidence="Each of these numbers of options must be above primitive actions, in each domain. In the I-Maze the "
+        "fourth option ends the harm. It is a consequence of the uniform choice, see the analysis below Figure 6.",
+        edge=f"Some of the first {FIRST[2]} options do not hurt under other readings: "
+        + list_rows("{domain}, {reading}", harmless)
         if len(harmless)
         else "",
-        table=first.rename_axis("steps").reset_index(),
     )
-    table = pd.DataFrame(
-        {
-            "domain": name,
-            "no options": f"{y[0]:,.1f}",
-            "least": f"{y.min():,.1f}",
-            "with": y.argmin(),
-            "below primitive actions": f"from {lasting_gain(y)} options on"
-            if lasting_gain(y) < len(y)
-            else "never for good",
-        }
-        for name, y in curves.items()
-    )
-    least = readings.min(axis=1)
-    for reading, row in least.unstack("domain").iterrows():
-        table[f"{reading}: least / no options"] = table.domain.map(row).map("{:.3f}".format)
-    fails = least.index[least > GREATLY]
+    least = readings.min(axis=1).rename("share").reset_index()
+    fails = least[least.share > GREATLY]
     yield Claim(
         "enough-options-help",
-        "When enough options are added, exploration is greatly improved when compared to a random walk using "
-        "only primitive actions.",
+        "When enough options are added, exploration is greatly improved when compared to a random walk using only "
+        "primitive actions.",
         tests=[y.min() <= GREATLY * y[0] for y in curves.values()],
         measured="; ".join(f"{name}: {y.min() / y[0]:.2f} of the time without" for name, y in curves.items()),
-        evidence=f"'Greatly': in each domain the diffusion time falls to at most {GREATLY:.0%} of that with "
-        "primitive actions.",
-        edge=f"The limit of {GREATLY:.0%} is ours. With up to 100 options the least time is above it under: "
-        f"{name_readings(fails)}."
+        evidence=f"'Greatly': to at most {GREATLY:.0%} of the time with primitive actions, in each domain. The least "
+        f"times are reached with {', '.join(f'{y.argmin()}' for y in curves.values())} options, and the curves stay "
+        f"below primitive actions from {', '.join(f'{lasting_gain(y)}' for y in curves.values())} on.",
+        edge=f"The limit of {GREATLY:.0%} is ours. With up to 100 options the least share is above it under other "
+        "readings: " + list_rows("{domain}, {reading} ({share:.2f})", fails)
         if len(fails)
         else "",
-        table=table,
     )
     doors = find_curves(data, "bottleneck")["four-rooms"]
     yield Claim(
@@ -150,60 +160,61 @@ def claims(data: Data) -> Iterator[Claim]:
         "The diffusion time in the 4-room domain is increased when only bottleneck options are used.",
         tests=[doors[-1] > doors[0]],
         measured=f"{' → '.join(f'{x:,.0f}' for x in doors)} steps with 0 to 4 bottleneck options",
-        evidence="The four options of Appendix C, added room by room. With one to three of them the time depends "
-        "on the order of the rooms; the claim is judged with all four.",
+        evidence="Judged with all four options of Appendix C; with one to three the time depends on the order of the "
+        "rooms.",
     )
     swept = data["dynamic_programming"]
     yield Claim(
         "dynamic-programming",
-        "In tabular domains, we can easily compute the diffusion time with dynamic programming: reward +1 per "
-        "step, no discount, averaged over all goals.",
+        "In tabular domains, we can easily compute the diffusion time with dynamic programming: reward +1 per step, no "
+        "discount, averaged over all goals.",
         section="Appendix B",
         tests=list(abs(swept.swept - swept.solved) < 1e-3 * swept.solved),
         measured=f"{list_rows('{domain} {swept:,.2f}', swept)} steps, as by linear equations",
-        evidence="Sweeps of policy evaluation until no value changes, against the exact solution that all "
-        "other numbers use; they must agree to a thousandth.",
+        evidence="Policy evaluation until no value changes must agree to a thousandth with the exact solution, which "
+        "all other numbers use.",
     )
 
 
-def notes(data: Data) -> Iterator[Block]:
+def notes(data: Data) -> Blocks:
+    curves, best = find_curves(data, "eigenoptions"), data["probabilities"][data["probabilities"].is_best]
     yield (
-        "A likely reason for the steep rise with few options: they are taken as often as primitive actions, so "
-        "a state away from where they end is reached only by several primitive actions in a row, and its time "
-        "grows exponentially with the distance. The rise ends as soon as there is an option towards each end "
-        "of the maze; a corridor has only two."
+        'Above, an option is chosen with a given probability and a primitive action otherwise. "The first options '
+        'hurt" is '
+        "a consequence of the uniform choice: taken rarely, the first few options already help. Eigenvalue zero is "
+        "left out here.",
+        pd.DataFrame(
+            {
+                "domain": best.domain,
+                "options": best.n_options,
+                "no options": [f"{curves[domain][0]:,.1f}" for domain in best.domain],
+                "uniform choice": best.uniform.map("{:,.1f}".format),
+                "best probability": best.probability.map("{:.2f}".format),
+                "diffusion time with it": best.diffusion_time.map("{:,.1f}".format),
+            }
+        ),
     )
-    curves = find_curves(data, "eigenoptions")
-    if "open-room" in curves:
-        lines = {"as reported": curves["open-room"]}
-        for angle, basis in data["bases"].groupby("angle"):
-            lines[f"turned by {angle} degrees"] = basis.diffusion_time.to_numpy()
-        counts = [0, 2, 3, 4, 6, 8, 16, 32, 64]
-        table = pd.DataFrame({name: y[counts] for name, y in lines.items()}, index=map(str, counts)).T
-        yield (
-            "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. "
-            "With four options one of them is already below primitive actions, the others ten times above.",
-            table.map("{:,.0f}".format).rename_axis("open room, options").reset_index(),
-        )
+    bases = (
+        data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time").map("{:,.0f}".format)
+    )
+    counts = [n for n in (0, 2, 3, 4, 6, 8, 16, 32, 64) if n in bases]
+    yield (
+        "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. Diffusion "
+        "time by the angle at which the basis is turned and the number of options:",
+        bases[counts].reset_index(),
+    )
 
 
 def headline(data: Data) -> tuple[str, str]:
     y = find_curves(data, "eigenoptions")["four-rooms"]
-    return (
-        f"{y.min():,.0f} steps",
-        f"between two states of the 4-room domain with eigenoptions, {y[0]:,.0f} without",
-    )
+    words = f"between two states of the 4-room domain with eigenoptions, {y[0]:,.0f} without"
+    return f"{y.min():,.0f} steps", words
 
 
 def find_curves(data: Data, kind: str) -> dict[str, NDArray[np.float64]]:
     """Diffusion times with 0, 1, 2, ... options, by domain."""
     diffusion = data["diffusion"][data["diffusion"].kind == kind]
     return {domain: y.diffusion_time.to_numpy() for domain, y in diffusion.groupby("domain", sort=False)}
-
-
-def name_readings(rows: pd.MultiIndex) -> str:
-    """Readings and their domains as text."""
-    return "; ".join(f"{domain}, {reading}" for reading, domain in rows)
 
 
 def lasting_gain(y: NDArray[np.float64]) -> int:

@@ -4,9 +4,6 @@ The paper proves that singular vectors of sampled transitions are eigenvectors o
 This one shows how soon a random walk finds the options.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,41 +12,31 @@ import eigenoptions as eo
 from eigenoptions import MDP, OptionSet
 from eigenoptions.options.walks import walk
 from eigenoptions.spectra import laplacian
-from reproduction.drawing import add_legend, draw_lines, make_graphs
+from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import MAZES
-from reproduction.lab import Claim, Data, Lab, list_rows
+from reproduction.lab import Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "5.1", 130
 QUICK = {"mazes": ["i-maze"], "steps": [50, 500, 20000], "walks": 2, "n": 4}
+STEPS = (100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600)
 
 
-def run(
-    lab: Lab,
-    *,
-    mazes: Sequence[str] = MAZES,
-    steps: Sequence[int] = (100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600),
-    walks: int = 10,
-    n: int = 16,
-    gamma: float = 0.9,
-    seed: int = 2017,
-) -> Data:
+def run(lab: Lab, *, mazes=MAZES, steps=STEPS, walks=10, n=16, gamma=0.9, seed=2017) -> Data:
     """T of all transitions against the Laplacian; and options after so many steps of a random walk."""
-    settings: dict[str, Any] = {"n": n, "gamma": gamma}
-    exact = lab.pmap(compare_with_laplacian, [{"maze": name, **settings} for name in mazes])
+    settings = {"n": n, "gamma": gamma}
     jobs = [
         {"maze": name, "walk_number": w, "steps": tuple(steps), "seed": (seed, number, w), **settings}
         for number, name in enumerate(mazes)
         for w in range(walks)
     ]
+    exact = lab.pmap(compare_with_laplacian, [{"maze": name, **settings} for name in mazes])
     return {"exact": pd.DataFrame(exact), "sampled": pd.concat(lab.pmap(compare_samples, jobs))}
 
 
-def make_incidence(obs: NDArray[Any], next_obs: NDArray[Any], n_states: int) -> NDArray[np.float64]:
+def make_incidence(obs: NDArray[np.int64], next_obs: NDArray[np.int64], n_states: int) -> NDArray[np.float64]:
     """T: one row phi(s') - phi(s) per different transition that changes the state."""
-    pairs = np.stack([obs, next_obs], axis=1)
-    pairs = np.unique(pairs[obs != next_obs], axis=0)
-    states = np.eye(n_states)
-    return np.asarray(states[pairs[:, 1]] - states[pairs[:, 0]])
+    before, after = np.unique(np.stack([obs, next_obs])[:, obs != next_obs], axis=1)
+    return np.eye(n_states)[after] - np.eye(n_states)[before]
 
 
 def find_options(mdp: MDP, n: int, gamma: float, weights: str = "incidence") -> OptionSet:
@@ -58,7 +45,7 @@ def find_options(mdp: MDP, n: int, gamma: float, weights: str = "incidence") -> 
     return eo.solve(mdp, eo.eigenpurposes(sp, skip_zero=False)[: n + 2], gamma)
 
 
-def compare_with_laplacian(*, maze: str, n: int, gamma: float) -> dict[str, Any]:
+def compare_with_laplacian(*, maze, n, gamma) -> dict[str, object]:
     """T of all transitions of a maze against its Laplacian, and the options of both."""
     mdp = eo.maze(maze)
     T = make_incidence(
@@ -82,9 +69,7 @@ def compare_with_laplacian(*, maze: str, n: int, gamma: float) -> dict[str, Any]
     }
 
 
-def compare_samples(
-    *, maze: str, walk_number: int, steps: Sequence[int], seed: Sequence[int], n: int, gamma: float
-) -> pd.DataFrame:
+def compare_samples(*, maze, walk_number, steps, seed, n, gamma) -> pd.DataFrame:
     """Share of the transitions that a walk has seen, and of the policy entries that are those of the exact options.
 
     States that were never seen have no number yet: no option is discovered there.
@@ -100,22 +85,15 @@ def compare_samples(
         seen = MDP.from_transitions((numbers[:count], action, numbers[count:]), len(visited), mdp.n_actions)
         most = min(n, 2 * (len(visited) - 1))
         found = find_options(seen, most, gamma).policy[2:]
-        rows.append(
-            {
-                "domain": maze,
-                "walk": walk_number,
-                "steps": count,
-                "transitions_seen": len(make_incidence(obs, next_obs, mdp.n_states)) / n_transitions,
-                "same_policy": (found == exact[:most, visited]).sum() / exact.size,
-            }
-        )
-    return pd.DataFrame(rows)
+        share = len(make_incidence(obs, next_obs, mdp.n_states)) / n_transitions
+        same = (found == exact[:most, visited]).sum() / exact.size
+        rows.append({"steps": count, "transitions_seen": share, "same_policy": same})
+    return pd.DataFrame(rows).assign(domain=maze, walk=walk_number)
 
 
-def figure(data: Data) -> Any:
-    domains = data["sampled"].groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains), sharey=True)
-    steps = data["sampled"].steps.unique()
+def figure(data: Data) -> Figure:
+    domains, steps = data["sampled"].groupby("domain", sort=False), data["sampled"].steps.unique()
+    picture, axes = make_graphs(len(domains), sharey=True, ylabel="share")
     # Of many numbers every second has a label.
     names = [f"{s / 1000:g}k" if s >= 1000 else str(s) for s in steps]
     ticks = [name if i % 2 == 0 or len(steps) <= 6 else "" for i, name in enumerate(names)]
@@ -124,33 +102,28 @@ def figure(data: Data) -> Any:
             name: walks.pivot(index="walk", columns="steps", values=column)
             for name, column in (("eigenoptions", "same_policy"), ("transitions seen", "transitions_seen"))
         }
-        xlabel = "steps of a random walk"
-        draw_lines(ax, range(len(steps)), lines, ticks=ticks, title=domain, xlabel=xlabel, ylim=(-0.02, 1.04))
-    axes[0].set_ylabel("share")
-    add_legend(picture)
-    return picture
+        settings = {"title": domain, "xlabel": "steps of a random walk", "ylim": (-0.02, 1.04)}
+        draw_lines(ax, range(len(steps)), lines, ticks=ticks, **settings)
+    return add_legend(picture)
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def claims(data: Data) -> Claims:
     exact, sampled = data["exact"], data["sampled"]
     yield Claim(
         "lemma-5.1",
         "Lemma 5.1: in the tabular case, if all transitions in the MDP have been sampled once, T'T = 2L.",
-        section="Lemma 5.1",
         tests=list(exact.lemma_error == 0),
         measured=f"largest difference {exact.lemma_error.max():g} in {len(exact)} domains",
-        evidence="Each ordered pair of neighbouring states is one transition, and moves into walls add "
-        "nothing. With each unordered pair once it would be L.",
+        evidence="Each ordered pair of neighbouring states is one transition; moves into walls add nothing.",
     )
     yield Claim(
         "theorem-5.1",
-        "Theorem 5.1: if all transitions have been sampled once, the orthonormal eigenvectors of L are the "
-        "right singular vectors of T.",
-        section="Theorem 5.1",
+        "Theorem 5.1: if all transitions have been sampled once, the orthonormal eigenvectors of L are the right "
+        "singular vectors of T.",
         tests=list(exact.residual < 1e-9),
         measured=f"largest residual of a singular vector {exact.residual.max():.0e}",
-        evidence="L v must equal half the squared singular value times v, for NumPy's singular vectors. (The "
-        "theorem's text says columns of the transpose of V; its proof, and this test, take the columns of V.)",
+        evidence="L v must equal half the squared singular value times v. (The theorem's text says columns of the "
+        "transpose of V; its proof, and this test, take the columns of V.)",
     )
     yield Claim(
         "same-options",
@@ -158,9 +131,8 @@ def claims(data: Data) -> Iterator[Claim]:
         "combinatorial Laplacian.",
         tests=list(exact.same_options == exact.options),
         measured=list_rows("{domain}: {same_options} of {options} options", exact),
-        evidence="Policies must be equal in every state, eigenvalue zero counted. For a repeated eigenvalue "
-        f"(the open room has {exact.repeated.max()}) both sides need the same rule to choose a basis, which is "
-        "used here.",
+        evidence="Policies must be equal in every state. For a repeated eigenvalue (the open room has "
+        f"{exact.repeated.max()}) both sides need the same rule to choose a basis.",
     )
     last, whole = sampled.steps.max(), sampled[sampled.transitions_seen == 1].same_policy
     yield Claim(
@@ -168,22 +140,20 @@ def claims(data: Data) -> Iterator[Claim]:
         "Our sample-based approach asymptotically discovers eigenoptions.",
         section="5",
         tests=[(whole == 1).all() if len(whole) else None],
-        measured=f"after {last:,} steps of a random walk "
-        f"{sampled[sampled.steps == last].same_policy.mean():.0%} of the policy entries are those of the exact "
-        f"options; all of them in {(whole == 1).sum()} of {len(whole)} cases in which every transition has "
-        "been seen",
-        evidence="Options of the smallest singular values of the transitions seen so far, state by state "
-        "against those of all transitions. They must be equal once all have been seen; not decided if no walk "
-        "has seen all.",
+        measured=f"after {last:,} steps of a random walk {sampled[sampled.steps == last].same_policy.mean():.0%} of "
+        f"the policy entries are those of the exact options; all of them in {(whole == 1).sum()} of {len(whole)} "
+        "cases in which every transition has been seen",
+        evidence="Options of the transitions seen so far must be those of all transitions once all have been seen; not "
+        "decided if no walk has seen all.",
     )
     (sparse,) = exact[exact.domain == "i-maze"].itertuples()
     yield Claim(
         "fewer-transitions",
-        "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is preferred "
-        "since it has fewer transitions than states.",
+        "In MDPs in which states are sparsely connected, such as the I-Maze, the incidence matrix is preferred since "
+        "it has fewer transitions than states.",
         tests=[sparse.undirected < sparse.states, sparse.transitions < sparse.states],
         measured=f"the I-Maze has {sparse.transitions} transitions, {sparse.undirected} without direction, and "
         f"{sparse.states} states",
         evidence="Two tests: fewer unordered pairs than states, and fewer transitions. Lemma 5.1 needs both "
-        "directions of a pair, so its T has more rows than the MDP has states.",
+        "directions of a pair.",
     )

@@ -8,17 +8,14 @@ action it stands for. On the next step it therefore repeats this action, whereve
 option lasts two steps. Its curves are labelled with twice the number of options. This is a port from that description.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numba import njit
 
 import eigenoptions as eo
-from reproduction.drawing import add_legend, draw_lines, make_graphs
-from reproduction.figures.agents import EPISODES, make_options
-from reproduction.lab import Block, Data, Lab
+from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
+from reproduction.figures.agents import EPISODES, make_options, run_agents
+from reproduction.lab import Blocks, Data, Lab
 from reproduction.statistics import compare_means
 
 SECTION, ORDER = "4.3", 160
@@ -26,32 +23,23 @@ QUICK = {"episodes": {"i-maze": 30}, "options": [0, 1, 4, 32], "runs": 4}
 OURS = True
 
 
-def run(
-    lab: Lab,
-    *,
-    episodes: Mapping[str, int] = EPISODES,
-    options: Sequence[int] = (0, 1, 2, 4, 32, 64, 128),
-    runs: int = 300,
-    seed: int = 2020,
-) -> Data:
+def run(lab: Lab, *, episodes=EPISODES, options=(0, 1, 2, 4, 32, 64, 128), runs=300, seed=2020) -> Data:
     """Mean returns by label; those of options that are followed to their end are in Figure 7."""
-    pairs = [(name, n) for name in episodes for n in options]
-    jobs = [
+    agents = [
         {
             "maze": name,
             "options": {"n": min(n, 2 * eo.maze(name).n_states)},
-            **{"runs": runs, "episodes": episodes[name], "seed": seed},
+            "episodes": episodes[name],
+            "label": 2 * n,
         }
-        for name, n in pairs
+        for name in episodes
+        for n in options
     ]
-    tables = [
-        pd.DataFrame({"domain": name, "label": 2 * n, "run": range(runs), "mean_return": means})
-        for (name, n), means in zip(pairs, lab.pmap(learn_in_two_steps, jobs), strict=True)
-    ]
-    return {"runs": pd.concat(tables)}
+    learned = run_agents(lab, learn_in_two_steps, [{**agent, "runs": runs, "seed": seed} for agent in agents])
+    return {"runs": pd.concat([pd.DataFrame({"mean_return": means}).assign(**c) for c, means in learned])}
 
 
-def learn_in_two_steps(*, maze: str, options: Mapping[str, Any], runs: int, episodes: int, seed: int) -> Any:
+def learn_in_two_steps(*, maze, options, runs, episodes, seed):
     """``(runs,)`` mean returns of Q-learning with options that take their first action twice."""
     mdp = eo.maze(maze)
     found = make_options(mdp, **options)
@@ -64,9 +52,7 @@ def learn_in_two_steps(*, maze: str, options: Mapping[str, Any], runs: int, epis
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def simulate(
-    successors: Any, policy: Any, available: Any, counts: Any, ends: Any, runs: int, episodes: int, rng: Any
-) -> Any:
+def simulate(successors, policy, available, counts, ends, runs, episodes, rng):
     """Mean return of the greedy evaluations that follow each episode of Q-learning, for each run."""
     alpha, gamma, epsilon, max_steps = 0.1, 0.9, 0.01, 100
     (n_states, n_actions), (start, goal) = successors.shape, ends
@@ -104,48 +90,33 @@ def simulate(
     return means
 
 
-def figure(data: Data) -> Any:
+def figure(data: Data) -> Figure:
     domains = data["runs"].groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains), sharey=True)
+    picture, axes = make_graphs(len(domains), sharey=True, ylabel="mean return of a run")
     for ax, (domain, runs) in zip(axes, domains, strict=True):
-        returns = runs.pivot(index="run", columns="label", values="mean_return")
-        labels = returns.columns[1:]
-        draw_lines(
-            ax,
-            range(len(labels)),
-            {"two steps per option": returns[labels]},
-            baseline=returns[0].mean(),
-            ticks=list(map(str, labels)),
-            title=domain,
-            xlabel="label (twice the number of options)",
-            ylim=(-0.02, 1.02),
-        )
-    axes[0].set_ylabel("mean return of a run")
-    add_legend(picture)
-    return picture
+        returns = runs.pivot(columns="label", values="mean_return")
+        labels, x = returns.columns[1:], range(returns.shape[1] - 1)
+        settings = {"title": domain, "xlabel": "label (twice the number of options)", "ylim": (-0.02, 1.02)}
+        lines = {"two steps per option": returns[labels]}
+        draw_lines(ax, x, lines, baseline=returns[0].mean(), ticks=labels, **settings)
+    return add_legend(picture)
 
 
-def notes(data: Data) -> Iterator[Block]:
-    rows, best = [], []
+def notes(data: Data) -> Blocks:
+    best = []
     for domain, runs in data["runs"].groupby("domain", sort=False):
-        returns = runs.pivot(index="run", columns="label", values="mean_return")
-        means, others = returns.mean(), [label for label in returns if label not in (0, 64)]
+        returns = runs.pivot(columns="label", values="mean_return")
+        others = [label for label in returns if label not in (0, 64)]
         gaps = {label: compare_means(returns[label], returns[64], len(others)) for label in others}
-        better = ", ".join(str(label) for label, gap in gaps.items() if gap.better)
-        top = means.drop(0).idxmax()
-        best.append(f"{domain}: highest with label {top} ({means[top]:.3f}), ahead of 64: {better or 'none'}")
-        names = {label: f"label {label}" if label else "primitive" for label in means.index}
-        rows.append({"domain": domain} | {names[label]: f"{mean:.3f}" for label, mean in means.items()})
-    yield f"Mean return of {data['runs'].run.nunique()} runs by label. {'; '.join(best)}.", pd.DataFrame(rows)
+        ahead = ", ".join(str(label) for label, gap in gaps.items() if gap.better) or "none"
+        best.append(f"{domain}: highest with label {returns.mean().drop(0).idxmax()}, ahead of 64: {ahead}")
+    means = data["runs"].groupby(["domain", "label"], sort=False).mean_return.mean().unstack()
+    yield f"Mean return by label. {'; '.join(best)}.", means.map("{:.3f}".format).reset_index()
     yield (
-        "What is known from reading and running the published program: its learner takes the first action of "
-        "an option twice and then chooses again. It labels the curve of n options 2n. It treats walls as "
-        "states, so that the I-Maze has options that do nothing. Its numbers of options are 1, 2, 4, 32, 64, "
-        "128 and 256, so 16 and 32 were probably not among the labels of the paper."
-    )
-    yield (
-        "It is not known whether this version drew Figure 7. With it, 64 is at the top in the open room and in "
-        "the I-Maze, though no more than level with others, and the fewest options are the exceptions, as the "
-        "text says; in the 4-room domain label 8 is best. Diffusion times come from other code, which follows "
-        "options to their end."
+        "The published program takes the first action of an option twice and then chooses again. It labels the curve "
+        "of n options 2n, treats walls as states, so that the I-Maze has options that do nothing, and has 1, 2, 4, "
+        "32, 64, 128 and 256 options, so 16 and 32 were probably not among the labels of the paper. It is not known "
+        "whether this version drew Figure 7. With it, 64 is at the top in the open room and in the I-Maze, though no "
+        "more than level with others, and the fewest options are the exceptions, as the text says; in the 4-room "
+        "domain label 8 is best. Diffusion times come from other code, which follows options to their end."
     )

@@ -4,9 +4,6 @@ Diffusion time (logarithmic axis) and learning curves of eigenoptions and of opt
 sets of them.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,10 +11,10 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
-from reproduction.drawing import add_legend, draw_learning, draw_lines, make_graphs
+from reproduction.drawing import Figure, add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import diffuse_all, learn_all
-from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Block, Claim, Data, Lab, at_least
-from reproduction.statistics import CONFIDENCE, compare_means, tabulate_learning
+from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Claim, Claims, Data, Lab, at_least
+from reproduction.statistics import CONFIDENCE, compare_means
 
 SECTION, ORDER = "Appendix D", 100
 QUICK = {
@@ -32,68 +29,59 @@ SHUFFLED = "eigenoptions in another order"
 def run(
     lab: Lab,
     *,
-    maze: str = "four-rooms",
-    options: int = 64,
-    fewer: Sequence[int] = (4, 8, 16, 32),
-    sets: int = 24,
-    sequences: int = 200,
-    runs: int = 100,
-    many_sets: int = 400,
-    many_runs: int = 10,
-    episodes: int = 500,
-    seed: int = 2017,
+    maze="four-rooms",
+    options=64,
+    fewer=(4, 8, 16, 32),
+    sets=24,
+    sequences=200,
+    runs=100,
+    many_sets=400,
+    many_runs=10,
+    episodes=500,
+    seed=2017,
 ) -> Data:
     """Diffusion times of sequences of random options, and learning with the first few of each."""
-    most, counts = eo.maze(maze).n_states, (*fewer, options)
-    grid = tuple(sorted({0, 2, *counts, *list_shares(most)}))
-    diffusing: list[dict[str, Any]] = [{"options": {}, "kind": "eigenoptions", "set": 0}]
-    for i in range(sequences):
-        random = {"method": "random", "rng": i}
-        diffusing.append({"options": random, "counts": grid, "kind": "random", "set": i})
-    for i in range(sets):
-        shuffled = {"n": options, "shuffle": i}
-        diffusing.append({"options": shuffled, "counts": (0, *counts), "kind": SHUFFLED, "set": i})
-    learning: list[dict[str, Any]] = [
-        {"options": {"method": "primitive"}, "kind": "primitive", "set": 0, "n_options": 0}
-    ]
+    counts = (*fewer, options)
+    grid = tuple(sorted({0, 2, *counts, *list_shares(eo.maze(maze).n_states)}))
+
+    def name(kind, number, options, **columns):
+        return {"maze": maze, "kind": kind, "set": number, "options": options, **columns}
+
+    diffusing = [name("eigenoptions", 0, {})]
+    diffusing += [name("random", i, {"method": "random", "rng": i}, counts=grid) for i in range(sequences)]
+    diffusing += [name(SHUFFLED, i, {"n": options, "shuffle": i}, counts=(0, *counts)) for i in range(sets)]
+    learning = [name("primitive", 0, {"n": 0}, n_options=0)]
     for n in counts:
-        learning.append({"options": {"n": n}, "kind": "eigenoptions", "set": 0, "n_options": n})
-        for i in range(sets):
-            random = {"method": "random", "n": n, "rng": i}
-            learning.append({"options": random, "kind": "random", "set": i, "n_options": n})
-    agents = [{"maze": maze, **agent} for agent in learning]
-    tables = tabulate_learning(learn_all(lab, agents, runs=runs, episodes=episodes, seed=seed))
+        learning.append(name("eigenoptions", 0, {"n": n}, n_options=n))
+        random = {"method": "random", "n": n}
+        learning += [name("random", i, {**random, "rng": i}, n_options=n) for i in range(sets)]
+    tables = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)
     settings = {"maze": maze, "counts": counts, "runs": many_runs, "episodes": episodes, "seed": seed + 1}
-    many = lab.pmap(learn_random_set, [{**settings, "number": i} for i in range(many_sets)])
     return {
-        "diffusion": diffuse_all(lab, [{"maze": maze, **agent} for agent in diffusing]),
+        "diffusion": diffuse_all(lab, diffusing),
         "runs": tables["runs"],
         "curves": tables["curves"][tables["curves"].n_options.isin((0, options))],
-        "many": pd.concat(many).assign(runs=many_runs),
+        "many": pd.concat(lab.pmap(learn_random_set, [{**settings, "number": i} for i in range(many_sets)])),
     }
 
 
-def learn_random_set(
-    *, maze: str, number: int, counts: Sequence[int], runs: int, episodes: int, seed: int
-) -> pd.DataFrame:
+def learn_random_set(*, maze, number, counts, runs, episodes, seed) -> pd.DataFrame:
     """Mean return with the first few options of a random set, and the distance of the goal from their nearest end."""
     mdp = eo.maze(maze)
     options = eo.discover(mdp, max(counts), method="random", rng=number)
-    distances = shortest_path(eo.graph(mdp), unweighted=True)[mdp.goal]
     # The only state where a random option terminates is its goal.
-    ends = options.termination.argmax(axis=1)
+    distances = shortest_path(eo.graph(mdp), unweighted=True)[mdp.goal, options.termination.argmax(axis=1)]
     rows = []
     for i, n in enumerate(counts):
         rng = np.random.SeedSequence(seed, spawn_key=(number * len(counts) + i,))
-        record = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, rng=rng)
-        nearest = int(distances[ends[:n]].min())
+        mean = eo.q_learning(mdp, options[:n], runs=runs, episodes=episodes, rng=rng).returns.mean()
         rows.append(
-            {"set": number, "n_options": n, "mean_return": record.returns.mean(), "steps_to_goal": nearest}
+            {"set": number, "n_options": n, "mean_return": mean, "steps_to_goal": distances[:n].min()}
         )
     return pd.DataFrame(rows)
 
 
-def figure(data: Data) -> Any:
+def figure(data: Data) -> Figure:
     picture, (left, right) = make_graphs(2)
     draw_diffusion(left, data, "eigenoptions", "Diffusion time", "random", "random options")
     kinds = dict(list(data["curves"].groupby("kind")))
@@ -104,15 +92,13 @@ def figure(data: Data) -> Any:
         title=f"Learning with {count_options(data)} options",
         ylabel="return",
     )
-    add_legend(picture)
-    return picture
+    return add_legend(picture)
 
 
-def closer(data: Data) -> Any:
+def closer(data: Data) -> Figure:
     picture, (left, right) = make_graphs(2)
-    draw_diffusion(
-        left, data, "in order of eigenvalue", "Eigenoptions in other orders", SHUFFLED, "in a random order"
-    )
+    title = "Eigenoptions in other orders"
+    draw_diffusion(left, data, "in order of eigenvalue", title, SHUFFLED, "in a random order")
     means = data["runs"].groupby(["kind", "set", "n_options"]).mean_return.mean().unstack()
     counts = [n for n in means if n]
     draw_lines(
@@ -121,46 +107,44 @@ def closer(data: Data) -> Any:
         {"eigenoptions": means.loc["eigenoptions", 0][counts]},
         thin={"random options": means.loc["random"][counts]},
         baseline=means.loc["primitive", 0][0],
-        ticks=list(map(str, counts)),
+        ticks=counts,
         title="Learning with fewer options",
         xlabel="options",
         ylabel="mean return of a run",
         ylim=(-0.02, 1.02),
     )
-    add_legend(picture)
-    return picture
+    return add_legend(picture)
 
 
 def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words: str) -> None:
     """Draw the curve of eigenoptions, and those of the first 24 sets of another kind."""
     own, others = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, kind)[:24]
-    draw_lines(ax, others.columns, {}, thin={words: others})
-    scale: Any = {"title": title, "xlabel": "options", "ylabel": "diffusion time", "yscale": "log"}
+    draw_lines(ax, others.columns, {}, thin={words: others}, title=title, xlabel="options")
     own = own.loc[: max(others)]
-    draw_lines(ax, own.index, {name: own}, baseline=own[0], **scale)
+    draw_lines(ax, own.index, {name: own}, baseline=own[0], ylabel="diffusion time", yscale="log")
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def claims(data: Data) -> Claims:
     yield from judge_diffusion(data)
     yield from judge_learning(data)
     yield from judge_fewer_options(data)
 
 
-def judge_diffusion(data: Data) -> Iterator[Claim]:
+def judge_diffusion(data: Data) -> Claims:
     own, sets = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")
     bare, n = own[0], count_options(data)
     above = {m: (sets[m] >= bare).mean() for m in list_shares(max(own.index) // 2)}
     half, *_, nearly = above
     yield Claim(
         "random-fail-to-reduce",
-        "Most of the obtained sequences of random options fail to reduce the agent's diffusion time until "
-        "having enough options available to the point that the graph is almost fully connected.",
+        "Most of the obtained sequences of random options fail to reduce the agent's diffusion time until having "
+        "enough options available to the point that the graph is almost fully connected.",
         tests=[above[half] > 0.5, above[nearly] > 0.5],
         measured="sequences that are still above primitive actions: "
         + ", ".join(f"{share:.0%} with {m} options" for m, share in above.items()),
-        evidence=f"{len(sets)} sequences. Two tests: most fail with half of the options, and most still fail "
-        f"just before {NEARLY_ALL:.0%} of them are there. Eigenoptions are below primitive actions for good "
-        f"from {own.index[own >= bare].max() + 1} options on.",
+        evidence=f"{len(sets)} sequences. Two tests: most fail with half of the options, and most still fail just "
+        f"before {NEARLY_ALL:.0%} of them are there. Eigenoptions are below for good from "
+        f"{own.index[own >= bare].max() + 1} on.",
     )
     peak = (sets.max(axis=1) / bare).median()
     yield Claim(
@@ -169,65 +153,51 @@ def judge_diffusion(data: Data) -> Iterator[Claim]:
         tests=[peak >= SEVERAL, peak >= 10],
         measured=f"the median sequence rises to {peak:,.0f} times the diffusion time of primitive actions, the "
         f"highest to {sets.max(axis=None) / bare:,.0f} times",
-        evidence=f"Several orders: at least {SEVERAL:,.0f} times; the highest of {sets.shape[1]} numbers of "
-        f"options. Eigenoptions rise to {own.max() / bare:,.0f} times, with {own.idxmax()} options.",
+        evidence=f"Several orders: at least {SEVERAL:,.0f} times; partly from 10 times on. Eigenoptions rise to "
+        f"{own.max() / bare:,.0f} times, with {own.idxmax()} options.",
     )
     better = (own[n] < sets[n]).sum()
     yield Claim(
         "more-than-random-states",
         "The results clearly show that eigenoptions do more than going to a randomly selected state.",
         tests=[better == len(sets), better > len(sets) / 2],
-        measured=f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options "
-        f"{sets[n].min():,.0f} to {sets[n].max():,.0f}",
-        evidence=f"Eigenoptions are below {better} of {len(sets)} sets of random options of the same number; "
-        "all of them must be above, or most for a part.",
+        measured=f"with {n} options eigenoptions take {own[n]:,.0f} steps, random options {sets[n].min():,.0f} to "
+        f"{sets[n].max():,.0f}",
+        evidence=f"Eigenoptions are below {better} of {len(sets)} sets of random options; they must be below all, or "
+        "most for a part.",
     )
     others = find_diffusion(data, SHUFFLED)
     medians = others[[n // 4, n]].median()
     yield Claim(
         "order-matters",
-        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' "
-        "performance.",
+        "The ordering in which the eigenoptions are discovered can have a major impact on the agents' performance.",
         tests=[not 1 / MAJOR < median / own[m] < MAJOR for m, median in medians.items()],
         measured="; ".join(
-            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {median:,.0f} in the median of "
-            "random orders"
+            f"with {m} options {own[m]:,.0f} steps in order of eigenvalue, {median:,.0f} in the median of random orders"
             for m, median in medians.items()
         ),
-        evidence=f"Diffusion time of {len(others)} random orders of all eigenoptions; major is a factor of "
-        f"{MAJOR:g} up or down. Learning was not compared.",
+        evidence=f"Diffusion time of {len(others)} random orders; major is a factor of {MAJOR:g} up or down. "
+        "Learning was not compared.",
     )
 
 
-def judge_learning(data: Data) -> Iterator[Claim]:
+def judge_learning(data: Data) -> Claims:
     runs, n = data["runs"], count_options(data)
     returns = runs[runs.n_options == n].set_index("kind")
     ours, random = returns.mean_return["eigenoptions"], returns.loc["random"].groupby("set").mean_return
     few, many = random.mean(), data["many"][data["many"].n_options == n].mean_return
     better = [compare_means(ours, x, len(few)).above() for _, x in random]
     small, average = compare_means(ours, few), compare_means(ours, many)
-    table = pd.DataFrame(
-        {
-            "sets": f"{len(means)} sets of {size} runs",
-            "eigenoptions minus mean": str(gap),
-            "mean": f"{means.mean():.3f}",
-            "median": f"{means.median():.3f}",
-            "lowest": f"{means.min():.3f}",
-            "above eigenoptions": f"{(means > ours.mean()).mean():.0%}",
-        }
-        for means, gap, size in ((few, small, len(ours)), (many, average, data["many"].runs.iloc[0]))
-    )
     yield Claim(
         "no-run-competitive",
         "We can see that no individual run is competitive to eigenoptions.",
         tests=[at_least(better, len(few)), at_least(better, len(few) // 2 + 1)],
-        measured=f"eigenoptions learn better than {better.count(True)} of {len(few)} sets of {n} random "
-        f"options; {(many > ours.mean()).mean():.0%} of {len(many)} sets have a higher mean return",
-        evidence=f"Each thin line is one set of {n} random options, the mean of {len(ours)} runs. Eigenoptions "
-        "must be better than every set by the rule; partly if better than most.",
-        lesson="Most sets of 64 random options have one that ends on or beside the goal, and those learn as "
-        "fast as eigenoptions.",
-        table=table,
+        measured=f"eigenoptions learn better than {better.count(True)} of {len(few)} sets of {n} random options; "
+        f"{(many > ours.mean()).mean():.0%} of {len(many)} sets have a higher mean return",
+        evidence=f"Each thin line is one set, the mean of {len(ours)} runs. Eigenoptions must be better than every "
+        "set; partly if better than most.",
+        lesson="Most sets of 64 random options have one that ends on or beside the goal, and those learn as fast as "
+        "eigenoptions.",
     )
     yield Claim(
         "random-not-competitive",
@@ -235,20 +205,18 @@ def judge_learning(data: Data) -> Iterator[Claim]:
         tests=[average.above()],
         measured=f"eigenoptions minus the average over {len(many)} sets of {n} random options: {average}; over "
         f"{len(few)} sets, as many as in the paper: {small}",
-        evidence="Difference of the mean return; sets are the sample. The average of random options is lower "
-        "because some sets have no option near the goal; the median set is not.",
+        evidence=f"Mean return; sets are the sample. Some sets have no option near the goal (the lowest reaches "
+        f"{many.min():.3f}); the median set reaches {many.median():.3f}, eigenoptions {ours.mean():.3f}.",
         lesson="The average set of random options learns a little more slowly, by less than what matters.",
-        edge=f"It turns with the margin: the difference is above zero and below what matters. {len(few)} sets "
-        "decide nothing."
+        edge=f"It turns with the margin: the difference is above zero and below what matters. {len(few)} sets decide "
+        "nothing."
         if average.better and not average.above()
         else "",
-        table=table,
     )
 
 
-def judge_fewer_options(data: Data) -> Iterator[Claim]:
-    n, runs = count_options(data), data["runs"][data["runs"].kind == "random"]
-    table = data["many"].pivot(index="set", columns="n_options")
+def judge_fewer_options(data: Data) -> Claims:
+    n, table = count_options(data), data["many"].pivot(index="set", columns="n_options")
     many, near = table.mean_return, table.steps_to_goal <= CLOSE
     fewer = [m for m in many if m != n]
     wider = many[fewer].var() / many[n].var()
@@ -259,9 +227,8 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
         tests=[True if ratio > bound else False if ratio < 1 / bound else None for ratio in wider],
         measured="; ".join(f"{m} options: {ratio:.1f} times" for m, ratio in wider.items())
         + f" the variance with {n}",
-        evidence=f"Variance over {len(many)} sets of the mean return. It must be above {bound:.2f} times (an F "
-        f"test) for each number; below {1 / bound:.2f} it is smaller, and in between the sample does not "
-        "decide.",
+        evidence=f"Variance over {len(many)} sets of the mean return. An F test for each number: larger above "
+        f"{bound:.2f} times, smaller below {1 / bound:.2f}, and in between the sample does not decide.",
     )
     apart = {
         m: compare_means(many[m][near[m]], many[m][~near[m]], len(fewer))
@@ -274,33 +241,21 @@ def judge_fewer_options(data: Data) -> Iterator[Claim]:
         tests=[difference.above() for difference in apart.values()],
         measured="; ".join(f"{m} options: {difference.mean:+.2f}" for m, difference in apart.items())
         or "too few sets on one side",
-        evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the "
-        f"other sets; a number of options with fewer than {MIN_SETS} sets on one side is left out.",
+        evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the others; a "
+        f"number of options with fewer than {MIN_SETS} sets on one side is left out.",
     )
-    lost = runs.groupby("n_options").late_return.agg(lambda late: (late == 0).mean())
-    bare = (data["runs"][data["runs"].kind == "primitive"].late_return == 0).mean()
+    has_not_learned = (
+        (data["runs"].late_return == 0).groupby([data["runs"].kind, data["runs"].n_options]).mean()
+    )
+    lost = has_not_learned["random"]
     yield Claim(
         "never-learns",
         "In some runs the agent never even learns to reach the goal.",
         tests=[lost.any()],
         measured="runs that do not reach it: "
         + "; ".join(f"{share:.0%} with {m} options" for m, share in lost.items()),
-        evidence="A run has not learned if none of its last tenth of evaluation episodes reaches the goal. "
-        f"With primitive actions that is {bare:.0%}.",
-    )
-
-
-def notes(data: Data) -> Iterator[Block]:
-    n, runs = count_options(data), data["runs"]
-    ours = runs[(runs.kind == "eigenoptions") & (runs.n_options == n)].mean_return.mean()
-    nearest = data["many"][data["many"].n_options == n].groupby("steps_to_goal").mean_return
-    table = nearest.agg(["size", "mean", "min"]).round(3).reset_index()
-    table.columns = ["steps from the goal to the nearest end", "sets", "mean return", "lowest"]
-    yield (
-        f"Whether {n} random options compete in this task depends on one option: does any end on the goal, or "
-        f"next to it? Mean return with eigenoptions {ours:.3f}. So one task says little about random options; "
-        "the section on every goal asks again with every state as the goal.",
-        table,
+        evidence="None of the last tenth of the evaluation episodes reaches the goal. With primitive actions that is "
+        f"{has_not_learned['primitive', 0]:.0%}.",
     )
 
 

@@ -4,21 +4,19 @@ The paper proves that an eigenoption always has a state to stop in, and says tha
 run for different times; the figure is not in the paper.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
 import eigenoptions as eo
 from eigenoptions.options.solver import lengths
-from reproduction.drawing import make_graphs
+from reproduction.drawing import Figure, make_graphs
 from reproduction.figures.agents import MAZES
 from reproduction.figures.first_options import describe_options
-from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Data, Lab, list_rows
+from reproduction.lab import DENSE, DOZENS, FEW, MAJOR, OFTEN, STRONG, Claim, Claims, Data, Lab, list_rows
 
 SECTION, ORDER = "3", 30
+OPERATORS, GAMMAS = ("normalized", "combinatorial", "random-walk"), (0.0, 0.5, 0.9, 0.99)
 QUICK = {
     "mazes": ["i-maze", "four-rooms"],
     "operators": ["normalized"],
@@ -29,30 +27,15 @@ QUICK = {
 ROUNDING = 1e-9
 
 
-def run(
-    lab: Lab,
-    *,
-    mazes: Sequence[str] = MAZES,
-    operators: Sequence[str] = ("normalized", "combinatorial", "random-walk"),
-    gammas: Sequence[float] = (0.0, 0.5, 0.9, 0.99),
-    eigenvectors: int | None = None,
-) -> Data:
+def run(lab: Lab, *, mazes=MAZES, operators=OPERATORS, gammas=GAMMAS, eigenvectors=None) -> Data:
     """Options of all eigenvectors and both signs, in every domain, under every Laplacian and discount."""
-    pairs = [(name, operator) for name in mazes for operator in operators]
-    jobs = [
-        {"maze": name, "operator": o, "gammas": tuple(gammas), "eigenvectors": eigenvectors}
-        for name, o in pairs
-    ]
+    settings = {"gammas": tuple(gammas), "eigenvectors": eigenvectors}
+    jobs = [{"maze": name, "operator": operator, **settings} for name in mazes for operator in operators]
     results = lab.pmap(find_options, jobs)
-    return {
-        "options": pd.concat([options for options, _ in results]),
-        "facts": pd.concat([facts for _, facts in results]),
-    }
+    return {name: pd.concat([result[name] for result in results]) for name in ("options", "facts")}
 
 
-def find_options(
-    *, maze: str, operator: str, gammas: Sequence[float], eigenvectors: int | None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def find_options(*, maze, operator, gammas, eigenvectors) -> Data:
     """Options of a maze under a Laplacian, and facts about them for each discount.
 
     Facts are how dense the rewards are, how many terminating states are local maxima (no move leads to a higher value),
@@ -92,47 +75,42 @@ def find_options(
                 "rate_rank": spearmanr(rates, sp.values).statistic,
             }
         )
-    return pd.concat(tables), pd.DataFrame(facts)
+    return {"options": pd.concat(tables), "facts": pd.DataFrame(facts)}
 
 
-def figure(data: Data) -> Any:
+def figure(data: Data) -> Figure:
     domains = select(data["options"]).groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains))
+    picture, axes = make_graphs(len(domains), ylabel="mean length (steps)")
     for ax, (domain, options) in zip(axes, domains, strict=True):
         lengths = options.mean_length.to_numpy().reshape(-1, 2).mean(axis=1)
         ax.plot(np.arange(len(lengths)) + 1, lengths, "o", markersize=2.5, markeredgewidth=0, alpha=0.7)
-        ax.set(title=domain, xlabel="eigenvector", ylabel="mean length (steps)")
+        ax.set(title=domain, xlabel="eigenvector")
     return picture
 
 
-def claims(data: Data) -> Iterator[Claim]:
+def claims(data: Data) -> Claims:
     options, facts = data["options"], data["facts"]
-    fewest = options.n_stops.min()
-    endless = int((~np.isfinite(options.mean_length)).sum())
-    gammas = sorted(options.gamma.unique())
+    fewest, endless = options.n_stops.min(), int((~np.isfinite(options.mean_length)).sum())
     yield Claim(
         "theorem-3.1",
-        "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is "
-        "nonempty.",
-        section="Theorem 3.1",
+        "For an eigenoption and a discount below 1, in a finite MDP, the set of terminating states is nonempty.",
         tests=[fewest >= 1, endless == 0],
-        measured=f"{len(options)} options, each with at least {fewest} terminating state; "
-        + (f"{endless} can run forever" if endless else "none can run forever"),
-        evidence=f"Both signs, discounts {', '.join(f'{g:g}' for g in gammas)}, Laplacians "
-        f"{', '.join(options.operator.unique())}, domains {', '.join(options.domain.unique())}. An option can "
-        "run forever if from some state it may miss all of its terminating states. Other finite MDPs are under "
-        "Appendix A.",
+        measured=f"{len(options)} options, each with at least {fewest} terminating state; {endless or 'none'} can run "
+        "forever",
+        evidence=f"Both signs, discounts {', '.join(f'{g:g}' for g in options.gamma.unique())}, Laplacians "
+        f"{', '.join(options.operator.unique())}, all domains. An option can run forever if from some state it may "
+        "miss all of its terminating states. Other finite MDPs are under Appendix A.",
     )
     total = facts[["stops", "stops_at_maxima", "options", "stop_at_the_highest"]].sum()
     yield Claim(
         "stops-at-maxima",
-        "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local "
-        "maximum when the discount is below 1.",
+        "Options terminate when the agent reaches the state with largest value in the eigenpurpose, or a local maximum "
+        "when the discount is below 1.",
         tests=[total.stops_at_maxima == total.stops, total.stop_at_the_highest == total.options],
         measured=f"{total.stops_at_maxima:,} of {total.stops:,} terminating states are local maxima; "
         f"{total.stop_at_the_highest:,} of {total.options:,} options stop at the largest value",
-        evidence="All domains, Laplacians and discounts. Two tests: every terminating state has no neighbour "
-        "of larger value, and the state of the largest value is one of them.",
+        evidence="Two tests: no terminating state has a neighbour of larger value, and the state of the largest "
+        "value is one of them.",
     )
     shown = select(facts)
     yield Claim(
@@ -140,11 +118,10 @@ def claims(data: Data) -> Iterator[Claim]:
         "This reward function tends to be dense.",
         tests=list(shown.dense >= DENSE),
         measured=f"rewards that are not zero, median option: {list_rows('{domain} {dense:.0%}', shown)}",
-        evidence=f"Share of the moves that change the state (normalized Laplacian); at least {DENSE:.0%} in "
-        "each domain.",
+        evidence=f"Share of the moves that change the state; at least {DENSE:.0%} in each domain.",
     )
     length = options.groupby(["domain", "gamma"], sort=False).mean_length.mean().unstack()
-    low, high = gammas[0], gammas[-1]
+    low, high = options.gamma.min(), options.gamma.max()
     yield Claim(
         "discount-timescale",
         "The discount rate impacts the timescale the option encodes.",
@@ -153,34 +130,29 @@ def claims(data: Data) -> Iterator[Claim]:
             f"{domain}: {row[low]:.1f} steps with {low:g}, {row[high]:.1f} with {high:g}"
             for domain, row in length.iterrows()
         ),
-        evidence="Mean length of all options; it must grow by more than a tenth from the smallest to the "
-        "largest discount, in each domain.",
+        evidence="Mean length of all options; it must grow by more than a tenth, in each domain.",
     )
     yield Claim(
         "multiple-options",
-        "Because our options are defined across the whole state space, multiple options are available in every "
-        "state.",
+        "Because our options are defined across the whole state space, multiple options are available in every state.",
         section="1",
         tests=[*(shown.fewest_in_a_state > 1), *(shown.fewest_of_few > 1)],
         measured="fewest options in any state, and of the first few: "
         + list_rows("{domain} {fewest_in_a_state} and {fewest_of_few}", shown),
         evidence=f"Of all eigenoptions, and of the first {FEW}; more than one in every state of each domain.",
     )
-    domains = dict(list(select(options).groupby("domain", sort=False)))
-    lengths = {
-        name: (of.mean_length[of.mean_length > 0].min(), of.mean_length.max()) for name, of in domains.items()
-    }
+    domains = select(options).groupby("domain", sort=False)
+    lengths = (
+        select(options[options.mean_length > 0]).groupby("domain", sort=False).mean_length.agg(["min", "max"])
+    )
     yield Claim(
         "frequencies",
-        "Eigenoptions operate at different frequencies, with the length of a trajectory until termination "
-        "varying.",
+        "Eigenoptions operate at different frequencies, with the length of a trajectory until termination varying.",
         section="4.2",
-        tests=[longest >= 2 * shortest for shortest, longest in lengths.values()],
-        measured="; ".join(
-            f"{name}: from {low:.2f} to {high:.2f} steps" for name, (low, high) in lengths.items()
-        ),
-        evidence="Mean length of each option over the states where it may start (normalized Laplacian, "
-        "discount 0.9). It counts as varying when the longest is at least twice the shortest.",
+        tests=list(lengths["max"] >= 2 * lengths["min"]),
+        measured=list_rows("{domain}: from {min:.2f} to {max:.2f} steps", lengths),
+        evidence="Mean length of each option over the states where it may start (normalized Laplacian, discount "
+        "0.9). It varies when the longest is at least twice the shortest.",
     )
     yield Claim(
         "undo-dozens",
@@ -188,8 +160,8 @@ def claims(data: Data) -> Iterator[Claim]:
         section="4.2",
         tests=list(shown.longest >= DOZENS),
         measured=f"longest run of any eigenoption: {list_rows('{domain} {longest:.0f} steps', shown)}",
-        evidence=f"From any state, until it terminates (normalized Laplacian, discount 0.9); dozens are at least "
-        f"{DOZENS}. With the discount {high:g} they are {list_rows('{longest:.0f}', select(facts, gamma=high))} steps.",
+        evidence=f"Until it terminates (normalized Laplacian, discount 0.9); dozens are at least {DOZENS}. With the "
+        f"discount {high:g} they are {list_rows('{longest:.0f}', select(facts, gamma=high))} steps.",
         lesson="In domains of this size no eigenoption runs that long; one undoes at most about twenty actions.",
     )
     rates = facts[(facts.operator == "combinatorial") & (facts.gamma == high)]
@@ -202,29 +174,24 @@ def claims(data: Data) -> Iterator[Claim]:
             *(shown.rate_rank >= STRONG),
             *(rates.rate_error < ROUNDING),
         ],
-        measured="rank correlation of the rate of change and the eigenvalue: "
-        + list_rows("{domain} {rate_rank:.3f}", shown),
+        measured=f"rank correlation of the rate and the eigenvalue: {list_rows('{domain} {rate_rank:.3f}', shown)}",
         evidence="The rate of change of an eigenpurpose is the sum of the squared rewards of all moves between "
-        "neighbours, for a vector of length 1: the Rayleigh quotient. Tests in each domain: the fastest is at least "
-        f"{MAJOR:g} times the slowest; it follows the eigenvalue (rank correlation of at least {STRONG:g}); and under "
-        "the combinatorial Laplacian it is equal to it"
-        + (f" (largest difference {rates.rate_error.max():.0e})." if len(rates) else "."),
+        f"neighbours, for a vector of length 1. Tests in each domain: the fastest is at least {MAJOR:g} times the "
+        f"slowest; the rank correlation with the eigenvalue is at least {STRONG:g}; under the combinatorial "
+        "Laplacian both are equal.",
     )
     # Of e2 to e4, which Figures 3 to 5 show, and of all options.
-    shares = {name: (of.start_share[2:8].min(), of.start_share.median()) for name, of in domains.items()}
+    shares = pd.DataFrame({"median": domains.start_share.median()})
+    shares["first"] = domains.start_share.apply(lambda share: share.iloc[2:8].min())
     yield Claim(
         "whole-state-space",
         "Eigenoptions are often defined in the whole state space, allowing sequencing.",
         section="4.2",
-        tests=[median >= OFTEN for _, median in shares.values()],
-        measured="; ".join(
-            f"{name}: e2 to e4 may start in at least {first:.0%} of the states, the median of all options in "
-            f"{median:.0%}"
-            for name, (first, median) in shares.items()
-        ),
-        evidence=f"The median option must be able to start in at least {OFTEN:.0%} of the states, in each "
-        "domain (normalized Laplacian, discount 0.9). An option that stops in 2 of the 19 states of the I-Maze "
-        "is already below.",
+        tests=list(shares["median"] >= OFTEN),
+        measured="start in at least this share of the states, e2 to e4 and the median of all options: "
+        + list_rows("{domain} {first:.0%} and {median:.0%}", shares),
+        evidence=f"The median option must be able to start in at least {OFTEN:.0%} of the states of each domain. An "
+        "option that stops in 2 of the 19 states of the I-Maze is already below.",
     )
 
 
