@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
+from eigenoptions.envs import MazeEnv
 from eigenoptions.features import Raw
-from eigenoptions.options import OptionSet, Purpose
+from eigenoptions.options import OptionSet, Purpose, exploration
 from eigenoptions.options.exploration import (
     Exploration,
-    continue_after_end,
     find_recurrent_states,
     mean_first_visit,
     resolve_exploration,
     tune_exploration,
     walk_together,
 )
+from eigenoptions.options.walks import continue_after_end, make_tables, visit_states
 from reproduction.exploration import measure
 
 
@@ -49,15 +50,29 @@ def test_walks_of_both_simulations_agree_with_the_exact_diffusion_time():
     mdp = eo.MDP(eo.maze("four-rooms").transition)
     options = eo.discover(mdp, 8)
     choices, everywhere = ((0.0, 0.0), (0.1, 0.1)), np.ones(104, dtype=bool)
-    together = walk_together(mdp, options.policy, choices, everywhere, 100, 100_000, 0)
+    together = walk_together(mdp, options.policy, choices, everywhere, 50, 10**9, 0)
     for choice, times in zip(choices, together, strict=True):
         exact = eo.diffusion_time(mdp, options, option_chance=choice[0], stop_chance=choice[1])
-        one_by_one = [
-            mean_first_visit(mdp, options.policy, choice, everywhere, 10**9, 0, i) for i in range(100)
-        ]
+        tables = make_tables(mdp, options.policy, *choice)
+        one_by_one = [mean_first_visit(tables, everywhere, 10**9, [0, i])[0] for i in range(100)]
         for walks in (times, one_by_one):
             assert abs(np.mean(walks) - exact) < 4 * np.std(walks) / 10
-    assert walk_together(mdp, options.policy, choices, everywhere, 2, 100, 0) is None
+
+
+def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
+    taken, mdp = [], eo.maze("perfect:12x12")
+
+    def count_steps(tables, start, seed, touched, max_steps):
+        total, steps = visit_states(tables, start, seed, touched, max_steps)
+        taken.append(steps)
+        return total, steps
+
+    monkeypatch.setattr(exploration, "visit_states", count_steps)
+    options = eo.discover(mdp, 16)
+    found = tune_exploration(mdp, options, max_steps=200_000)
+    assert len(taken) == 4 + 7 * 2 + 2  # the second half of primitive actions and of the best only
+    assert sum(taken) <= 200_000
+    assert found.option_chance > 0
 
 
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
@@ -87,3 +102,17 @@ def test_the_reproduction_measures_what_it_compares():
     rows = measure("perfect 8x8", n_walks=3)
     assert [row["options"] for row in rows] == [8, 16, 32, 64]
     assert all(0 < row["ratio"] < 1 and 0 < row["exact"] < 1 for row in rows)
+
+
+def test_options_of_an_environment_do_not_stop_at_the_end_that_they_should_leave():
+    """Eigenvectors of the random-walk Laplacian have no local maximum where they are negative."""
+    mdp = eo.maze("perfect:14x14")
+    paper, agent = eo.discover(mdp, 8), eo.discover(MazeEnv(mdp), 8)
+    assert "operator" not in paper.provenance
+    assert agent.provenance["operator"] == "random-walk"
+    assert eo.discover(MazeEnv(mdp), 8, operator="normalized") == paper
+    W = eo.graph(mdp)
+    for option in agent:
+        f = np.asarray(option.purpose.potential)
+        neighbours = np.where(W.toarray() > 0, f, -np.inf).max(axis=1)
+        assert (f[neighbours < f - 1e-12] > 0).all()

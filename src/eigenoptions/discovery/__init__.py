@@ -80,7 +80,8 @@ def discover(
     progress : callable, optional
         Called as ``progress(done, total)`` in each part of the work.
     settings
-        Settings of the method, for ``"eigen"``: `operator` ("normalized"), `both_signs` (True), `skip_zero` (True) and
+        Settings of the method, for ``"eigen"``: `operator` ("normalized"; of an environment "random-walk", if a quarter
+        of the options would stop at the end that they should leave), `both_signs` (True), `skip_zero` (True) and
         `weights` of the graph. To sample: `steps` (50,000), `n_envs` and `max_episode_steps`. For samples: `space` of
         the observations and `n_actions`, where the data do not declare them; `features`, and then the settings of
         `discovery.sampling.discover_linear`.
@@ -102,7 +103,8 @@ def discover(
 
     def derive(n: int | None) -> OptionSet | LinearOptionSet:
         if isinstance(data, MDP):
-            return _discover_table(data, n, chosen, gamma, rng, progress, settings, {"source": kind})
+            about, is_environment = {"source": kind}, not isinstance(source, MDP)
+            return _discover_table(data, n, chosen, gamma, rng, progress, settings, about, is_environment)
         return discover_samples(data, n, chosen, gamma=gamma, rng=rng, progress=progress, **settings)
 
     if n_options is not None or has_own_number:
@@ -201,8 +203,9 @@ def _discover_table(
     progress: Progress | None,
     settings: dict[str, Any],
     provenance: dict[str, Any],
+    is_environment: bool = False,
 ) -> OptionSet:
-    """Options of a table."""
+    """Options of a table; those of an environment are for an agent, and need not be of the paper's Laplacian."""
     own = [name for name in method.settings if name not in ("gamma", "progress")]
     others = ("n_options", "method", "gamma", "rng", "progress", "steps", "features")
     check_settings(f"method {method.name!r}", settings, own, others)
@@ -212,17 +215,26 @@ def _discover_table(
     shared = {name: value for name, value in values.items() if name in method.settings}
     result = method.function(mdp, n_options, make_generator(rng), **settings, **shared)
     plain = {name: value for name, value in settings.items() if isinstance(value, str | bool | int | float)}
-    provenance = {"method": method.name, "gamma": gamma, "mdp": mdp.name, **plain, **provenance}
+    about = {"method": method.name, "gamma": gamma, "mdp": mdp.name, **plain, **provenance}
     if isinstance(result, OptionSet):
-        return replace(result, provenance=provenance)
-    options = solve(mdp, result, gamma, provenance=provenance, progress=progress)
-    if method.name == "eigen":
-        _warn_of_wrong_ends(options)
+        return replace(result, provenance=about)
+    options = solve(mdp, result, gamma, provenance=about, progress=progress)
+    wrong = _find_wrong_ends(options) if method.name == "eigen" else []
+    # A few are normal: the option of the smallest hills.
+    if 4 * len(wrong) < len(options):
+        return options
+    stop = f"{len(wrong)} of {len(options)} options terminate mostly where their eigenvector is negative"
+    if is_environment and "operator" not in settings:
+        # No eigenvector of this one has a local maximum where it is negative.
+        log.info(f'{stop}: operator="random-walk" takes the place of "normalized"')
+        settings = {**settings, "operator": "random-walk"}
+        return _discover_table(mdp, n_options, method, gamma, rng, progress, settings, provenance)
+    log.warning(f'{stop} ({", ".join(wrong[:3])}): try a larger gamma (0.99) or operator="random-walk"')
     return options
 
 
-def _warn_of_wrong_ends(options: OptionSet) -> None:
-    """Warn of options that terminate mostly where their eigenvector is negative: the end they should leave."""
+def _find_wrong_ends(options: OptionSet) -> list[str]:
+    """Labels of options that terminate mostly where their eigenvector is negative: the end they should leave."""
     component: NDArray[np.int32] | None = None
     wrong = []
     for purpose, policy in zip(options.purposes, options.policy, strict=True):
@@ -236,12 +248,7 @@ def _warn_of_wrong_ends(options: OptionSet) -> None:
         ends = (policy < 0) & (component == component[potential.argmax()])
         if 2 * np.sum(negative & ends) > np.sum(ends):
             wrong.append(purpose.label)
-    # A few are normal: the option of the smallest hills.
-    if 4 * len(wrong) >= len(options):
-        log.warning(
-            f"{len(wrong)} of {len(options)} options terminate mostly where their eigenvector is negative "
-            f'({", ".join(wrong[:3])}): try a larger gamma (0.99) or operator="random-walk"'
-        )
+    return wrong
 
 
 def is_environment_id(source: str | Path) -> bool:

@@ -8,7 +8,6 @@ the state space, so `tune_exploration` tries a few of them, "no options" include
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,8 @@ def tune_exploration(
         *((0.3, 0.0), (0.1, 0.0), (0.001, 0.0)),
     ),
     *,
-    n_walks: int = 12,
-    max_steps: int = 3_000_000,
+    n_walks: int = 32,
+    max_steps: int = 40_000_000,
     rng: int = 0,
 ) -> Exploration:
     """Option and stop probability by which random walks see the states of an MDP soonest.
@@ -73,10 +72,11 @@ def tune_exploration(
         A table and its options.
     settings : tuple of (option_chance, stop_chance)
         What is tried.
-    n_walks : int, default=12
-        Walks per setting; at most 2 of more than 20,000 states.
-    max_steps : int, default=3,000,000
-        Most steps of a walk. On tables where it does not see all states in them, states seen count.
+    n_walks : int, default=32
+        Most walks per setting; fewer where they are long, but at least 4.
+    max_steps : int, default=40,000,000
+        Most steps of all walks together, one or two CPU seconds; at most 60 per state above 100,000 states. Where a
+        walk does not see all states in its part of them, the states that it has seen count.
     rng : int, default=0
         Seed of the walks.
 
@@ -92,23 +92,17 @@ def tune_exploration(
         return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
     endless = continue_after_end(mdp)
     targets = find_recurrent_states(endless)
-    policy = stack_policies(mdp, options)
     if mdp.n_states > 100_000:
-        # A walk takes a second: fewer settings and shorter walks.
-        settings, max_steps = settings[1:4], min(max_steps, 10 * mdp.n_states)
+        settings, max_steps = settings[1:4], min(max_steps, 60 * mdp.n_states)
     choices = ((0.0, 0.0), *settings)
-    half = max(check_int("n_walks", n_walks) // 2, 1) if mdp.n_states <= 20_000 else 1
-    times = None
-    if mdp.n_states <= 300:
-        # Short walks take less time in NumPy than their kernel takes to load.
-        times = walk_together(endless, policy, choices, targets, 2 * half, min(max_steps, 5000), rng)
-    if times is None:
-        times = _walk_one_by_one(
-            endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng
-        )
+    # Short walks take less time in NumPy than their kernel takes to load.
+    simulate = walk_together if mdp.n_states <= 150 else walk_one_by_one
+    policy, half = stack_policies(mdp, options), max(check_int("n_walks", n_walks) // 2, 2)
+    times = simulate(endless, policy, choices, targets, half, check_int("max_steps", max_steps), rng)
+    half = times.shape[1] // 2
     best = 1 + int(np.argmin(times[1:, :half].mean(axis=1)))
     # The best of many noisy scores is too good: other walks decide whether it is better than primitive actions.
-    ratio = float(times[best, half:].mean() / times[0, half:].mean())
+    ratio = float(times[best, half:].mean() / times[0].mean())
     return Exploration(*choices[best], ratio) if ratio < 0.9 else Exploration(0.0, 0.0, 1.0)
 
 
@@ -138,12 +132,12 @@ def walk_together(
     policy: NDArray[np.int32],
     choices: tuple[tuple[float, float], ...],
     targets: NDArray[np.bool_],
-    n_walks: int,
+    half: int,
     max_steps: int,
     rng: int,
-) -> NDArray[np.float64] | None:
-    """``(choices, n_walks)`` mean step of the first visits; None unless those of choice 0 see all in `max_steps`."""
-    n, n_actions, generator = mdp.n_states, mdp.n_actions, np.random.default_rng(rng)
+) -> NDArray[np.float64]:
+    """``(choices, 2 half)`` mean step of the first visits, by NumPy; at most 20,000 steps of each walk."""
+    n, n_actions, n_walks, generator = mdp.n_states, mdp.n_actions, 2 * half, np.random.default_rng(rng)
     option_chance, stop_chance = np.repeat(choices, n_walks, axis=0).T
     walks = np.arange(len(option_chance))
     starts = generator.choice(np.flatnonzero(targets), n_walks)
@@ -157,10 +151,11 @@ def walk_together(
     cumulative = cumulate_rows(P.indptr, P.data) + np.repeat(np.arange(n * n_actions), np.diff(P.indptr))
     seen = np.tile(~targets, (len(walks), 1))
     seen[walks, state] = True
-    first = np.zeros(seen.shape)
-    # All walks step together until those of choice 0 (primitive actions) have seen all target states.
-    for block in range(0, max_steps, 64):
-        for step, u in enumerate(generator.random((64, 4, len(walks))), block + 1):
+    first, step = np.zeros(seen.shape), 0
+    # All walks step together until those of primitive actions have seen all target states.
+    while step < min(20_000, max_steps // len(walks)) and not seen[:n_walks].all():
+        for u in generator.random((64, 4, len(walks))):
+            step += 1
             runs = (policy[option, state] >= 0) & (u[0] >= stop_chance)
             takes_option = ~runs & (u[1] < option_chance) & (n_available[state] > 0)
             chosen = available.indptr[state] + (u[2] * n_available[state]).astype(np.int64)
@@ -171,14 +166,12 @@ def walk_together(
             is_new = ~seen[walks, state]
             first[walks[is_new], state[is_new]] = step
             seen[walks, state] = True
-        if seen[:n_walks].all():
-            first[~seen] = 3.0 * (block + 64)  # states that a walk has not seen
-            means: NDArray[np.float64] = first.sum(axis=1) / max(targets.sum() - 1, 1)
-            return means.reshape(len(choices), n_walks)
-    return None
+    first[~seen] = 3.0 * step
+    means: NDArray[np.float64] = first.sum(axis=1) / max(targets.sum() - 1, 1)
+    return means.reshape(len(choices), n_walks)
 
 
-def _walk_one_by_one(
+def walk_one_by_one(
     mdp: MDP,
     policy: NDArray[np.int32],
     choices: tuple[tuple[float, float], ...],
@@ -187,41 +180,35 @@ def _walk_one_by_one(
     max_steps: int,
     rng: int,
 ) -> NDArray[np.float64]:
-    """``(choices, 2 half)`` mean step of the first visits, by the kernel; inf where a walk is not worth the time."""
+    """The same by the kernel, with fewer walks where they are long; the second half of all but the best are inf."""
+    moves, uniform = make_tables(mdp, policy)
+    tables = [(moves, uniform._replace(option_chance=chance, stop_chance=stop)) for chance, stop in choices]
+    # All settings take the first half of the walks, and the best and primitive actions the second.
+    n_parts = len(choices) + 2
+    limit = max(max_steps // (2 * n_parts), 1)
+    first = [mean_first_visit(tables[0], targets, limit, [rng, walk]) for walk in range(2)]
+    half = min(max(max_steps // (n_parts * max(steps for _, steps in first)), 2), half)
     times = np.full((len(choices), 2 * half), np.inf)
+    times[0, :2] = [mean for mean, _ in first]
 
-    def walk(chosen: Any, numbers: range, limit: int) -> None:
-        for choice, number in product(chosen, numbers):
-            times[choice, number] = mean_first_visit(
-                mdp, policy, choices[choice], targets, limit, rng, number
-            )
+    def walk(choice: int, walks: range, limit: int) -> None:
+        for walk in walks:
+            times[choice, walk], _ = mean_first_visit(tables[choice], targets, limit, [rng, walk])
 
-    walk([0], range(2 * half), max_steps)
-    # States not seen in four times the mean of primitive actions count three times as many steps.
-    limit, n_first = int(min(4 * times[0].mean(), max_steps)) + 1, min(half, 2)
-    walk(range(1, len(choices)), range(n_first), limit)
-    # Choices that are far from the best take no more walks, and only the best takes the second half.
-    means = times[1:, :n_first].mean(axis=1)
-    walk(1 + np.flatnonzero(means <= 1.5 * means.min()), range(n_first, half), limit)
-    walk([1 + np.argmin(times[1:, :half].mean(axis=1))], range(half, 2 * half), limit)
+    walk(0, range(2, 2 * half), limit)
+    # States that are not seen in four times the mean of primitive actions count three times as many steps.
+    limit = min(limit, int(4 * times[0].mean()) + 1)
+    for choice in range(1, len(choices)):
+        walk(choice, range(half), limit)
+    walk(1 + int(np.argmin(times[1:, :half].mean(axis=1))), range(half, 2 * half), limit)
     return times
 
 
 def mean_first_visit(
-    mdp: MDP,
-    policy: NDArray[np.int32],
-    choice: tuple[float, float],
-    targets: NDArray[np.bool_],
-    limit: int,
-    seed: int,
-    walk: int,
-) -> float:
-    """Mean step of the first visits of one walk to the target states; those not seen count three times `limit`."""
-    # Few options with a chance of 0 are none at all.
-    tables = make_tables(mdp, policy if choice[0] > 0 else policy[:0], *choice)
-    generator = np.random.default_rng([seed, walk])
-    start = int(generator.choice(np.flatnonzero(targets)))
-    touched = (~targets).astype(np.uint8)
-    counter = generator.integers(2**64, size=1, dtype=np.uint64)
-    total, _ = visit_states(tables, start, counter[0], touched, limit)
-    return (total + 3 * int((touched == 0).sum()) * limit) / max(int(targets.sum()) - 1, 1)
+    tables: tuple[Any, Any], targets: NDArray[np.bool_], limit: int, seed: list[int]
+) -> tuple[float, int]:
+    """Mean step of the first visits of a walk to the target states, and its steps; not seen: three times `limit`."""
+    generator = np.random.default_rng(seed)
+    start, touched = int(generator.choice(np.flatnonzero(targets))), (~targets).astype(np.uint8)
+    total, steps = visit_states(tables, start, int(generator.integers(2**63)), touched, limit)
+    return (total + 3.0 * limit * int((touched == 0).sum())) / max(int(targets.sum()) - 1, 1), steps

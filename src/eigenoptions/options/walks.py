@@ -140,8 +140,6 @@ def make_tables(
 
 def cumulate_rows(indptr: NDArray[Any], data: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cumulative sums of each csr row."""
-    sums, lengths = data.copy(), np.diff(indptr)
-    for i in range(1, int(lengths.max(initial=0))):
-        entry = indptr[:-1][lengths > i] + i
-        sums[entry] += sums[entry - 1]
-    return sums
+    sums = np.concatenate([[0.0], np.cumsum(data)])
+    cumulative: NDArray[np.float64] = sums[1:] - np.repeat(sums[indptr[:-1]], np.diff(indptr))
+    return cumulative
