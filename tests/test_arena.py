@@ -19,7 +19,7 @@ from reproduction.arena import agents, methods
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.tables import Moves, Way, choose_greedy, follow_greedy, learn, train_table
 from reproduction.arena.tasks import TASKS, draw_goals, get_known_options, make_table_env, make_task
-from reproduction.arena.training import BudgetSpentError, Record, StickySpace, train
+from reproduction.arena.training import BudgetSpentError, CountBonus, Record, train
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
 
@@ -126,11 +126,11 @@ def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
     assert_allclose((sum(drawn) + 0 + rows[0]["first_goal"]) / 38, seen["mean_goal"], rtol=1e-12)
 
 
-def test_sticky_actions() -> None:
-    space = StickySpace(4, repeat=0.5)
-    space.seed(1)
-    samples = np.array([space.sample() for _ in range(4000)])
-    assert abs(np.mean(samples[1:] == samples[:-1]) - 0.625) < 0.03
+def test_count_bonus_falls_with_the_visits() -> None:
+    env = CountBonus(MazeEnv("S..G"), 0.1, 4)
+    env.reset(seed=0)
+    rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
+    assert_allclose(rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1])
 
 
 def test_record_counts_primitive_steps() -> None:
@@ -148,13 +148,13 @@ def test_record_counts_primitive_steps() -> None:
     assert first_visit.tolist() == [0, 5, 6, 7]
 
 
-@pytest.mark.parametrize("agent", list(agents.DEEP_WAYS))
+@pytest.mark.parametrize("agent", agents.DEEP_AGENTS)
 def test_train_runs_every_agent_in_every_way(agent: str) -> None:
     """What a network learns in so few steps may differ between machines, so only the form of a run is checked."""
     pytest.importorskip("stable_baselines3")
     task = make_task("CliffWalking")
     options = eo.discover(make_table_env(task), 2)
-    for way in ({"options": options, "first_step": 20}, {"repeat": 0.5}):
+    for way in ({"options": options, "first_step": 20}, {"bonus": 0.01}):
         first_visit = np.full(task.mdp.n_states, -1)
         learned = train(agent, task, task.native, budget=100, seed=1, first_visit=first_visit, **way)
         assert isinstance(learned, bool)

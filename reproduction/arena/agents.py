@@ -34,15 +34,15 @@ WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
     "plain": ("random actions (PPO: its own policy)", {}),
     "sticky": (
         "a random action is the last one again with probability repeat",
-        {"repeat": (0.25, 0.5, 0.75)},
+        {"repeat": (0.1, 0.25, 0.5, 0.75, 0.9)},
     ),
     "repeats": (
         "a random action lasts n steps with probability n ** -zeta: epsilon-z-greedy (Dabney et al., 2021)",
-        {"zeta": (1.5, 2.0, 3.0)},
+        {"zeta": (1.25, 1.5, 2.0, 3.0, 5.0)},
     ),
     "counts": (
         "a bonus / sqrt(n) for entering a state n times, and initial values that are as optimistic",
-        {"bonus": (0.0001, 0.001, 0.01)},
+        {"bonus": (0.00001, 0.0001, 0.001, 0.01, 0.1)},
     ),
     "options": ("eigenoptions of the known table, by the defaults of the library", {}),
     "found": (
@@ -53,13 +53,10 @@ WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
 EXPLORE_SHARES = (0.02, 0.5, 1.0)
 TABLES = "Q-learning"
 RUN = ["task", "agent", "way"]
-DEEP_WAYS = {
-    "PyTorch DQN": ("plain", "sticky", "options", "found"),
-    "DQN": ("plain", "options"),
-    "PPO": ("plain", "options"),
-}
+DEEP_AGENTS = ("PyTorch DQN", "DQN", "PPO")
+DEEP_WAYS = ("plain", "counts", "options")
 FULL: dict[str, Any] = {
-    "tasks": list(TASKS), "seeds": 10, "goals": 10, "deep_seeds": 5, "tuning": {"seeds": 2, "goals": 5}
+    "tasks": list(TASKS), "seeds": 10, "goals": 10, "deep_seeds": 5, "tuning": {"seeds": 2, "goals": 3}
 }  # fmt: skip
 QUICK: dict[str, Any] = {
     "tasks": ["Taxi"],
@@ -74,10 +71,10 @@ def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
     """Train agents; data frames ``runs``, ``seeds`` (of states seen), ``tuning`` and ``summary``."""
     settings = QUICK if lab.quick else FULL
     for name in names:
-        check_choice("agent", name, [TABLES, *DEEP_WAYS])
+        check_choice("agent", name, [TABLES, *DEEP_AGENTS])
     for name in tasks:
         check_choice("task", name, list(TASKS))
-    names, tasks = names or [TABLES, *DEEP_WAYS], tasks or settings["tasks"]
+    names, tasks = names or [TABLES, *DEEP_AGENTS], tasks or settings["tasks"]
     lab.describe("choosing settings")
     tuning, chosen = tune(lab, tasks, **settings["tuning"])
     seeds = range(settings["seeds"])
@@ -91,8 +88,9 @@ def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
     share = 0.05 if lab.quick else 1.0
     deep = [
         {"agent": agent, "task": task, "way": way, "seed": seed, "settings": chosen[way], "share": share}
-        for seed, task, agent in product(range(settings["deep_seeds"]), DEEP_STEPS, DEEP_WAYS)
-        for way in DEEP_WAYS[agent]
+        for seed, task, agent, way in product(
+            range(settings["deep_seeds"]), DEEP_STEPS, DEEP_AGENTS, DEEP_WAYS
+        )
         if agent in names and task in tasks
     ]
     results += lab.pmap(train_deep, deep)

@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from eigenoptions.envs import OptionsWrapper
@@ -29,7 +28,7 @@ Act = Callable[[Any, Any], int]
 # Decisions that no budget reaches: runs end by their primitive steps.
 ENDLESS = 1_000_000_000
 # Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
-DEEP_STEPS = {"rooms-5x5": 8000, "Taxi": 4000}
+DEEP_STEPS = {"FourRooms": 10_000, "rooms-5x5": 8000, "Taxi": 4000, "CliffWalking": 2000}
 
 
 class BudgetSpentError(Exception):
@@ -60,19 +59,18 @@ class Record(gym.Wrapper[Any, Any, Any, Any]):
         return outcome
 
 
-class StickySpace(Discrete):
-    """Actions whose sample, by which an agent explores, is the last sample again with probability `repeat`."""
+class CountBonus(gym.Wrapper[Any, Any, Any, Any]):
+    """A reward of ``bonus / sqrt(n)`` for entering a state n times."""
 
-    def __init__(self, n: int, repeat: float) -> None:
-        super().__init__(n)
-        self.repeat = repeat
-        self.last: Any = None
+    def __init__(self, env: gym.Env[Any, Any], bonus: float, n_states: int) -> None:
+        super().__init__(env)
+        self.bonus, self.counts = bonus, np.zeros(n_states)
 
-    def sample(self, *masks: Any) -> Any:
-        """The last sample or a new one."""
-        if self.last is None or self.np_random.random() >= self.repeat:
-            self.last = super().sample(*masks)
-        return self.last
+    def step(self, action: Any) -> Any:
+        """Take one step."""
+        obs, reward, *outcome = self.env.step(action)
+        self.counts[obs] += 1
+        return obs, float(reward) + self.bonus / self.counts[obs] ** 0.5, *outcome
 
 
 class ConstantDiscount(gym.Wrapper[Any, Any, Any, Any]):
@@ -141,11 +139,11 @@ def train(
     exploration: tuple[Any, float] = ("auto", 0.0),
     first_step: int = 0,
     first_visit: NDArray[np.int64],
-    repeat: float = 0.0,
+    bonus: float = 0.0,
 ) -> bool:
     """Train an agent; fills `first_visit`, and returns whether its greedy policy reaches the goal.
 
-    `exploration` is the option and stop chance of `OptionsWrapper`; `repeat` is that of `StickySpace`.
+    `exploration` is the option and stop chance of `OptionsWrapper`; `bonus` is that of `CountBonus`.
     """
     record = Record(make_table_env(task, goal), budget, first_step, first_visit)
 
@@ -157,8 +155,8 @@ def train(
         return OptionsWrapper(inner, options, **settings)
 
     env: Any = wrap(record)
-    if repeat:
-        env.action_space = StickySpace(task.mdp.n_actions, repeat)
+    if bonus:
+        env = CountBonus(env, bonus, task.mdp.n_states)
     run = Run(env, record, seed, options is not None)
     first_visit[task.mdp.start] = 0
     with suppress(BudgetSpentError):
