@@ -17,7 +17,7 @@ from gymnasium.utils.env_checker import check_env
 
 import eigenoptions as eo
 from eigenoptions.atari import Emulator, Ram, collect_ram, published_starts, ram_options, slow_directions
-from eigenoptions.atari.emulator import game_name, games
+from eigenoptions.atari.emulator import game_name
 from eigenoptions.atari.slow import find_lasting_bytes, play_randomly
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.options import TERMINATE
@@ -57,7 +57,6 @@ def test_emulator_looking_ahead_leaves_no_trace(game: str) -> None:
         assert np.array_equal(looking.screen(), plain.screen())
         assert (looking.over, looking.lives) == (plain.over, plain.lives)
         assert looking.key(looking.save()) == plain.key(plain.save())
-    assert (plain.n_frames, looking.n_frames) == (300, 300 * (1 + looking.n_actions))
 
 
 def test_emulator_screen_after_restore_shows_that_state() -> None:
@@ -92,8 +91,6 @@ def test_game_name_accepts_other_spellings(spelling: str) -> None:
 
 
 def test_games_have_noop_first() -> None:
-    assert len(games()) > 100
-    assert [game_name(name) for name in games()] == list(games())
     assert Emulator("Backgammon").noop_added
     assert all(Emulator(game).actions[0] == "NOOP" for game in ("Backgammon", "Pacman", "Pong"))
 

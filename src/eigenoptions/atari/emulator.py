@@ -41,12 +41,11 @@ class Emulator:
     Attributes
     ----------
     game : str
-        Name of the game as in `games`. ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are accepted too.
+        Name of the game, as ``"MontezumaRevenge"``. ``"montezuma_revenge"`` and ``"ALE/MontezumaRevenge-v5"`` are
+        accepted too.
     actions : tuple of str
         Names of the actions; an action is its index here. NOOP is the first: Backgammon and VideoCheckers do not have
         it in their minimal set, and it is put before the others (`noop_added`).
-    n_frames : int
-        Frames emulated since loading, including those of looking ahead.
 
     Examples
     --------
@@ -58,8 +57,8 @@ class Emulator:
     >>> len(step.rewards), int(emulator.ram()[14])
     (10, 16)
     >>> emulator.restore(here)
-    >>> int(emulator.ram()[14]), emulator.n_frames
-    (6, 10)
+    >>> int(emulator.ram()[14])
+    6
     """
 
     def __init__(self, game: str) -> None:
@@ -76,14 +75,13 @@ class Emulator:
         self._codes = (noop, *minimal) if self.noop_added else minimal
         self.actions: tuple[str, ...] = tuple(code.name for code in self._codes)
         self.n_actions = len(self.actions)
-        self.n_frames = 0
         # Whether the picture that ALE holds belongs to the present state.
         self._picture_is_current = False
         # ALE's reset_game leaves traces in the memory, so `reset` restores this state instead.
         self._first = ale.cloneState()
 
     def __repr__(self) -> str:
-        return f"Emulator({self.game!r}: {self.n_actions} actions, {self.n_frames} frames)"
+        return f"Emulator({self.game!r}: {self.n_actions} actions)"
 
     @property
     def over(self) -> bool:
@@ -98,7 +96,6 @@ class Emulator:
     def act(self, action: int) -> float:
         """Emulate one frame with an action; returns the reward."""
         check_int("action", action, 0, self.n_actions - 1)
-        self.n_frames += 1
         self._picture_is_current = True
         return float(self._ale.act(self._codes[action]))
 
@@ -162,17 +159,8 @@ class Emulator:
         return sum(map(self.act, actions), 0.0)
 
 
-def games() -> tuple[str, ...]:
-    """Names of the games of ale-py that one player can play, in alphabetical order.
-
-    >>> "Freeway" in games() and "MsPacman" in games()
-    True
-    """
-    return tuple(sorted(_rom_ids()))
-
-
 def game_name(game: str) -> str:
-    """The name of a game as in `games`, from any of its spellings.
+    """The name of a game as Gymnasium uses it, from any of its spellings.
 
     >>> game_name("ALE/MsPacman-v5"), game_name("ms_pacman"), game_name("montezuma_revenge")
     ('MsPacman', 'MsPacman', 'MontezumaRevenge')
@@ -182,14 +170,14 @@ def game_name(game: str) -> str:
     plain = re.sub(r"[^a-z0-9]", "", bare)
     if plain not in names:
         raise ValueError(
-            f"unknown game {game!r}{suggest_name(plain, names)}; atari.emulator.games() lists them"
+            f"unknown game {game!r}{suggest_name(plain, names)}; names are as in ALE/MsPacman-v5"
         )
     return names[plain]
 
 
 @cache
 def _rom_ids() -> dict[str, str]:
-    """From names of games to the ids of their ROMs."""
+    """From names of games that one player can play to the ids of their ROMs."""
     ids = sorted(set(import_ale_py().roms.get_all_rom_ids()) - TWO_PLAYER_GAMES)
     return {rom.title().replace("_", ""): rom for rom in ids}
 

@@ -219,8 +219,8 @@ def compute_score(C: Array, R: Array) -> float:
     return float(np.trace(M @ M))
 
 
-def compute_split_scores(train: Array, held: Array, k: int) -> tuple[float, float]:
-    """VAMP-2 scores of the k slowest functions, fitted to the first outputs ``(2 n, q)``, on both."""
+def compute_held_score(train: Array, held: Array, k: int) -> float:
+    """VAMP-2 score on held-out outputs ``(2 n, q)`` of the k slowest functions, which are fitted to others."""
     mean = train.mean(axis=0)
     covariances = []
     for f, g in (np.split(outputs - mean, 2) for outputs in (train, held)):
@@ -228,9 +228,8 @@ def compute_split_scores(train: Array, held: Array, k: int) -> tuple[float, floa
     C, R, C_held, R_held = covariances
     size, axes = find_principal_axes(C)
     S = axes / np.sqrt(size)
-    values, vectors = np.linalg.eigh(S.T @ R @ S)
-    S = S @ vectors[:, ::-1][:, :k]
-    return float((values[::-1][:k] ** 2).sum()), compute_score(S.T @ C_held @ S, S.T @ R_held @ S)
+    S = S @ np.linalg.eigh(S.T @ R @ S)[1][:, ::-1][:, :k]
+    return compute_score(S.T @ C_held @ S, S.T @ R_held @ S)
 
 
 def tabulate_features(encode: Features, n: int) -> Features:

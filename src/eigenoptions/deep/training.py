@@ -31,12 +31,9 @@ class LearnedSpectrum(Spectrum):
     ----------
     certificate
         See `Certificate`.
-    history
-        ``(checks, 3)`` during training: step, score on training pairs, score on held-out pairs.
     """
 
     certificate: ritz.Certificate | None = None
-    history: NDArray[np.float64] | None = None
 
 
 def learn(
@@ -210,7 +207,7 @@ class Trainer:
         """Train, and return the spectrum of the weights with the best held-out score."""
         optimizer = Adam([*self.weights.values(), self.head])
         check_every = max(1, n_steps // 20)
-        best_score, best_weights, history, n_idle = -np.inf, self._copy_weights(), [], 0
+        best_score, best_weights, n_idle = -np.inf, self._copy_weights(), 0
         try:
             for step in range(n_steps):
                 pairs = np.concatenate(self.train_subset.draw(batch, discount, self.rng))
@@ -220,11 +217,10 @@ class Trainer:
                 if (step + 1) % check_every == 0 or step + 1 == n_steps:
                     with torch.no_grad():
                         sides = [self._compute_outputs(x, 0.0).double().numpy() for x in self.check_pairs]
-                    scores = ritz.compute_split_scores(sides[0], sides[1], self.k - 1)
-                    history.append((step + 1, *scores))
+                    score = ritz.compute_held_score(sides[0], sides[1], self.k - 1)
                     n_idle += 1
-                    if scores[1] > best_score:
-                        best_score, best_weights, n_idle = scores[1], self._copy_weights(), 0
+                    if score > best_score:
+                        best_score, best_weights, n_idle = score, self._copy_weights(), 0
                     # Noisy observations are memorised in the end: stop when the held-out score no longer rises.
                     if n_idle >= 6 and not self.data.repeating:
                         break
@@ -232,12 +228,12 @@ class Trainer:
                     progress(step + 1, n_steps)
         except KeyboardInterrupt:
             logger.warning("training was interrupted: the best weights so far are used")
-        return self._solve_ritz(best_weights, np.array(history).reshape(-1, 3))
+        return self._solve_ritz(best_weights)
 
     def _copy_weights(self) -> dict[str, Any]:
         return {name: w.detach().clone() for name, w in self.weights.items()}
 
-    def _solve_ritz(self, weights: dict[str, Any], history: NDArray[np.float64]) -> LearnedSpectrum:
+    def _solve_ritz(self, weights: dict[str, Any]) -> LearnedSpectrum:
         """The spectrum of the features with these weights, and its certificate."""
         with torch.no_grad():
             for name, w in self.weights.items():
@@ -287,7 +283,7 @@ class Trainer:
         vectors = vectors * np.where(f[np.abs(f).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
         # They lie in the span of the last layer, after which the encoder's features have others.
         vectors = np.pad(vectors, ((0, encoder.n_features - len(vectors)), (0, 0)))
-        results: Any = {"features": encoder, "certificate": certificate, "history": history}
+        results: Any = {"features": encoder, "certificate": certificate}
         return LearnedSpectrum(values[order], vectors, "learned", n_zero=1, **results)
 
 

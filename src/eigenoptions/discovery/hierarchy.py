@@ -15,6 +15,7 @@ from eigenoptions._validation import check_type
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from eigenoptions.options.solver import follow_options
+from eigenoptions.options.walks import stack_policies
 
 
 def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
@@ -36,14 +37,12 @@ def mdp_with_options(mdp: MDP, options: OptionSet) -> MDP:
     OptionSet(2 options on 5 states: e2+, e2-)
     """
     check_type("mdp", mdp, MDP, "make one with maze or from_env")
-    check_type("options", options, OptionSet, "make them with discover")
-    options.check(mdp)
-    n, A = mdp.n_states, mdp.n_actions
-    _, ends, _ = follow_options(mdp, options.policy, stop_chance=0.0)
-    stays = np.flatnonzero(options.policy.ravel() < 0)
+    policy, n, A = stack_policies(mdp, options), mdp.n_states, mdp.n_actions
+    _, ends, _ = follow_options(mdp, policy, stop_chance=0.0)
+    stays = np.flatnonzero(policy.ravel() < 0)
     ends = ends + csr_array((np.ones(len(stays)), (stays, stays % n)), shape=ends.shape)
     moves = csr_array(vstack([mdp.transition, ends]))
     # Rows of actions come first, then those of each option; they are put into the order of states.
     action_rows = np.arange(n * A).reshape(n, A)
-    option_rows = n * A + np.arange(len(options)) * n + np.arange(n)[:, None]
+    option_rows = n * A + np.arange(len(policy)) * n + np.arange(n)[:, None]
     return replace(mdp, transition=moves[np.hstack([action_rows, option_rows]).ravel()], reward=None)
