@@ -72,7 +72,9 @@ def ram_options(
     if isinstance(env, str):
         return options
     _check_env(env, options.provenance["game"], options.provenance["frame_skip"])
-    return options.look_ahead(env, save=methodcaller("clone_state"), restore=_restore)
+    return options.look_ahead(
+        env, save=methodcaller("clone_state"), restore=lambda env, state: env.restore_state(state)
+    )
 
 
 def _make_options(
@@ -125,7 +127,3 @@ def _check_env(env: Any, game: str, frame_skip: int) -> None:
             f"these options do not fit {title} ({', '.join(wrong) or 'another game'}): they need "
             f'gymnasium.make("ALE/{game}-v5", {arguments})'
         )
-
-
-def _restore(env: Any, state: Any) -> None:
-    env.restore_state(state)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from eigenoptions._validation import check_float
@@ -44,7 +43,7 @@ def choose_purposes(
     check_float("discount", discount, minimum=0, below=1)
     n, n_signs = mdp.n_states, 2 if both_signs else 1
     P = uniform_walk(mdp)
-    if representation is None and _is_symmetric(P):
+    if representation is None and abs(P - P.T).max() < 1e-12:
         # The Laplacian of the moves is I - P, which has the same eigenvectors.
         W = graph(mdp, "random-walk")
         n_zero = int(connected_components(W, directed=False)[0])
@@ -63,9 +62,3 @@ def choose_purposes(
         eigenvectors = Spectrum(-values, vectors, "successor", n_zero=0)
     purposes = eigenpurposes(eigenvectors, both_signs=both_signs)
     return take_first(n_options, purposes, f"signs and eigenvectors of {mdp!r}")
-
-
-def _is_symmetric(P: csr_array) -> bool:
-    """Whether a matrix is symmetric up to rounding."""
-    difference = P - P.T
-    return not difference.nnz or float(np.abs(difference.data).max()) < 1e-12
