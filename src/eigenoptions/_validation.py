@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from math import inf, nan
 from numbers import Real
@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+
+# Called with how much of the work is done, and how much there is.
+Progress = Callable[[int, int], object]
 
 
 def check_int(name: str, value: Any, minimum: int = 1, maximum: float = inf) -> int:

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, eye_array, kron
 
-from eigenoptions._validation import check_float, check_int, check_type, make_generator
+from eigenoptions._validation import Progress, check_float, check_int, check_type, make_generator
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.exploration import resolve_exploration
@@ -60,7 +60,6 @@ log = logging.getLogger("eigenoptions")
 
 Array = NDArray[np.float64]
 Chance = float | str | None
-Progress = Callable[[int, int], object]
 
 # Exact answers hold about ten dense arrays (S, S): 1.3 GB. Elimination takes a minute where all goals need it.
 MAX_STATES, MAX_ELIMINATION_STATES = 4_000, 500

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_float, check_int, make_generator
+from eigenoptions._validation import Progress, check_float, check_int, make_generator
 from eigenoptions.deep import recognition, ritz
 from eigenoptions.deep.backend import torch, use_one_thread
 from eigenoptions.deep.dataset import Dataset, Index
@@ -19,8 +19,6 @@ from eigenoptions.mdp import Transitions
 from eigenoptions.spectra import Spectrum
 
 logger = logging.getLogger("eigenoptions")
-
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

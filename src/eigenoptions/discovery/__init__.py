@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.csgraph import connected_components
 
-from eigenoptions._validation import check_choice, check_int, check_settings, make_generator
+from eigenoptions._validation import Progress, check_choice, check_int, check_settings, make_generator
 from eigenoptions.discovery.goals import TooFewOptionsError
-from eigenoptions.discovery.methods import METHODS, Method, Progress
+from eigenoptions.discovery.methods import METHODS, Method
 from eigenoptions.mdp import MDP, graph, maze
 from eigenoptions.options import TERMINATE, OptionSet, Purpose
 from eigenoptions.options.solver import solve

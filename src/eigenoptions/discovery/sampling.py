@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_choice, check_int, check_settings
+from eigenoptions._validation import Progress, check_choice, check_int, check_settings
 from eigenoptions.discovery.goals import take_first
-from eigenoptions.discovery.methods import Progress
 from eigenoptions.features import (
     Map,
     compute_features,

@@ -13,10 +13,10 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from eigenoptions._validation import check_int
+from eigenoptions._validation import Progress, check_int
 from eigenoptions.envs import minigrid
 from eigenoptions.envs.recognition import Key, StateReader
-from eigenoptions.envs.search import Progress, Restore, Save, explore, is_finite
+from eigenoptions.envs.search import Restore, Save, explore, is_finite
 from eigenoptions.envs.sources import count_actions, env_name, make_env
 from eigenoptions.mdp import MDP, reachable
 from eigenoptions.options.lookahead import copy_env

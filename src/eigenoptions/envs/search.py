@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from eigenoptions._validation import Progress
 from eigenoptions.envs.minigrid import identify_layout, place_states
 from eigenoptions.envs.recognition import KEYS, Key
 from eigenoptions.envs.sources import count_actions, env_name
@@ -22,7 +23,6 @@ from eigenoptions.options.lookahead import copy_env
 
 log = logging.getLogger("eigenoptions")
 
-Progress = Callable[[int, int], object]
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], object]
 # Key of the next state, and whether the episode ended.

@@ -8,7 +8,6 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +17,13 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
+from eigenoptions._validation import Progress
 from eigenoptions.spectra.canonical import cluster_bounds
 
 # States up to which the dense solver is faster, and up to which its arrays fit into memory.
 MIN_SPARSE_STATES, MAX_DENSE_STATES = 300, 20_000
 
 Array = NDArray[np.float64]
-Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from typing import Any
 from eigenoptions._validation import check_choice
 from eigenoptions.mdp import MDP
 
-Progress = Callable[[int, int], object]
-
 
 @dataclass(frozen=True)
 class Method:

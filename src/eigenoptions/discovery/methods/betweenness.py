@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from eigenoptions._validation import Progress
 from eigenoptions.discovery.goals import find_local_maxima, make_goal_purposes, take_first
-from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
+from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.discovery.methods.bottleneck import compute_betweenness
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose

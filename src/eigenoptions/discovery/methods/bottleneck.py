@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from eigenoptions._validation import Progress
 from eigenoptions.discovery.goals import TooFewOptionsError, find_local_maxima, take_first
-from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
+from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from eigenoptions._validation import Progress
 from eigenoptions.discovery.goals import (
     find_connected_states,
     find_first_maximum,
     make_goal_purposes,
     take_first,
 )
-from eigenoptions.discovery.methods import Progress, choose_goal_discount, discovery_method
+from eigenoptions.discovery.methods import choose_goal_discount, discovery_method
 from eigenoptions.mdp import MDP, graph
 from eigenoptions.options import Purpose
 from eigenoptions.spectra import spectrum

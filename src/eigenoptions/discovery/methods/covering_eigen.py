@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenoptions._validation import check_int
-from eigenoptions.discovery.methods import Progress, discovery_method
+from eigenoptions._validation import Progress, check_int
+from eigenoptions.discovery.methods import discovery_method
 from eigenoptions.mdp import MDP, Transitions, reachable
 from eigenoptions.options import OptionSet, Purpose
 from eigenoptions.options.solver import solve
