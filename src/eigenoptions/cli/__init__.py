@@ -29,10 +29,8 @@ DESCRIPTION = "Discover options without a reward: eigenoptions (Machado et al., 
     f"  {name:9}  {summary}" for name, summary in COMMANDS.items()
 )
 EXAMPLES = {
-    "demo": "demo",
     "discover": "discover four-rooms -n 8\n  eigenoptions discover maze.txt -n 8 --out out/",
     "show": "show out/options.safetensors",
-    "mazes": "mazes",
     "diffusion": "diffusion four-rooms -n 16",
     "learn": "learn four-rooms -n 8 --option-chance auto",
     "studio": "studio\n  eigenoptions studio maze.txt",
@@ -96,7 +94,7 @@ def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         method_names = ", ".join(methods())
     for command, summary in COMMANDS.items():
         description = f"{summary[0].upper()}{summary[1:]}."
-        epilog = f"examples:\n  eigenoptions {EXAMPLES[command]}"
+        epilog = f"examples:\n  eigenoptions {EXAMPLES.get(command, command)}"
         subparser = commands.add_parser(command, description=description, epilog=epilog, **style)
         _add_arguments(subparser, command, method_names)
     return parser

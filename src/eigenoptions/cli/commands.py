@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from eigenoptions._text import MAX_SIDE, draw_arrows, draw_spark, explain_glyphs, find_moves
-from eigenoptions.cli.maps import SHADES, draw_cells, has_color, scale_levels, set_side_by_side
+from eigenoptions.cli.maps import SHADES, draw_cells, has_color, set_side_by_side
 from eigenoptions.cli.terminal import (
     check_folder,
     print_end,
@@ -59,7 +59,7 @@ def demo(args: Namespace) -> None:
 def _show_run(options: Any, label: str, path: list[int]) -> None:
     """Show an eigenvector beside its option; on a terminal the option runs."""
     mdp, i, color = options.mdp, options.labels.index(label), has_color()
-    level = scale_levels(options.purposes[i].potential)
+    level = options.purposes[i].potential / np.abs(options.purposes[i].potential).max()
     arrows = _draw_option(options, i)
     shades = [" " if color else SHADES[min(int(2 * x + 2), 3)] for x in level.tolist()]
     size: Any = {"color": color, "wide": color}
@@ -378,7 +378,8 @@ def _show_maps(options: Any) -> None:
     blocks, glyphs, n_maps = [], set(), min(len(options), 32)
     for i in range(n_maps):
         potential = options.purposes[i].potential
-        level = scale_levels(-options.value[i] if potential is None else potential)
+        level = -options.value[i] if potential is None else potential
+        level = level / (np.abs(level).max() or 1.0)
         arrows = _draw_option(options, i)
         glyphs.update(arrows)
         wide = color and 4 * (width + 2) + 2 <= console.width

@@ -23,11 +23,6 @@ def has_color() -> bool:
     return console.color_system is not None and not console.no_color
 
 
-def scale_levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values divided by the largest absolute value."""
-    return values / (float(np.abs(values).max(initial=0.0)) or 1.0)
-
-
 def mix_color(level: float) -> str:
     """Colour of a number from -1 (blue) over 0 (white) to 1 (orange)."""
     end = (230, 97, 1) if level > 0 else (33, 102, 172)
