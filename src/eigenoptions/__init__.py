@@ -52,28 +52,22 @@ if TYPE_CHECKING:
 
 # Public names by the module that holds them.
 _NAMES = {
-    "mdp": ("MDP", "Transitions", "maze", "mazes", "graph", "from_graph"),
-    "spectra": ("Spectrum", "laplacian", "spectrum"),
-    "options": ("TERMINATE", "Purpose", "Option", "OptionSet", "eigenpurposes"),
-    "options.solver": ("solve",),
-    "options.storage": ("load_options",),
-    "discovery": ("discover",),
-    "discovery.methods": ("methods",),
-    "envs": ("from_env", "collect", "OptionsWrapper", "OptionsVectorWrapper", "ShapedReward"),
-    "spectra.incidence": ("incidence", "feature_spectrum"),
-    "options.linear": ("LinearOptionSet",),
-    "discovery.exploration": ("cycle",),
-    "evaluation": (
-        "diffusion_time",
-        "diffusion_curve",
-        "hitting_times",
-        "best_option_chance",
-        "diffusion_estimate",
-    ),
-    "planner": ("Planner",),
-    "learning": ("q_learning", "LearningRecord"),
+    "mdp": "MDP Transitions maze mazes graph from_graph",
+    "spectra": "Spectrum laplacian spectrum",
+    "options": "TERMINATE Purpose Option OptionSet eigenpurposes",
+    "options.solver": "solve",
+    "options.storage": "load_options",
+    "discovery": "discover",
+    "discovery.methods": "methods",
+    "envs": "from_env collect OptionsWrapper OptionsVectorWrapper ShapedReward",
+    "spectra.incidence": "incidence feature_spectrum",
+    "options.linear": "LinearOptionSet",
+    "discovery.exploration": "cycle",
+    "evaluation": "diffusion_time diffusion_curve hitting_times best_option_chance diffusion_estimate",
+    "planner": "Planner",
+    "learning": "q_learning LearningRecord",
 }
-_OWNERS = {name: module for module, names in _NAMES.items() for name in names}
+_OWNERS = {name: module for module, names in _NAMES.items() for name in names.split()}
 # Modules, which are attributes of the package without an import: eo.plots.plot_options(...).
 _MODULES = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 

@@ -41,8 +41,9 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     allowed = list(choices)
     if isinstance(value, str) and value in allowed:
         return value
-    hint = suggest_name(value, allowed)
-    raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
+    raise ValueError(
+        f"{name} must be one of {', '.join(allowed)}, got {value!r}{suggest_name(value, allowed)}"
+    )
 
 
 def check_type(name: str, value: Any, expected: type, remedy: str) -> None:
@@ -96,16 +97,9 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     checked = check_real(name, matrix)
     if checked.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {checked.shape}")
-    try:
-        # SciPy does not check indices itself.
-        if issparse(checked) and checked.format == "coo":
-            np.ravel_multi_index(checked.coords, checked.shape)
-        if hasattr(checked, "check_format"):
-            checked.check_format(full_check=True)
-            if (np.diff(checked.indptr) < 0).any():
-                raise ValueError("indptr must not decrease")
-    except ValueError as error:
-        raise ValueError(f"{name} is not a valid sparse array: {error}") from None
+    if hasattr(checked, "check_format"):
+        # SciPy crashes on indices that are too large.
+        checked.check_format(full_check=True)
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
     result.eliminate_zeros()

@@ -9,7 +9,6 @@ A job is plain data (settings and a seed), so its result does not depend on wher
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import pickle
@@ -17,11 +16,11 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from socket import gethostname
 from typing import Any, TypeVar
 from warnings import catch_warnings
 
+from eigenoptions import __version__
 from eigenoptions._validation import check_choice, check_int
 
 __all__ = ["using", "run_jobs"]
@@ -40,16 +39,14 @@ def using(engine: str, workers: int | None = None) -> Iterator[None]:
     ----------
     engine : {"serial", "processes", "ray"}
         This process; processes of this machine, by joblib; or Ray: the cluster that the program has joined by
-        ``ray.init``, else the one that the environment variable ``RAY_ADDRESS`` names, else a cluster of this machine,
-        which is started here and shut down at the end of the block. Whoever reaches a cluster can run code on it: see
-        Ray's pages on security.
+        ``ray.init``, else the one that ``RAY_ADDRESS`` names, else one of this machine for the time of the block.
     workers : int, optional
         How many jobs run at a time; by default one per core of this machine or of the cluster.
     """
     check_choice("engine", engine, ENGINES)
-    chosen = engine, None if workers is None else check_int("workers", workers)
+    workers = None if workers is None else check_int("workers", workers)
     owns_ray = engine == "ray" and _join_ray(workers)
-    token = _engine.set(chosen)
+    token = _engine.set((engine, workers))
     try:
         yield
     finally:
@@ -80,14 +77,12 @@ def run_jobs(
         Called with jobs done and jobs in all, as each result arrives.
     """
     engine, workers = _engine.get()
-    jobs, results = list(jobs), dict[int, R]()
-    if progress is not None:
-        progress(0, len(jobs))
+    jobs, results, report = list(jobs), dict[int, R](), progress or (lambda done, total: None)
+    report(0, len(jobs))
     with closing(ENGINES[engine](function, jobs, dict(shared or {}), workers)) as outcomes:
         for i, result in outcomes:
             results[i] = result
-            if progress is not None:
-                progress(len(results), len(jobs))
+            report(len(results), len(jobs))
     return [results[i] for i in range(len(jobs))]
 
 
@@ -119,8 +114,7 @@ def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers:
     except BrokenProcessPool as error:
         # Jobs are handed out in order, so the first ones without a result were running.
         running = "; ".join(f"job {i}: {job!r:.300}" for i, job in list(waiting.items())[:workers])
-        message = f"a worker process was killed (out of memory?) while it ran one of {running}"
-        raise ChildProcessError(message) from error
+        raise ChildProcessError(f"a worker was killed (out of memory?) while it ran {running}") from error
     finally:
         with catch_warnings(action="ignore", category=UserWarning):
             outcomes.close()
@@ -129,28 +123,15 @@ def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers:
 def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     import ray
 
-    def run_task(pickled_job: bytes, shared: list[Any], source: str) -> bytes:
-        # Nested, so that it travels by value and can report that a node lacks this version of the library.
-        try:
-            from eigenoptions.parallel import _call, hash_source
-
-            function, i, job = pickle.loads(pickled_job)
-            problem = "" if hash_source(function) == source else "has other code than this program"
-        except ImportError as error:
-            problem = f"lacks this version of the library ({error})"
-        if problem:
-            raise RuntimeError(f"the Ray node {gethostname()} {problem}: install the same there")
-        return pickle.dumps(_call(function, i, job, ray.get(shared[0]))[1])
-
-    # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
-    task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
-    dumps: Any = ray.cloudpickle.dumps
+    # One CPU: one BLAS thread.
+    task, shared_reference = ray.remote(num_cpus=1)(_run_task), ray.put(shared)
     running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
     try:
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
                 i, job = waiting.pop()
-                running[task.remote(dumps((function, i, job)), shared_list, source)] = i
+                call = ray.cloudpickle.dumps((function, i, job))
+                running[task.remote(__version__, call, shared_reference)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
             try:
@@ -162,6 +143,14 @@ def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: in
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
+
+
+def _run_task(version: str, call: bytes, shared: dict[str, Any]) -> bytes:
+    """Run a job on a Ray node. The result is pickled here, because arrays that Ray pickles are read-only."""
+    if version != __version__:
+        node = f"the Ray node {gethostname()} has eigenoptions {__version__}"
+        raise RuntimeError(f"{node}, this program has {version}: install the same there")
+    return pickle.dumps(_call(*pickle.loads(call), shared)[1])
 
 
 def _join_ray(workers: int | None) -> bool:
@@ -176,15 +165,6 @@ def _join_ray(workers: int | None) -> bool:
     local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **local)
     return True
-
-
-def hash_source(function: Any = None) -> str:
-    """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
-    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
-        files.append(Path(str(module.__file__)))
-    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}

@@ -237,16 +237,16 @@ def _find_wrong_ends(options: OptionSet) -> list[str]:
     """Labels of options that terminate mostly where their eigenvector is negative: the end they should leave."""
     component: NDArray[np.int32] | None = None
     wrong = []
-    for purpose, policy in zip(options.purposes, options.policy, strict=True):
+    for purpose, ends in zip(options.purposes, options.termination, strict=True):
         potential = np.asarray(purpose.potential)
-        negative = potential < -1e-9 * np.abs(potential).max()
-        if 2 * np.sum(negative & (policy < 0)) <= np.sum(policy < 0):
+        negative = potential < 1e-9 * potential.min()
+        if 2 * np.count_nonzero(negative & ends) <= np.count_nonzero(ends):
             continue
         if component is None:
             # Only states count that lead to the other end and back: elsewhere no setting changes where options stop.
             component = connected_components(uniform_walk(options.mdp), connection="strong")[1]
-        ends = (policy < 0) & (component == component[potential.argmax()])
-        if 2 * np.sum(negative & ends) > np.sum(ends):
+        ends = ends & (component == component[potential.argmax()])
+        if 2 * np.count_nonzero(negative & ends) > np.count_nonzero(ends):
             wrong.append(purpose.label)
     return wrong
 

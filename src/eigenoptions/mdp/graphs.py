@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from eigenoptions._validation import check_csr, check_state
-from eigenoptions.mdp.table import MDP
+from eigenoptions.mdp.table import MDP, remove_loops
 
 
 def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
@@ -21,11 +21,9 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     Parameters
     ----------
     source
-        A networkx graph or digraph, an ``(S, S)`` SciPy sparse matrix, or edges: pairs of nodes, or triples with a
-        weight. Weights are those of `graph`; they must not be negative.
+        A networkx graph, an ``(S, S)`` SciPy sparse matrix, or edges: pairs of nodes, or triples with a weight >= 0.
     directed : bool, optional
-        Whether an edge leads one way only. By default as the networkx graph says; a matrix as it stands; edges both
-        ways.
+        Whether an edge leads one way only. By default as the networkx graph or the matrix says; edges lead both ways.
 
     Returns
     -------
@@ -59,17 +57,12 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     if W.shape != (n, n) or not n:
         raise ValueError(f"a graph must have nodes and a square matrix, got shape {W.shape}")
     W = check_csr("weights", W, nonnegative=True)
-    if not directed:
-        # An edge that is listed both ways counts once.
-        W = csr_array(W.maximum(W.T))
-    W.setdiag(0.0)
-    W.eliminate_zeros()
-    W.sort_indices()
+    # An edge that is listed both ways counts once.
+    W = remove_loops(W if directed else W.maximum(W.T))
     degree = np.diff(W.indptr)
     successors = np.repeat(np.arange(n)[:, None], max(degree.max(), 1), axis=1)
     state = np.repeat(np.arange(n), degree)
     successors[state, np.arange(W.nnz) - W.indptr[state]] = W.indices
-
     on_grid = all(isinstance(node, tuple) and len(node) == 2 for node in nodes)
     cells = np.array(nodes if on_grid else None)
     return MDP.from_successors(
@@ -87,12 +80,9 @@ def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> 
     Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
     `states` are numbers or a mask ``(S,)``; they are part of the result.
     """
-    moves = _merge_actions(check_csr("transition", transition))
+    moves, first = _merge_actions(transition), np.asarray(states)
     moves, n = moves.T.tocsr() if backward else moves, moves.shape[0]
-    first = np.asarray(states)
-    first = np.flatnonzero(first) if first.dtype == np.bool_ else first.ravel()
-    if len(first) and not (first.dtype.kind in "iu" and 0 <= first.min() <= first.max() < n):
-        raise ValueError(f"states must be a mask or integers in 0..{n - 1}, got {first[:3]}")
+    first = np.flatnonzero(first) if first.dtype == np.bool_ else first
     # An additional node leads to all of the first states.
     indices = np.concatenate([moves.indices, first.astype(np.int32)])
     indptr = np.append(moves.indptr, len(indices))
@@ -112,7 +102,5 @@ def distance(mdp: MDP, start: int, goal: int) -> int | None:
 def _merge_actions(table: csr_array) -> csr_array:
     """``(S, S)`` the moves of a table ``(S * A, S)`` by any action, with indices of 32 bits for SciPy's searches."""
     n = table.shape[1]
-    if not n or not table.shape[0] or table.shape[0] % n:
-        raise ValueError(f"transition must have shape (S * A, S) with at least one state, got {table.shape}")
     indptr = table.indptr[:: table.shape[0] // n].astype(np.int32)
     return csr_array((table.data, table.indices.astype(np.int32), indptr), shape=(n, n))

@@ -25,7 +25,7 @@ MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 FOLDER = files("eigenoptions.mdp") / "mazes"
 
 
-def maze(source: str | Path | NDArray[Any], *, rng: int | np.random.Generator = 0) -> MDP:
+def maze(source: str | Path, *, rng: int | np.random.Generator = 0) -> MDP:
     r"""MDP of a maze: a name, a generated maze, the text of a map, or a path to one (Figure 1, Section 4).
 
     A map has one character per cell: ``#`` or ``X`` wall, ``.`` or space free, ``S`` start, ``G`` or ``E`` (exit) goal.
@@ -35,9 +35,9 @@ def maze(source: str | Path | NDArray[Any], *, rng: int | np.random.Generator = 
 
     Parameters
     ----------
-    source : str, Path or array
+    source : str or Path
         One of `mazes`; ``"rooms:ROWSxCOLS"``, ``"perfect:ROWSxCOLS"`` or ``"open:ROWSxCOLS"`` (see `rooms_map`,
-        `perfect_map`, `open_map`); the text of a map; the path to a text file; or integers, 0 free and 1 wall.
+        `perfect_map`, `open_map`); the text of a map; or the path to a text file.
     rng : int or Generator, default 0
         Places the doors and corridors of generated mazes.
 
@@ -57,12 +57,12 @@ def maze(source: str | Path | NDArray[Any], *, rng: int | np.random.Generator = 
         raise ValueError("the map has no free cell: write . or a space where a state should be")
     task: dict[str, int] = {}
     for letter, field in (("S", "start"), ("G", "goal")):
-        places = np.flatnonzero(cells[tuple(coords.T)] == letter)
+        places = np.flatnonzero(cells[tuple(coords.T)] == letter).tolist()
         if len(places) > 1:
             where = " and ".join(f"line {y + first_line} column {x + 1}" for y, x in coords[places[:2]])
             raise ValueError(f"the map has {len(places)} {field}s ({letter}), at {where}: keep one")
-        if len(places):
-            task[field] = int(places[0])
+        if places:
+            task[field] = places[0]
 
     # Numbers of the states in a map with a border of walls (-1).
     states = np.arange(len(coords))
@@ -137,11 +137,7 @@ GENERATORS: dict[str, Callable[..., str]] = {"rooms": rooms_map, "perfect": perf
 def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
     """Name and text of a map; see `maze`."""
     if not isinstance(source, str | Path):
-        cells = np.asarray(source)
-        if cells.ndim != 2 or cells.dtype.kind not in "biu" or not np.isin(cells, (0, 1)).all():
-            kind = type(source).__name__
-            raise TypeError(f"a maze is a name, a map, a path or an array of 0 and 1, got {kind}")
-        return "", "\n".join(map("".join, np.where(cells, "#", ".")))
+        raise TypeError(f"a maze is a name, the text of a map or a path, got {type(source).__name__}")
     if source in mazes():
         return str(source), (FOLDER / f"{source}.txt").read_text(encoding="utf-8")
     if isinstance(source, str):
@@ -157,7 +153,7 @@ def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
     try:
         # Devices and pipes are not read.
         if (path := Path(source)).is_file():
-            return path.stem, path.read_text(encoding="utf-8")
+            return path.stem, path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = str(error.args[-1])
     hint = suggest_name(source, mazes()) or f": built in are {', '.join(mazes())}"
@@ -166,11 +162,11 @@ def _find_map(source: Any, rng: int | np.random.Generator) -> tuple[str, str]:
 
 def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
     """Characters of a map as a rectangle, ``#``, ``.``, ``S`` and ``G``, and the number of its first line."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    first = next((y for y, line in enumerate(lines) if line), len(lines))
-    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if lines[first:] else None
+    lines = text.rstrip("\r\n").splitlines()
+    first = next((y for y, line in enumerate(lines) if line), 0)
+    size = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", lines[first]) if lines else None
     first += size is not None
-    rows = "\n".join(lines[first:]).rstrip("\n").split("\n")
+    rows = lines[first:] or [""]
     height, width = len(rows), max(map(len, rows))
     if not width:
         raise ValueError("the map is empty: give at least one line with a free cell (.)")
@@ -187,7 +183,7 @@ def _parse_map(text: str) -> tuple[NDArray[np.str_], int]:
 
 
 def _check_size(rows: int, cols: int, cells_per_unit: int, max_cells: int = 50_000_000) -> None:
-    """Check the size of a map with so many cells per unit of rows times columns."""
+    """Check the number of cells of a generated map."""
     cells = check_int("rows", rows, 0) * check_int("cols", cols, 0) * cells_per_unit
     if not 1 <= cells <= max_cells:
         raise ValueError(f"a map has 1 to {max_cells:,} cells, one of {rows} x {cols} has {cells:,}")

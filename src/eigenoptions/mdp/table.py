@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class MDP:
     start, goal : int, optional
         States of a task.
     reward : array (S,) or (S * A,), optional
-        Mean reward of leaving each state, or of each action. Only methods that need rewards use it.
+        Mean reward of leaving each state, or of each action, for methods that need rewards.
     name, legend : str
         A title, and what a picture does not show, such as the names of actions.
     states : sequence of length S, optional
@@ -66,13 +66,11 @@ class MDP:
         table = check_csr("transition", table, nonnegative=True)
         rows, n = table.shape
         if n == 0 or rows == 0 or rows % n:
-            shape = "(S*A, S), with at least one state"
-            raise ValueError(f"transition must have shape {shape}, got {table.shape}")
+            raise ValueError(f"transition must have shape (S*A, S), at least one state, got {table.shape}")
         sums = table.sum(axis=1)
-        wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-9)
-        if len(wrong):
-            row, (state, action) = wrong[0], divmod(wrong[0], rows // n)
-            place = f"row {row} (state {state}, action {action})"
+        row = int(np.abs(sums - 1.0).argmax())
+        if abs(sums[row] - 1.0) > 1e-9:
+            place = f"row {row} (state {row // (rows // n)}, action {row % (rows // n)})"
             raise ValueError(f"transition rows must sum to 1, {place} sums to {sums[row]:.6g}")
         set_readonly(table.data, table.indices, table.indptr)
         checked: dict[str, Any] = {"transition": table}
@@ -119,8 +117,7 @@ class MDP:
         data
             Whatever `Transitions.of` accepts; observations are state numbers, or names, which become ``mdp.states``.
         n_states, n_actions : int, optional
-            Size of the table. By default that of the spaces of the data, where it declares them, else one more than
-            the largest number in the data.
+            Size of the table; by default that of the spaces of the data, or up to the largest number in the data.
         fields
             As in `MDP`.
 
@@ -129,8 +126,7 @@ class MDP:
         >>> MDP.from_transitions(([0, 1, 2], [1, 1, 0], [1, 2, 1]), n_states=4).successors.tolist()
         [[0, 1], [1, 2], [1, 2], [3, 3]]
         """
-        space, declared_actions = read_spaces(data)
-        batch = Transitions.of(data)
+        (space, declared_actions), batch = read_spaces(data), Transitions.of(data)
         states = np.concatenate([batch.obs, batch.next_obs])
         if states.dtype.kind == "U":
             names, states = np.unique(states, return_inverse=True)
@@ -185,10 +181,9 @@ class MDP:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the state space and its dynamics, by which options are matched with an MDP."""
-        digest = hashlib.blake2b(f"{self.n_states},{self.n_actions};".encode(), digest_size=16)
-        for indices in (self.transition.indptr, self.transition.indices):
-            digest.update(np.ascontiguousarray(indices, dtype="<i8").data)
-        digest.update(np.ascontiguousarray(self.transition.data, dtype="<f8").data)
+        digest, table = blake2b(f"{self.n_states},{self.n_actions};".encode(), digest_size=16), self.transition
+        for array, kind in ((table.indptr, "<i8"), (table.indices, "<i8"), (table.data, "<f8")):
+            digest.update(np.ascontiguousarray(array, dtype=kind).data)
         return digest.hexdigest()
 
     def with_task(self, start: int | None = None, goal: int | None = None) -> MDP:
@@ -249,9 +244,9 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
     """
     check_type("mdp", mdp, MDP, "make one with maze(...) or from_env(...)")
     table, n = mdp.transition, mdp.n_states
-    is_adjacency = isinstance(weights, str) and weights == "adjacency" and mdp.weights is None
-    if isinstance(weights, str) and weights == "adjacency" and mdp.weights is not None:
-        weights = mdp.weights
+    is_adjacency = isinstance(weights, str) and weights == "adjacency"
+    if is_adjacency and mdp.weights is not None:
+        weights, is_adjacency = mdp.weights, False
     if isinstance(weights, str):
         check_choice("weights", weights, ("adjacency", "random-walk", "incidence"))
         # All actions of a state in one row.
@@ -264,11 +259,17 @@ def graph(mdp: MDP, weights: str | ArrayLike | csr_array = "adjacency") -> csr_a
         W = check_csr("weights", weights, nonnegative=True)
         if W.shape != (n, n):
             raise ValueError(f"weights must have shape ({n}, {n}) for {n} states, got {W.shape}")
-    W = csr_array(W + W.T)
-    W.setdiag(0.0)
+    W = remove_loops(W + W.T)
+    W.data[:] = 1.0 if is_adjacency else 0.5 * W.data
+    return W
+
+
+def remove_loops(W: csr_array) -> csr_array:
+    """Weights without entries on the diagonal, sorted."""
+    W = csr_array(W)
+    W.data[np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)) == W.indices] = 0.0
     W.eliminate_zeros()
     W.sort_indices()
-    W.data[:] = 1.0 if is_adjacency else 0.5 * W.data
     return W
 
 

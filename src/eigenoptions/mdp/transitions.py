@@ -66,9 +66,7 @@ class Transitions:
             Arrays ``(obs, action, next_obs, terminated)``, also without the last or with a reward in the middle; a dict
             with the names of D4RL (without ``next_observations``, those of the next row within episodes), CleanRL or
             this class; a replay buffer of Stable-Baselines3, without its decisions for options; a Minari data set; or
-            an iterable of such batches or of single steps. Tensors and lists are arrays too; ``(N, 1)`` integers are
-            actions or states. A buffer with ``optimize_memory_usage=True`` keeps no observation after the last step
-            of an episode, so these steps are left out.
+            an iterable of such batches or of single steps. Tensors and lists are arrays too.
         continuous : bool, default=False
             Whether actions may be vectors, which stay as they are; otherwise they must be integers.
 
@@ -90,10 +88,8 @@ class Transitions:
         if isinstance(data, Transitions):
             data = vars(data)
         elif not isinstance(data, Mapping | tuple):
-            raise TypeError(
-                "transitions are a tuple or dict of arrays, a list of steps, a replay buffer or a Minari dataset, "
-                f"got {type(data).__name__}"
-            )
+            kinds = "a tuple or dict of arrays, a list of steps, a replay buffer or a Minari dataset"
+            raise TypeError(f"transitions are {kinds}, got {type(data).__name__}")
         columns = _name_columns(data)
         obs, next_obs = (_as_observations(name, columns[name]) for name in ("obs", "next_obs"))
         terminated, action = columns["terminated"], _as_array("action", columns["action"])
@@ -103,10 +99,8 @@ class Transitions:
         if action.size == len(action) and (action == np.abs(action).round()).all():
             action = action.reshape(len(action)).astype(np.int64)
         elif not continuous:
-            raise ValueError(
-                f"actions must be non-negative integers (N,), got {action.dtype} of shape {action.shape}: collect from "
-                "gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
-            )
+            remedy = "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
+            raise ValueError(f"actions must be integers (N,) >= 0, got {action.dtype} {action.shape}: {remedy}")
         return cls(obs, action, next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
@@ -141,8 +135,7 @@ def _as_array(name: str, data: Any, kinds: str = "biuf") -> NDArray[Any]:
     except ValueError:
         raise ValueError(f"the rows of {name} have different shapes: give one array (N, ...)") from None
     if array.dtype.kind not in kinds or not array.ndim:
-        found = f"{array.dtype} of shape {array.shape}"
-        raise ValueError(f"{name} must hold numbers, one row per step, got {found}")
+        raise ValueError(f"{name} must hold numbers, one row per step, got {array.dtype} {array.shape}")
     return array
 
 
@@ -161,8 +154,7 @@ def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
     """The parts of a dict or of a tuple of arrays by our names."""
     if isinstance(data, tuple):
         if not 3 <= len(data) <= 5:
-            parts = "(obs, action, [reward,] next_obs, [terminated])"
-            raise ValueError(f"a tuple has arrays {parts}, got {len(data)} parts")
+            raise ValueError(f"a tuple is (obs, action, [reward,] next_obs, [terminated]), got {len(data)} parts")
         obs, action, *_, next_obs, terminated = data if len(data) > 3 else (*data, None)
         return {"obs": obs, "action": action, "next_obs": next_obs, "terminated": terminated}
     columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}
@@ -202,24 +194,20 @@ def _read_buffer(buffer: Any) -> dict[str, Any]:
     """A replay buffer of Stable-Baselines3: arrays ``(steps, environments, ...)``, of which some rows are filled."""
     size, position = int(buffer.buffer_size), int(buffer.pos)
     rows = (np.arange(size) + position) % size if buffer.full else np.arange(position)
-    observations: Any = buffer.observations
-    next_observations: Any = getattr(buffer, "next_observations", None)
-    lean = getattr(buffer, "optimize_memory_usage", False) or next_observations is None
+    lean, obs = buffer.optimize_memory_usage, _as_array("obs", buffer.observations)
     if lean and buffer.full:
         # The oldest row was overwritten by the next observation of the newest.
         rows = rows[1:]
     done = np.asarray(buffer.dones)[rows].astype(np.bool_)
-    timeout = np.asarray(getattr(buffer, "timeouts", np.zeros((size, 1))))[rows].astype(np.bool_)
     columns = {
-        "obs": _as_array("obs", observations)[rows],
+        "obs": obs[rows],
         "action": np.asarray(buffer.actions)[rows],
-        "next_obs": observations[(rows + 1) % size] if lean else next_observations[rows],
-        "terminated": done & ~timeout,
+        "next_obs": obs[(rows + 1) % size] if lean else buffer.next_observations[rows],
+        "terminated": done & ~np.asarray(buffer.timeouts)[rows].astype(np.bool_),
     }
     # Without next observations, the row after the last step of an episode holds the first observation of another one.
     happened = ~done if lean else np.ones_like(done)
-    n_primitive = getattr(buffer.action_space, "n_primitive", None)
-    if n_primitive is not None:
+    if hasattr(buffer.action_space, "n_primitive"):
         # Decisions for options of several steps are no transitions.
-        happened = happened & (columns["action"].reshape(happened.shape) < n_primitive)
+        happened &= columns["action"].reshape(happened.shape) < buffer.action_space.n_primitive
     return {name: column[happened] for name, column in columns.items()}

@@ -76,14 +76,11 @@ def solve(
     check_type("mdp", mdp, MDP, "make one with maze() or from_env()")
     purposes = check_purposes([purposes] if isinstance(purposes, Purpose) else list(purposes))
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
-    limits = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
-    for i, p in enumerate(purposes):
+    for p in purposes:
         shapes = {np.shape(array) for array in (p.potential, p.initiation) if array is not None}
         if p.potential is None or shapes != {(n_states,)}:
             raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
-        limits[i] *= (scale := np.abs(p.potential).max())
-        if not scale < 1e300:
-            raise ValueError(f"the potential of purpose {p.label!r} must be below 1e300, got {scale}")
+    tolerances = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
 
     policy = np.empty((n, n_states), dtype=np.min_scalar_type(-n_actions - 1))
     value = np.empty((n, n_states))
@@ -92,12 +89,16 @@ def solve(
     for low in range(0, n, block):
         chosen = slice(low, min(low + block, n))
         potentials = np.array([p.potential for p in purposes[chosen]]).T.copy()
+        scales = np.abs(potentials).max(axis=0)
+        if not scales.max() < 1e300:
+            raise ValueError(f"potentials must be below 1e300, got {scales.max()}")
+        tolerance = tolerances[chosen] * scales
         if mdp.successors is None:
-            q = _solve_stochastic(mdp, potentials, gamma, limits[chosen])
+            q = _solve_stochastic(mdp, potentials, gamma, tolerance)
         else:
             compiled = n * n_states > 200_000
             q = _solve_deterministic(mdp.successors, potentials, gamma, compiled)
-        first, acts = first_best(np.moveaxis(q, 1, 2), limits[chosen], gamma)
+        first, acts = first_best(np.moveaxis(q, 1, 2), tolerance, gamma)
         policy[chosen] = np.where(acts, first, TERMINATE).T
         value[chosen] = np.maximum(q.max(axis=1), 0.0).T
         if progress is not None:
@@ -113,22 +114,30 @@ def _solve_deterministic(
     successors: NDArray[np.int32], potentials: Array, gamma: float, compiled: bool
 ) -> Array:
     """``(S, A, m)`` optimal action values of potentials ``(S, m)`` by sweeps until nothing rises."""
-    arrival = potentials.copy()
+    by_action = np.ascontiguousarray(successors.T)
+    rest = (1.0 - gamma) * potentials
+    arrival = np.maximum(potentials, rest + gamma * potentials)
     if compiled:
         from eigenoptions._kernels.sweep import raise_arrival_values
 
         raise_arrival_values(successors, potentials, gamma, arrival)
     else:
+        # Sweeps are bound by memory: each writes to the same two arrays.
+        best, outcome = np.empty_like(arrival), np.empty_like(arrival)
         while True:
-            best = potentials
-            for successor in successors.T:
-                best = np.maximum(best, arrival[successor])
-            best = (1.0 - gamma) * potentials + gamma * best
-            if not (best > arrival).any():
+            np.take(arrival, by_action[0], axis=0, out=best, mode="clip")
+            for next_states in by_action[1:]:
+                np.maximum(best, np.take(arrival, next_states, axis=0, out=outcome, mode="clip"), out=best)
+            best *= gamma
+            best += rest
+            np.maximum(best, arrival, out=best)
+            if np.array_equal(best, arrival):
                 break
-            arrival = np.maximum(arrival, best)
-    q: Array = arrival[successors] - potentials[:, None]
-    return q
+            arrival, best = best, arrival
+    # Actions first in memory, so that maxima over actions are those of whole arrays.
+    q: Array = arrival[by_action]
+    q -= potentials
+    return np.moveaxis(q, 0, 1)
 
 
 def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Array) -> Array:

@@ -36,18 +36,14 @@ class Spectrum:
 
     Attributes
     ----------
-    values
-        ``(K,)`` ascending; largest first for operator ``"successor"``.
-    vectors
-        ``(d, K)`` unit columns, in the same order.
+    values, vectors
+        ``(K,)`` ascending (largest first for operator ``"successor"``), and ``(d, K)`` unit columns. Read-only.
     operator
         Name of the operator.
     n_zero
         How many of the vectors have the Laplacian's eigenvalue zero: one per connected component of the graph.
     features
         The map phi from observations to ``(d,)``, or None for numbered states.
-
-    All arrays are read-only.
 
     Examples
     --------
@@ -87,8 +83,6 @@ class Spectrum:
 
         Examples
         --------
-        On a path of three states the walk from one end to the other and back takes 8 steps:
-
         >>> import eigenoptions as eo
         >>> rows = eo.spectrum(eo.graph(eo.maze("...")), operator="combinatorial").embedding("commute")
         >>> round(4 * float(((rows[0] - rows[2]) ** 2).sum()), 9)
@@ -99,8 +93,8 @@ class Spectrum:
             raise ValueError("an embedding needs eigenvalues of a Laplacian: use operator='random-walk'")
         if scale == "diffusion":
             return self.vectors * (1.0 - self.values) ** check_int("t", t, minimum=0)
-        is_zero = (np.arange(len(self.values)) < self.n_zero) | (self.values <= 0)
-        return self.vectors * np.where(is_zero, 0.0, np.where(is_zero, 1.0, self.values) ** -0.5)
+        nonzero = (np.arange(len(self.values)) >= self.n_zero) & (self.values > 0)
+        return self.vectors * np.divide(1.0, np.sqrt(self.values), out=np.zeros(len(nonzero)), where=nonzero)
 
     def __repr__(self) -> str:
         few = ", ".join(f"{x:.4g}" for x in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
@@ -120,8 +114,8 @@ def laplacian(W: csr_array, operator: str = "normalized") -> csr_array:
     [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
     """
     check_choice("operator", operator, OPERATORS[:3])
-    symmetric = SymmetricLaplacian.from_weights(*_check_weights(W), operator != "combinatorial")
-    L = symmetric.random_walk() if operator == "random-walk" else symmetric.matrix
+    symmetric = SymmetricLaplacian(_check_weights(W), operator != "combinatorial")
+    L = symmetric.random_walk if operator == "random-walk" else symmetric.matrix
     L.eliminate_zeros()
     return L
 
@@ -158,9 +152,8 @@ def spectrum(
     -----
     In the space of one (possibly repeated) eigenvalue, the first vector is the one with the largest single entry a unit
     vector of that space can have, positive there; the next likewise in what is left. Of equal entries the state with
-    the lowest number counts. Where k would cut a repeated eigenvalue, the whole eigenspace is computed before the first
-    k vectors are returned, so a smaller k always gives the first columns of a larger one.
-    Zero has one eigenvector per connected component.
+    the lowest number counts. A smaller k always gives the first columns of a larger one. Zero has one eigenvector per
+    connected component.
 
     Examples
     --------
@@ -171,19 +164,19 @@ def spectrum(
     """
     check_choice("operator", operator, OPERATORS)
     gamma, generator = check_float("gamma", gamma, minimum=0, below=1), make_generator(rng)
-    W, degree = _check_weights(W)
-    n = len(degree)
+    W = _check_weights(W)
+    n = W.shape[0]
     k = n if k is None else check_int("k", k, maximum=n)
 
     # The symmetric operator with the same eigenvalues, and its null space, one vector per component.
-    symmetric = SymmetricLaplacian.from_weights(W, degree, operator != "combinatorial")
-    n_components = symmetric.null_space.shape[1]
-    if n_components > 1:
+    symmetric = SymmetricLaplacian(W, operator != "combinatorial")
+    if symmetric.n_zero > 1:
         text = "the graph has %d components, each with an eigenvalue 0; no option leads from one to another"
-        log.warning(text, n_components)
-    n_zero = min(k, n_components)
-    values, vectors = np.zeros(k), np.empty((n, k), order="F")
-    vectors[:, :n_zero] = symmetric.null_space[:, :n_zero].toarray()
+        log.warning(text, symmetric.n_zero)
+    n_zero = min(k, symmetric.n_zero)
+    values, vectors = np.zeros(k), np.zeros((n, k), order="F")
+    states = np.flatnonzero(symmetric.component < n_zero)
+    vectors[states, symmetric.component[states]] = symmetric.null_vector[states]
     if k > n_zero:
         eigenvalues, eigenvectors = smallest_eigenpairs(symmetric, k - n_zero, generator, progress)
         eigenvectors = canonical_basis(eigenvalues, eigenvectors, symmetric.norm, relative_error=0.0)
@@ -195,7 +188,7 @@ def spectrum(
     # Eigenvectors of the operator itself, and their residuals.
     L = symmetric.matrix
     if operator in ("random-walk", "successor"):
-        L = symmetric.random_walk()
+        L = symmetric.random_walk
         vectors /= np.sqrt(symmetric.mass)[:, None]
         vectors /= np.linalg.norm(vectors, axis=0)
     largest = np.linalg.norm(L @ vectors - vectors * values, axis=0).max()
@@ -211,16 +204,13 @@ def spectrum(
     return Spectrum(values, vectors, operator, n_zero)
 
 
-def _check_weights(W: Any) -> tuple[csr_array, Array]:
-    """Symmetric weights as csr without stored zeros, and the degrees."""
-    shape = np.shape(W) if not issparse(W) else W.shape
+def _check_weights(W: Any) -> csr_array:
+    """Symmetric weights as csr without stored zeros."""
+    shape = W.shape if issparse(W) else np.shape(W)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        kind = type(W).__name__
-        raise ValueError(f"W must be weights of shape (S, S), got {kind} of shape {shape}: call graph(mdp)")
+        raise ValueError(f"W must be weights (S, S), got {type(W).__name__} {shape}: call graph(mdp)")
     W = check_csr("weights", W, nonnegative=True)
     difference = W - W.T
     if difference.nnz and np.abs(difference.data).max() > 1e-12 * W.data.max():
         raise ValueError("weights must be symmetric: use graph(mdp, weights=W), or (W + W.T) / 2")
-    if difference.nnz:
-        W = csr_array(W + W.T) / 2.0
-    return W, np.asarray(W.sum(axis=1)).ravel()
+    return csr_array(W + W.T) / 2.0 if difference.nnz else W

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,24 +29,34 @@ def canonical_basis(
     array([[1., 0.],
            [0., 1.]])
     """
-    basis, gaps = np.empty_like(vectors), np.concatenate([[np.inf], np.diff(values), [np.inf]])
-    for low, high in pairwise(cluster_bounds(values, norm).tolist()):
-        space = vectors[:, low:high]
+    bounds = cluster_bounds(values, norm)
+    sizes, gaps = np.diff(bounds), np.concatenate([[np.inf], np.diff(values), [np.inf]])
+    errors = np.sqrt(sizes) * relative_error * norm / np.minimum(gaps[bounds[:-1]], gaps[bounds[1:]])
+    # A simple eigenvalue leaves the sign only. (One step towards unit columns.)
+    basis = vectors * (1.5 - 0.5 * np.einsum("ij,ij->j", vectors, vectors))
+    peaks = _find_peaks(basis**2, np.repeat(errors, sizes))
+    basis *= np.sign(basis[peaks, np.arange(len(values))])
+    for c in np.flatnonzero(sizes > 1).tolist():
+        cluster, size = slice(bounds[c], bounds[c + 1]), int(sizes[c])
+        space = vectors[:, cluster]
         # One step towards the nearest orthonormal columns.
-        space = space @ (1.5 * np.eye(high - low) - 0.5 * space.T @ space)
-        error = np.sqrt(high - low) * relative_error * norm / min(gaps[low], gaps[high])
+        space = space @ (1.5 * np.eye(size) - 0.5 * space.T @ space)
         # For each state, the squared largest entry that a unit vector of what is left can have there.
         reach = (space**2).sum(axis=1)
-        rotation = np.zeros((high - low, high - low))
-        for t in range(high - low):
-            largest = reach.max()
-            tie = min(max(8.0 * error / np.sqrt(largest), 2e-8), 1e-2)
-            peak = int(np.argmax(reach >= (1.0 - tie) * largest))
-            direction = space[peak]
+        rotation = np.zeros((size, size))
+        for t in range(size):
+            direction = space[_find_peaks(reach, errors[c])]
             # Gram-Schmidt, twice against rounding.
-            for _ in range(2 if t else 0):
+            for _ in range(2):
                 direction = direction - rotation[:, :t] @ (direction @ rotation[:, :t])
             rotation[:, t] = direction / np.linalg.norm(direction)
             reach -= (space @ rotation[:, t]) ** 2
-        basis[:, low:high] = space @ rotation
+        basis[:, cluster] = space @ rotation
     return basis
+
+
+def _find_peaks(squares: Array, error: Any) -> Any:
+    """The first state of each column whose squared entry is the largest but for the error of entries."""
+    largest = squares.max(axis=0)
+    tie = np.clip(8.0 * error / np.sqrt(largest), 2e-8, 1e-2)
+    return (squares >= (1.0 - tie) * largest).argmax(axis=0)

@@ -8,12 +8,10 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, SuperLU, eigsh, splu
 
@@ -26,46 +24,40 @@ MIN_SPARSE_STATES, MAX_DENSE_STATES = 300, 20_000
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class SymmetricLaplacian:
     """``S (D - W) S`` with ``S = mass^-1/2``; the mass of a state is its degree (normalized) or 1 (combinatorial).
 
-    `null_space` ``(n, components)`` has one unit column per connected component, in the order of their first states;
-    `norm` is the largest diagonal entry, at least half of the operator's norm.
+    An isolated state has mass 1. `difference` is ``D - W``, and `norm` the largest diagonal entry, at least half of the
+    operator's norm. Each of `n_zero` connected components, numbered in the order of first states, has one null vector:
+    the entries of `null_vector` in its states.
     """
 
-    difference: csr_array
-    mass: Array
-    matrix: csr_array
-    null_space: csr_array
-    norm: float
+    def __init__(self, W: csr_array, normalized: bool) -> None:
+        degree, states = W.sum(axis=1), np.arange(W.shape[0])
+        self.mass = np.where(normalized & (degree > 0), degree, 1.0)
+        entries = np.concatenate([degree, -W.data])
+        rows = np.concatenate([states, np.repeat(states, np.diff(W.indptr))])
+        self.difference = csr_array((entries, (rows, np.concatenate([states, W.indices]))), W.shape)
+        self.matrix = _scale_entries(self.difference, self.mass**-0.5, self.mass**-0.5)
+        self.norm = float(self.matrix.diagonal().max()) or 1.0
+        self.n_zero, self.component = connected_components(W, directed=False)
+        self.null_vector = np.sqrt(self.mass / np.bincount(self.component, self.mass)[self.component])
 
-    @classmethod
-    def from_weights(cls, W: csr_array, degree: Array, normalized: bool) -> SymmetricLaplacian:
-        """The operator of symmetric weights; an isolated state has mass 1."""
-        n = len(degree)
-        mass = np.where(normalized & (degree > 0), degree, 1.0)
-        difference = csr_array(diags_array(degree) - W)
-        matrix = _scale_entries(difference, mass**-0.5, mass**-0.5)
-        n_components, component = connected_components(W, directed=False)
-        entries = np.sqrt(mass / np.bincount(component, mass)[component])
-        null_space = csr_array((entries, component, np.arange(n + 1)), shape=(n, n_components))
-        return cls(difference, mass, matrix, null_space, float(matrix.diagonal().max()) or 1.0)
-
+    @property
     def random_walk(self) -> csr_array:
         """``mass^-1 (D - W)``, which has the same eigenvalues."""
         return _scale_entries(self.difference, 1.0 / self.mass, np.ones_like(self.mass))
 
-    def remove_null_space(self, X: Array) -> Array:
-        """The part of the columns of X that is orthogonal to the null space."""
-        projected: Array = X - self.null_space @ (self.null_space.T @ X)
-        return projected
+    def remove_null_space(self, x: Array) -> Array:
+        """The part of a vector that is orthogonal to the null space."""
+        projections = np.bincount(self.component, self.null_vector * x)
+        return x - self.null_vector * projections[self.component]
 
 
 def _scale_entries(A: csr_array, left: Array, right: Array) -> csr_array:
     """``diag(left) A diag(right)``, symmetric to the last bit where A is symmetric and both sides are equal."""
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    return csr_array((A.data * (left[rows] * right[A.indices]), A.indices, A.indptr), shape=A.shape)
+    return csr_array((A.data * (left[rows] * right[A.indices]), A.indices, A.indptr), A.shape)
 
 
 def smallest_eigenpairs(
@@ -75,19 +67,19 @@ def smallest_eigenpairs(
     n = len(operator.mass)
     eigenpairs = None if n < MIN_SPARSE_STATES else _solve_sparse(operator, k, rng, progress)
     if eigenpairs is None and n > MAX_DENSE_STATES:
-        raise ValueError(
-            f"{k} eigenvectors of this graph need the dense solver, whose limit is {MAX_DENSE_STATES} states, got {n}: "
-            "ask for fewer, or narrow the range of weights and degrees"
-        )
+        reason = f"{k} eigenvectors need the dense solver, whose limit is {MAX_DENSE_STATES} states, got {n}"
+        raise ValueError(f"{reason}: ask for fewer, or narrow the range of weights and degrees")
     return _correct(operator, *(eigenpairs or _solve_dense(operator, k)))
 
 
 def _solve_dense(operator: SymmetricLaplacian, k: int) -> tuple[Array, Array, int]:
     """All non-zero eigenvalues, their vectors, and at which number the eigenspace of the k-th ends."""
     # The eigenvalue zero of the null space is moved above all others.
-    A = operator.matrix + 4.0 * operator.norm * (operator.null_space @ operator.null_space.T)
-    values, vectors = eigh(A.toarray(), overwrite_a=True, check_finite=False, driver="evd")
-    values = values[: len(values) - operator.null_space.shape[1]]
+    A, component = operator.matrix.toarray(), operator.component
+    shift = 4.0 * operator.norm * operator.null_vector
+    A += np.where(component[:, None] == component, np.outer(shift, operator.null_vector), 0.0)
+    values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+    values = values[: len(values) - operator.n_zero]
     bounds = cluster_bounds(values, operator.norm)
     return values, vectors[:, : len(values)], int(bounds[np.searchsorted(bounds, k)])
 
@@ -96,7 +88,7 @@ def _solve_sparse(
     operator: SymmetricLaplacian, k: int, rng: np.random.Generator, progress: Progress | None
 ) -> tuple[Array, Array, int] | None:
     """As `_solve_dense`, for somewhat more than k eigenvalues; None where the iteration does not serve."""
-    L, (n, n_zero) = operator.matrix, operator.null_space.shape
+    L, n, n_zero = operator.matrix, len(operator.mass), operator.n_zero
     # A shift below the smallest non-zero eigenvalue of any unweighted graph of this size (a path).
     factor = _factorize(L, operator.norm * max(0.1 / n**2, 1e-13))
     n_products = 0
@@ -119,7 +111,7 @@ def _solve_sparse(
         except ArpackError:
             # The Krylov space has few dimensions (a star), or one eigenvalue hides the others (a very weak link).
             return None
-        vectors = operator.remove_null_space(vectors)
+        vectors = np.apply_along_axis(operator.remove_null_space, 0, vectors)
         projected = vectors.T @ (L @ vectors)
         values, rotation = eigh((projected + projected.T) / 2)
         vectors = vectors @ rotation
@@ -169,10 +161,8 @@ def _correct(
     bounds = cluster_bounds(values, operator.norm)
     cluster = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     width = max(1, block_entries // len(vectors))
-    A_high = operator.difference.copy()
-    A_high.data = _leading_bits(A_high.data)
-    A_low = csr_array(operator.difference - A_high)
-    A_low.eliminate_zeros()
+    A, entries = operator.difference, _leading_bits(operator.difference.data)
+    A_high, A_low = (csr_array((x, A.indices, A.indptr), A.shape) for x in (entries, A.data - entries))
     root = np.sqrt(operator.mass)[:, None]
     vectors /= root
     for _ in range(4):
@@ -190,8 +180,9 @@ def _correct(
             parts = vectors.T @ residual
             values[block] += parts[block].diagonal()
             gaps = np.where(cluster[:, None] != cluster[block], values[block] - values[:, None], np.inf)
-            vectors[:, block] += vectors @ (parts / gaps)
-            largest = max(largest, float(np.abs(parts / gaps).max()))
+            parts /= gaps
+            vectors[:, block] += vectors @ parts
+            largest = max(largest, float(np.abs(parts).max()))
         if largest < 1e-8:
             break
     vectors *= root
