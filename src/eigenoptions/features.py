@@ -90,12 +90,10 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
     phi: Any = check_csr("features", rows) if issparse(rows) else np.asarray(rows)
     n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
     if phi.ndim != 2 or phi.shape[0] != n or n_features not in (None, phi.shape[1]):
-        wanted = f"({n}, {n_features or 'd'})"
-        raise ValueError(f"features must give {wanted} for {n} observations, got {phi.shape}")
-    data = phi.data if issparse(phi) else phi
+        raise ValueError(f"features of {n} observations must be ({n}, {n_features or 'd'}), got {phi.shape}")
     # Squares of larger numbers overflow.
-    if data.dtype.kind not in "biuf" or not float(np.abs(data).max(initial=0.0)) < 1e150:
-        raise ValueError(f"features must be finite numbers below 1e150, got {data.dtype}")
+    if phi.dtype.kind not in "biuf" or not float(abs(phi).max() if n and phi.shape[1] else 0.0) < 1e150:
+        raise ValueError(f"features must be finite numbers below 1e150, got {phi.dtype}")
     return phi
 
 
@@ -103,8 +101,8 @@ def flatten_observations(obs: Any) -> NDArray[np.float64]:
     """``(N, D)`` floats of a batch of observations, checked; of goal environments (Dict) those of "observation"."""
     batch = np.asarray(obs["observation"] if isinstance(obs, Mapping) and "observation" in obs else obs)
     if batch.dtype.kind not in "biuf" or batch.ndim < 2:
-        found = f"{batch.dtype} {batch.shape}"
-        raise ValueError(f"observations must be a batch (N, ...) of numbers, got {found}: pass features=")
+        kind = f"{batch.dtype} {batch.shape}"
+        raise ValueError(f"observations must be a batch (N, ...) of numbers, got {kind}: pass features=")
     rows = batch.reshape(len(batch), prod(batch.shape[1:])).astype(np.float64)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
@@ -157,16 +155,14 @@ class Bits(FeatureMap):
         if batch.ndim < 2 or batch.dtype not in (np.uint8, np.bool_):
             raise ValueError(f"bits need bytes (uint8) of shape (N, ...), got {batch.dtype} {batch.shape}")
         flat = batch.reshape(len(batch), -1)
-        if flat.dtype == np.bool_:
-            return flat
-        return np.unpackbits(flat, axis=1, bitorder="little").view(np.bool_)
+        return flat if flat.dtype == np.bool_ else np.unpackbits(flat, 1, bitorder="little").view(np.bool_)
 
 
 @dataclass(frozen=True)
 class BoundedMap(FeatureMap):
     """A map of observations between `low` and `high`, one number per dimension; what lies outside is clipped.
 
-    Settings that are not given are the first of `defaults` that make at most 2,048 features of a space.
+    `for_space` takes the first of the `defaults` that make at most 2,048 features.
     """
 
     low: tuple[float, ...]
@@ -178,8 +174,7 @@ class BoundedMap(FeatureMap):
         low, high = (np.asarray(end, dtype=np.float64) for end in (self.low, self.high))
         ordered = low.ndim == 1 and low.size and low.shape == high.shape and (low < high).all()
         if not (ordered and np.isfinite([low, high]).all()):
-            found = f"{self.low} and {self.high}"
-            raise ValueError(f"low must be below high and finite in each dimension, got {found}")
+            raise ValueError(f"low must be below high, both finite, got {self.low} and {self.high}")
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
         for name in ("order", "coupled", "tiles", "tilings", "size"):
@@ -260,8 +255,7 @@ class Fourier(BoundedMap):
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        width = len(self.low)
-        return sum(comb(width, k) * self.order**k for k in range(min(self.coupled, width) + 1))
+        return sum(comb(len(self.low), k) * self.order**k for k in range(self.coupled + 1))
 
     @cached_property
     def frequencies(self) -> NDArray[np.float64]:
@@ -336,7 +330,7 @@ def find_bounds(
         low, high = np.full((2, rows.shape[1]), np.inf)
     else:
         low, high = (np.array(end, dtype=np.float64).ravel() for end in (space.low, space.high))
-    unbounded = ~((np.abs(low) <= max_bound) & (np.abs(high) <= max_bound))
+    unbounded = ~(np.maximum(np.abs(low), np.abs(high)) <= max_bound)
     if unbounded.any():
         if rows is None or rows.shape[1:] != low.shape or not len(rows):
             dimension = f"dimension {unbounded.argmax()} of {len(low)} of the observations"

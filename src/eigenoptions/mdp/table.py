@@ -181,7 +181,8 @@ class MDP:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the state space and its dynamics, by which options are matched with an MDP."""
-        digest, table = blake2b(f"{self.n_states},{self.n_actions};".encode(), digest_size=16), self.transition
+        table, digest = self.transition, blake2b(digest_size=16)
+        digest.update(f"{self.n_states},{self.n_actions};".encode())
         for array, kind in ((table.indptr, "<i8"), (table.indices, "<i8"), (table.data, "<f8")):
             digest.update(np.ascontiguousarray(array, dtype=kind).data)
         return digest.hexdigest()

@@ -99,8 +99,8 @@ class Transitions:
         if action.size == len(action) and (action == np.abs(action).round()).all():
             action = action.reshape(len(action)).astype(np.int64)
         elif not continuous:
-            remedy = "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...), whose actions are numbers"
-            raise ValueError(f"actions must be integers (N,) >= 0, got {action.dtype} {action.shape}: {remedy}")
+            remedy = "collect from gymnasium.wrappers.DiscretizeAction(env, bins=...)"
+            raise ValueError(f"actions must be integers (N,), got {action.dtype} {action.shape}: {remedy}")
         return cls(obs, action, next_obs, ends.reshape(len(ends)).astype(np.bool_))
 
     def __len__(self) -> int:
@@ -154,7 +154,8 @@ def _name_columns(data: Mapping[str, Any] | tuple[Any, ...]) -> dict[str, Any]:
     """The parts of a dict or of a tuple of arrays by our names."""
     if isinstance(data, tuple):
         if not 3 <= len(data) <= 5:
-            raise ValueError(f"a tuple is (obs, action, [reward,] next_obs, [terminated]), got {len(data)} parts")
+            parts = "(obs, action, [reward,] next_obs, [terminated])"
+            raise ValueError(f"a tuple has arrays {parts}, got {len(data)} parts")
         obs, action, *_, next_obs, terminated = data if len(data) > 3 else (*data, None)
         return {"obs": obs, "action": action, "next_obs": next_obs, "terminated": terminated}
     columns = {part: next((data[n] for n in names if n in data), None) for part, names in NAMES.items()}

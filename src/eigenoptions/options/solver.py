@@ -114,22 +114,20 @@ def _solve_deterministic(
     successors: NDArray[np.int32], potentials: Array, gamma: float, compiled: bool
 ) -> Array:
     """``(S, A, m)`` optimal action values of potentials ``(S, m)`` by sweeps until nothing rises."""
-    by_action = np.ascontiguousarray(successors.T)
-    rest = (1.0 - gamma) * potentials
-    arrival = np.maximum(potentials, rest + gamma * potentials)
+    by_action, arrival = np.ascontiguousarray(successors.T), potentials.copy()
     if compiled:
         from eigenoptions._kernels.sweep import raise_arrival_values
 
         raise_arrival_values(successors, potentials, gamma, arrival)
     else:
-        # Sweeps are bound by memory: each writes to the same two arrays.
-        best, outcome = np.empty_like(arrival), np.empty_like(arrival)
+        # In place, because memory bounds the speed of sweeps.
+        base, best, outcome = (1.0 - gamma) * potentials, np.empty_like(arrival), np.empty_like(arrival)
         while True:
-            np.take(arrival, by_action[0], axis=0, out=best, mode="clip")
-            for next_states in by_action[1:]:
+            best[:] = potentials
+            for next_states in by_action:
                 np.maximum(best, np.take(arrival, next_states, axis=0, out=outcome, mode="clip"), out=best)
             best *= gamma
-            best += rest
+            best += base
             np.maximum(best, arrival, out=best)
             if np.array_equal(best, arrival):
                 break

@@ -208,7 +208,7 @@ def _check_weights(W: Any) -> csr_array:
     """Symmetric weights as csr without stored zeros."""
     shape = W.shape if issparse(W) else np.shape(W)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(f"W must be weights (S, S), got {type(W).__name__} {shape}: call graph(mdp)")
+        raise ValueError(f"W must have shape (S, S), got {type(W).__name__} {shape}: call graph(mdp)")
     W = check_csr("weights", W, nonnegative=True)
     difference = W - W.T
     if difference.nnz and np.abs(difference.data).max() > 1e-12 * W.data.max():

@@ -1,4 +1,4 @@
-"""The successor and the default representation of a random walk, exact and learned, and their eigenvectors.
+"""The successor and the default representation of a random walk, and their eigenvectors.
 
 Successor representation (Dayan, 1993; Machado et al., 2018): ``(I - gamma P)^-1``, the expected discounted numbers of
 visits. Default representation (Piray and Daw, 2021; Tse et al., 2025): ``(diag(exp(-r / temperature)) - P)^-1``, the
@@ -23,9 +23,8 @@ Array = NDArray[np.float64]
 
 def uniform_walk(mdp: MDP) -> csr_array:
     """``(S, S)`` transition probabilities when every action is equally likely; a blocked move stays."""
-    table = mdp.transition.tocoo()
-    entries = (table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col))
-    return csr_array(entries, shape=(mdp.n_states, mdp.n_states))
+    table, n = mdp.transition.tocoo(), mdp.n_states
+    return csr_array((table.data / mdp.n_actions, (table.row // mdp.n_actions, table.col)), shape=(n, n))
 
 
 def successor_representation(P: csr_array, gamma: float) -> Array:
@@ -54,8 +53,6 @@ def learn_representation(
     n_states: int,
     *,
     gamma: float = 0.99,
-    rewards: ArrayLike | None = None,
-    temperature: float = 1.3,
     alpha: float = 0.1,
     sweeps: int = 1,
     begin: Array | None = None,
@@ -63,31 +60,20 @@ def learn_representation(
     """``(S, S)`` the successor representation of sampled transitions, learned by temporal differences.
 
     ``psi(s) += alpha (1_s + gamma psi(s') - psi(s))`` for each transition in order, `sweeps` times over all of them,
-    beginning with `begin` or with zeros (Machado et al., 2018, Section 3). With negative `rewards` per state, the
-    default representation: ``Z(s) += alpha (exp(r(s) / temperature) (1_s + Z(s')) - Z(s))``, beginning with the
-    identity, and the first time from the last transition to the first (Tse et al., 2025, Section 3).
+    beginning with `begin` or with zeros (Machado et al., 2018, Section 3).
 
     >>> learn_representation([0, 1] * 500, [1, 0] * 500, 2, gamma=0.5).round(3).tolist()
     [[1.333, 0.667], [0.667, 1.333]]
-    >>> learn_representation([0, 1] * 500, [1, 0] * 500, 2, rewards=[-1, -1], temperature=1.0).round(3).tolist()
-    [[0.425, 0.157], [0.157, 0.425]]
     """
     n, alpha = _check_size(n_states), check_float("alpha", alpha, above=0, maximum=1)
     pairs = np.stack([np.ravel(before), np.ravel(after)], axis=1)
     if not np.all(pairs.dtype.kind in "iu" and (pairs >= 0) & (pairs < n)):
         raise ValueError(f"before and after must be states in 0..{n - 1}, got {pairs[:3].tolist()}")
-    pairs = np.tile(pairs, (check_int("sweeps", sweeps), 1))
     gamma = check_float("gamma", gamma, minimum=0, below=1)
-    discount, bonus, table = np.full(n, gamma), np.ones(n), np.zeros((n, n))
-    if rewards is not None:
-        discount = bonus = 1.0 / _step_costs(rewards, temperature, n)
-        pairs[: np.size(before)] = pairs[: np.size(before)][::-1].copy()
-        table = np.eye(n)
-    if begin is not None:
-        table = np.array(begin, dtype=np.float64).reshape(n, n)
-    for s, s_next in pairs.tolist():
-        table[s] += alpha * (discount[s] * table[s_next] - table[s])
-        table[s, s] += alpha * bonus[s]
+    table = np.zeros((n, n)) if begin is None else np.array(begin, dtype=np.float64).reshape(n, n)
+    for s, s_next in pairs.tolist() * check_int("sweeps", sweeps):
+        table[s] += alpha * (gamma * table[s_next] - table[s])
+        table[s, s] += alpha
     return table
 
 
