@@ -39,11 +39,10 @@ def check_float(
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """`value`, which must be one of `choices`."""
     allowed = list(choices)
-    if isinstance(value, str) and value in allowed:
-        return value
-    raise ValueError(
-        f"{name} must be one of {', '.join(allowed)}, got {value!r}{suggest_name(value, allowed)}"
-    )
+    if not isinstance(value, str) or value not in allowed:
+        hint = suggest_name(value, allowed)
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}{hint}")
+    return value
 
 
 def check_type(name: str, value: Any, expected: type, remedy: str) -> None:
@@ -97,17 +96,22 @@ def check_csr(name: str, matrix: Any, nonnegative: bool = False) -> csr_array:
     checked = check_real(name, matrix)
     if checked.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {checked.shape}")
-    if hasattr(checked, "check_format"):
+    try:
         # SciPy crashes on indices that are too large.
-        checked.check_format(full_check=True)
+        if issparse(checked) and checked.format == "coo":
+            np.ravel_multi_index(checked.coords, checked.shape)
+        elif hasattr(checked, "check_format"):
+            checked.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a valid sparse array: {error}") from None
     result = csr_array(checked, dtype=np.float64, copy=True)
     result.sum_duplicates()
     result.eliminate_zeros()
     # Squares of larger numbers overflow.
     wrong = ~(np.abs(result.data) < 1e150) | (nonnegative & (result.data < 0))
     if wrong.any():
-        limits = "finite, not negative" if nonnegative else "finite"
-        raise ValueError(f"{name} must be {limits} and below 1e150, got {result.data[wrong][0]}")
+        sign = ", not negative" * nonnegative
+        raise ValueError(f"{name} must be finite{sign} and below 1e150, got {result.data[wrong][0]}")
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
@@ -74,20 +74,20 @@ def from_graph(source: Any, *, directed: bool | None = None) -> MDP:
     )
 
 
-def reachable(transition: Any, states: ArrayLike, *, backward: bool = False) -> NDArray[np.bool_]:
+def reachable(transition: csr_array, states: Any, *, backward: bool = False) -> NDArray[np.bool_]:
     """``(S,)`` which states can be reached from some of `states`, or with `backward` can reach one of them.
 
     Every stored entry of `transition` ``(S * A, S)`` or ``(S, S)`` is a possible move from the state of its row.
     `states` are numbers or a mask ``(S,)``; they are part of the result.
     """
-    moves, first = _merge_actions(transition), np.asarray(states)
+    moves = _merge_actions(transition)
     moves, n = moves.T.tocsr() if backward else moves, moves.shape[0]
-    first = np.flatnonzero(first) if first.dtype == np.bool_ else first
+    mask = np.zeros(n + 1, dtype=np.bool_)
+    mask[:-1][states] = True
     # An additional node leads to all of the first states.
-    indices = np.concatenate([moves.indices, first.astype(np.int32)])
+    indices = np.concatenate([moves.indices, np.flatnonzero(mask).astype(np.int32)])
     indptr = np.append(moves.indptr, len(indices))
     links = csr_array((np.ones(len(indices)), indices, indptr), shape=(n + 1, n + 1))
-    mask = np.zeros(n + 1, dtype=np.bool_)
     mask[breadth_first_order(links, n, return_predecessors=False)] = True
     return mask[:-1]
 
