@@ -64,8 +64,8 @@ class Spectrum:
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite: leave out eigenpairs that did not converge")
             object.__setattr__(self, name, array)
-        shapes = self.values.shape, self.vectors.shape
-        if len(shapes[0]) != 1 or len(shapes[1]) != 2 or shapes[0][0] != shapes[1][1]:
+        if self.values.shape != self.vectors.shape[1:] or self.vectors.ndim != 2:
+            shapes = f"{self.values.shape} and {self.vectors.shape}"
             raise ValueError(f"values (K,) and vectors (d, K) must fit, got shapes {shapes}")
 
     def embedding(self, scale: str = "commute", *, t: int = 1) -> Array:
@@ -171,8 +171,7 @@ def spectrum(
     # The symmetric operator with the same eigenvalues, and its null space, one vector per component.
     symmetric = SymmetricLaplacian(W, operator != "combinatorial")
     if symmetric.n_zero > 1:
-        text = "the graph has %d components, each with an eigenvalue 0; no option leads from one to another"
-        log.warning(text, symmetric.n_zero)
+        log.warning(f"the graph has {symmetric.n_zero} components: no option leads from one to another")
     n_zero = min(k, symmetric.n_zero)
     values, vectors = np.zeros(k), np.zeros((n, k), order="F")
     states = np.flatnonzero(symmetric.component < n_zero)

@@ -29,8 +29,7 @@ Batches = Transitions | Iterable[Transitions]
 class Incidence:
     """Rows of an incidence matrix, from one batch of transitions after the other.
 
-    "We define two vectors t and t' to be identical if and only if t - t' = 0" (Section 5.2): each difference of
-    features is one row. Transitions that change no feature have no row.
+    Each difference of features is one row (Section 5.2); transitions that change no feature have none.
 
     >>> T = Incidence()
     >>> T.add(np.array([[0, 0], [1, 0], [2, 2]]), np.array([[1, 0], [2, 0], [2, 2]])).tolist()
@@ -110,7 +109,6 @@ def feature_spectrum(
         As in `incidence`; and the number of eigenpurposes (None: all).
     whiten
         Functions ``f(s) = e . phi(s)`` have variance 1 on the data; False: directions e have length 1, as in the paper.
-        See `incidence_spectrum`.
 
     Examples
     --------
@@ -142,13 +140,12 @@ def incidence_spectrum(
 ) -> Spectrum:
     """Right singular vectors of an incidence matrix ``(N, d)``, those of the smallest singular values first.
 
-    Directions e have length 1, as in the paper; features that never changed take no part. With a covariance
-    M ``(d, d)`` of the features, functions ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``;
-    else, where features overlap, the smallest singular values belong to functions that are flat on the
-    data. (This is slow feature analysis, which the paper names as a relative.) Directions with less than
-    `min_variance` of the largest variance are left out. ``values`` are those of ``T'T / 2``; below
-    `tolerance` (None: rounding errors) times the largest they are zero: directions in which no transition
-    went, `n_zero` of them.
+    Directions e have length 1, as in the paper; features that never changed take no part. With a covariance M
+    ``(d, d)`` of the features, functions ``f(s) = e . phi(s)`` have variance 1 instead, ``e' M e = 1``, as in slow
+    feature analysis; else, where features overlap, the smallest singular values belong to functions that are flat on
+    the data. Directions with less than `min_variance` of the largest variance are left out. ``values`` are those of
+    ``T'T / 2``; below `tolerance` (None: rounding errors) times the largest they are zero: `n_zero` directions in
+    which no transition went.
     """
     d = T.shape[1]
     if not T.nnz:
