@@ -91,7 +91,8 @@ def solve(
         potentials = np.array([p.potential for p in purposes[chosen]]).T.copy()
         scales = np.abs(potentials).max(axis=0)
         if not scales.max() < 1e300:
-            raise ValueError(f"potentials must be below 1e300, got {scales.max()}")
+            label = purposes[low + int(scales.argmax())].label
+            raise ValueError(f"the potential of purpose {label!r} must be below 1e300, got {scales.max()}")
         tolerance = tolerances[chosen] * scales
         if mdp.successors is None:
             q = _solve_stochastic(mdp, potentials, gamma, tolerance)
