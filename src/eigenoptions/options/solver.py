@@ -77,8 +77,7 @@ def solve(
     purposes = check_purposes([purposes] if isinstance(purposes, Purpose) else list(purposes))
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
     for p in purposes:
-        shapes = {np.shape(array) for array in (p.potential, p.initiation) if array is not None}
-        if p.potential is None or shapes != {(n_states,)}:
+        if np.shape(p.potential) != (n_states,) or np.shape(p.initiation) not in ((), (n_states,)):
             raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
     tolerances = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
 
@@ -143,8 +142,7 @@ def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Arr
     """``(S, A, m)`` optimal action values of potentials ``(S, m)``: sweeps come close, policy iteration is exact."""
     n_states, n_actions, n_potentials = mdp.n_states, mdp.n_actions, potentials.shape[1]
     shape = (n_states, n_actions, n_potentials)
-    scales = np.abs(potentials).max(axis=0)
-    arrival = potentials.copy()
+    scales, arrival = np.abs(potentials).max(axis=0), potentials.copy()
     for _ in range(1_000):
         best = np.maximum(potentials, (mdp.transition @ arrival).reshape(shape).max(axis=1))
         rise = (1.0 - gamma) * potentials + gamma * best - arrival
@@ -152,7 +150,6 @@ def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Arr
         if (rise <= 1e-9 * scales).all():
             break
     q: Array = (mdp.transition @ arrival).reshape(shape) - potentials[:, None]
-    states = np.arange(n_states)
     # An action is replaced only by one that is better by more than this: each policy is better, the iteration ends.
     rounding = 4.0 * np.finfo(float).eps * scales / (1.0 - gamma)
     for j, potential in enumerate(potentials.T):
@@ -165,7 +162,7 @@ def _solve_stochastic(mdp: MDP, potentials: Array, gamma: float, tolerances: Arr
             v = splu(system).solve(moves @ potential - potential * acts)
             q[:, :, j] = (mdp.transition @ (potential + gamma * v)).reshape(shape[:2]) - potential[:, None]
             best = q[:, :, j].max(axis=1)
-            better = np.maximum(best, 0.0) > np.where(acts, q[states, row, j], 0.0) + rounding[j]
+            better = np.maximum(best, 0.0) > np.where(acts, q[np.arange(n_states), row, j], 0.0) + rounding[j]
             if not better.any():
                 break
             row = np.where(better, np.where(best > 0.0, q[:, :, j].argmax(axis=1), TERMINATE), row)
