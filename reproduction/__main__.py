@@ -23,14 +23,12 @@ def main(arguments: Sequence[str]) -> None:
     """Run the experiments that have no results yet, and write a page about all that have."""
     parser = argparse.ArgumentParser("python -m reproduction", description=__doc__)
     parser.add_argument("--only", default="", metavar="NAME,...", help="experiments to run (default: all)")
+    parser.add_argument("--quick", action="store_true", help="small runs that check that everything works")
     parser.add_argument(
-        "--quick", action="store_true", help="small runs that only check that everything works"
+        "--atari", action="store_true", help="run the games instead of showing stored results"
     )
     parser.add_argument(
-        "--atari", action="store_true", help="run the Atari games anew instead of showing stored results"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("report"), metavar="DIR", help="folder of the report"
+        "--out", type=Path, default=Path("report"), metavar="DIR", help="folder (default: report)"
     )
     options = parser.parse_args(arguments)
     experiments = [*find_experiments(), *atari.EXPERIMENTS]

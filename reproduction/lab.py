@@ -147,13 +147,22 @@ def list_rows(form: str, table: pd.DataFrame) -> str:
     return ", ".join(form.format(**row) for row in table.reset_index().to_dict("records"))
 
 
+def list_items(form: str, items: Mapping[Any, Any] | pd.Series) -> str:
+    """The keys and values of a mapping as text.
+
+    >>> list_items("{} {:.0%}", {"maze": 0.25, "room": 1.0})
+    'maze 25%, room 100%'
+    """
+    return ", ".join(form.format(key, value) for key, value in items.items())
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure or statement of the paper: its runs, figure and claims.
 
     `run` is a function of a `Lab` and keyword settings, with those of the paper as defaults, to data frames by name;
     `quick` are settings of a run that only checks that everything works. All other functions get these data: `figure`
-    and `closer` return Matplotlib figures, `notes` paragraphs and tables (caption, data frame) of further analysis, and
+    returns a Matplotlib figure, `notes` paragraphs and tables (caption, data frame) of further analysis, and
     `headline` a number for the top of the page with its meaning. `shows` says what the paper shows there, `caption`
     what the figure does not say itself, and `ours` that the experiment goes beyond the paper.
     """
@@ -168,7 +177,6 @@ class Experiment:
     quick: Mapping[str, Any] = field(default_factory=dict)
     order: float = 1000
     caption: str = ""
-    closer: Callable[[Data], Any] | None = None
     notes: Callable[[Data], Iterable[Block]] = lambda data: ()
     headline: Callable[[Data], tuple[str, str]] | None = None
     ours: bool = False

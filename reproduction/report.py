@@ -127,8 +127,7 @@ def make_section(outcome: Outcome) -> Section:
     e, data = outcome.experiment, outcome.data
     with matplotlib.rc_context(STYLE):
         figures = [e.figure(data), Markup("<figcaption>{}</figcaption>").format(e.caption)]
-        closer = [e.closer(data)] if e.closer else []
-    analysis = [*(figures if e.ours else []), *closer, *e.notes(data)]
+    analysis = [*(figures if e.ours else []), *e.notes(data)]
     terms = {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in outcome.settings.items()
@@ -182,11 +181,12 @@ def show_block(block: Block, title: str) -> Markup:
 
 
 def show_table(table: pd.DataFrame | None) -> Markup:
-    """HTML of a small table; numbers have three digits."""
+    """HTML of a small table; numbers have three digits, or all of those before the point."""
     if table is None or table.empty:
         return Markup("")
+    settings = {"index": False, "border": 0, "classes": "small", "na_rep": "", "justify": "unset"}
     html = table.rename_axis(columns=None).to_html(
-        index=False, border=0, classes="small", na_rep="", float_format="{:.3g}".format, justify="unset"
+        **settings, float_format=lambda x: f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
     )
     return Markup(f'<div class="scroll">{html}</div>')
 

@@ -30,9 +30,6 @@ class Difference:
     low: float
     high: float
 
-    def __neg__(self) -> Difference:
-        return Difference(-self.mean, -self.high, -self.low)
-
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 

@@ -20,7 +20,7 @@ def make_experiment(module: ModuleType) -> Experiment:
     title, shows, *_ = inspect.getdoc(module).split("\n\n")  # type: ignore[union-attr]
     names = ("section", "order", "caption", "ours", "quick")
     constants = {name: getattr(module, name.upper()) for name in names if hasattr(module, name.upper())}
-    parts = ("run", "figure", "claims", "closer", "notes", "headline")
+    parts = ("run", "figure", "claims", "notes", "headline")
     functions = {name: getattr(module, name) for name in parts if hasattr(module, name)}
     name = module.__name__.rpartition(".")[2]
     return Experiment(name, title.removesuffix("."), shows=shows.replace("\n", " "), **constants, **functions)

@@ -103,7 +103,7 @@ def claims(data: Data) -> Claims:
         "two states.",
         section="2.2",
         tests=[first.max() == 0, first.max() <= NEAR],
-        measured=f"of the {doors} states with the highest betweenness, {at} are doorways and {beside} are next to one",
+        measured=f"the {doors} states with the highest betweenness: doorways {at}, beside one {beside}",
         evidence="Betweenness: the share of shortest paths between other states that lead through a state of the "
         "4-room domain. Two tests: the busiest states are the doorways; they are at most one step from one.",
     )

@@ -106,9 +106,9 @@ def notes(data: Data) -> Blocks:
         pd.DataFrame(
             {
                 "options": m,
-                "mean of all goals": f"{table.mean_return.mean():.3f}",
+                "mean of all goals": table.mean_return.mean(),
                 f"{n} minus this": str(compare_sets(own[n], table, len(own) - 1)) if m != n else "",
-                "worst goal": f"{table.mean_return.min():.3f}",
+                "worst goal": table.mean_return.min(),
             }
             for m, table in own.items()
         ),

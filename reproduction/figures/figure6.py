@@ -11,28 +11,19 @@ from numpy.typing import NDArray
 import eigenoptions as eo
 from reproduction.drawing import Figure, add_legend, draw_lines, make_graphs
 from reproduction.figures.agents import ANGLES, CHOICES, MAZES, counts_for, diffuse_all, make_eigenoptions
-from reproduction.lab import FIRST, GREATLY, Blocks, Claim, Claims, Data, Lab, list_rows
+from reproduction.lab import FIRST, GREATLY, Blocks, Claim, Claims, Data, Lab, list_items, list_rows
 
 SECTION, ORDER = "4.2", 70
-QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12, "options": [2, 4], "probabilities": [0.05, 0.4]}
+QUICK = {"mazes": ["i-maze", "four-rooms"], "n": 12, "options": [2, 4]}
 READINGS = (
     "eigenvalue zero left out",
     "combinatorial Laplacian",
     "option discount 0.5",
     "option discount 0.99",
 )
-PROBABILITIES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
-def run(
-    lab: Lab,
-    *,
-    mazes=MAZES,
-    n=None,
-    readings=READINGS,
-    options=(2, 4, 8, 16, 32, 64),
-    probabilities=PROBABILITIES,
-) -> Data:
+def run(lab: Lab, *, mazes=MAZES, n=None, readings=READINGS, options=(2, 4, 8, 16, 32, 64)) -> Data:
     """Diffusion time by number of options, also under other readings, by dynamic programming, and by probability."""
     some = {} if n is None else {"n": n}
     agents = [{"maze": name, "options": some, "kind": "eigenoptions"} for name in mazes]
@@ -44,13 +35,14 @@ def run(
         for reading in readings
     ]
     pairs = [(name, n) for name in mazes for n in counts_for(name, options, skip_zero=True) if n in options]
-    chosen = [{"maze": name, "n": n, "probabilities": tuple(probabilities)} for name, n in pairs]
     return {
         "diffusion": diffuse_all(lab, agents),
         "bases": diffuse_all(lab, turned),
         "readings": diffuse_all(lab, others),
         "dynamic_programming": pd.DataFrame(lab.pmap(sweep, [{"maze": name} for name in mazes])),
-        "probabilities": pd.concat(lab.pmap(choose_options, chosen)),
+        "probabilities": pd.DataFrame(
+            lab.pmap(choose_options, [{"maze": name, "n": n} for name, n in pairs])
+        ),
     }
 
 
@@ -67,15 +59,13 @@ def sweep(*, maze: str) -> dict[str, object]:
     return {"domain": maze, "swept": v.sum() / (S * (S - 1)), "solved": eo.diffusion_time(mdp)}
 
 
-def choose_options(*, maze: str, n: int, probabilities: tuple[float, ...]) -> pd.DataFrame:
-    """Diffusion time by probability of an option, with n eigenoptions (without e1); the last is the best."""
+def choose_options(*, maze: str, n: int) -> dict[str, object]:
+    """Diffusion time with n eigenoptions (without e1) under the uniform choice, and with the best probability."""
     mdp = eo.maze(maze)
     options = make_eigenoptions(mdp, n, skip_zero=True)
-    times = [eo.diffusion_time(mdp, options, option_chance=p) for p in probabilities]
-    best, uniform = eo.best_option_chance(mdp, options), eo.diffusion_time(mdp, options)
-    table = {"probability": [*probabilities, best.chance], "diffusion_time": [*times, best.diffusion_time]}
-    best_row = [*[False] * len(times), True]
-    return pd.DataFrame(table).assign(domain=maze, n_options=n, uniform=uniform, is_best=best_row)
+    best, row = eo.best_option_chance(mdp, options), {"domain": maze, "options": n}
+    row |= {"no options": eo.diffusion_time(mdp), "uniform choice": eo.diffusion_time(mdp, options)}
+    return row | {"best probability": best.chance, "time with it": best.diffusion_time}
 
 
 def figure(data: Data) -> Figure:
@@ -97,25 +87,6 @@ def figure(data: Data) -> Figure:
     return add_legend(picture)
 
 
-def closer(data: Data) -> Figure:
-    domains = data["probabilities"][~data["probabilities"].is_best].groupby("domain", sort=False)
-    picture, axes = make_graphs(len(domains), width=8.0, ylabel="diffusion time")
-    for ax, (domain, table) in zip(axes, domains, strict=True):
-        times = table.pivot(index="n_options", columns="probability", values="diffusion_time")
-        primitive = find_curves(data, "eigenoptions")[domain][0]
-        draw_lines(
-            ax,
-            range(times.shape[1]),
-            {f"{n} options": row for n, row in times.iterrows()},
-            baseline=primitive,
-            ticks=[f"{p:g}".removeprefix("0") for p in times.columns],
-            title=domain,
-            xlabel="probability of an option",
-            ylim=(0.0, min(times.min(axis=1).max() + 3 * primitive, 2.5 * primitive)),
-        )
-    return add_legend(picture)
-
-
 def claims(data: Data) -> Claims:
     curves = find_curves(data, "eigenoptions")
     readings = data["readings"].pivot(
@@ -129,8 +100,7 @@ def claims(data: Data) -> Claims:
         "The first options added hurt exploration.",
         tests=[(y[list(FIRST)] > y[0]).all() for y in curves.values()],
         measured=f"with {FIRST[0]} to {FIRST[2]} options the diffusion time is up to "
-        + ", ".join(f"{factor:,.0f} times ({name})" for name, factor in worst.items())
-        + " that of primitive actions",
+        f"{list_items('{1:,.0f} times ({0})', worst)} that of primitive actions",
         evidence="Each of these numbers of options must be above primitive actions, in each domain. In the I-Maze the "
         "fourth option ends the harm. It is a consequence of the uniform choice, see the analysis below Figure 6.",
         edge=f"Some of the first {FIRST[2]} options do not hurt under other readings: "
@@ -145,7 +115,9 @@ def claims(data: Data) -> Claims:
         "When enough options are added, exploration is greatly improved when compared to a random walk using only "
         "primitive actions.",
         tests=[y.min() <= GREATLY * y[0] for y in curves.values()],
-        measured="; ".join(f"{name}: {y.min() / y[0]:.2f} of the time without" for name, y in curves.items()),
+        measured=list_items(
+            "{}: {:.2f} of the time without", {name: y.min() / y[0] for name, y in curves.items()}
+        ),
         evidence=f"'Greatly': to at most {GREATLY:.0%} of the time with primitive actions, in each domain. The least "
         f"times are reached with {', '.join(f'{y.argmin()}' for y in curves.values())} options, and the curves stay "
         f"below primitive actions from {', '.join(f'{lasting_gain(y)}' for y in curves.values())} on.",
@@ -177,31 +149,17 @@ def claims(data: Data) -> Claims:
 
 
 def notes(data: Data) -> Blocks:
-    curves, best = find_curves(data, "eigenoptions"), data["probabilities"][data["probabilities"].is_best]
     yield (
-        'Above, an option is chosen with a given probability and a primitive action otherwise. "The first options '
-        'hurt" is '
-        "a consequence of the uniform choice: taken rarely, the first few options already help. Eigenvalue zero is "
-        "left out here.",
-        pd.DataFrame(
-            {
-                "domain": best.domain,
-                "options": best.n_options,
-                "no options": [f"{curves[domain][0]:,.1f}" for domain in best.domain],
-                "uniform choice": best.uniform.map("{:,.1f}".format),
-                "best probability": best.probability.map("{:.2f}".format),
-                "diffusion time with it": best.diffusion_time.map("{:,.1f}".format),
-            }
-        ),
+        '"The first options hurt" is a consequence of the uniform choice: taken rarely, the first few options '
+        "already help. "
+        "Diffusion times by the probability of an option (without e1):",
+        data["probabilities"],
     )
-    bases = (
-        data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time").map("{:,.0f}".format)
-    )
-    counts = [n for n in (0, 2, 3, 4, 6, 8, 16, 32, 64) if n in bases]
+    bases = data["bases"].pivot(index="angle", columns="n_options", values="diffusion_time")
     yield (
         "Thin lines in the open room: other bases of its repeated eigenvalues, which are equally right. Diffusion "
         "time by the angle at which the basis is turned and the number of options:",
-        bases[counts].reset_index(),
+        bases[[n for n in (0, 2, 3, 4, 6, 8, 16, 32, 64) if n in bases]].reset_index(),
     )
 
 

@@ -15,7 +15,7 @@ from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.plots import draw_policy, draw_values
 from reproduction.drawing import Figure, make_maps
 from reproduction.figures.agents import ANGLES, MAZES, make_eigenoptions
-from reproduction.lab import Claim, Claims, Data, Lab
+from reproduction.lab import Claim, Claims, Data, Lab, list_items
 
 SECTION, ORDER = "4.1", 20
 QUICK = {"eigenvectors": 8}
@@ -159,6 +159,7 @@ def judge_second_pvf(data: Data) -> Claims:
 
 def judge_open_room(data: Data) -> Claims:
     labels, corners = ("e2+", "e2-", "e3+", "e3-"), find_corners(data, "open-room")
+    ends = {label: find_stops(data, "open-room", label) for label in labels}
     away, ratios = {}, {}
     for operator in ("normalized", "combinatorial"):
         cells = [cell for label in labels for cell in find_stops(data, "open-room", label, operator)]
@@ -170,9 +171,7 @@ def judge_open_room(data: Data) -> Claims:
         "corners",
         "We discover meaningful options, such as going to the corners of an open room.",
         tests=[away["normalized"] == 0, away["normalized"] <= 2],
-        measured="; ".join(
-            f"{label} stops at {name_cells(find_stops(data, 'open-room', label))}" for label in labels
-        ),
+        measured=list_items("{} stops at {}", {label: name_cells(ends[label]) for label in labels}),
         evidence=f"They end at most {away['normalized']} steps from a corner with the normalized Laplacian, which "
         f"the paper uses, and {away['combinatorial']} with the combinatorial one. The grid is square, so e2 and e3 "
         "have the same eigenvalue, and any basis of their plane is right. In another one they end in the middle of a "
@@ -221,12 +220,14 @@ def judge_four_rooms(data: Data) -> Claims:
     )
     labels = [f"e{i}{sign}" for i in (2, 3, 4) for sign in "+-"]
     ends = {label: {rooms[cell] for cell in find_stops(data, "four-rooms", label)} for label in labels}
+    words = {-1: "a doorway"} | {room: f"room {room + 1}" for room in rooms.values() if room >= 0}
+    names = {label: " and ".join(words[room] for room in sorted(numbers)) for label, numbers in ends.items()}
     yield Claim(
         "first-to-rooms",
         "The first eigenoptions lead agents to individual rooms.",
         section="4.2",
         tests=[-1 not in numbers for numbers in ends.values()],
-        measured="; ".join(f"{label} stops in {name_rooms(numbers)}" for label, numbers in ends.items()),
+        measured=list_items("{} stops in {}", names),
         evidence="Every run must end inside a room, none in a doorway; an option may have an end in each of two rooms.",
     )
 
@@ -274,14 +275,3 @@ def name_cells(cells: Sequence[Cell]) -> str:
     """
     *others, last = map(str, cells) if cells else ["no cell"]
     return f"{', '.join(others)} and {last}" if others else last
-
-
-def name_rooms(numbers: set[int]) -> str:
-    """Rooms as text.
-
-    >>> name_rooms({-1, 0, 2})
-    'rooms 1 and 3 and a doorway'
-    """
-    inside = sorted(i + 1 for i in numbers if i >= 0)
-    words = [f"room{'s' * (len(inside) != 1)} {' and '.join(map(str, inside))}"] if inside else []
-    return " and ".join(words + ["a doorway"] * (-1 in numbers))

@@ -63,7 +63,7 @@ def figure(data: Data) -> Figure:
 def claims(data: Data) -> Claims:
     distances = data["tasks"].set_index("task").goal_to_doorway
     doors, gains = compare_agents(data, DOORS, BARE), compare_agents(data, EIGEN, BARE)
-    hinders = [(-difference).above() for difference in doors]
+    hinders = [difference.above() for difference in compare_agents(data, BARE, DOORS)]
     yield Claim(
         "bottlenecks-hinder-learning",
         "Options traditionally used in the literature to speed up planning hinder the agents' performance if used for "

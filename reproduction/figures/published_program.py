@@ -111,7 +111,7 @@ def notes(data: Data) -> Blocks:
         ahead = ", ".join(str(label) for label, gap in gaps.items() if gap.better) or "none"
         best.append(f"{domain}: highest with label {returns.mean().drop(0).idxmax()}, ahead of 64: {ahead}")
     means = data["runs"].groupby(["domain", "label"], sort=False).mean_return.mean().unstack()
-    yield f"Mean return by label. {'; '.join(best)}.", means.map("{:.3f}".format).reset_index()
+    yield f"Mean return by label. {'; '.join(best)}.", means.reset_index()
     yield (
         "The published program takes the first action of an option twice and then chooses again. It labels the curve "
         "of n options 2n, treats walls as states, so that the I-Maze has options that do nothing, and has 1, 2, 4, "

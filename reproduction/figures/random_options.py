@@ -6,14 +6,13 @@ sets of them.
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from scipy.sparse.csgraph import shortest_path
 from scipy.special import fdtri
 
 import eigenoptions as eo
 from reproduction.drawing import Figure, add_legend, draw_learning, draw_lines, make_graphs
 from reproduction.figures.agents import diffuse_all, learn_all
-from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Claim, Claims, Data, Lab, at_least
+from reproduction.lab import MAJOR, NEARLY_ALL, SEVERAL, Claim, Claims, Data, Lab, at_least, list_items
 from reproduction.statistics import CONFIDENCE, compare_means
 
 SECTION, ORDER = "Appendix D", 100
@@ -83,7 +82,12 @@ def learn_random_set(*, maze, number, counts, runs, episodes, seed) -> pd.DataFr
 
 def figure(data: Data) -> Figure:
     picture, (left, right) = make_graphs(2)
-    draw_diffusion(left, data, "eigenoptions", "Diffusion time", "random", "random options")
+    own, others = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, "random")[:24]
+    draw_lines(
+        left, others.columns, {}, thin={"random options": others}, title="Diffusion time", xlabel="options"
+    )
+    own = own.loc[: max(others)]
+    draw_lines(left, own.index, {"eigenoptions": own}, baseline=own[0], ylabel="diffusion time", yscale="log")
     kinds = dict(list(data["curves"].groupby("kind")))
     draw_learning(
         right,
@@ -93,35 +97,6 @@ def figure(data: Data) -> Figure:
         ylabel="return",
     )
     return add_legend(picture)
-
-
-def closer(data: Data) -> Figure:
-    picture, (left, right) = make_graphs(2)
-    title = "Eigenoptions in other orders"
-    draw_diffusion(left, data, "in order of eigenvalue", title, SHUFFLED, "in a random order")
-    means = data["runs"].groupby(["kind", "set", "n_options"]).mean_return.mean().unstack()
-    counts = [n for n in means if n]
-    draw_lines(
-        right,
-        range(len(counts)),
-        {"eigenoptions": means.loc["eigenoptions", 0][counts]},
-        thin={"random options": means.loc["random"][counts]},
-        baseline=means.loc["primitive", 0][0],
-        ticks=counts,
-        title="Learning with fewer options",
-        xlabel="options",
-        ylabel="mean return of a run",
-        ylim=(-0.02, 1.02),
-    )
-    return add_legend(picture)
-
-
-def draw_diffusion(ax: Axes, data: Data, name: str, title: str, kind: str, words: str) -> None:
-    """Draw the curve of eigenoptions, and those of the first 24 sets of another kind."""
-    own, others = find_diffusion(data, "eigenoptions").loc[0], find_diffusion(data, kind)[:24]
-    draw_lines(ax, others.columns, {}, thin={words: others}, title=title, xlabel="options")
-    own = own.loc[: max(others)]
-    draw_lines(ax, own.index, {name: own}, baseline=own[0], ylabel="diffusion time", yscale="log")
 
 
 def claims(data: Data) -> Claims:
@@ -141,7 +116,7 @@ def judge_diffusion(data: Data) -> Claims:
         "enough options available to the point that the graph is almost fully connected.",
         tests=[above[half] > 0.5, above[nearly] > 0.5],
         measured="sequences that are still above primitive actions: "
-        + ", ".join(f"{share:.0%} with {m} options" for m, share in above.items()),
+        + list_items("{1:.0%} with {0} options", above),
         evidence=f"{len(sets)} sequences. Two tests: most fail with half of the options, and most still fail just "
         f"before {NEARLY_ALL:.0%} of them are there. Eigenoptions are below for good from "
         f"{own.index[own >= bare].max() + 1} on.",
@@ -225,8 +200,7 @@ def judge_fewer_options(data: Data) -> Claims:
         "fewer-options-vary",
         "When fewer options are used, the variance across individual runs is even larger.",
         tests=[True if ratio > bound else False if ratio < 1 / bound else None for ratio in wider],
-        measured="; ".join(f"{m} options: {ratio:.1f} times" for m, ratio in wider.items())
-        + f" the variance with {n}",
+        measured=f"{list_items('{} options: {:.1f} times', wider)} the variance with {n}",
         evidence=f"Variance over {len(many)} sets of the mean return. An F test for each number: larger above "
         f"{bound:.2f} times, smaller below {1 / bound:.2f}, and in between the sample does not decide.",
     )
@@ -239,8 +213,7 @@ def judge_fewer_options(data: Data) -> Claims:
         "near-goal-matters",
         "The variance depends on whether one of the random options terminates near the goal state.",
         tests=[difference.above() for difference in apart.values()],
-        measured="; ".join(f"{m} options: {difference.mean:+.2f}" for m, difference in apart.items())
-        or "too few sets on one side",
+        measured=list_items("{} options: {.mean:+.2f}", apart) or "too few sets on one side",
         evidence=f"Mean return of sets with an end at most {CLOSE} steps from the goal, minus that of the others; a "
         f"number of options with fewer than {MIN_SETS} sets on one side is left out.",
     )
@@ -252,8 +225,7 @@ def judge_fewer_options(data: Data) -> Claims:
         "never-learns",
         "In some runs the agent never even learns to reach the goal.",
         tests=[lost.any()],
-        measured="runs that do not reach it: "
-        + "; ".join(f"{share:.0%} with {m} options" for m, share in lost.items()),
+        measured="runs that do not reach it: " + list_items("{1:.0%} with {0} options", lost),
         evidence="None of the last tenth of the evaluation episodes reaches the goal. With primitive actions that is "
         f"{has_not_learned['primitive', 0]:.0%}.",
     )

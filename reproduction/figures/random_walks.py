@@ -14,7 +14,7 @@ from eigenoptions.options.walks import walk
 from eigenoptions.plots import draw_values
 from reproduction.drawing import Figure, make_maps
 from reproduction.figures.agents import MAZES, counts_for, make_options, run_agents
-from reproduction.lab import FEW, SKEWED, STRONG, UNLIKELY, Claim, Claims, Data, Lab, list_rows
+from reproduction.lab import FEW, SKEWED, STRONG, UNLIKELY, Claim, Claims, Data, Lab, list_items, list_rows
 from reproduction.statistics import compare_means
 
 SECTION, ORDER = "4.2", 75
@@ -108,7 +108,7 @@ def judge_eigenoptions(data: Data) -> Claims:
         "state space.",
         tests=[difference.above(margin=1.0) for difference in farther],
         measured=f"farthest from the start in {walks.within.iloc[0]} steps, more than with primitive actions: "
-        + "; ".join(f"{domain} {difference.mean:+.1f} steps" for domain, difference in farther.items()),
+        + list_items("{} {.mean:+.1f} steps", farther),
         evidence="Mean over random starts with the largest number of eigenoptions tried; one step is what matters. "
         f"Intervals: {'; '.join(map(str, farther))}.",
     )
@@ -119,7 +119,7 @@ def judge_eigenoptions(data: Data) -> Claims:
         section="1",
         tests=[difference.better for difference in more],
         measured="share of the states seen in 1,000 steps, more than with primitive actions: "
-        + "; ".join(f"{domain} {difference}" for domain, difference in more.items()),
+        + list_items("{} {}", more),
         evidence="Mean over random starts with the largest number of eigenoptions tried.",
     )
     domains = {domain: table.set_index("n_options") for domain, table in sets.groupby("domain", sort=False)}
@@ -130,7 +130,7 @@ def judge_eigenoptions(data: Data) -> Claims:
         "random walk.",
         tests=[correlation <= -STRONG for correlation in rank.values()],
         measured="rank correlation of diffusion time and the share of states seen in 1,000 steps: "
-        + ", ".join(f"{domain} {correlation:+.2f}" for domain, correlation in rank.items()),
+        + list_items("{} {:+.2f}", rank),
         evidence=f"Over numbers of options; at most -{STRONG:g} in each domain.",
     )
     shares = pd.DataFrame({"few": sets[sets.n_options == FEW].set_index("domain").effective_states})
@@ -153,7 +153,8 @@ def judge_eigenoptions(data: Data) -> Claims:
         "bias-with-few",
         "This biasing is often observed when fewer options are available.",
         tests=list(shares.few < shares.many),
-        measured=list_rows(f"{{domain}}: {{few:.0%}} with {FEW}, {{many:.0%}} with {{most}}", shares),
+        measured=f"effective share with {FEW} options, and with the most: "
+        + list_rows("{domain} {few:.0%}, {many:.0%} ({most})", shares),
         evidence="The effective share of the states must be lower with few options than with many.",
     )
 

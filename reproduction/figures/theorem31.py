@@ -126,10 +126,8 @@ def claims(data: Data) -> Claims:
         "discount-timescale",
         "The discount rate impacts the timescale the option encodes.",
         tests=list(length[high] > 1.1 * length[low]),
-        measured="; ".join(
-            f"{domain}: {row[low]:.1f} steps with {low:g}, {row[high]:.1f} with {high:g}"
-            for domain, row in length.iterrows()
-        ),
+        measured=f"mean steps with {low:g} and with {high:g}: "
+        + list_rows("{domain} {low:.1f} and {high:.1f}", length.rename(columns={low: "low", high: "high"})),
         evidence="Mean length of all options; it must grow by more than a tenth, in each domain.",
     )
     yield Claim(
