@@ -26,7 +26,7 @@ SIGNED = LinearSegmentedColormap.from_list("blue-orange", ["#2166ac", "#ffffff",
 # Okabe and Ito's colours, which the colour-blind can tell apart; lines differ by dashes as well.
 LINE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-# Larger maps have no lines between cells, and fewer arrows.
+# Larger maps have no lines between cells, and colours instead of arrows.
 MAX_DETAILED_STATES = 2500
 
 
@@ -119,7 +119,7 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
 
     An arrow is the most likely move of the action in the MDP; with rows and columns only, actions are up, right, down
     and left. A ring is an action that most likely changes nothing; a digit is the number of an action that leads to no
-    neighbouring cell. Large maps have arrows in some rows and columns only.
+    neighbouring cell.
 
     Parameters
     ----------
@@ -144,18 +144,11 @@ def draw_policy(ax: Axes, mdp: MDP | ArrayLike, policy: ArrayLike) -> None:
     distance = np.abs(moves).max(axis=1)
     _draw_cells(ax, cells, terminates)
 
-    is_detailed = len(cells) <= MAX_DETAILED_STATES
-    stride = 1 if is_detailed else int(np.ptp(cells, axis=0).max() // 30 + 1)
-    shown = (distance == 1) & (cells % stride == 0).all(axis=1)
-    row, column = cells[shown].T
-    down, right = 0.72 * stride * moves[shown].T / np.hypot(*moves[shown].T)
+    row, column = cells[distance == 1].T
+    down, right = 0.72 * moves[distance == 1].T / np.hypot(*moves[distance == 1].T)
     in_cells: Any = {"angles": "xy", "units": "xy", "scale_units": "xy", "scale": 1.0, "pivot": "mid"}
-    shape: Any = {"headwidth": 3.4, "headlength": 2.8, "headaxislength": 2.8, "width": 0.1 * stride}
+    shape: Any = {"headwidth": 3.4, "headlength": 2.8, "headaxislength": 2.8, "width": 0.1}
     ax.quiver(column, row, right, down, color=INK, zorder=3, **in_cells, **shape)
-
-    if not is_detailed:
-        _mark_ends(ax, cells[terminates])
-        return
     size = _cell_points(ax)
     stays = ~terminates & (distance == 0)
     _draw_rings(ax, cells[stays], 0.4 * size, 0.5)
@@ -168,7 +161,8 @@ def draw_options(axes: Any, options: Any) -> None:
     """Draw each option of a set on its own axes, with its label and eigenvalue as the title.
 
     In large maps, where arrows could not be told apart, the colours are the potential that the option climbs, from blue
-    to orange, and a ring (where there are hundreds, a red dot) is a state where it terminates.
+    to orange, or its value if it leads to a goal; a ring (where there are hundreds, a red dot) is a state where it
+    terminates.
 
     Parameters
     ----------
@@ -191,10 +185,11 @@ def draw_options(axes: Any, options: Any) -> None:
         raise ValueError(f"axes must be at least {len(options)}, one per option, got {len(all_axes)}")
     for ax, option in zip(all_axes, options, strict=False):
         potential = option.purpose.potential
-        if potential is None or option.goal is not None or options.n_states <= MAX_DETAILED_STATES:
+        if options.n_states <= MAX_DETAILED_STATES:
             draw_policy(ax, options.mdp, option.policy)
         else:
-            draw_values(ax, options.mdp, potential)
+            has_goal = potential is None or option.goal is not None
+            draw_values(ax, options.mdp, option.value if has_goal else potential)
             _mark_ends(ax, _check_cells(options.mdp)[option.termination])
         ax.set_title(make_caption(option.label, option.eigenvalue))
     for ax in all_axes[len(options) :]:

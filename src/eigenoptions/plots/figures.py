@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from eigenoptions._text import draw_arrows, explain_glyphs
-from eigenoptions._validation import check_choice, check_float, check_type
+from eigenoptions._validation import check_float, check_type
 from eigenoptions.learning import LearningRecord
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
@@ -85,21 +85,14 @@ def plot_options(options: OptionSet, *, columns: int | None = None, width: float
 
 
 def plot_eigenvectors(
-    mdp: MDP,
-    spectrum: Spectrum,
-    which: Sequence[int] | None = None,
-    *,
-    columns: int | None = None,
-    width: float | None = None,
+    mdp: MDP, spectrum: Spectrum, *, columns: int | None = None, width: float | None = None
 ) -> Figure:
-    """Draw eigenvectors (proto-value functions) as heat maps.
+    """Draw the first eigenvectors (proto-value functions) after eigenvalue zero, at most eight, as heat maps.
 
     Parameters
     ----------
     mdp, spectrum
         States with `coords`, and the spectrum of their graph.
-    which
-        Columns of ``spectrum.vectors``, counted from 0; by default the first eight after eigenvalue zero.
     columns, width
         As in `plot_options`.
 
@@ -112,16 +105,13 @@ def plot_eigenvectors(
     ['e2  λ = 0.00701', 'e3  λ = 0.0085']
     """
     check_type("spectrum", spectrum, Spectrum, "make it with spectrum(graph(mdp))")
-    k = len(spectrum.values)
-    chosen = list(range(min(spectrum.n_zero, k - 1), k))[:8] if which is None else list(which)
-    if not chosen or not all(0 <= i < k for i in chosen):
-        raise ValueError(f"which must hold numbers in 0..{k - 1} for {k} eigenvectors, got {chosen}")
+    numbers = range(spectrum.n_zero, len(spectrum.values))[:8]
     with matplotlib.rc_context(STYLE):
-        figure, axes = make_maps(mdp, len(chosen), columns, width)
-        for ax, i in zip(axes.flat, chosen, strict=False):
+        figure, axes = make_maps(mdp, len(numbers), columns, width)
+        for ax, i in zip(axes.flat, numbers, strict=False):
             draw_values(ax, mdp, spectrum.vectors[:, i])
             ax.set_title(make_caption(f"e{i + 1}", spectrum.values[i]))
-        for ax in axes.flat[len(chosen) :]:
+        for ax in axes.flat[len(numbers) :]:
             ax.set_axis_off()
     return figure
 
@@ -161,20 +151,14 @@ def plot_diffusion(
 
 
 def plot_learning(
-    records: LearningRecord | Mapping[str, LearningRecord],
-    table: str = "returns",
-    *,
-    width: float = 3.5,
-    height: float = 2.4,
+    records: LearningRecord | Mapping[str, LearningRecord], *, width: float = 3.5, height: float = 2.4
 ) -> Figure:
-    """Draw the mean over runs by episode, with 95% bands, of one record or several by name, like Figure 7.
+    """Draw the mean return over runs by episode, with 95% bands, of one record or several by name, like Figure 7.
 
     Parameters
     ----------
     records
-        What `q_learning` returns.
-    table
-        ``"returns"``, ``"learning_returns"``, ``"steps"`` or ``"evaluation_steps"``.
+        What `q_learning` returns; its other tables, as `steps`, can be drawn by `draw_curves`.
     width, height
         Size of the figure in inches.
 
@@ -186,21 +170,15 @@ def plot_learning(
     'episode'
     """
     named = records if isinstance(records, Mapping) else {"": records}
-    check_choice("table", table, ("returns", "learning_returns", "steps", "evaluation_steps"))
     for record in named.values():
         check_type("a record", record, LearningRecord, "make it with q_learning")
     with matplotlib.rc_context(STYLE):
         figure = NotebookFigure(figsize=(width, height), layout="constrained")
         ax = figure.add_subplot()
         episodes = range(1, next(iter(named.values())).returns.shape[1] + 1)
-        runs = {name: getattr(record, table) for name, record in named.items()}
-        # Returns are 0 or 1, and so are the ends of their bands.
-        is_return = table.endswith("returns")
-        bands = {name: record.band(table) for name, record in named.items()} if is_return else None
-        draw_curves(ax, episodes, runs, bands=bands)
-        ax.set(xlabel="episode", ylabel="return" if is_return else "steps")
-        if is_return:
-            ax.set_ylim(-0.02, 1.02)
+        bands = {name: record.band() for name, record in named.items()}
+        draw_curves(ax, episodes, {name: record.returns for name, record in named.items()}, bands=bands)
+        ax.set(xlabel="episode", ylabel="return", ylim=(-0.02, 1.02))
         if any(named):
             ax.legend()
     return figure
@@ -257,7 +235,7 @@ def save_clip(frames: Sequence[ArrayLike], path: str | Path, *, fps: float = 5.0
 def make_maps(mdp: MDP, n_maps: int, columns: int | None, width: float | None) -> tuple[Figure, Any]:
     """A figure with an array of axes in the shape of the maze, for `n_maps` maps."""
     if not n_maps:
-        raise ValueError("nothing to draw: give at least one option")
+        raise ValueError("nothing to draw: give at least one option or eigenvector")
     columns = min(n_maps, columns or (4 if n_maps <= 16 else 8))
     rows = -(-n_maps // columns)
     width = width or max(1.7 * columns, 2.5)
