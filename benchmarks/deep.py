@@ -125,11 +125,11 @@ def learn_allo(data: Dataset, observations: NDArray[Any], seconds: float, seed: 
             parts = [*data.all.draw(1024, 0.9, rng), *(data.all.draw(1024, 0.0, rng)[0] for _ in range(2))]
             distinct, inverse = np.unique(np.concatenate(parts), return_inverse=True)
             x = encoder.inputs(data.observations[distinct])
-            outputs = (encoder.hidden(x, weights) @ head)[torch.from_numpy(inverse)].split(1024)
+            outputs = (encoder.compute_layers(x, weights)[-1] @ head)[torch.from_numpy(inverse)].split(1024)
             allo_loss(*outputs, state=state).backward()
             optimizer.step(1e-3)
         with torch.no_grad():
-            functions = encoder.hidden(encoder.inputs(observations), weights) @ head
+            functions = encoder.compute_layers(encoder.inputs(observations), weights)[-1] @ head
     return np.asarray(functions.double().numpy()[:, 1:])
 
 

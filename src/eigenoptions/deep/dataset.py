@@ -62,10 +62,8 @@ class Dataset:
         columns = []
         batches: Any = [data] if isinstance(data, Transitions) else data
         for batch in map(Transitions.of, batches):
-            sides = [
-                _number_rows(np.asarray(x), distinct, numbers_by_digest) for x in (batch.obs, batch.next_obs)
-            ]
-            columns.append((*sides, np.asarray(batch.action), np.asarray(batch.terminated, dtype=np.bool_)))
+            sides = [_number_rows(obs, distinct, numbers_by_digest) for obs in (batch.obs, batch.next_obs)]
+            columns.append((*sides, batch.action, batch.terminated))
         if not sum(len(before) for before, *_ in columns):
             raise ValueError("there are no transitions: collect some")
         return cls(np.concatenate(distinct), *map(np.concatenate, zip(*columns, strict=True)))

@@ -91,7 +91,7 @@ class Encoder(FeatureMap):
         phi = np.ones((len(obs), self.n_features))
         with use_one_thread(), torch.no_grad():
             for low in range(0, len(obs), BLOCK):
-                *earlier, last = self._layers(self.inputs(obs[low : low + BLOCK]), self._tensors)
+                *earlier, last = self.compute_layers(self.inputs(obs[low : low + BLOCK]), self._tensors)
                 phi[low : low + BLOCK, 1:] = torch.cat([last, *earlier], dim=1).numpy()
         return phi
 
@@ -112,12 +112,8 @@ class Encoder(FeatureMap):
         x = x.reshape(len(x), -1)
         return (x - t["centre"]) @ t["components"] if "components" in t else x
 
-    def hidden(self, x: Any, tensors: dict[str, Any]) -> Any:
-        """The last hidden layer, with these weights: ``(N, m)``."""
-        return self._layers(x, tensors)[-1]
-
-    def _layers(self, x: Any, tensors: dict[str, Any]) -> list[Any]:
-        """Inputs of the hidden layers, and the layers."""
+    def compute_layers(self, x: Any, tensors: dict[str, Any]) -> list[Any]:
+        """Inputs of the hidden layers, and the layers with these weights: each ``(N, m)``."""
         if self.recipe["encoder"] == "module":
             if self.module is None:
                 raise ValueError("the encoder's own module is not in the file: pass features= when loading")

@@ -197,7 +197,8 @@ class Trainer:
         if noise:
             seed = int(self.rng.integers(2**62))
             x = x + noise * torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
-        return (self.encoder.hidden(x, self.weights) @ self.head).index_select(0, torch.from_numpy(inverse))
+        outputs = self.encoder.compute_layers(x, self.weights)[-1] @ self.head
+        return outputs.index_select(0, torch.from_numpy(inverse))
 
     def train(
         self, n_steps: int, batch: int, rate: float, discount: float, progress: Progress | None
@@ -242,7 +243,7 @@ class Trainer:
 
         def encode(numbers: Index) -> NDArray[np.float64]:
             with torch.no_grad():
-                h = encoder.hidden(self.inputs(numbers), self.weights)
+                h = encoder.compute_layers(self.inputs(numbers), self.weights)[-1]
             return np.column_stack([np.ones(len(numbers)), h.numpy()])
 
         features = ritz.tabulate_features(encode, n)
