@@ -175,7 +175,7 @@ def test_the_certificate_sees_poor_functions_at_any_lag() -> None:
     for lag in (1, 5):
         solution = ritz.solve(data.all, features, 3, lag)
         functions = ritz.tabulate_features(lambda n, v=solution.vectors: features(n) @ v, 104)
-        implied = ritz.compute_implied_values(data.all, functions, solution.values, lag)
+        implied = ritz.compute_implied_values(data.all, functions, lag)
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
         assert not ritz.find_resolved(solution.values, long_lag)[1:].any()
 
@@ -243,7 +243,7 @@ def test_slow_values_are_taken_at_long_lags() -> None:
         return np.column_stack([np.ones(len(numbers)), data.observations[numbers]])
 
     want = 2 * slow.mean()
-    implied = ritz.compute_implied_values(data.all, functions, np.array([0.0, 0.5]), 2)
+    implied = ritz.compute_implied_values(data.all, functions, 2)
     settled = ritz.compute_long_lag_values(data.all, functions, implied, 2)
     assert implied[1] > 1.5 * want
     np.testing.assert_allclose(settled, [0, want], rtol=0.1)

@@ -165,14 +165,14 @@ def find_visible_lag(subset: Subset, features: Features, k: int, lag: int) -> in
     values = solution.values
     if not subset.data.repeating:
         # New noise in each observation lowers all autocorrelations alike, but not their decay.
-        values = _compute_decay(subset, combine_features(features, solution.vectors), 1)
+        values = compute_implied_values(subset, combine_features(features, solution.vectors), 1)
     while lag > 1 and max(1.0 - float(values.max()), 0.0) ** lag < MIN_CORRELATION:
         # Odd lags only: at even ones a function that changes sign in each step looks slow.
         lag -= 1 + lag % 2
     return lag
 
 
-def _compute_decay(subset: Subset, functions: Features, lag: int) -> Array:
+def compute_implied_values(subset: Subset, functions: Features, lag: int) -> Array:
     """``(K,)`` values per transition that follow from the decay of autocorrelations from a lag to twice it."""
     correlations = []
     for x in (lag, 2 * lag):
@@ -189,11 +189,6 @@ def _compute_decay(subset: Subset, functions: Features, lag: int) -> Array:
     return 1.0 - (np.clip(ratio, 0.0, 1.0) ** (1 / lag) if lag > 1 else np.clip(ratio, -1.0, 1.0))
 
 
-def compute_implied_values(subset: Subset, functions: Features, values: Array, lag: int) -> Array:
-    """``(K,)`` values implied by the lag and twice it; the Ritz values given where no pair is so long."""
-    return _compute_decay(subset, functions, lag) if len(subset.pairs(2 * lag)[0]) else values
-
-
 def compute_long_lag_values(
     subset: Subset, functions: Features, values: Array, lag: int, max_lag: int = 100
 ) -> Array:
@@ -207,7 +202,9 @@ def compute_long_lag_values(
         n_pairs = len(subset.pairs(2 * lag)[0])
         if lag > max_lag if subset.data.repeating else n_pairs < 0.1 * len(subset.starts):
             break
-        values = np.append(0.0, np.where(slow, _compute_decay(subset, functions, lag)[1:], values[1:]))
+        values = np.append(
+            0.0, np.where(slow, compute_implied_values(subset, functions, lag)[1:], values[1:])
+        )
         lag *= 2
     return values
 

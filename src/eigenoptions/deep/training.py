@@ -257,7 +257,9 @@ class Trainer:
             solution = ritz.remove_noise(solution, data.all, features, lag)
 
         functions = ritz.combine_features(features, solution.vectors)
-        implied = ritz.compute_implied_values(data.all, functions, solution.values, lag)
+        implied = solution.values
+        if len(data.all.pairs(2 * lag)[0]):
+            implied = ritz.compute_implied_values(data.all, functions, lag)
         # What a slow or unresolved function contains of faster ones has decayed at longer lags, so the value implied
         # there is the better one. Where pairs are exact, it is the one to certify by, too.
         long_lag = ritz.compute_long_lag_values(data.all, functions, implied, lag)
