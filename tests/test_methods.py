@@ -375,12 +375,10 @@ def test_other_methods_stay_within_components(name):
             assert side[reference.walk(mdp.successors, row, s)[1]] == side[s]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "covering-eigen"])
 def test_more_options_than_there_are_raise(name):
-    tiny = eo.maze("S...")
-    n_options = 1001 if name == "covering-eigen" else 99
-    with pytest.raises(ValueError, match=str(n_options)):
-        discover(tiny, n_options, name)
+    with pytest.raises(ValueError, match="99"):
+        discover(eo.maze("S..."), 99, name)
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "bottleneck"])

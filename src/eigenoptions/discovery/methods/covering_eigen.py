@@ -33,14 +33,12 @@ def discover_options(
     max_rounds: int = 1_000,
     progress: Progress | None = None,
 ) -> OptionSet:
-    """One option per round of the cycle; None: until every reachable state was seen.
+    """One option per round of the cycle; None: until every reachable state was seen, at most `max_rounds`.
 
     Each round takes `round_steps` from the start of the MDP, without one from any state; a decision is for an option
     with the probability `option_chance`.
     """
     check_int("round_steps", round_steps)
-    if n_options is not None and n_options > max_rounds:
-        raise ValueError(f"n_options must be in 1..{max_rounds}, got {n_options}: raise max_rounds")
     # An episode never ends early, so that every round has all of its steps.
     endless = replace(mdp, goal=None)
     unseen = reachable(mdp.transition, np.arange(mdp.n_states) if mdp.start is None else [mdp.start])
