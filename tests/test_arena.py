@@ -19,7 +19,7 @@ from reproduction.arena import agents, methods
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.tables import Moves, Way, choose_greedy, follow_greedy, learn, train_table
 from reproduction.arena.tasks import TASKS, draw_goals, get_known_options, make_table_env, make_task
-from reproduction.arena.training import BudgetSpentError, CountBonus, Record, train
+from reproduction.arena.training import BudgetSpentError, Record, Run, train
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
 
@@ -127,7 +127,7 @@ def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
 
 
 def test_count_bonus_falls_with_the_visits() -> None:
-    env = CountBonus(MazeEnv("S..G"), 0.1, 4)
+    env = Record(MazeEnv("S..G"), 100, 0, np.full(4, -1), bonus=0.1)
     env.reset(seed=0)
     rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
     assert_allclose(rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1])
@@ -164,12 +164,10 @@ def test_train_runs_every_agent_in_every_way(agent: str) -> None:
 
 def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
     sb3_agents = pytest.importorskip("reproduction.arena.sb3_agents")
-    from reproduction.arena.training import Run
-
     task = make_task("CliffWalking")
     record = Record(make_table_env(task, task.native), 2000, 100, np.full(task.mdp.n_states, -1))
     env = eo.OptionsWrapper(record, eo.discover(make_table_env(task), 2), option_chance=0.9)
-    agent, _ = sb3_agents.make_agent("DQN", Run(env, record, 0, True))
+    agent = sb3_agents.make_agent("DQN", Run(env, record, 0))
     with pytest.raises(BudgetSpentError):
         agent.learn(10_000)
     assert 1900 - 20 <= agent._n_calls < 1900

@@ -61,7 +61,7 @@ def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
         before, mask = obs, info.get("action_mask")
         action = int(env.action_space.sample()) if rng.random() < run.epsilon() else act(obs, mask)
         obs, reward, terminated, truncated, info = env.step(action)
-        discount = 0.0 if terminated else info.get("discount", run.gamma)
+        discount = 0.0 if terminated else info["discount"]
         rows = [(before, action, reward, obs, discount, info.get("action_mask", all_actions))]
         # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
         path = info.get("steps", ())

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.type_aliases import TrainFreq
 
 from eigenoptions.envs.sb3 import OptionsDQN, SMDPDiscounts, SMDPRolloutBuffer, prefer_actions
-from reproduction.arena.training import ConstantDiscount, Run
+from reproduction.arena.training import Run
 
-# The same for every way of exploring. The network is a table, see `make_tabular`.
+# The same for every way of exploring.
 DQN_SETTINGS: dict[str, Any] = {
     "double": True,
     "buffer_size": 20_000,
@@ -23,7 +24,7 @@ DQN_SETTINGS: dict[str, Any] = {
     "policy_kwargs": {"net_arch": [], "optimizer_class": torch.optim.SGD},
 }
 PPO_SETTINGS: dict[str, Any] = {
-    "learning_rate": 2e-3, "n_steps": 256, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01
+    "learning_rate": 2e-3, "batch_size": 64, "n_epochs": 5, "ent_coef": 0.01
 }  # fmt: skip
 # Decisions of a rollout with options: they take four to five primitive steps each, and 256 of them would leave the
 # agent a fifth of the updates that it has without options.
@@ -54,33 +55,38 @@ class PacedDQN(OptionsDQN):
         super().train(self._n_calls // self.train_freq.frequency - self._n_updates, batch_size)
 
 
-def make_agent(name: str, run: Run) -> tuple[Any, Any]:
-    """An agent of Stable-Baselines3 for a run, and its callback."""
-    common: Any = {"gamma": run.gamma, "seed": run.seed, "device": "cpu"}
+def make_agent(name: str, run: Run) -> Any:
+    """An agent of Stable-Baselines3 for a run."""
+    common: Any = {"gamma": run.record.gamma, "seed": run.seed, "device": "cpu"}
     if name == "DQN":
-        env = run.env if run.has_options else ConstantDiscount(run.env, run.gamma)
-        env.action_space.seed(run.seed)
-        agent = PacedDQN("MlpPolicy", env, **common, **DQN_SETTINGS)
-        make_tabular(agent)
+        run.env.action_space.seed(run.seed)
+        agent: Any = PacedDQN("MlpPolicy", run.env, **common, **DQN_SETTINGS)
+        # The network is a table, one weight per state and choice. Numbered states have nothing in common that a hidden
+        # layer or a bias could use: choices that were never tried would inherit the values of others. The values are
+        # small and random, so that there are no ties, which the first action would win.
+        layer = agent.q_net.q_net[0]
+        torch.nn.init.normal_(layer.weight, std=1e-3)
+        torch.nn.init.zeros_(layer.bias)
+        layer.bias.requires_grad_(False)
+        agent.q_net_target.load_state_dict(agent.q_net.state_dict())
         agent.run, agent.first_step = run, run.record.steps
-        return agent, None
-    if not run.has_options:
-        return PPO("MlpPolicy", run.env, **common, **PPO_SETTINGS), None
-    settings: Any = {**PPO_SETTINGS, "n_steps": OPTIONS_N_STEPS, "rollout_buffer_class": SMDPRolloutBuffer}
-    ppo = PPO("MlpPolicy", run.env, **common, **settings)
-    prefer_actions(ppo)
-    return ppo, SMDPDiscounts()
+        return agent
+    has_options = run.env is not run.record
+    settings: Any = {**PPO_SETTINGS, "n_steps": OPTIONS_N_STEPS if has_options else 256}
+    agent = PPO("MlpPolicy", run.env, rollout_buffer_class=SMDPRolloutBuffer, **common, **settings)
+    if has_options:
+        prefer_actions(agent)
+    return agent
 
 
-def make_tabular(agent: Any) -> None:
-    """Make the network of a DQN with ``net_arch=[]`` a table: one weight per state and choice, all near 0.
+def train_sb3(name: str, run: Run) -> None:
+    """Learn until the budget is spent."""
+    agent = make_agent(name, run)
 
-    Numbered states have nothing in common that a hidden layer or a bias could use: choices that were never tried would
-    inherit the values of others, and be taken for the best.
-    """
-    layer = agent.q_net.q_net[0]
-    # Small random values, so that there are no ties: the first action would win them all.
-    torch.nn.init.normal_(layer.weight, std=1e-3)
-    torch.nn.init.zeros_(layer.bias)
-    layer.bias.requires_grad_(False)
-    agent.q_net_target.load_state_dict(agent.q_net.state_dict())
+    def act(obs: Any, mask: Any) -> int:
+        masks = {} if name == "PPO" or mask is None else {"action_masks": np.asarray(mask, dtype=np.bool_)}
+        return int(agent.predict(np.asarray(obs), deterministic=True, **masks)[0])
+
+    run.act = act
+    # More decisions than any budget: runs end by their primitive steps.
+    agent.learn(10**9, callback=SMDPDiscounts() if name == "PPO" else None)
