@@ -57,7 +57,7 @@ def test_cost_of_reward_aware_options_is_lower() -> None:
 
 @pytest.mark.parametrize("name", ["none", "covering", "random", "reward-aware"])
 def test_explore_online_sees_every_state(name: str) -> None:
-    results = [methods.explore_online("i-maze", name, [0, 1], 4, 0.05, 200) for _ in range(2)]
+    results = [methods.explore_online("i-maze", name, [0, 1], 4, 200) for _ in range(2)]
     assert results[0] == results[1]
     assert all(19 <= row["online"] < inf for row in results[0])
 

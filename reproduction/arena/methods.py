@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import product
 from math import inf, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from rich.console import Console
-from rich.table import Table
 
 from eigenoptions._validation import check_choice
 from eigenoptions.discovery import discover
@@ -32,20 +32,11 @@ from reproduction.report import Section, write_page
 
 NONE = "none"
 KEYS = ["method", "domain"]
-FULL: dict[str, Any] = {
-    "domains": list(DOMAINS),
-    "seeds": [0, 1, 2],
-    "counts": [8, 32, 64],
-    "learning": {"goals": 24, "runs": 5, "episodes": 150},
-    "online": {"seeds": range(6), "n_options": 8, "option_chance": 0.05, "steps_per_state": 150},
-}
-QUICK: dict[str, Any] = {
-    "domains": ["four-rooms", "i-maze", "one-way", "costly"],
-    "seeds": [0, 1],
-    "counts": [8],
-    "learning": {"goals": 6, "runs": 3, "episodes": 50},
-    "online": {"seeds": range(3), "n_options": 8, "option_chance": 0.05, "steps_per_state": 100},
-}
+SEEDS, COUNTS, LEARNING = (0, 1, 2), (8, 32, 64), {"goals": 24, "runs": 5, "episodes": 150}
+QUICK_DOMAINS, QUICK_LEARNING = (
+    ("four-rooms", "i-maze", "one-way", "costly"),
+    {"goals": 6, "runs": 3, "episodes": 50},
+)
 
 
 class Measure(NamedTuple):
@@ -80,26 +71,26 @@ MEASURES = {
 
 def run(lab: Lab, names: Sequence[str] = (), domains: Sequence[str] = ()) -> Data:
     """Data frame ``rows``: one per method, domain, seed and number of options; with 0 options what needs none."""
-    settings = QUICK if lab.quick else FULL
     for name in names:
         check_choice("method", name, methods())
     for name in domains:
         check_choice("domain", name, list(DOMAINS))
+    domains = domains or (QUICK_DOMAINS if lab.quick else list(DOMAINS))
     pairs = [
-        {"domain": domain, "method": name}
-        for domain in domains or settings["domains"]
-        for name in [NONE, *(names or methods())]
+        {"domain": domain, "method": name} for domain, name in product(domains, [NONE, *(names or methods())])
     ]
+    seeds, counts, learning = (
+        (SEEDS[:2], COUNTS[:1], QUICK_LEARNING) if lab.quick else (SEEDS, COUNTS, LEARNING)
+    )
     lab.describe("measuring options")
-    measuring = {"counts": settings["counts"], "learning": settings["learning"]}
     jobs = [
-        {**pair, "seed": seed, **measuring}
+        {**pair, "seed": seed, "counts": counts, "learning": learning}
         for pair in pairs
-        for seed in (settings["seeds"] if pair["method"] != NONE else [0])
+        for seed in (seeds if pair["method"] != NONE else [0])
     ]
     rows = [row for result in lab.pmap(measure, jobs) for row in result]
     lab.describe("exploring online")
-    walks = [{**pair, **settings["online"], "seeds": list(settings["online"]["seeds"])} for pair in pairs]
+    walks = [{**pair, "seeds": list(range(3 if lab.quick else 6))} for pair in pairs]
     rows += [row for result in lab.pmap(explore_online, walks) for row in result]
     return {"rows": pd.DataFrame(rows)}
 
@@ -146,15 +137,11 @@ def measure_options(mdp: MDP, options: OptionSet | None, seed: int, **learning: 
         result = {"best": diffusion_time(mdp), "chance": 0.0}
         result["uniform"] = result["best"]
     else:
-        try:
+        result = {"best": inf, "chance": 0.0, "uniform": inf}
+        with suppress(ValueError):
             best = best_option_chance(mdp, options)
-            result = {
-                "best": best.diffusion_time,
-                "chance": best.chance,
-                "uniform": best.uniform_diffusion_time,
-            }
-        except ValueError:
-            result = {"best": inf, "chance": 0.0, "uniform": inf}
+            values = best.diffusion_time, best.chance, best.uniform_diffusion_time
+            result = dict(zip(result, values, strict=True))
         result["cost"] = measure_cost(mdp, options)
     for name, chance in (("uniform", None), ("best", result["chance"])):
         result[f"return at {name}"] = measure_return(mdp, options, chance, seed, **learning)
@@ -190,39 +177,40 @@ def measure_cost(mdp: MDP, options: OptionSet) -> float:
 
 
 def explore_online(
-    domain: str, method: str, seeds: Sequence[int], n_options: int, option_chance: float, steps_per_state: int
+    domain: str, method: str, seeds: Sequence[int], n_options: int = 8, steps_per_state: int = 150
 ) -> list[dict[str, Any]]:
     """Primitive steps until every state was seen, once per seed; inf where some were not seen in time.
 
     The walk never restarts, and each round derives options from all that was seen before. The result is empty for
     methods that cannot work on the part of a domain that was seen, and on domains of more than 300 states.
 
-    >>> 0 < explore_online("i-maze", "none", [0], 4, 0.05, 100)[0]["online"] < 1900
+    >>> 0 < explore_online("i-maze", "none", [0], 4)[0]["online"] < 1900
     True
     """
     mdp = make_domain(domain)
     if mdp.n_states > 300:
         return []
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
-    settings: dict[str, Any] = {"n_options": n_options, "option_chance": option_chance, "method": method}
+    settings: dict[str, Any] = {"n_options": n_options, "option_chance": 0.05, "method": method}
     if method == NONE:
         settings |= {"n_options": 2, "option_chance": 0.0, "method": "eigen"}
     elif get_method(method).needs_rewards:
         settings["rewards"] = mdp.reward
+    steps = max(100, 2 * mdp.n_states)
     results = []
     for seed in seeds:
-        seen = np.zeros(mdp.n_states, dtype=np.bool_)
-        seen[mdp.start] = True
-        steps, needed = 0, inf
+        seen, needed = {mdp.start}, inf
         try:
-            for snapshot in cycle(mdp, steps=max(100, 2 * mdp.n_states), rng=seed, **settings):
+            for snapshot in cycle(
+                mdp, steps=steps, rounds=steps_per_state * mdp.n_states // steps, rng=seed, **settings
+            ):
                 states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
-                last_new = int(first[~seen[states]].max(initial=-1))
-                seen[states] = True
-                if seen.all():
-                    needed = float(steps + last_new + 1)
-                steps = snapshot.steps
-                if seen.all() or steps >= steps_per_state * mdp.n_states:
+                new = [
+                    i for state, i in zip(states.tolist(), first.tolist(), strict=True) if state not in seen
+                ]
+                seen.update(states.tolist())
+                if len(seen) == mdp.n_states:
+                    needed = float(snapshot.steps - steps + max(new) + 1)
                     break
         except ValueError:
             return []
@@ -256,17 +244,13 @@ def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
 
 def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     """Write the page, and print the first three methods of each measure."""
-    settings, rows = QUICK if quick else FULL, data["rows"]
+    rows, learning = data["rows"], QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
-    orders = {name: rank(rows, measure) for name, measure in MEASURES.items()}
-    shown = [name for name, order in orders.items() if len(order)]
-    table = Table("measure", "1st", "2nd", "3rd", box=None)
-    for name in shown:
-        table.add_row(name, *orders[name].index[:3])
-    Console().print(table)
-    ranking = pd.DataFrame({name: orders[name].map("{:.1f}".format) for name in shown})
-    ranking = ranking.reindex(orders[shown[0]].index.union(ranking.index, sort=False)).fillna("")
+    orders = {name: order for name, measure in MEASURES.items() if len(order := rank(rows, measure))}
+    for name, order in orders.items():
+        print(f"{name}: {', '.join(order.index[:3])}")
+    ranking = pd.DataFrame({name: order.map("{:.1f}".format) for name, order in orders.items()}).fillna("")
     about = [(name, DOMAINS[name][0], make_domain(name).n_states) for name in domains]
     sections = [
         Section(
@@ -278,16 +262,15 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
         ),
         *(
             Section(name.replace(" ", "-").replace(",", ""), name, MEASURES[name].about, [_show(rows, name)])
-            for name in shown
+            for name in orders
         ),
         Section(
             "protocol",
             "Domains and protocol",
-            "Every method has its default settings, which were not tuned on these domains. Methods that draw random "
-            f"numbers have {len(settings['seeds'])} seeds: tables show the median, the lowest and the highest. "
-            f"Q-learning follows the paper: {settings['learning']['episodes']} episodes of at most as many steps as "
-            f"there are states, {settings['learning']['runs']} runs for each of {settings['learning']['goals']} goals. "
-            f"Online, one walk from the start never restarts, at most {settings['online']['steps_per_state']} steps "
+            "Every method has its default settings, which were not tuned on these domains. Tables show the median over "
+            "the seeds of methods that draw random numbers, the lowest and the highest. Q-learning follows the paper: "
+            f"{learning['episodes']} episodes of at most as many steps as there are states, {learning['runs']} runs "
+            f"for each of {learning['goals']} goals. Online, one walk from the start never restarts, at most 150 steps "
             "per state; each round has twice as many steps as there are states, at least 100.",
             [pd.DataFrame(about, columns=["domain", "what it is", "states"])],
         ),

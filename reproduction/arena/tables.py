@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from eigenoptions.options.exploration import resolve_exploration
+from eigenoptions.options.exploration import Exploration, tune_exploration
 from reproduction.arena.tasks import (
-    EXPLORATION,
     draw_goals,
+    find_options,
     get_known_options,
-    get_options,
     make_task,
     measure_coverage,
     measure_goal,
@@ -27,29 +26,18 @@ from reproduction.arena.tasks import (
 
 
 class Way(NamedTuple):
-    """How decisions explore, and how the agent learns.
+    """How decisions explore, and how the agent learns."""
 
-    Attributes
-    ----------
-    option_chance, stop_chance
-        Probability that a random decision is an option, and that this option stops after each of its steps.
-    repeat
-        Probability that a random action is the last one again (sticky actions).
-    zeta
-        Exponent of the number of steps that a random action lasts (epsilon-z-greedy, Dabney et al., 2021); 0: one.
-    bonus
-        ``bonus / sqrt(n)`` is the reward of entering a state n times, and values begin at ``bonus / (1 - gamma)``.
-    explore_share
-        The probability of a random decision goes from 1 to 0.05 linearly over this share of the steps.
-    alpha, gamma
-        Step size and discount.
-    """
-
+    # Probability that a random decision is an option, and that this option stops after each of its steps.
     option_chance: float = 0.0
     stop_chance: float = 0.0
+    # Probability that a random action is the last one again (sticky actions).
     repeat: float = 0.0
+    # Exponent of the number of steps that a random action lasts (epsilon-z-greedy, Dabney et al., 2021); 0: one step.
     zeta: float = 0.0
+    # The n-th visit of a state has the reward ``bonus / sqrt(n)``, and values begin at ``bonus / (1 - gamma)``.
     bonus: float = 0.0
+    # The probability of a random decision goes from 1 to 0.05 linearly over this share of the steps.
     explore_share: float = 0.5
     alpha: float = 0.5
     gamma: float = 0.99
@@ -102,13 +90,8 @@ def learn(moves, goal, policy, way, first_step, budget, rng, q, first_visit):  #
                     if policy[s, o] >= 0 and rng.random() * n_available < 1.0:
                         option = o
             if option >= 0:
-                a, origin, gain, discount, stop_chance = (
-                    policy[s, option],
-                    s,
-                    0.0,
-                    1.0,
-                    way.stop_chance,
-                )
+                a, origin = policy[s, option], s
+                gain, discount, stop_chance = 0.0, 1.0, way.stop_chance
             elif last < 0 or way.repeat == 0.0 or rng.random() >= way.repeat:
                 a = rng.integers(0, n_actions)
                 left = min(rng.zipf(way.zeta), 10_000) - 1 if way.zeta > 0.0 else 0
@@ -158,7 +141,11 @@ def follow_greedy(moves, goal, policy, q):  # type: ignore[no-untyped-def]
     return -1
 
 
-resolve_options = lru_cache(maxsize=8)(resolve_exploration)
+@lru_cache(maxsize=10)
+def tune_known_options(task: str) -> Exploration:
+    """How options of the known table explore: the defaults of `OptionsWrapper`."""
+    options = get_known_options(task)
+    return tune_exploration(options.mdp, options)
 
 
 def train_table(
@@ -169,22 +156,27 @@ def train_table(
     Before the goal is reached, values do not depend on where it is. So the run without a reward gives the first goal of
     every state, as the runs with the same seed and this goal have it.
     """
-    about = make_task(task)
-    settings = dict(settings)
-    options, first_step, seen = get_options(task, way, int(settings.pop("discovery", 0) * about.budget), seed)
-    policy = np.zeros((about.mdp.n_states, 0), dtype=np.int64)
-    if options is not None:
+    about, known = make_task(task), get_known_options(task)
+    n_states, settings = about.mdp.n_states, dict(settings)
+    first_step, seen = int(settings.pop("discovery", 0) * about.budget), np.full(n_states, -1)
+    policy = np.zeros((n_states, 0), dtype=np.int64)
+    if way in ("options", "found"):
+        # Options of an incomplete table explore by the defaults of `cycle`.
+        options, exploration = known, Exploration(0.01, 0.05)
+        if way == "options":
+            exploration = tune_known_options(task)
+        else:
+            options, seen = find_options(task, first_step, seed)
         policy = np.ascontiguousarray(options.policy.T, dtype=np.int64)
-        exploration = resolve_options(options, *EXPLORATION[way])
         settings |= {"option_chance": exploration.option_chance, "stop_chance": exploration.stop_chance}
     assert about.mdp.start is not None
     moves = Moves(np.asarray(about.mdp.successors, dtype=np.int64), about.ends, about.mdp.start, about.limit)
-    q = np.empty((about.mdp.n_states, about.mdp.n_actions + policy.shape[1]))
+    q = np.empty((n_states, about.mdp.n_actions + policy.shape[1]))
     key = {"task": task, "agent": "Q-learning", "way": way, "seed": seed}
     rows, measured = [], {}
     # The native goal is -1; -2 is none.
-    for goal in [-2, -1, *draw_goals(about, get_known_options(task), goals, seed).tolist()]:
-        is_goal = about.native if goal == -1 else np.arange(about.mdp.n_states) == goal
+    for goal in [-2, -1, *draw_goals(about, known, goals, seed).tolist()]:
+        is_goal = about.native if goal == -1 else np.arange(n_states) == goal
         first_visit, rng = seen.copy(), np.random.default_rng(seed)
         learn(moves, is_goal, policy, Way(**settings), first_step, about.budget, rng, q, first_visit)
         if goal == -2:

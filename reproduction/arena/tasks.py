@@ -27,9 +27,6 @@ from eigenoptions.spectra.representations import uniform_walk
 # Shares of the budget at which coverage is measured.
 MARKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
-# Option and stop chance: the defaults of `OptionsWrapper`; and for options of an incomplete table those of `cycle`.
-EXPLORATION: dict[str, tuple[Any, float]] = {"options": ("auto", 0.0), "found": (0.01, 0.05)}
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -131,15 +128,6 @@ def measure_coverage(task: Task, first_visit: NDArray[np.int64], budget: int) ->
     steps = np.where(visits < 0, budget, visits)
     seen = {f"seen {mark:g}": float(np.mean((visits >= 0) & (visits <= mark * budget))) for mark in MARKS}
     return {"mean_goal": float(steps.mean()), "median_goal": float(np.median(steps)), **seen}
-
-
-def get_options(task: str, way: str, steps: int, seed: int) -> tuple[Any, int, NDArray[np.int64]]:
-    """Options of a way or None, the `steps` that their discovery took, and the first visits in these steps."""
-    if way == "found":
-        options, first_visit = find_options(task, steps, seed)
-        return options, steps, first_visit.copy()
-    none = np.full(make_task(task).mdp.n_states, -1)
-    return get_known_options(task) if way == "options" else None, 0, none
 
 
 @lru_cache(maxsize=10)

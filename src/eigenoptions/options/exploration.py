@@ -18,13 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from eigenoptions._validation import check_choice, check_int
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
-from eigenoptions.options.walks import (
-    continue_after_end,
-    cumulate_rows,
-    make_tables,
-    stack_policies,
-    visit_states,
-)
+from eigenoptions.options.walks import continue_after_end, make_tables, stack_policies, visit_states
 from eigenoptions.spectra.representations import uniform_walk
 
 
@@ -146,9 +140,8 @@ def walk_together(
     policy = np.vstack([policy, np.full((1, n), -1, dtype=np.int32)])
     available = csr_array(policy.T >= 0)
     n_available = np.diff(available.indptr)
-    # One sorted array of all rows: the successor of row r is at r + a uniform number.
-    P = mdp.transition
-    cumulative = cumulate_rows(P.indptr, P.data) + np.repeat(np.arange(n * n_actions), np.diff(P.indptr))
+    # Each row sums to 1, so the successor of row r is at r + a uniform number.
+    P, cumulative = mdp.transition, np.cumsum(mdp.transition.data)
     seen = np.tile(~targets, (len(walks), 1))
     seen[walks, state] = True
     first, step = np.zeros(seen.shape), 0
@@ -162,7 +155,8 @@ def walk_together(
             chosen = available.indices[np.where(takes_option, chosen, 0)] if available.nnz else option
             option = np.where(runs, option, np.where(takes_option, chosen, -1))
             action = np.where(option < 0, (u[2] * n_actions).astype(np.int64), policy[option, state])
-            state = P.indices[np.searchsorted(cumulative, state * n_actions + action + u[3], side="right")]
+            after = np.searchsorted(cumulative, state * n_actions + action + u[3], side="right")
+            state = P.indices[np.minimum(after, P.nnz - 1)]
             is_new = ~seen[walks, state]
             first[walks[is_new], state[is_new]] = step
             seen[walks, state] = True

@@ -49,7 +49,7 @@ def walk(
     """
     from eigenoptions._kernels.walking import Episodes, wander
 
-    steps, piece = check_int("steps", steps), 20_000_000
+    steps = check_int("steps", steps)
     limit = 2**63 - 1 if max_episode_steps is None else check_int("max_episode_steps", max_episode_steps)
     starts = np.array([mdp.start])
     if mdp.start is None:
@@ -59,10 +59,7 @@ def walk(
     place = np.array([-1 if begin is None else check_int("begin", begin, 0, mdp.n_states - 1), -1, 0, 0])
     counter = make_generator(rng).integers(2**64, size=1, dtype=np.uint64)
     state, action, after = (np.empty(steps, dtype=np.int64) for _ in range(3))
-    # In pieces of about a second, between which the walk can be interrupted.
-    for low in range(0, steps, piece):
-        parts = [array[low : low + piece] for array in (state, action, after)]
-        wander(*tables, episodes, place, counter, len(parts[0]), np.empty(0, dtype=np.uint8), *parts)
+    wander(*tables, episodes, place, counter, steps, np.empty(0, dtype=np.uint8), state, action, after)
     return Transitions(*set_readonly(state, action, after, after == episodes.goal))
 
 
