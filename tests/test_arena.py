@@ -127,7 +127,7 @@ def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
 
 
 def test_count_bonus_falls_with_the_visits() -> None:
-    env = Record(MazeEnv("S..G"), 100, 0, np.full(4, -1), bonus=0.1)
+    env = Record(MazeEnv("S..G"), 100, np.full(4, -1), bonus=0.1)
     env.reset(seed=0)
     rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
     assert_allclose(rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1])
@@ -135,17 +135,17 @@ def test_count_bonus_falls_with_the_visits() -> None:
 
 def test_record_counts_primitive_steps() -> None:
     first_visit = np.array([0, -1, -1, -1])
-    record = Record(MazeEnv("S..G"), 14, 4, first_visit)
+    record = Record(MazeEnv("S..G"), 10, first_visit)
     env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), option_chance=0.05)
     env.reset(seed=0)
     info = env.step(4 if env.action_masks()[4] else 5)[-1]
-    assert record.steps == 4 + info["duration"] == 7
+    assert record.steps == info["duration"] == 3
     env.reset()
     for _ in range(6):
         env.step(0)
     with pytest.raises(BudgetSpentError):
         env.step(0)
-    assert first_visit.tolist() == [0, 5, 6, 7]
+    assert first_visit.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("agent", agents.DEEP_AGENTS)
@@ -154,23 +154,23 @@ def test_train_runs_every_agent_in_every_way(agent: str) -> None:
     pytest.importorskip("stable_baselines3")
     task = make_task("CliffWalking")
     options = eo.discover(make_table_env(task), 2)
-    for way in ({"options": options, "first_step": 20}, {"bonus": 0.01}):
+    for way in ({"options": options}, {"bonus": 0.01}):
         first_visit = np.full(task.mdp.n_states, -1)
         learned = train(agent, task, task.native, budget=100, seed=1, first_visit=first_visit, **way)
         assert isinstance(learned, bool)
         assert first_visit[task.mdp.start] == 0
-        assert way.get("first_step", 0) < np.delete(first_visit, task.mdp.start).max() <= 100
+        assert 0 < np.delete(first_visit, task.mdp.start).max() <= 100
 
 
 def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
     sb3_agents = pytest.importorskip("reproduction.arena.sb3_agents")
     task = make_task("CliffWalking")
-    record = Record(make_table_env(task, task.native), 2000, 100, np.full(task.mdp.n_states, -1))
+    record = Record(make_table_env(task, task.native), 2000, np.full(task.mdp.n_states, -1))
     env = eo.OptionsWrapper(record, eo.discover(make_table_env(task), 2), option_chance=0.9)
     agent = sb3_agents.make_agent("DQN", Run(env, record, 0))
     with pytest.raises(BudgetSpentError):
         agent.learn(10_000)
-    assert 1900 - 20 <= agent._n_calls < 1900
+    assert 2000 - 20 <= agent._n_calls < 2000
     assert abs(agent._n_updates - agent._n_calls // 4) <= 10
 
 

@@ -38,11 +38,9 @@ class PacedDQN(OptionsDQN):
     """
 
     run: Run
-    # Primitive steps before the first of the agent, in the discovery of options.
-    first_step: int
 
     def _on_step(self) -> None:
-        for _ in range(self.run.record.steps - self.first_step - self._n_calls):
+        for _ in range(self.run.record.steps - self._n_calls):
             super()._on_step()
         self.exploration_rate = self.run.epsilon()
 
@@ -69,7 +67,7 @@ def make_agent(name: str, run: Run) -> Any:
         torch.nn.init.zeros_(layer.bias)
         layer.bias.requires_grad_(False)
         agent.q_net_target.load_state_dict(agent.q_net.state_dict())
-        agent.run, agent.first_step = run, run.record.steps
+        agent.run = run
         return agent
     has_options = run.env is not run.record
     settings: Any = {**PPO_SETTINGS, "n_steps": OPTIONS_N_STEPS if has_options else 256}
@@ -84,7 +82,7 @@ def train_sb3(name: str, run: Run) -> None:
     agent = make_agent(name, run)
 
     def act(obs: Any, mask: Any) -> int:
-        masks = {} if name == "PPO" or mask is None else {"action_masks": np.asarray(mask, dtype=np.bool_)}
+        masks = {} if name == "PPO" or mask is None else {"action_masks": mask.astype(np.bool_)}
         return int(agent.predict(np.asarray(obs), deterministic=True, **masks)[0])
 
     run.act = act

@@ -34,22 +34,21 @@ class BudgetSpentError(Exception):
 class Record(gym.Wrapper[Any, Any, Any, Any]):
     """Counts primitive steps, notes the first visit to each state, and ends a run at its budget.
 
-    It goes around the environment with its time limit, inside all other wrappers. `first_visit` (S,), -1 where there
-    was none, already has those of the discovery of options, which took `steps` steps. Entering a state n times gives
-    ``bonus / sqrt(n)``. What `OptionsDQN` needs of an environment without options is here, too: discount and masks.
+    It goes around the environment with its time limit, inside all other wrappers. `first_visit` (S,) is -1 where there
+    was none. Entering a state n times gives ``bonus / sqrt(n)``. What `OptionsDQN` needs of an environment without
+    options is here, too: discount and masks.
     """
 
     def __init__(
         self,
         env: gym.Env[Any, Any],
         budget: int,
-        steps: int,
         first_visit: NDArray[np.int64],
         bonus: float = 0.0,
         gamma: float = 0.99,
     ) -> None:
         super().__init__(env)
-        self.budget, self.steps, self.first_visit = budget, steps, first_visit
+        self.budget, self.steps, self.first_visit = budget, 0, first_visit
         self.bonus, self.gamma, self.counts = bonus, gamma, np.zeros(len(first_visit))
 
     def step(self, action: Any) -> Any:
@@ -98,7 +97,6 @@ def train(
     budget: int,
     seed: int,
     options: Any = None,
-    first_step: int = 0,
     first_visit: NDArray[np.int64],
     bonus: float = 0.0,
 ) -> bool:
@@ -107,7 +105,7 @@ def train(
     def add_options(env: Any) -> Any:
         return env if options is None else OptionsWrapper(env, options, record_steps=True)
 
-    record = Record(make_table_env(task, goal), budget, first_step, first_visit, bonus)
+    record = Record(make_table_env(task, goal), budget, first_visit, bonus)
     run = Run(add_options(record), record, seed)
     first_visit[task.mdp.start] = 0
     with suppress(BudgetSpentError):
