@@ -248,17 +248,6 @@ class SharedLine(Line):
         return np.array([self.box.x]), 0.0, False, False, {}
 
 
-class SlipperyLine(Line):
-    """Action 1 adds one or takes three away, with equal probability; action 0 stays."""
-
-    def __init__(self) -> None:
-        self.x = 0.0
-
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict]:
-        self.x += action * (1.0 if self.np_random.random() < 0.5 else -3.0)
-        return np.array([self.x]), 0.0, False, False, {}
-
-
 def test_look_ahead_with_save_and_restore_needs_no_copy():
     env, options = Line(), LinearOptionSet(UP, Raw(), 2)
     with pytest.raises(ValueError, match="cannot be cloned"):
@@ -274,20 +263,6 @@ def test_look_ahead_notices_copies_without_the_whole_state():
         ahead[0].act(np.array([0.0]))
 
 
-def test_look_ahead_with_samples_takes_the_mean_gain():
-    env, options = SlipperyLine(), LinearOptionSet(UP, Raw(), 2)
-    one, many = options.look_ahead(env), options.look_ahead(env, samples=40)
-    actions_of_one, actions_of_many = set(), set()
-    for seed in range(10):
-        obs, _ = env.reset(seed=seed)
-        state = env.np_random.bit_generator.state
-        actions_of_one.add(one[0].act(obs))
-        actions_of_many.add(many[0].act(obs))
-        assert env.np_random.bit_generator.state == state
-    assert actions_of_one == {1, TERMINATE}  # one copy draws the numbers that the environment will draw
-    assert actions_of_many == {TERMINATE}
-
-
 def test_look_ahead_with_wrong_arguments_is_refused():
     options, car = LinearOptionSet([Purpose(np.ones(2))], Raw(), 3), gym.make("MountainCar-v0")
     for call, word in (
@@ -296,7 +271,6 @@ def test_look_ahead_with_wrong_arguments_is_refused():
         (lambda: options.look_ahead("MountainCar-v0"), "environment"),
         (lambda: options.look_ahead(gym.make("CartPole-v1")), "3 actions"),
         (lambda: options.look_ahead(gym.make("Pendulum-v1")), "3 actions"),
-        (lambda: options.look_ahead(car, samples=0), "samples"),
         (lambda: options.look_ahead(car, save=lambda base: 0), "save and restore"),
     ):
         with pytest.raises(ValueError, match=word):

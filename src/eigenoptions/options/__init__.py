@@ -28,6 +28,12 @@ TERMINATE = -1
 T = TypeVar("T")
 
 
+def set_fields(record: Any, values: dict[str, Any]) -> None:
+    """Set fields of a frozen dataclass to checked values."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Purpose:
     """A potential whose differences are an intrinsic reward (Definition 3.1).
@@ -35,10 +41,10 @@ class Purpose:
     Attributes
     ----------
     potential : ndarray of shape (d,) or None
-        In a table one number per state, in a feature space the vector e of the potential ``e . phi(s)``. Read-only.
-        None for the purposes of options that were loaded from a file.
+        In a table one number per state, in a feature space the vector e of the potential ``e . phi(s)``. None for
+        options that were loaded from a file.
     label : str, default=""
-        Name of the purpose; by default it follows from the fields below: ``"e2+"``, ``"goal 17"``.
+        Name; by default it follows from the fields below: ``"e2+"``, ``"goal 17"``.
     index, sign : int, default=None
         Of an eigenvector: its number, counted from 1 as in the paper, and 1, or -1 for its negation.
     goal : int, default=None
@@ -48,8 +54,8 @@ class Purpose:
     initiation : ndarray of bool of shape (S,), default=None
         States where the option may be followed; None for all.
     exact : bool, default=False
-        Whether the potential is exact, such as the indicator of a goal, and not the result of a computation. Then
-        action values that differ by more than 1e-12 of its maximum are different; otherwise, 1e-9. See `solve`.
+        Whether the potential is exact, such as the indicator of a goal, and not computed. Then action values that
+        differ by more than 1e-12 of its maximum are different; otherwise, 1e-9. See `solve`.
 
     Examples
     --------
@@ -69,10 +75,9 @@ class Purpose:
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {"label": str(self.label), "eigenvalue": float(self.eigenvalue)}
-        if self.potential is not None:
-            checked["potential"] = readonly(self.potential, np.float64)
-        if self.initiation is not None:
-            checked["initiation"] = readonly(self.initiation, np.bool_)
+        for name, dtype in (("potential", np.float64), ("initiation", np.bool_)):
+            if (array := getattr(self, name)) is not None:
+                checked[name] = readonly(array, dtype)
         for name in ("index", "sign", "goal"):
             if (number := getattr(self, name)) is not None:
                 checked[name] = check_int(name, number, minimum=-1)
@@ -82,8 +87,7 @@ class Purpose:
             checked["label"] = f"e{self.index}{'+' if self.sign > 0 else '-'}"
         elif not self.label and self.goal is not None:
             checked["label"] = f"goal {self.goal}"
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, checked)
 
     def __repr__(self) -> str:
         text, f = printable(self.label) or "no label", self.potential
@@ -167,19 +171,11 @@ def check_purposes(purposes: Sequence[Purpose]) -> tuple[Purpose, ...]:
 
 
 class TablePolicy:
-    """Where options of a table start and end."""
+    """Where options of a table start and end, ``(S,)`` or ``(n, S)`` as the policy."""
 
     policy: NDArray[np.integer[Any]]
-
-    @property
-    def initiation(self) -> NDArray[np.bool_]:
-        """States where an option may start, ``(S,)`` or ``(n, S)`` as the policy."""
-        return self.policy >= 0
-
-    @property
-    def termination(self) -> NDArray[np.bool_]:
-        """States where an option terminates, ``(S,)`` or ``(n, S)`` as the policy."""
-        return self.policy < 0
+    initiation = property(lambda self: self.policy >= 0, doc="States where an option may start.")
+    termination = property(lambda self: self.policy < 0, doc="States where an option terminates.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,10 +240,10 @@ class OptionSet(OptionSequence[Option], TablePolicy):
     value : ndarray of shape (n, S), default=zeros
         Intrinsic values.
     purposes : sequence of Purpose, default=()
-        One per option; those of a file have no potential. Without any, options are called ``"option 1"`` and so on.
+        One per option; by default options are called ``"option 1"`` and so on.
     provenance : dict, default={}
-        Method and settings, as they go into the file. An entry ``"dynamics": "estimated"`` says that the table was
-        estimated from samples; `check` then compares sizes only.
+        Method and settings, as they go into the file. ``"dynamics": "estimated"`` says that the table was estimated
+        from samples; `check` then compares sizes only.
 
     Examples
     --------
@@ -274,30 +270,32 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         if not is_table or not ((policy >= TERMINATE) & (policy < self.n_actions)).all():
             limits = f"shape (n, {self.n_states}) and actions {TERMINATE}..{self.n_actions - 1}"
             raise ValueError(f"policy must have {limits}, got {describe(policy)}")
-        value = np.broadcast_to(readonly(0.0), policy.shape) if self.value is None else self.value
-        value = readonly(value, np.float64)
-        if value.shape != policy.shape:
-            raise ValueError(f"value must have the shape of the policy, {policy.shape}, got {value.shape}")
+        value = readonly(np.zeros(policy.shape) if self.value is None else self.value, np.float64)
         purposes = check_purposes(tuple(self.purposes) or (Purpose(None),) * len(policy))
-        if len(purposes) != len(policy):
-            raise ValueError(f"there must be {len(policy)} purposes, one per option, got {len(purposes)}")
-        for name, checked in (("policy", policy), ("value", value), ("purposes", purposes)):
-            object.__setattr__(self, name, checked)
+        if value.shape != policy.shape or len(purposes) != len(policy):
+            sizes = f"{value.shape} and {len(purposes)}"
+            raise ValueError(
+                f"value and purposes must be those of {policy.shape} options and states, got {sizes}"
+            )
+        set_fields(self, {"policy": policy, "value": value, "purposes": purposes})
 
-    @property
-    def n_states(self) -> int:
-        """Number of states."""
-        return self.mdp.n_states
-
-    @property
-    def n_actions(self) -> int:
-        """Number of primitive actions."""
-        return self.mdp.n_actions
+    n_states = property(lambda self: self.mdp.n_states, doc="Number of states.")
+    n_actions = property(lambda self: self.mdp.n_actions, doc="Number of primitive actions.")
 
     @cached_property
     def mean_length(self) -> NDArray[np.float64]:
         """``(n,)`` expected steps until each option terminates, averaged over the states where it may start."""
-        return readonly([option.mean_length for option in self], np.float64)
+        if self.mdp.successors is None or not len(self):
+            return readonly([option.mean_length for option in self], np.float64)
+        # The state that each option leads to after 1, 2, 4, ... steps, and the steps until then.
+        states, steps = np.arange(self.n_states), self.initiation.astype(np.int64)
+        after = np.where(self.initiation, self.mdp.successors[states, np.maximum(self.policy, 0)], states)
+        for _ in range(self.n_states.bit_length()):
+            steps = steps + np.take_along_axis(steps, after, axis=1)
+            after = np.take_along_axis(after, after, axis=1)
+        endless = np.take_along_axis(self.initiation, after, axis=1).any(axis=1)
+        mean = steps.sum(axis=1) / np.maximum(self.initiation.sum(axis=1), 1)
+        return readonly(np.where(endless, np.inf, mean))
 
     def choices(self, state: int) -> NDArray[np.integer[Any]]:
         """``(n,)`` the action of every option in a state, or TERMINATE."""
@@ -346,22 +344,18 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         """Both sets, one after the other; both must be options of the same state space."""
         if not isinstance(other, OptionSet):
             return NotImplemented
-        first, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
-        second.check(first.mdp)
-        moves, others = first.mdp.successors, second.mdp.successors
-        if moves is not None and others is not None:
-            # An action that was never tried stays in an estimated table.
-            stay = np.arange(first.n_states)[:, None]
-            if np.any((moves != others) & (moves != stay) & (others != stay)):
-                raise ValueError("options of different environments: their actions lead elsewhere")
+        # Of a table that was estimated and an exact one, the exact one stays.
+        exact, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
+        second.check(exact.mdp)
         provenance = self.provenance
         if other.provenance != provenance:
             provenance = {"joined": [provenance, other.provenance]}
             if "dynamics" in second.provenance:
                 provenance["dynamics"] = second.provenance["dynamics"]
-        policy = np.concatenate([self.policy, other.policy])
-        value = np.concatenate([self.value, other.value])
-        return OptionSet(first.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
+        policy, value = (
+            np.concatenate(pair) for pair in ((self.policy, other.policy), (self.value, other.value))
+        )
+        return OptionSet(exact.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
 
     def __repr__(self) -> str:
         n = len(self)

@@ -19,11 +19,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from eigenoptions._text import describe, printable
-from eigenoptions._validation import check_float, check_int, make_generator, readonly
+from eigenoptions._validation import check_float, check_int, readonly
 from eigenoptions.features import Map, compute_features
 from eigenoptions.mdp import Transitions
-from eigenoptions.options import TERMINATE, OptionFields, OptionSequence, Purpose, check_purposes
-from eigenoptions.options.lookahead import Clones
+from eigenoptions.options import TERMINATE, OptionFields, OptionSequence, Purpose, check_purposes, set_fields
+from eigenoptions.options.lookahead import Clones, Restore, Save
 from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
 
 Array = NDArray[np.float64]
@@ -31,16 +31,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearOption(OptionFields):
-    """One option in a feature space (Section 5.2), a member of a `LinearOptionSet`.
-
-    `purpose` is its purpose, whose potential is the vector e; `label`, `eigenvalue`, `index`, `sign` and `goal` are
-    those of the purpose, `patience` and `stop_chance` those of the set.
-    """
+    """One option in a feature space (Section 5.2), a member of a `LinearOptionSet`."""
 
     _set: LinearOptionSet
     purpose: Purpose
-    patience: int | None
-    stop_chance: float
+    patience = property(lambda self: self._set.patience, doc="See `LinearOptionSet`.")
+    stop_chance = property(lambda self: self._set.stop_chance, doc="See `LinearOptionSet`.")
 
     def act(self, obs: Any) -> int:
         """The action at an observation, or TERMINATE."""
@@ -126,8 +122,7 @@ class LinearOptionSet(OptionSequence[LinearOption]):
             check_int("patience", self.patience)
         check_float("stop_chance", self.stop_chance, minimum=0, below=1)
         checked = {"purposes": purposes, "n_actions": n_actions, "threshold": threshold, "weights": weights}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, checked)
 
     @cached_property
     def directions(self) -> Array:
@@ -162,9 +157,8 @@ class LinearOptionSet(OptionSequence[LinearOption]):
         """``(n,)`` the action of every option at one observation, or TERMINATE; features are computed once for all."""
         if self.model is None:
             return self.actions(add_batch_axis(obs), 1)[:, 0]
-        outcomes = self.model.outcomes()
-        next_potentials = [[self.potential(add_batch_axis(o), 1)[:, 0] for o in ends] for ends in outcomes]
-        gains = np.mean(next_potentials, axis=1) - self.potential(add_batch_axis(obs), 1)[:, 0]
+        after = [self.potential(add_batch_axis(o), 1)[:, 0] for o in self.model.outcomes()]
+        gains = np.array(after) - self.potential(add_batch_axis(obs), 1)[:, 0]
         first, acts = first_best(gains.T, COMPUTED_TOLERANCE * np.abs(self.directions).max(axis=1))
         return np.where(acts, first, TERMINATE)
 
@@ -173,34 +167,18 @@ class LinearOptionSet(OptionSequence[LinearOption]):
         return replace(self, patience=patience, stop_chance=stop_chance)
 
     def look_ahead(
-        self,
-        env: Any,
-        *,
-        samples: int = 1,
-        save: Callable[[Any], Any] | None = None,
-        restore: Callable[[Any, Any], object] | None = None,
-        rng: Any = 0,
+        self, env: Any, *, save: Save | None = None, restore: Restore | None = None
     ) -> LinearOptionSet:
         """The same purposes, followed by trying every action in a copy of `env` (the paper's way, gamma = 0).
 
-        Parameters
-        ----------
-        env : gymnasium.Env
-            The environment the options will act in, not a copy: they look ahead from its current state.
-        samples : int, default=1
-            Number of copies per action. A single copy has the random generator of the environment, so it shows what
-            will happen; several copies have their own generators, and the mean gain counts.
-        save, restore : callable, default=None
-            ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``, where it cannot be copied.
-        rng : int, SeedSequence or Generator, default=0
-            Seeds the copies where there are several.
+        `env` is the environment that the options will act in. A copy has its random generator, so it shows what will
+        happen. Where it cannot be copied, give ``saved = save(env.unwrapped)`` and ``restore(env.unwrapped, saved)``.
         """
-        model = Clones(env, self.n_actions, samples, save, restore, make_generator(rng))
-        provenance = {**self.provenance, "gamma": 0.0}
+        model, provenance = Clones(env, self.n_actions, save, restore), {**self.provenance, "gamma": 0.0}
         return replace(self, model=model, weights=None, basis=None, provenance=provenance)
 
     def _make_option(self, i: int) -> LinearOption:
-        return LinearOption(self[[i]], self.purposes[i], self.patience, self.stop_chance)
+        return LinearOption(self[[i]], self.purposes[i])
 
     def __repr__(self) -> str:
         n, d = self.directions.shape
@@ -238,7 +216,7 @@ def fit(
     features : callable
         The map phi.
     n_actions : int, default=None
-        Number of actions; None: the largest in the batch, plus one. An action that was never tried is never chosen.
+        None: the largest action in the batch, plus one. An action that was never tried is never chosen.
     gamma : float, default=0.99
         Discount in [0, 1); larger values let an option pass through lower potential.
     basis : callable, default=None
@@ -248,8 +226,8 @@ def fit(
     ridge : float, default=1e-5
         Weight of the penalty on large weights, relative to the mean square of a feature.
     stop : float, default=0.02
-        An option terminates where no action value exceeds this share of the range of f over the batch, without one in
-        a thousand at either end: fitted values are never exactly 0.
+        An option terminates where no action value exceeds this share of the range of f over the batch (without one in
+        a thousand at either end).
     parts : int, default=2
         Number of parts of the batch that are fitted separately; the result has their mean weights.
     provenance : dict, default=None
@@ -319,20 +297,13 @@ def fit(
 
 def prepare_ridge_regression(psi: Any, ridge: float) -> Callable[[Array], Array]:
     """Ridge regression on fixed inputs ``(N, p)``: a function from targets to weights."""
-    # With fewer samples than features a smaller system has the same solution: (A'A + c)^-1 A' = A' (AA' + c)^-1.
-    few = psi.shape[0] < psi.shape[1]
-    system = psi @ psi.T if few else psi.T @ psi
+    system = psi.T @ psi
     system = system.toarray() if issparse(system) else np.asarray(system, dtype=np.float64)
-    mean = np.trace(system) / psi.shape[1]
+    mean = np.trace(system) / len(system)
     # The second term gives weight 0 to features that were never seen.
     system[np.diag_indices(len(system))] += ridge * mean + 1e-12 * (mean or 1.0)
     factor = cho_factor(system, lower=True, overwrite_a=True)
-
-    def solve(target: Array) -> Array:
-        solution = cho_solve(factor, target if few else np.asarray(psi.T @ target), check_finite=False)
-        return np.asarray(psi.T @ solution) if few else np.asarray(solution)
-
-    return solve
+    return lambda target: np.asarray(cho_solve(factor, np.asarray(psi.T @ target), check_finite=False))
 
 
 class RunningOption:

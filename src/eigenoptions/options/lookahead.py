@@ -8,35 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from eigenoptions._validation import check_int
+Save = Callable[[Any], Any]
+Restore = Callable[[Any, Any], object]
 
 
 class Clones:
     """Copies of an environment in which actions are tried; the parameters are those of `LinearOptionSet.look_ahead`."""
 
     def __init__(
-        self,
-        env: Any,
-        n_actions: int,
-        samples: int = 1,
-        save: Callable[[Any], Any] | None = None,
-        restore: Callable[[Any, Any], object] | None = None,
-        rng: np.random.Generator | None = None,
+        self, env: Any, n_actions: int, save: Save | None = None, restore: Restore | None = None
     ) -> None:
         if (save is None) != (restore is None):
             raise ValueError("save and restore go together, got only one of them")
         if getattr(getattr(env, "action_space", None), "n", None) != n_actions:
             raise ValueError(f"look-ahead needs an environment with {n_actions} actions, got {env}")
-        self.env, self.n_actions, self.samples = env, n_actions, check_int("samples", samples)
-        self.save, self.restore = save, restore
-        self.rng = np.random.default_rng(0) if rng is None else rng
+        self.env, self.n_actions, self.save, self.restore = env, n_actions, save, restore
         self._verified = False
         if save is None:
             # An environment that cannot be copied is refused here, not in the middle of an episode.
             copy_env(env)
 
-    def outcomes(self) -> list[list[Any]]:
-        """For every action the observations it may lead to."""
+    def outcomes(self) -> list[Any]:
+        """For every action the observation that it leads to."""
         if not self._verified:
             for action in range(self.n_actions):
                 if not _equal(self.try_action(action), self.try_action(action)):
@@ -45,23 +38,18 @@ class Clones:
                         "save= and restore= that keep its whole state, or learn the options (fit)"
                     )
             self._verified = True
-        seeds = [None] if self.samples == 1 else [self.rng.integers(2**63) for _ in range(self.samples)]
-        return [[self.try_action(action, seed) for seed in seeds] for action in range(self.n_actions)]
+        return [self.try_action(action) for action in range(self.n_actions)]
 
-    def try_action(self, action: int, seed: Any = None) -> Any:
-        """The observation after an action in a copy; with a `seed`, under other random numbers than the original's."""
-        env = copy_env(self.env) if self.save is None else self.env.unwrapped
-        saved = None if self.save is None else self.save(env)
-        generator = env.unwrapped.np_random
+    def try_action(self, action: int) -> Any:
+        """The observation after an action in a copy, which has the random generator of the environment."""
+        if self.save is None or self.restore is None:
+            return copy_env(self.env).step(action)[0]
+        env = self.env.unwrapped
+        saved = self.save(env)
         try:
-            if seed is not None:
-                env.unwrapped.np_random = np.random.default_rng(seed)
             return copy.deepcopy(env.step(action)[0])
         finally:
-            if self.restore is not None:
-                self.restore(env, saved)
-                if seed is not None:
-                    env.np_random = generator
+            self.restore(env, saved)
 
 
 def _equal(first: Any, second: Any) -> bool:

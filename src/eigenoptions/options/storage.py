@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import shutil
 import uuid
@@ -55,9 +54,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 def write_arrays(path: str | Path, kind: str, header: dict[str, Any], arrays: Arrays) -> None:
     """Write named arrays and a header of plain values as a file of some kind; `read_arrays` reads it."""
     arrays = {k: np.asarray(a, dtype=a.dtype.newbyteorder("="), order="C") for k, a in arrays.items()}
-    text = json.dumps(
-        {**header, "kind": kind, "format": FORMAT}, sort_keys=True, allow_nan=False, default=_to_plain_number
-    )
+    header = {**header, "kind": kind, "format": FORMAT}
+    # The method turns numbers of NumPy into those of Python, and raises TypeError for what JSON cannot hold.
+    text = json.dumps(header, sort_keys=True, allow_nan=False, default=np.generic.item)
     write_atomically(path, save(arrays, {"eigenoptions": f"{_compute_digest(text, arrays)} {text}"}))
 
 
@@ -86,11 +85,14 @@ def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None
     kind ``"linear options"``: ``directions`` (n, d), ``threshold`` (n,), ``weights`` (n, A, p) if they are learned, and
     the arrays of the feature maps. The header has the purposes and the provenance.
     """
-    header: dict[str, Any] = {"provenance": options.provenance, "purposes": []}
-    for purpose in options.purposes:
-        fields = {name: getattr(purpose, name) for name in ("label", "index", "sign", "goal")}
-        value = None if math.isnan(purpose.eigenvalue) else purpose.eigenvalue
-        header["purposes"].append({**fields, "eigenvalue": value})
+    names = ("label", "index", "sign", "goal", "eigenvalue")
+    purposes = [{name: getattr(purpose, name) for name in names} for purpose in options.purposes]
+    # Without fields that are None or nan.
+    purposes = [
+        {k: value for k, value in fields.items() if value is not None and value == value}
+        for fields in purposes
+    ]
+    header: dict[str, Any] = {"provenance": options.provenance, "purposes": purposes}
     if isinstance(options, OptionSet):
         mdp = options.mdp
         header["state_space"] = mdp.fingerprint
@@ -183,7 +185,7 @@ def _make_options(header: dict[str, Any], arrays: Arrays) -> OptionSet:
     mdp = MDP(csr_array(tuple(table), shape=shape), **header["mdp"], **fields)
     if header.get("state_space", mdp.fingerprint) != mdp.fingerprint:
         raise ValueError("its state space does not match its fingerprint")
-    purposes = [_make_purpose(None, fields) for fields in header["purposes"]]
+    purposes = [Purpose(None, **fields) for fields in header["purposes"]]
     return OptionSet(mdp, arrays["policy"], arrays["value"], purposes, header["provenance"])
 
 
@@ -196,16 +198,12 @@ def _make_linear_options(
         maps[name] = features_from_dict({**header[name], "arrays": own} if own else header[name], function)
     pairs = zip(arrays["directions"], header["purposes"], strict=True)
     return LinearOptionSet(
-        [_make_purpose(direction, fields) for direction, fields in pairs],
+        [Purpose(direction, **fields) for direction, fields in pairs],
         weights=arrays.get("weights"),
         threshold=arrays["threshold"],
         **maps,
         **{name: header[name] for name in ("n_actions", "provenance", "patience", "stop_chance")},
     )
-
-
-def _make_purpose(potential: Any, fields: dict[str, Any]) -> Purpose:
-    return Purpose(potential, **{name: value for name, value in fields.items() if value is not None})
 
 
 def _compute_digest(text: str, arrays: Arrays) -> str:
@@ -220,9 +218,3 @@ def _compute_digest(text: str, arrays: Arrays) -> str:
 def _to_tuples(value: Any) -> Any:
     """JSON lists as tuples, so that a state can be hashed."""
     return tuple(map(_to_tuples, value)) if isinstance(value, list) else value
-
-
-def _to_plain_number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"provenance must hold plain values that JSON can write, got {type(value).__name__}")
