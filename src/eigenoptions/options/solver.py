@@ -77,7 +77,8 @@ def solve(
     purposes = check_purposes([purposes] if isinstance(purposes, Purpose) else list(purposes))
     n, n_states, n_actions = len(purposes), mdp.n_states, mdp.n_actions
     for p in purposes:
-        if np.shape(p.potential) != (n_states,) or np.shape(p.initiation) not in ((), (n_states,)):
+        shapes = {array.shape for array in (p.potential, p.initiation) if array is not None}
+        if p.potential is None or shapes != {(n_states,)}:
             raise ValueError(f"purpose {p.label!r} must have one number for each of {n_states} states")
     tolerances = np.array([EXACT_TOLERANCE if p.exact else COMPUTED_TOLERANCE for p in purposes])
 

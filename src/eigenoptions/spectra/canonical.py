@@ -33,7 +33,7 @@ def canonical_basis(
     sizes, gaps = np.diff(bounds), np.concatenate([[np.inf], np.diff(values), [np.inf]])
     errors = np.sqrt(sizes) * relative_error * norm / np.minimum(gaps[bounds[:-1]], gaps[bounds[1:]])
     # A simple eigenvalue leaves the sign only. (One step towards unit columns.)
-    basis = vectors * (1.5 - 0.5 * np.einsum("ij,ij->j", vectors, vectors))
+    basis: Array = vectors * (1.5 - 0.5 * np.einsum("ij,ij->j", vectors, vectors))
     peaks = _find_peaks(basis**2, np.repeat(errors, sizes))
     basis *= np.sign(basis[peaks, np.arange(len(values))])
     for c in np.flatnonzero(sizes > 1).tolist():

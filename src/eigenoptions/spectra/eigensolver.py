@@ -51,7 +51,8 @@ class SymmetricLaplacian:
     def remove_null_space(self, x: Array) -> Array:
         """The part of a vector that is orthogonal to the null space."""
         projections = np.bincount(self.component, self.null_vector * x)
-        return x - self.null_vector * projections[self.component]
+        remainder: Array = x - self.null_vector * projections[self.component]
+        return remainder
 
 
 def _scale_entries(A: csr_array, left: Array, right: Array) -> csr_array:
