@@ -25,28 +25,23 @@ def run(lab: Lab, *, episodes=EPISODES, options=COUNTS, runs=100, orders=8, seed
         for name in episodes
         for choice, settings in CHOICES.items()
     ]
+    some = [n for n in options if n <= 64]
     ties = [
         {
             "maze": name,
             "options": {"action_order": order},
             "order": repr(order),
-            "counts": counts_for(name, options),
+            "counts": counts_for(name, some),
         }
         for name in episodes
         for order in list(permutations(range(4)))[:orders]
     ]
     learning = [
-        {**agent, "options": {**agent["options"], "n": n}, "n_options": n}
-        for agent in agents
-        for n in agent["counts"]
+        {"maze": a["maze"], "choice": a["choice"], "options": {**a["options"], "n": n}, "n_options": n}
+        for a in agents
+        for n in a["counts"]
     ]
-    learned = learn_all(
-        lab,
-        [{k: v for k, v in agent.items() if k != "counts"} for agent in learning],
-        runs=runs,
-        episodes=episodes,
-        seed=seed,
-    )["runs"]
+    learned = learn_all(lab, learning, runs=runs, episodes=episodes, seed=seed)["runs"]
     means = learned.groupby(["domain", "choice", "n_options"], sort=False).mean_return.mean().reset_index()
     return {"choices": diffuse_all(lab, agents).merge(means), "ties": diffuse_all(lab, ties)}
 
