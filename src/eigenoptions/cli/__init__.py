@@ -71,11 +71,12 @@ def main(args: Sequence[str] | None = None) -> int:
         print("stopped", file=sys.stderr)
         return 130
     except (ValueError, TypeError, LookupError, OSError, ArithmeticError, MemoryError, ImportError) as error:
-        from eigenoptions.cli.terminal import print_error
+        from eigenoptions.cli.terminal import get_error_console, print_line
 
         # The text of a KeyError is quoted.
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        print_error(f"error: {text or type(error).__name__}")
+        line = " ".join(f"error: {text or type(error).__name__}".split())
+        print_line(line, "red", get_error_console())
         return 2
     return 0
 

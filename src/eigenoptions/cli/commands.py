@@ -165,10 +165,9 @@ def diffusion(args: Namespace) -> None:
     print_table(heads, [_list_cells(row, rows[0]["diffusion_time"]) for row in rows])
     source = "computed exactly" if is_exact else "estimated from 20 walks each"
     note = f"Mean number of steps between two states under random decisions, {source}."
-    note += " Uniform choice, the paper's: every action and option is equally likely." if is_exact else ""
-    if is_automatic:
-        note += " Automatic: how often to choose an option, and to stop it early, is tuned by simulation."
-    print_paragraph(note)
+    note += " Uniform choice, the paper's: every action and option is equally likely." * is_exact
+    tuned = " Automatic: how often to choose an option, and to stop it early, is tuned by simulation."
+    print_paragraph(note + tuned * is_automatic)
     if mdp.start is None or mdp.goal is None:
         _print_next(args, files)
     else:
@@ -401,8 +400,8 @@ def _list_cells(row: dict[str, Any], without: float) -> list[str | Text]:
         share = np.inf if steps is None else steps / without
         words = f"{share:.0%}" if share < 10 else f"{share:,.0f} times" if share < 1e5 else ""
         color = "" if row["options"] == 0 else "green" if share < 1 else "red"
-        cells += ["" if steps is None else f"{steps:,.1f}" if steps < 1e9 else f"{steps:.4g}"]
-        cells += [Text(words, style=color)]
+        number = "" if steps is None else f"{steps:,.1f}" if steps < 1e9 else f"{steps:.4g}"
+        cells += [number, Text(words, style=color)]
     return [*cells, *(f"{row[key]:g}" if row["options"] else "" for key in ("option_chance", "stop_chance"))]
 
 

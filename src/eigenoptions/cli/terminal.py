@@ -37,11 +37,6 @@ def print_paragraph(text: str, style: str = "") -> None:
     print()
 
 
-def print_error(text: str) -> None:
-    """Print one line on standard error."""
-    print_line(" ".join(text.split()), "red", get_error_console())
-
-
 def print_log() -> None:
     """Print the library's warnings on standard error, each of them once."""
     get_error_console.cache_clear()
