@@ -161,7 +161,7 @@ def diffusion(args: Namespace) -> None:
         print_json(answer, files)
         return
     print_paragraph(_make_heading(options, settings), "bold")
-    heads = (">options", ">uniform choice", ">of none", f">{name}", ">of none", ">chance", ">stop")
+    heads = (">options", ">uniform choice", ">vs none", f">{name}", ">vs none", ">chance", ">stop")
     print_table(heads, [_list_cells(row, rows[0]["diffusion_time"]) for row in rows])
     source = "computed exactly" if is_exact else "estimated from 20 walks each"
     note = f"Mean number of steps between two states under random decisions, {source}."
