@@ -33,6 +33,14 @@ def test_continue_after_end_leads_from_the_goal_to_the_start():
     np.testing.assert_array_equal(endless.successors[:3], mdp.successors[:3])
 
 
+def test_continue_after_end_without_a_start_leads_to_few_or_all_other_states():
+    mdp = eo.MDP(eo.maze("S......G").transition, goal=7)
+    for max_restarts, states in ((None, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6])):
+        row = continue_after_end(mdp, max_restarts=max_restarts).transition[[7 * 4]].toarray()[0]
+        assert np.flatnonzero(row).tolist() == states
+        assert row.sum() == pytest.approx(1.0)
+
+
 def test_continue_after_end_without_ends_changes_nothing(slippery):
     assert continue_after_end(slippery).fingerprint == slippery.fingerprint
 

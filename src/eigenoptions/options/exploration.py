@@ -84,7 +84,8 @@ def tune_exploration(
     """
     if mdp.successors is not None and (mdp.successors == np.arange(mdp.n_states)[:, None]).all():
         return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
-    endless = continue_after_end(mdp)
+    # A table of samples has many ends: rows that lead from each of them to all states would be slow.
+    endless = continue_after_end(mdp, max_restarts=100)
     targets = find_recurrent_states(endless)
     if mdp.n_states > 100_000:
         settings, max_steps = settings[1:4], min(max_steps, 60 * mdp.n_states)

@@ -93,15 +93,21 @@ def find_ends(mdp: MDP) -> NDArray[np.bool_]:
     return ends
 
 
-def continue_after_end(mdp: MDP, *, goal_ends: bool = True) -> MDP:
-    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start (or anywhere)."""
+def continue_after_end(mdp: MDP, *, goal_ends: bool = True, max_restarts: int | None = None) -> MDP:
+    """The same dynamics without ends: states that no action leaves, and the goal, lead to the start.
+
+    Without a start, they lead to any other state, or to at most `max_restarts` of them.
+    """
     ends = find_ends(mdp)
     if goal_ends and mdp.goal is not None:
         ends[mdp.goal] = True
     if not ends.any() or ends.all():
         return MDP(mdp.transition)
-    restart = np.zeros((1, mdp.n_states))
-    restart[0, np.flatnonzero(~ends) if mdp.start is None or ends[mdp.start] else mdp.start] = 1.0
+    restart, states = np.zeros((1, mdp.n_states)), np.array([mdp.start])
+    if mdp.start is None or ends[mdp.start]:
+        states = np.flatnonzero(~ends)
+        states = states[:: -(-len(states) // (max_restarts or len(states)))]
+    restart[0, states] = 1.0
     is_end = np.repeat(ends, mdp.n_actions)
     table = diags_array((~is_end).astype(float)) @ mdp.transition
     table = table + csr_array(is_end[:, None].astype(float)) @ csr_array(restart / restart.sum())
