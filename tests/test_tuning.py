@@ -97,6 +97,13 @@ def test_tune_exploration_refuses_useless_options(rooms):
     assert sum(tune_exploration(rooms, walls, rng=seed).option_chance > 0 for seed in range(10)) <= 2
 
 
+def test_tune_exploration_where_nothing_can_be_explored():
+    stuck = eo.MDP.from_successors([[0, 0], [1, 0], [2, 1]])
+    for mdp in (stuck, eo.MDP.from_successors([[0], [1]])):
+        options = OptionSet(mdp, np.zeros((1, mdp.n_states), dtype=int))
+        assert tune_exploration(mdp, options) == Exploration(0.0, 0.0, 1.0)
+
+
 def test_resolve_exploration_keeps_what_is_given_and_needs_no_table(rooms):
     linear = eo.LinearOptionSet([Purpose([1.0])], Raw(), 2)
     assert resolve_exploration(linear, "auto", 0.0).option_chance == 0.01

@@ -82,11 +82,11 @@ def tune_exploration(
     >>> found.option_chance > 0, found.ratio < 0.6
     (True, True)
     """
-    if mdp.successors is not None and (mdp.successors == np.arange(mdp.n_states)[:, None]).all():
-        return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
     # A table of samples has many ends: rows that lead from each of them to all states would be slow.
     endless = continue_after_end(mdp, max_restarts=100)
     targets = find_recurrent_states(endless)
+    if targets.sum() < 2:
+        return Exploration(0.0, 0.0, 1.0)  # no action leads anywhere
     if mdp.n_states > 100_000:
         settings, max_steps = settings[1:4], min(max_steps, 60 * mdp.n_states)
     choices = ((0.0, 0.0), *settings)
@@ -162,7 +162,7 @@ def walk_together(
             first[walks[is_new], state[is_new]] = step
             seen[walks, state] = True
     first[~seen] = 3.0 * step
-    means: NDArray[np.float64] = first.sum(axis=1) / max(targets.sum() - 1, 1)
+    means: NDArray[np.float64] = first.sum(axis=1) / (targets.sum() - 1)
     return means.reshape(len(choices), n_walks)
 
 
@@ -206,4 +206,4 @@ def mean_first_visit(
     generator = np.random.default_rng(seed)
     start, touched = int(generator.choice(np.flatnonzero(targets))), (~targets).astype(np.uint8)
     total, steps = visit_states(tables, start, int(generator.integers(2**63)), touched, limit)
-    return (total + 3.0 * limit * int((touched == 0).sum())) / max(int(targets.sum()) - 1, 1), steps
+    return (total + 3.0 * limit * int((touched == 0).sum())) / (int(targets.sum()) - 1), steps
