@@ -1,4 +1,4 @@
-"""The study of Atari games: starts, roll-outs, game graphs, measures, statistics, claims and stored results."""
+"""The study of Atari games: roll-outs, game graphs, measures, comparisons, claims and stored results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from eigenoptions.atari import Emulator, Ram
 from eigenoptions.spectra import Spectrum
 from reproduction import atari
 from reproduction.atari.claims import GOALS, judge_game
-from reproduction.atari.game_graph import explore_game
-from reproduction.atari.games import GAMES, get_game
-from reproduction.atari.measures import FAR, count_meetings, count_places, find_reliable, measure
-from reproduction.atari.rollouts import Rollouts, roll_out_directions, round_to_grid
-from reproduction.atari.settings import SIZES, make_study
-from reproduction.atari.starts import Start, find_starts, skip_intro
-from reproduction.atari.statistics import compare_kinds, mean_agreement
-from reproduction.atari.study import Collection, load_collection, make_job, summarize
+from reproduction.atari.games import GAMES, get_game, load_starts
+from reproduction.atari.measures import (
+    compare_with_random,
+    count_meetings,
+    find_reliable,
+    mean_agreement,
+    measure,
+)
+from reproduction.atari.rollouts import Rollouts, explore_game, roll_out_directions, round_to_grid
+from reproduction.atari.settings import Kind, Variant, make_variants
+from reproduction.atari.study import Collection, load_collection
 
 # Frames with NOOP until the player can move.
 INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
@@ -38,7 +41,7 @@ INTROS = {"Freeway": 20, "MontezumaRevenge": 60, "MsPacman": 270}
 def test_position_on_the_screen_is_where_actions_change_pixels(game: str, buttons: list[int]) -> None:
     """Pixels that differ between the outcomes of the actions are the player's (Bellemare et al., 2012)."""
     emulator, known = Emulator(game), get_game(game)
-    skip_intro(emulator)
+    emulator.replay([0] * INTROS[game])
     for button in buttons:
         emulator.step(button, 30)
         x, y = known.to_screen(emulator.ram()[list(known.position)])
@@ -58,45 +61,39 @@ def test_regions_of_a_game_do_not_overlap() -> None:
     assert {get_game("Freeway").find_region([height]) == "" for height in range(256)} == {False}
 
 
-def test_found_starts_are_far_apart_and_depend_on_the_seed() -> None:
-    starts = find_starts("Freeway", 3, bursts=25)
-    emulator = Emulator("Freeway")
-    for start in starts:
-        assert Start.parse_actions(start.to_text()) == list(start.actions)
-        assert emulator.replay(start.actions) == 0.0
-        assert (int(emulator.ram()[14]),) == start.position
-    heights = [start.position[0] for start in starts]
-    assert min(abs(a - b) for a, b in combinations(heights, 2)) >= 8
-    assert find_starts("Freeway", 3, bursts=25, rng=1) != starts
-    with pytest.raises(ValueError, match="bursts"):
-        find_starts("Freeway", 20, bursts=2)
+@pytest.mark.parametrize("game", GAMES)
+def test_starts_of_a_collection_are_different_places(game: str) -> None:
+    emulator, places = Emulator(game), set()
+    for actions in load_starts(game, 21):
+        emulator.replay(actions)
+        assert not emulator.over
+        places.add(emulator.ram()[list(get_game(game).position)].tobytes())
+    assert len(places) == 6
 
 
 # Roll-outs
 
 
 def roll_out_alone(
-    emulator: Emulator, state: Any, e: Any, features: Ram, frames: int, skip: int, published: bool
-) -> Any:
-    """One option by itself, in plain Python: actions, and whether no action was positive."""
-    emulator.restore(state)
+    emulator: Emulator, e: Any, features: Ram, frames: int, skip: int, published: bool
+) -> list[int]:
+    """Actions of one option by itself, in plain Python."""
     tie = 0.0 if published else 1e-9 * np.abs(e).max()
-    phi, offset, actions, stopped = features(emulator.ram()[None])[0].astype(float), 0.0, [], []
+    state, phi, offset = emulator.save(), features(emulator.ram()[None])[0].astype(float), 0.0
+    actions: list[int] = []
     while len(actions) < frames:
         steps = list(emulator.try_actions(state, skip, one_life=True))
         q = np.array([(features(step.rams[-1][None])[0].astype(float) - phi) @ e for step in steps])
         best = next(a for a, x in enumerate(q - offset) if x >= (q - offset).max() - tie)
-        positive = (q - offset).max() > tie
-        action = best if positive else 0
+        action = best if (q - offset).max() > tie else 0
         offset = q[-1] - q[action] if published else 0.0
         emulator.restore(state)
         step = emulator.step(action, skip, one_life=True)
         state, phi = emulator.save(), features(step.rams[-1][None])[0].astype(float)
         actions += [action] * len(step.rams)
-        stopped += [not positive] * skip
         if step.ended:
             break
-    return actions[:frames], stopped[:frames]
+    return actions[:frames]
 
 
 @pytest.mark.parametrize("game", INTROS)
@@ -105,75 +102,62 @@ def roll_out_alone(
 )
 def test_rollouts_together_equal_each_alone(game: str, code: str, skip: int, published: bool) -> None:
     emulator, features = Emulator(game), Ram(code)
-    emulator.replay([0] * INTROS[game])
-    state = emulator.save()
-    emulator.act(1)
-    before = emulator.key(emulator.save())
     e = np.random.default_rng(1).normal(size=(3, features.n_features))
     e = round_to_grid(np.concatenate([e, -e]), features)
-    log = roll_out_directions(emulator, state, e, features, 10, frame_skip=skip, published=published)
-    assert emulator.key(emulator.save()) == before
+    start = [0] * INTROS[game]
+    emulator.replay(start)
+    log = roll_out_directions(emulator, e, features, 10, (14,), skip, published=published)
     for i in range(6):
-        actions, stopped = roll_out_alone(emulator, state, e[i], features, 10, skip, published)
+        emulator.replay(start)
+        actions = roll_out_alone(emulator, e[i], features, 10, skip, published)
         assert log.actions[i, : log.length[i]].tolist() == actions
-        assert log.stopped[i, : len(stopped)].tolist() == stopped
-    few = roll_out_directions(emulator, state, e[:2], features, 10, frame_skip=skip, published=published)
-    assert np.array_equal(log.actions[:2], few.actions)
 
 
 @pytest.mark.parametrize("game", INTROS)
 def test_game_graph_has_the_transitions_of_the_emulator(game: str) -> None:
-    start = Start.reach(game, (0,) * INTROS[game])
-    graph = explore_game(game, [start], max_states=25)
-    emulator, key = Emulator(game), list(graph.key_bytes)
+    start, known = (0,) * INTROS[game], get_game(game)
+    graph = explore_game(game, [start], 8, max_states=25)
+    emulator, key = Emulator(game), [*known.position, *known.context]
     assert len(np.unique(graph.ram[:, key], axis=0)) == graph.mdp.n_states
-    emulator.replay(start.actions)
+    assert [graph.locate(ram) for ram in graph.ram] == list(range(graph.mdp.n_states))
+    emulator.replay(start)
     states = {0: emulator.save()}
     for i in range(graph.mdp.n_states):
-        for action, step in enumerate(
-            emulator.try_actions(states[i], 8, one_life=True) if i in states else ()
-        ):
+        if i not in states:
+            continue
+        for action, step in enumerate(emulator.try_actions(states[i], 8, one_life=True)):
             there = graph.mdp.successors[i, action]
-            assert graph.loses_life[i, action] == step.ended
-            if not step.ended and not graph.leaves_graph[i, action]:
-                assert np.array_equal(graph.ram[there][key], step.rams[-1][key])
-                if np.array_equal(graph.ram[there], step.rams[-1]):
-                    states.setdefault(there, emulator.save())
+            assert there == i or np.array_equal(graph.ram[there][key], step.rams[-1][key])
+            if np.array_equal(graph.ram[there], step.rams[-1]):
+                states.setdefault(there, emulator.save())
     assert len(states) > 5
 
 
-# Measures and statistics
+# Measures and comparisons
 
 
-def make_log(paths: Any, length: Any = None, **fields: Any) -> Rollouts:
+def make_log(paths: Any, length: Any = None) -> Rollouts:
     watched = np.asarray(paths, dtype=np.uint8)
-    n, frames = watched.shape[:2]
+    n, frames, w = watched.shape
     length = np.full(n, frames) if length is None else np.asarray(length)
-    zeros = {
-        "actions": np.zeros((n, frames), np.int8),
-        "stopped": np.zeros((n, frames), bool),
-        "score": np.zeros(n),
-    }
-    given = {name: np.asarray(value) for name, value in fields.items()}
-    return Rollouts(watched=watched, length=length, died=length < frames, **{**zeros, **given})
+    actions = np.zeros((n, frames), np.int8)
+    return Rollouts(np.zeros(w, np.uint8), actions, watched, np.zeros(n), length, length < frames)
 
 
 def test_measures_of_a_path_are_those_by_hand() -> None:
     path = [[0], [8], [16], [40], [41], [42], [42], [60]]
-    log = make_log([path], stopped=[[0, 0, 1, 0, 0, 0, 1, 1]], actions=[[1, 1, 1, 1, 0, 0, 2, 1]])
-    row = measure(log, (0,), get_game("Freeway")).iloc[0]
+    row = measure(make_log([path]), get_game("Freeway")).iloc[0]
     assert row.dwell == 0.75  # 41 and 42 are one place: 40..43
     assert (row.settles, row.arrives, row.x, row.away, row.region) == (1, 1, 42, 42, "lane 2")
-    assert (row.places, row.farthest, row.height) == (5, 60, np.mean(path))
-    assert (row.first_stop, row.stopped, row.steady) == (2, 3 / 8, 5 / 8)
+    assert (row.farthest, row.height) == (60, np.mean(path))
 
 
 def test_measures_of_lost_lives_and_ties() -> None:
-    table = measure(make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), (0, 0), get_game("MsPacman"))
+    table = measure(make_log([[[30, 30]] * 10] * 3, length=[10, 7, 3]), get_game("MsPacman"))
     np.testing.assert_allclose(table.dwell, [1.0, 0.4, 0.0])
     assert table.died.tolist() == [0, 1, 1]
     assert table.x.isna().tolist() == [False, False, True]
-    first = measure(make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), (0,), get_game("Freeway"))
+    first = measure(make_log([[[0]] * 4 + [[90], [20], [20], [90]]]), get_game("Freeway"))
     assert first.x.tolist() == [90]
 
 
@@ -190,30 +174,26 @@ def test_meetings_of_own_places_are_beyond_those_of_other_options(rng: np.random
     assert agreement(np.full((7, 5, 1), np.nan)) == 0  # nowhere
 
 
-def test_counted_places_are_the_mean_over_all_choices(rng: np.random.Generator) -> None:
-    points, arrives = rng.integers(0, 5, size=(7, 1)) * 20.0, rng.random(7) < 0.7
-    for k in (1, 3, 7):
-        counts = [len(np.unique(points[list(c)][arrives[list(c)]] // FAR)) for c in combinations(range(7), k)]
-        assert count_places(points, arrives, k) == pytest.approx(np.mean(counts))
-
-
 def make_rollouts(
     rng: np.random.Generator, *, shift: float = 0.0, own: float = 0.5, collections: int = 3
 ) -> pd.DataFrame:
     """A made-up table: options with places of their own, which singular ones keep to with probability `own`."""
     tables = []
     for c in range(collections):
-        for kind, bases, n in (("singular", 1, 12), ("random", 5, 6), ("walk", 1, 8), ("published", 1, 4)):
+        for kind, bases, n in (
+            ("singular", 1, 12),
+            ("random", 5, 6),
+            ("walk", 1, 8),
+            ("published", 1, 4),
+            ("constant", 1, 3),
+        ):
             for basis in range(bases):
-                goals, level = (
-                    200 * rng.random((n, 2)),
-                    0.5 + 0.1 * rng.standard_normal() * (kind == "random"),
-                )
+                goals, level = 200 * rng.random((n, 2)), 0.5 + 0.1 * rng.normal() * (kind == "random")
                 for start in range(6):
                     for sign in (1, -1) if kind in ("singular", "random") else (1,):
                         keeps = rng.random((n, 1)) < (own if kind == "singular" else 0.0)
                         at = np.where(keeps, goals if sign > 0 else 200 - goals, 200 * rng.random((n, 2)))
-                        dwell = level + shift * (kind == "singular") + 0.2 * rng.standard_normal(n)
+                        dwell = level + shift * (kind == "singular") + 0.2 * rng.normal(size=n)
                         keys = {"collection": c, "start": start, "kind": kind, "basis": basis, "sign": sign}
                         columns = {
                             "direction": np.arange(n),
@@ -222,24 +202,21 @@ def make_rollouts(
                             "y": at[:, 1],
                         }
                         tables.append(pd.DataFrame(columns).assign(**keys))
-    table = pd.concat(tables, ignore_index=True).assign(variant="paper", frames=8192, region="", away=60.0)
+    table = pd.concat(tables, ignore_index=True).assign(variant="paper", frames=8192, region="")
     settles = (table.dwell >= 0.5).astype(float)
-    zeros = dict.fromkeys(
-        ["places", "farthest", "died", "score", "height", "first_stop", "stopped", "steady"], 0.0
-    )
-    return table.assign(settles=settles, arrives=settles, **zeros)
+    return table.assign(settles=settles, arrives=settles, farthest=0.0, score=0.0, height=0.0)
 
 
 def test_effects_that_exist_are_found_and_others_are_not(rng: np.random.Generator) -> None:
-    none = compare_kinds(make_rollouts(rng, own=0.0), "dwell", draws=500)
+    none = compare_with_random(make_rollouts(rng, own=0.0), "dwell", draws=500)
     assert not none.better
     assert not none.worse
-    assert compare_kinds(make_rollouts(rng, shift=0.3), "dwell", draws=500).better
-    assert compare_kinds(make_rollouts(rng, shift=-0.3), "dwell", draws=500).worse
+    assert compare_with_random(make_rollouts(rng, shift=0.3), "dwell", draws=500).better
+    assert compare_with_random(make_rollouts(rng, shift=-0.3), "dwell", draws=500).worse
     table = make_rollouts(rng)
-    found = compare_kinds(table, "agreement", draws=500)
-    assert found.better
-    assert found == compare_kinds(table, "agreement", draws=500)
+    effect = compare_with_random(table, "agreement", draws=500)
+    assert effect.better
+    assert effect == compare_with_random(table.sample(frac=1, random_state=0), "agreement", draws=500)
     level = mean_agreement(table[table.kind == "singular"], draws=300)
     assert 0 < level.low <= level.mean <= level.high
 
@@ -255,18 +232,13 @@ def test_reliable_options_go_to_one_place_from_most_starts(rng: np.random.Genera
 
 
 def test_bases_of_a_collection_are_orthonormal_where_they_should_be() -> None:
-    study = make_study("Freeway", "quick")
-    job = make_job(study, study.variants[0], 0, (Start.reach("Freeway", (0,) * 60),))
-    collection = load_collection(**job)
-    singular = collection.make_basis("singular")
-    for kind in ("singular", "random", "rotated"):
-        basis = collection.make_basis(kind, 1)
+    collection = load_collection("Freeway", make_variants("Freeway", "quick")[0], 1)
+    for kind in ("singular", "random"):
+        basis = collection.make_basis(kind)
         np.testing.assert_allclose(basis @ basis.T, np.eye(collection.rank), atol=1e-9)
-        inside = np.linalg.norm(basis @ singular.T, axis=1)
-        assert (inside.min() > 1 - 1e-9) == (kind != "random")
     last = collection.rank - 1
-    assert collection.choose_numbers("singular", 2) == [0, last]
-    assert collection.choose_numbers("singular", 2, "small") == [last - 1, last]
+    assert collection.choose_numbers(Kind("singular", 2)) == [0, last]
+    assert collection.choose_numbers(Kind("singular", 2, end="small")) == [last - 1, last]
 
 
 def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) -> None:
@@ -274,27 +246,28 @@ def test_rows_of_v_are_those_of_the_published_program(rng: np.random.Generator) 
     _, s, V = np.linalg.svd(T)
     eigenpurposes = V.transpose()  # numpy's V is the transpose already
     spectrum = Spectrum(0.5 * s[::-1] ** 2, V[::-1].T, "incidence", n_zero=0)
-    assert np.array_equal(Collection(Ram(addresses=(0,)), spectrum, 0).make_basis("rows"), eigenpurposes)
+    collection = Collection("Freeway", Variant("paper", (), 1), 0, [], spectrum)
+    assert np.array_equal(collection.make_basis("rows"), eigenpurposes)
 
 
-def test_settings_follow_appendix_e() -> None:
-    for game in GAMES:
-        for size in SIZES:
-            study = make_study(game, size)
-            if size in ("paper", "full", "default"):
-                assert (study.n_starts, study.transitions, study.max_episode_frames) == (6, 25_000, 10_000)
-        # The default is the last variant of the full size, so the command shows what the documents show.
-        last = [variant for variant in make_study(game, "full").variants if not variant.long][-1]
-        assert make_study(game, "default").variants[0].name == last.name
+@pytest.mark.parametrize("game", GAMES)
+def test_settings_follow_appendix_e(game: str) -> None:
+    for size in ("paper", "full", "default"):
+        for variant in make_variants(game, size):
+            assert (variant.transitions, variant.max_episode_frames) == (25_000, 10_000)
+    # The default is the last variant of the full size, so the command shows what the documents show.
+    last = [variant for variant in make_variants(game) if not variant.long][-1]
+    assert make_variants(game, "default")[0].name == last.name
 
 
 # Claims
 
 
-def judge(game: str, table: pd.DataFrame, **tables: pd.DataFrame) -> dict[str, str]:
-    starts = pd.DataFrame({"collection": table.collection.unique()})
-    data = {"rollouts": table, "starts": starts, **summarize(table), **tables}
-    return {claim.id: claim.verdict for claim in judge_game(data, game=game)}
+def judge(game: str, table: pd.DataFrame, long: pd.DataFrame | None = None) -> dict[str, str]:
+    if long is None:
+        first = table[table.start == 0]
+        long = pd.concat([first, first.assign(variant="bytes")])
+    return {claim.id: claim.verdict for claim in judge_game({"rollouts": table, "long": long}, game=game)}
 
 
 def test_claims_about_intent_follow_from_the_table(rng: np.random.Generator) -> None:
@@ -341,7 +314,7 @@ def test_claim_about_bytes_asks_who_climbs_and_scores(
     table = make_rollouts(rng, collections=collections).drop(columns="y")
     chosen = (table.kind == "singular") & (table.direction == 5)
     climbs = table.assign(variant="bytes", farthest=chosen * farthest, score=chosen * score)
-    assert judge("Freeway", table, long=pd.concat([table, climbs]))["freeway-bytes"] == verdict
+    assert judge("Freeway", table, pd.concat([table, climbs]))["freeway-bytes"] == verdict
 
 
 def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> None:
@@ -361,26 +334,22 @@ def test_claims_about_places_follow_from_the_table(rng: np.random.Generator) -> 
 # Stored results and the command
 
 
-def test_stored_results_are_small_and_complete() -> None:
-    files = [path for path in atari.RESULTS.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 2e6
-    for game in GAMES:
-        tables = pd.read_csv(atari.RESULTS / game.lower() / "rollouts.csv.gz")
-        wanted = [variant.name for variant in make_study(game, "full").variants if not variant.long]
-        assert list(tables.variant.unique()) == wanted
-        assert tables.collection.nunique() == 3
+@pytest.mark.parametrize("game", GAMES)
+def test_stored_results_are_small_and_complete(game: str) -> None:
+    assert sum(path.stat().st_size for path in atari.RESULTS.iterdir()) < 2e6
+    data = atari.load_results(game)
+    wanted = [variant.name for variant in make_variants(game) if not variant.long]
+    assert list(data["rollouts"].variant.unique()) == wanted
+    assert data["rollouts"].collection.nunique() == 3
+    assert set(data["traces"].label) == set(data["highlights"].label)
 
 
-def test_command_writes_tables_clips_options_and_a_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from eigenoptions import load_options
-
+def test_command_writes_tables_clips_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     atari.main(["freeway", "--quick", "--out", str(tmp_path)])
     folder = tmp_path / "freeway"
     assert "freeway-lane" in capsys.readouterr().out
-    assert "Highlighted options" in (folder / "index.html").read_text()
     assert (folder / "walk-0.gif").read_bytes()[:3] == b"GIF"
-    assert load_options(folder / "options.safetensors").provenance["game"] == "Freeway"
-    tables = {path.name for path in (folder / "data").iterdir()}
-    assert {"rollouts.csv.gz", "long.csv.gz", "starts.csv", "collections.csv", "highlights.csv"} <= tables
+    page = (folder / "index.html").read_text()
+    for name in ("rollouts", "long", "highlights", "traces"):
+        assert f'href="data/freeway-{name}.csv"' in page
+        assert (folder / "data" / f"freeway-{name}.csv").stat().st_size > 100

@@ -15,13 +15,11 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from eigenoptions.atari import ram_options
 from reproduction.atari.claims import describe, judge_game
 from reproduction.atari.games import get_game
 from reproduction.atari.pictures import draw_highlights, save_clips
-from reproduction.atari.settings import Study, make_study
-from reproduction.atari.starts import find_starts
-from reproduction.atari.study import load_collection, make_job, run_study, summarize
+from reproduction.atari.settings import make_variants
+from reproduction.atari.study import run_study
 from reproduction.lab import Data, Experiment, Lab, open_lab
 from reproduction.report import Outcome, Section, make_section, print_claims, write_page
 
@@ -31,18 +29,19 @@ RESULTS = Path(__file__).parent / "results"
 def run(lab: Lab, *, game: str) -> Data:
     """Stored results of a full run; with ``lab.atari`` those of a new, small one."""
     if lab.atari:
-        return run_study(lab, make_study(game, "quick" if lab.quick else "paper"))
+        return run_study(lab, game, make_variants(game, "quick" if lab.quick else "paper"))
     data: Data = lab.pmap(load_results, [{"game": game}])[0]
     return data
 
 
 def load_results(game: str) -> Data:
-    """The stored tables of a game, and their summaries."""
-    paths = sorted((RESULTS / game.lower()).glob("*.csv*"))
-    data = {path.name.partition(".")[0]: pd.read_csv(path) for path in paths}
-    for name in {"rollouts", "long", "highlights"} & data.keys():
-        data[name]["region"] = data[name].region.fillna("")
-    return data | summarize(data["rollouts"])
+    """The stored tables of a game."""
+    paths = sorted(RESULTS.glob(f"{game.lower()}-*.csv.gz"))
+    data = {path.name.partition(".")[0].partition("-")[2]: pd.read_csv(path) for path in paths}
+    for table in data.values():
+        if "region" in table:
+            table["region"] = table.region.fillna("")
+    return data
 
 
 def make_experiment(game: str, title: str, section: str, shows: str) -> Experiment:
@@ -86,7 +85,7 @@ EXPERIMENTS = (
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Study one game and write its tables, clips, options and a page into a folder; an interrupted run continues."""
+    """Study one game and write its tables, clips and a page into a folder; an interrupted run continues."""
     parser = argparse.ArgumentParser("python -m reproduction atari", description=main.__doc__)
     parser.add_argument("game", help="Freeway, MontezumaRevenge or MsPacman")
     sizes = parser.add_mutually_exclusive_group()
@@ -95,54 +94,37 @@ def main(arguments: Sequence[str]) -> None:
         "full": "the paper's protocol and all variants, which judges its claims; up to an hour",
         "quick": "a run of seconds, to check that everything works",
     }.items():
-        sizes.add_argument(
-            f"--{size}", dest="size", action="store_const", const=size, default="default", help=words
-        )
+        sizes.add_argument(f"--{size}", dest="size", action="store_const", const=size, help=words)
     parser.add_argument("--seeds", type=int, nargs="+", help="one per collection of transitions")
     parser.add_argument(
         "--out", type=Path, default=Path("out/atari"), metavar="DIR", help="default: out/atari"
     )
     options = parser.parse_args(arguments)
-    game = get_game(options.game).name
-    study = make_study(game, options.size)
+    game, size = get_game(options.game).name, options.size or "default"
+    variants = make_variants(game, size)
     if options.seeds:
-        study = replace(study, seeds=tuple(options.seeds))
-    folder = options.out / game.lower()
+        variants = [replace(variant, collections=tuple(options.seeds)) for variant in variants]
     (experiment,) = (replace(e, caption="") for e in EXPERIMENTS if e.name == game.lower())
-    with open_lab(folder, quick=options.size == "quick") as lab:
-        data = run_study(lab, study)
-        outcome = Outcome(experiment, data, {"size": options.size}, lab.seconds, experiment.judge(data))
-        write_game(folder, outcome, study)
+    folder = options.out / game.lower()
+    with open_lab(folder, quick=size == "quick") as lab:
+        data = run_study(lab, game, variants)
+        outcome = Outcome(experiment, data, {"size": size}, lab.seconds, experiment.judge(data))
+        write_game(folder, game, outcome)
     print_claims(outcome.claims)
     print(f"report: {folder / 'index.html'}")
 
 
-def write_game(folder: Path, outcome: Outcome, study: Study) -> None:
-    """Write the tables (in the format of ``results``), clips and options of a game, and a page about them."""
-    game, data = study.game, outcome.data
+def write_game(folder: Path, game: str, outcome: Outcome) -> None:
+    """Write the tables (in the format of ``results``) and clips of a game, and a page about them."""
     (folder / "data").mkdir(exist_ok=True)
-    compression = {"method": "gzip", "mtime": 0}
-    for name, table in data.items():
-        table.to_csv(folder / "data" / f"{name}.csv", index=False)
-        if name in ("rollouts", "long", "traces"):
-            table.to_csv(
-                folder / "data" / f"{name}.csv.gz", index=False, float_format="%.6g", compression=compression
-            )
-    variant, seed = study.variants[0], study.seeds[0]
-    starts = tuple(find_starts(game, study.n_starts, bursts=study.bursts, rng=seed))
-    spectrum = load_collection(**make_job(study, variant, seed, starts)).spectrum
-    options = ram_options(spectrum, game, frame_skip=variant.frame_skip)
-    options.save(folder / "options.safetensors")
-    clips = [
-        Markup(
-            '<figure class="card"><img src="{}" alt="{}"><figcaption><b>{}</b> {}</figcaption></figure>'
-        ).format(clip.file, clip.label, clip.label, clip.text)
-        for clip in save_clips(data, game, folder).itertuples()
-    ]
-    cards = Markup('<div class="cards">{}</div>').format(Markup("").join(clips))
+    for name, table in outcome.data.items():
+        path = folder / "data" / f"{outcome.experiment.name}-{name}.csv"
+        table.to_csv(path, index=False, float_format="%.6g")
+    card = Markup(
+        '<figure class="card"><img src="{0}" alt="{1}"><figcaption><b>{1}</b> {2}</figcaption></figure>'
+    )
+    clips = [card.format(*clip) for clip in save_clips(outcome.data, game, folder)]
     text = "Options that settle somewhere, away from their start and from each other, chosen by a rule; and baselines."
-    sections = [
-        Section("clips", "Highlighted options", text, [cards]),
-        make_section(outcome),
-    ]
+    cards = Markup('<div class="cards">{}</div>').format(Markup("").join(clips))
+    sections = [Section("clips", "Highlighted options", text, [cards]), make_section(outcome)]
     write_page(folder / "index.html", f"Eigenoptions of {game}", sections)

@@ -1,4 +1,4 @@
-"""What is known about games: where memory holds the player's position, where that is on the screen, named places.
+"""What is known about games: where memory holds the player's position, named places, and start states.
 
 Section 5.2 of the paper mentions lanes, ladders, ropes, doors and corners. To judge whether options go there, these
 places need boundaries. They are ours, and were fixed before any option was looked at:
@@ -6,23 +6,26 @@ places need boundaries. They are ours, and were fixed before any option was look
 * Positions on the screen: a line fitted through where actions change pixels (100 states per game), checked by eye.
 * Freeway: a lane is 16 lines of the screen, between two rows of dashes.
 * Montezuma's Revenge, first room: ladders, the rope and the doors are where an exploration of 50,000 frames saw the
-  player climb (x = 77, 133; by symmetry 21), hang (x = 109) and be stopped (x = 24, 130); floors are the heights at
-  which it stood (148, 192, 235), from edge to edge as drawn on the screen.
+  player climb (x = 77, 133; by symmetry 21), hang (x = 109) and be stopped (x = 24, 130).
 * Ms. Pac-Man, first maze: a junction is a position from which moves in three or four directions were seen in 68,000
   frames of random walks; the 36 junctions are symmetric. Corners are the ends of the outer corridors.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from eigenoptions.atari import published_starts
 from eigenoptions.atari.emulator import game_name
 
-# For each byte of a position the smallest and the largest value.
+# For each byte of a position the smallest and the largest value, included.
 Box = tuple[tuple[int, int], ...]
 
 
@@ -30,33 +33,26 @@ Box = tuple[tuple[int, int], ...]
 class Game:
     """What is known about a game.
 
-    Attributes
-    ----------
-    name, position, context
-        Name of the game; addresses in memory of the player's position; and of the bytes that distinguish the states of
-        a game graph beside it: the room, the direction.
-    regions, axes
-        Named places, boxes of positions with their bounds included; and how positions become pixels ``(x, y)``: for
-        each the number of the byte (None: constant), scale and offset.
-
-    Examples
-    --------
     >>> freeway = get_game("Freeway")
     >>> freeway.to_screen((6,)).tolist(), freeway.find_region((30,))
     ([47.0, 191.0], 'lane 2')
     """
 
     name: str
-    position: tuple[int, ...]
-    regions: Mapping[str, Box]
-    axes: tuple[tuple[int | None, float, float], ...]
-    context: tuple[int, ...] = ()
+    position: tuple[int, ...]  # addresses in memory of the player's position
+    regions: Mapping[str, Box]  # named places
+    scale: tuple[
+        tuple[float, float], ...
+    ]  # pixels (x, y) from the upper left corner are position @ scale + offset
+    offset: tuple[float, float]
+    context: tuple[
+        int, ...
+    ] = ()  # other bytes that distinguish the states of a game graph: the room, the direction
 
     def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
-        """``(..., 2)`` pixels x and y (from the upper left corner) of positions ``(..., bytes)``."""
-        at = np.asarray(positions, dtype=np.float64)
-        terms = [0.0 * at[..., 0] if byte is None else scale * at[..., byte] for byte, scale, _ in self.axes]
-        return np.stack(terms, axis=-1) + [offset for _, _, offset in self.axes]
+        """``(..., 2)`` pixels of positions ``(..., bytes)``."""
+        pixels: NDArray[np.float64] = np.asarray(positions) @ np.array(self.scale) + self.offset
+        return pixels
 
     def find_region(self, position: ArrayLike) -> str:
         """The region that holds a position, or ``""``."""
@@ -77,6 +73,25 @@ def get_game(game: str) -> Game:
     if name not in GAMES:
         raise ValueError(f"game must be one of {', '.join(GAMES)}, got {game!r}")
     return GAMES[name]
+
+
+def load_starts(game: str, collection: int) -> list[tuple[int, ...]]:
+    """The actions, one per frame, that lead to each of the six starts of a collection (paper, Appendix E).
+
+    ``starts.csv`` has those of collections 1 to 3 and 21 to 23. An exploration (Ecoffet et al., 2021) found them:
+    places far apart in which the player survives a second without an action. Others have the starts of the authors.
+
+    >>> [len(actions) for actions in load_starts("Freeway", 1)]
+    [60, 304, 155, 115, 219, 255]
+    """
+    table = pd.read_csv(Path(__file__).parent / "starts.csv").query(
+        "game == @game and collection == @collection"
+    )
+    if table.empty:
+        return published_starts(game)
+    # A text such as "60*0 8*1": 60 frames of action 0, then 8 of action 1.
+    runs = [re.findall(r"(\d+)\*(\d+)", text) for text in table.actions]
+    return [tuple(int(action) for count, action in run for _ in range(int(count))) for run in runs]
 
 
 def _around(x: int, y: int, reach: int) -> Box:
@@ -101,13 +116,6 @@ _FIRST_ROOM: dict[str, Box] = {
     "left door": ((0, 25), (235, 255)),
     "right door": ((129, 255), (235, 255)),
     "key": ((8, 20), (193, 226)),
-    "upper left platform": ((26, 54), (235, 255)),
-    "upper platform": ((64, 90), (235, 255)),
-    "upper right platform": ((100, 128), (235, 255)),
-    "conveyor": ((57, 98), (192, 192)),
-    "left platform": ((0, 34), (192, 192)),
-    "right platform": ((121, 255), (192, 192)),
-    "floor": ((0, 255), (0, 148)),
 }
 _FIRST_MAZE: dict[str, Box] = {
     "upper left corner": _around(18, 2, 8),
@@ -117,9 +125,10 @@ _FIRST_MAZE: dict[str, Box] = {
     **{f"junction {x},{y}": _around(x, y, 3) for x, y in sorted(_LEFT + [(176 - x, y) for x, y in _LEFT])},
 }
 GAMES = {
-    "Freeway": Game("Freeway", (14,), _ROAD, ((None, 0.0, 47.0), (0, -1.0, 197.0))),
-    "MontezumaRevenge": Game(
-        "MontezumaRevenge", (42, 43), _FIRST_ROOM, ((0, 1.0, 3.0), (1, -1.0, 318.0)), context=(3,)
-    ),
-    "MsPacman": Game("MsPacman", (10, 16), _FIRST_MAZE, ((0, 1.0, -8.0), (1, 1.0, 6.0)), context=(56,)),
+    game.name: game
+    for game in (
+        Game("Freeway", (14,), _ROAD, ((0, -1),), (47, 197)),
+        Game("MontezumaRevenge", (42, 43), _FIRST_ROOM, ((1, 0), (0, -1)), (3, 318), context=(3,)),
+        Game("MsPacman", (10, 16), _FIRST_MAZE, ((1, 0), (0, 1)), (-8, 6), context=(56,)),
+    )
 }

@@ -1,40 +1,45 @@
-"""What an option did: a few numbers per roll-out, defined before any result was seen (paper, Section 5.2).
+"""What an option did, and how singular directions differ from others (paper, Section 5.2).
 
 The paper states that options have "the clear intent of reaching particular positions". An option with such an intent
-*stays* there (`dwell`), it has *gone* there (`away`, `arrives`), and it goes there from other starts *too*
-(`count_meetings`); a set of options is better if they go to many places (`count_places`). The player's position is read
-from the game's memory; a *place* is a square of 4 by 4 of its units (about pixels), so that the jitter of an animation
-is not travel.
+*stays* there (`dwell`), it has *gone* there (`away`, `arrives`), and it goes there from other starts *too* (see
+`count_meetings`). The player's position is read from the game's memory; a *place* is a square of 4 by 4 of its units
+(about pixels), so that the jitter of an animation is not travel. Defined before any result was seen:
 
 ================ ================================================================================================
 ``dwell``        share of the second half of the frames spent at the modal place
 ``settles``      dwell is at least SETTLED
 ``away``         distance of the modal place from the start
 ``arrives``      settles at least FAR units away from the start
-``places``       different places seen
 ``farthest``     largest distance from the start
 ``died``         a life was lost
 ``score``        points of the game
-``first_stop``   first frame at which no action was positive (all frames, if none)
-``stopped``      share of the frames at which no action was positive
-``steady``       share of the frames with the most frequent action
 ``height``       mean of the last coordinate of the position (in Freeway: how far the chicken is up the road)
-``x``, ``y`` ... the most frequent position at the modal place
-``region``       the first region of the game that holds it, or ``""``
+``x``, ``y``     the most frequent position at the modal place
+``region``       the region of the game that holds it, or ``""``
 ================ ================================================================================================
+
+Options of one roll-out share a collection of transitions and a start. The unit of a comparison is therefore the
+*group*: all options of one kind, of one collection and one basis. Its statistic is the mean over starts of the mean
+over its options, or their agreement. The effect is the mean over collections of ``singular - mean of the random
+bases``. Its interval is a bootstrap that draws collections, in each its starts (the same for both sides) and the random
+bases, and adds the deviation of a random basis to the one kind too: the singular vectors are one basis per collection,
+and must differ from random ones by more than these do among themselves. The intervals are wide rather than narrow.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 
 from reproduction.atari.games import Game
-from reproduction.atari.rollouts import Rollouts
+from reproduction.atari.rollouts import Array, Rollouts
+from reproduction.statistics import CONFIDENCE, Difference
 
 # Side of a place, in units of position.
 CELL = 4
@@ -44,67 +49,45 @@ SETTLED = 0.5
 FAR = 16.0
 # Names of the coordinates of a position.
 AXES = ("x", "y")
+# Columns that identify an option within a collection.
+OPTION = ["kind", "basis", "direction", "sign"]
 
-Array = NDArray[np.float64]
 
+def measure(rollouts: Rollouts, game: Game) -> pd.DataFrame:
+    """The measures of each of n roll-outs that watched the bytes of the player's position.
 
-def measure(rollouts: Rollouts, start: ArrayLike, game: Game) -> pd.DataFrame:
-    """The measures of each of n roll-outs of F frames that watched the bytes of the player's position.
-
-    `start` is the position at the start. The *modal place* is where most frames of the second half, ``F // 2`` on, are
-    spent; of equal ones, the first that is visited. After its end (a lost life) an option is nowhere, so dying early is
-    not dwelling; with nothing in the second half, dwell is 0 and the modal place NaN.
+    The *modal place* is where most frames of the second half are spent; of equal ones, the first that is visited. After
+    its end (a lost life) an option is nowhere, so dying early is not dwelling; with nothing in the second half, dwell
+    is 0 and the modal place NaN.
     """
     n, frames, n_axes = rollouts.watched.shape
-    rows = []
+    start, rows = rollouts.start.astype(int), []
     for i in range(n):
-        length = int(rollouts.length[i])
-        stopped = rollouts.stopped[i, :length]
-        actions = rollouts.actions[i, :length].astype(np.int64)
-        row: dict[str, Any] = {
-            "died": float(rollouts.died[i]),
-            "score": float(rollouts.score[i]),
-            "first_stop": float(stopped.argmax() if stopped.any() else frames),
-            "stopped": stopped.sum() / max(length, 1),
-            "steady": np.bincount(actions, minlength=1).max() / max(length, 1),
-        }
-        row |= _measure_path(rollouts.watched[i, :length].astype(float), frames, np.asarray(start))
-        row["region"] = game.find_region([row[axis] for axis in AXES[:n_axes]])
-        rows.append(row)
+        path = rollouts.watched[i, : rollouts.length[i]].astype(int)
+        late = path[frames // 2 :]
+        dwell, point = 0.0, np.full(n_axes, np.nan)
+        if len(late):
+            places = list(map(tuple, (late // CELL).tolist()))
+            modal, count = Counter(places).most_common(1)[0]
+            dwell = count / (frames - frames // 2)
+            at_modal = [tuple(p) for p, place in zip(late.tolist(), places, strict=True) if place == modal]
+            point = np.array(Counter(at_modal).most_common(1)[0][0], dtype=float)
+        away, settles = float(np.linalg.norm(point - start)), dwell >= SETTLED
+        rows.append(
+            {
+                "died": float(rollouts.died[i]),
+                "score": rollouts.score[i],
+                "dwell": dwell,
+                "settles": float(settles),
+                "arrives": float(settles and away >= FAR),
+                "away": away,
+                **dict(zip(AXES, point.tolist(), strict=False)),
+                "farthest": float(np.linalg.norm(path - start, axis=1).max()),
+                "height": float(path[:, -1].mean()),
+                "region": game.find_region(point),
+            }
+        )
     return pd.DataFrame(rows)
-
-
-def _measure_path(path: Array, frames: int, start: NDArray[Any]) -> dict[str, float]:
-    """Measures of one path of positions ``(length, p)``."""
-    axes = AXES[: path.shape[1]]
-    place = np.unique(path // CELL, axis=0, return_inverse=True)[1].ravel() if len(path) else np.zeros(0)
-    row = {
-        **{"dwell": 0.0, "settles": 0.0, "arrives": 0.0, "away": np.nan, **dict.fromkeys(axes, np.nan)},
-        "places": float(len(np.unique(place))),
-        "farthest": float(np.linalg.norm(path - start, axis=1).max(initial=0.0)),
-        "height": float(path[:, -1].mean()) if len(path) else np.nan,
-    }
-    late = place[frames // 2 :]
-    if not len(late):
-        return row
-    modal, count = _find_mode(late)
-    point, _ = _find_mode(path[frames // 2 :][late == modal])
-    dwell, away = count / (frames - frames // 2), float(np.linalg.norm(point - start))
-    settles = dwell >= SETTLED
-    row |= {
-        "dwell": dwell,
-        "settles": float(settles),
-        "away": away,
-        "arrives": float(settles and away >= FAR),
-    }
-    return row | dict(zip(axes, point.tolist(), strict=True))
-
-
-def _find_mode(points: NDArray[Any]) -> tuple[Any, int]:
-    """The most frequent of points ``(n, ...)``, of equal ones the first; and how often it occurs."""
-    different, first, counts = np.unique(points, axis=0, return_index=True, return_counts=True)
-    best = np.lexsort((first, -counts))[0]
-    return different[best], int(counts[best])
 
 
 def get_points(table: pd.DataFrame) -> Array:
@@ -125,43 +108,13 @@ def count_meetings(places: ArrayLike) -> tuple[Array, Array]:
     >>> float(own[0, 1]), float(others[0, 1])
     (1.0, 0.0)
     """
-    m = np.asarray(places, dtype=float)
-    n, starts, _ = m.shape
-    own, others = np.zeros((starts, starts)), np.zeros((starts, starts))
-    for s in range(starts):
-        for t in range(starts):
-            # A comparison with NaN is false: not near.
-            near = np.linalg.norm(m[:, None, s] - m[None, :, t], axis=2) < FAR
-            own[s, t] = np.diagonal(near).mean()
-            others[s, t] = (near.sum() - np.diagonal(near).sum()) / max(n * (n - 1), 1)
-    return own, others
-
-
-def count_places(points: ArrayLike, arrives: ArrayLike, k: int) -> float:
-    """Different places at which k of n options arrive from one start, on average over all choices of the k.
-
-    `points` ``(n, p)`` are modal places, different if they lie in different squares of FAR by FAR; `arrives` ``(n,)``
-    is whether each option arrives. Sets of different size are compared at the same k.
-
-    >>> count_places([[0.0], [0.0], [0.0], [99.0]], [1, 1, 1, 1], 2)
-    1.5
-    """
-    m, there = np.asarray(points, dtype=float), np.asarray(arrives) > 0
-    if not there.any():
-        return 0.0
-    return rarefy(np.unique(m[there] // FAR, axis=0, return_counts=True)[1].tolist(), len(m), k)
-
-
-def rarefy(counts: Sequence[int], n: int, k: int) -> float:
-    """How many of several things k of n options do, on average over all choices of the k.
-
-    Each thing is done by `counts` of the n options: none of the k does it with probability ``C(n - c, k) / C(n, k)``.
-
-    >>> rarefy([3, 1], 4, 2)
-    1.5
-    """
-    missed = [np.prod(1 - c / np.arange(n - k + 1, n + 1)) if n - c >= k else 0.0 for c in counts]
-    return float(len(counts) - sum(map(float, missed)))
+    points = np.asarray(places, dtype=float)
+    n, starts, p = points.shape
+    flat = points.reshape(-1, p)
+    # A comparison with NaN is false: not near.
+    near = (cdist(flat, flat) < FAR).reshape(n, starts, n, starts)
+    own = np.einsum("isit->st", near.astype(float))
+    return own / n, (near.sum(axis=(0, 2)) - own) / max(n * (n - 1), 1)
 
 
 def find_reliable(table: pd.DataFrame) -> pd.DataFrame:
@@ -172,10 +125,108 @@ def find_reliable(table: pd.DataFrame) -> pd.DataFrame:
     """
     n_starts, rows = table.start.nunique(), []
     points, settles, arrives = get_points(table), table.settles.to_numpy() > 0, table.arrives.to_numpy() > 0
-    for option in table.groupby(["collection", "kind", "basis", "direction", "sign"]).indices.values():
-        near = np.linalg.norm(points[option, None] - points[None, option], axis=2) < FAR
+    for option in table.groupby(["collection", *OPTION]).indices.values():
+        near = cdist(points[option], points[option]) < FAR
         near &= settles[option, None] & settles[None, option]
         best = int(near.sum(axis=1).argmax())
         if near[best].sum() > n_starts / 2 and arrives[option[near[best]]].any():
             rows.append(option[best])
     return table.iloc[rows]
+
+
+@dataclass(frozen=True)
+class Effect(Difference):
+    """How singular directions differ from random ones in one measure, with the least difference of a collection."""
+
+    least: float
+
+    @property
+    def better(self) -> bool:
+        """Whether singular directions have more: the interval and every collection lie above zero."""
+        return self.low > 0 and self.least > 0
+
+
+def compare_with_random(
+    table: pd.DataFrame, measure: str, *, n_intervals: int = 1, draws: int = 4000
+) -> Effect:
+    """How singular directions differ from random ones in a column of roll-outs, or in their ``"agreement"``.
+
+    With `n_intervals` intervals of one claim that hold together, each is widened (Bonferroni).
+
+    >>> at = np.arange(8)
+    >>> kinds = np.array(["singular", "random"])[at // 2 % 2]
+    >>> table = pd.DataFrame({"collection": at // 4, "start": at % 2, "kind": kinds, "dwell": 1 - at // 2 % 2})
+    >>> print(compare_with_random(table.assign(basis=0, direction=0, sign=1), "dwell", draws=100))
+    +1.000 (+1.000 to +1.000)
+    """
+    ones, others = (tabulate_groups(table[table.kind == kind], measure) for kind in ("singular", "random"))
+    differences = [weigh(x).mean() - weigh(y).mean() for x, y in zip(ones, others, strict=True)]
+    low, high = bootstrap(ones, others, n_intervals, draws)
+    return Effect(float(np.mean(differences)), low, high, float(min(differences)))
+
+
+def mean_agreement(table: pd.DataFrame, *, draws: int = 4000) -> Difference:
+    """Agreement of the options of one kind across starts, with the interval of the same bootstrap."""
+    groups = tabulate_groups(table, "agreement")
+    low, high = bootstrap([0 * group[:1] for group in groups], groups, 1, draws)
+    return Difference(float(np.mean([weigh(group).mean() for group in groups])), 0.0 - high, 0.0 - low)
+
+
+def tabulate_groups(table: pd.DataFrame, measure: str) -> list[Array]:
+    """By collection, ``(bases, starts, starts)`` numbers of the groups whose mean over pairs of starts is the measure.
+
+    That of a column is the mean of the first start. The agreement counts pairs of different starts only: its diagonal
+    is NaN.
+    """
+    collections = []
+    for _, part in table.groupby("collection"):
+        bases = []
+        for _, group in part.groupby("basis"):
+            n_starts = group.start.nunique()
+            if measure == "agreement":
+                points = get_points(group.sort_values(["direction", "sign", "start"]))
+                own, others = count_meetings(points.reshape(-1, n_starts, points.shape[1]))
+                bases.append(np.where(np.eye(n_starts) > 0, np.nan, own - others))
+            else:
+                means = group.groupby("start")[measure].mean().to_numpy(dtype=float)
+                bases.append(np.repeat(means[:, None], n_starts, axis=1))
+        collections.append(np.stack(bases))
+    return collections
+
+
+def weigh(groups: Array, weights: Array | None = None) -> Array:
+    """``(draws, bases)`` means over pairs of starts that have weights ``(draws, starts)``; None: once, all equal.
+
+    NaN if there is no pair: all weight is on one start, and the pair of it with itself does not count.
+    """
+    w = np.ones((1, groups.shape[1])) if weights is None else weights
+    counts = ~np.isnan(groups[0])
+    total = np.einsum("ds,st,dt->d", w, counts.astype(float), w)
+    sums = np.einsum("ds,bst,dt->db", w, np.where(counts, groups, 0.0), w, optimize=True)
+    values: Array = sums / np.where(total > 0, total, np.nan)[:, None]
+    return values
+
+
+def bootstrap(
+    ones: Sequence[Array], others: Sequence[Array], n_intervals: int, draws: int
+) -> tuple[float, float]:
+    """Percentiles of the difference of groups when collections, starts and bases are resampled."""
+    rng, n, n_starts = np.random.default_rng(0), len(ones), ones[0].shape[1]
+    drawn = rng.integers(n, size=(draws, n))
+    weights = rng.multinomial(n_starts, np.full(n_starts, 1 / n_starts), size=(draws, n)).astype(float)
+    differences = np.empty((draws, n))
+    for c in range(n):
+        at = drawn == c
+        theirs = weigh(others[c], weights[at])
+        n_bases = theirs.shape[1]
+        chosen = rng.integers(n_bases, size=theirs.shape)
+        differences[at] = weigh(ones[c], weights[at])[:, 0] - np.take_along_axis(theirs, chosen, 1).mean(
+            axis=1
+        )
+        # The one kind may differ by chance as much as one basis does from the others.
+        if n_bases > 1:
+            one = np.take_along_axis(theirs, rng.integers(n_bases, size=(len(theirs), 1)), 1)[:, 0]
+            differences[at] += (one - theirs.mean(axis=1)) * np.sqrt(n_bases / (n_bases - 1))
+    tail = (1 - CONFIDENCE) / (2 * n_intervals)
+    low, high = np.nanquantile(differences.mean(axis=1), [tail, 1 - tail])
+    return float(low), float(high)

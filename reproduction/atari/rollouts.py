@@ -1,26 +1,34 @@
 """Roll-outs of many options from one state of a game, in lock step (paper, Section 5.2).
 
-Options in equal states that take equal actions share one edge of a graph, which is emulated once; equal states, by the
-emulator's own bytes, are one `Node`. The work grows with the number of states, not of options. Only the states of the
-present frame, and those ahead, are kept.
+Options in equal states that take equal actions share one edge of a tree, which is emulated once; equal states, by the
+emulator's own bytes, are one `Node`. The work grows with the number of states, not of options.
 
-TERMINATE has value 0. The paper does not define what follows when no action is positive, and in these games that
-happens every second frame. As in the published program, nothing is done for one step, and the option goes on.
+An option of the paper looks one step ahead. TERMINATE has value 0; the paper does not define what follows when no
+action is positive, and in these games that happens every second frame. As in the published program, nothing is done for
+one step, and the option goes on.
+
+Looking one step ahead does not lead around a wall. So options can also be planned on a graph of the game, an ordinary
+MDP whose states differ in a few key bytes of memory. It is an approximation: what is not in the key (cars, ghosts,
+skulls, clocks, dots eaten) is that of the first emulator state seen in a graph state. In the game options do not always
+arrive where the table predicts, but they look again after every action.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenoptions.atari import Emulator, Ram
 from eigenoptions.atari.emulator import Bytes, Step
-from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best
+from eigenoptions.mdp import MDP
+from eigenoptions.options import Purpose
+from eigenoptions.options.solver import COMPUTED_TOLERANCE, first_best, solve
+from reproduction.atari.games import Game, get_game
 
 Array = NDArray[np.float64]
 
@@ -29,164 +37,124 @@ Array = NDArray[np.float64]
 class Rollouts:
     """What n options did, frame by frame."""
 
+    start: NDArray[np.uint8]  # (w,) the watched bytes before the first action
     actions: NDArray[np.int8]  # (n, frames) the action taken, -1 after the end
     watched: NDArray[np.uint8]  # (n, frames, w) the watched bytes after it, then 0
-    stopped: NDArray[np.bool_]  # (n, frames) whether no action was positive: the option would have terminated
-    score: NDArray[np.float64]  # (n,) sum of the game's rewards
+    score: Array  # (n,) sum of the game's rewards
     length: NDArray[np.int64]  # (n,) frames that were played
     died: NDArray[np.bool_]  # (n,) whether a life was lost
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A state with its memory ``(128,)``, and what is known of its actions: what happens, and where they lead."""
+    """A state of an emulator with its memory ``(128,)``, and what is known of its actions."""
 
+    emulator: Emulator
+    frame_skip: int
     state: Any
     ram: Bytes
     edges: dict[int, tuple[Step, Node]] = field(default_factory=dict)
 
+    def take(self, action: int) -> tuple[Step, Node]:
+        """What happens while an action is repeated for `frame_skip` frames, and where it leads; emulated once."""
+        if action not in self.edges:
+            self.emulator.restore(self.state)
+            step = self.emulator.step(action, self.frame_skip, one_life=True)
+            node = Node(self.emulator, self.frame_skip, self.emulator.save(), step.rams[-1])
+            self.edges[action] = step, node
+        return self.edges[action]
 
-# The nodes in which options are, the index of each option's node, the numbers of the options, and the frame, to the
-# action of each option, or -1 where none is positive.
+
+# From the nodes in which options are, the index of each option's node, the numbers of the options, and the frame, to
+# the action of each option.
 Choose = Callable[[list[Node], NDArray[np.intp], NDArray[np.intp], int], NDArray[np.intp]]
 
 
 def roll_out(
-    emulator: Emulator,
-    state: Any,
-    n: int,
-    choose: Choose,
-    frames: int,
-    *,
-    frame_skip: int = 1,
-    one_life: bool = True,
-    watch: Sequence[int] = (),
-    look_ahead: bool = False,
+    emulator: Emulator, n: int, choose: Choose, frames: int, watch: Sequence[int], frame_skip: int = 1
 ) -> Rollouts:
-    """Follow n options from one state, at most so many frames; the emulator is left as it was.
+    """Follow n options from the present state, at most so many frames or until a life is lost.
 
-    `choose` chooses their actions, each of which is repeated for `frame_skip` frames; with `look_ahead` all actions are
-    tried in each node before it is called. With `one_life` a roll-out ends when a life is lost, else when the game is
-    over. `watch` are addresses of bytes to log.
+    `choose` chooses their actions, each of which is repeated for `frame_skip` frames. `watch` are addresses to log.
     """
-    n_actions, before = emulator.n_actions, emulator.save()
     log = Rollouts(
+        emulator.ram()[list(watch)],
         np.full((n, frames), -1, dtype=np.int8),
         np.zeros((n, frames, len(watch)), dtype=np.uint8),
-        np.zeros((n, frames), dtype=np.bool_),
         np.zeros(n),
         np.zeros(n, dtype=np.int64),
         np.zeros(n, dtype=np.bool_),
     )
-    emulator.restore(state)
-    nodes, live, at = [Node(state, emulator.ram())], np.arange(n), np.zeros(n, dtype=np.intp)
+    nodes, live = [Node(emulator, frame_skip, emulator.save(), emulator.ram())], np.arange(n)
+    at = np.zeros(n, dtype=np.intp)
     for t in range(0, frames, frame_skip):
         if not len(live):
             break
-        end = min(t + frame_skip, frames)
-        for node in nodes if look_ahead else ():
-            tried = enumerate(emulator.try_actions(node.state, frame_skip, one_life=one_life))
-            node.edges = {a: (step, Node(emulator.save(), step.rams[-1])) for a, step in tried}
-        chosen = choose(nodes, at, live, t)
-        log.stopped[live[chosen < 0], t:end] = True
-        actions = np.maximum(chosen, 0)
         # Each pair of a node and an action is emulated once.
-        pairs, which = np.unique(at * n_actions + actions, return_inverse=True)
-        edges = []
-        for index, action in (divmod(pair, n_actions) for pair in pairs.tolist()):
-            node = nodes[index]
-            if action not in node.edges:
-                emulator.restore(node.state)
-                step = emulator.step(action, frame_skip, one_life=one_life)
-                node.edges[action] = step, Node(emulator.save(), step.rams[-1])
-            edges.append(node.edges[action])
-        for number, (step, _) in enumerate(edges):
-            options = live[which == number]
-            played = min(len(step.rams), end - t)
-            rams = np.stack(step.rams[:played])[:, list(watch)]
-            log.actions[options, t : t + played] = actions[which == number][:, None]
-            log.watched[options, t : t + played] = rams
+        chosen = at * emulator.n_actions + choose(nodes, at, live, t)
+        pairs, pair_index = np.unique(chosen, return_inverse=True)
+        numbers: dict[bytes, int] = {}
+        next_nodes: list[Node] = []
+        next_at = np.full(len(pairs), -1)
+        for i, (index, action) in enumerate(divmod(pair, emulator.n_actions) for pair in pairs.tolist()):
+            step, node = nodes[index].take(action)
+            options, played = live[pair_index == i], min(len(step.rams), frames - t)
+            log.actions[options, t : t + played] = action
+            log.watched[options, t : t + played] = np.stack(step.rams[:played])[:, list(watch)]
             log.score[options] += sum(step.rewards[:played])
-            log.died[options] |= 0 <= step.life_lost < played
             log.length[options] += played
-        # Merge equal states, and leave out the options that came to their end.
-        known: dict[bytes, int] = {}
-        place = np.full(len(edges), -1, dtype=np.intp)
-        nodes = []
-        for number, (step, node) in enumerate(edges):
+            log.died[options] |= 0 <= step.life_lost < played
+            # Equal states become one node; options that came to their end have none.
             if not step.ended:
-                digest = blake2b(emulator.key(node.state), digest_size=16).digest()
-                if digest not in known:
-                    known[digest] = len(nodes)
-                    nodes.append(node)
-                place[number] = known[digest]
-        goes_on = place[which] >= 0
-        live, at = live[goes_on], place[which][goes_on]
-    emulator.restore(before)
+                next_at[i] = numbers.setdefault(emulator.key(node.state), len(numbers))
+                if next_at[i] == len(next_nodes):
+                    next_nodes.append(node)
+        nodes, at = next_nodes, next_at[pair_index]
+        live, at = live[at >= 0], at[at >= 0]
     return log
 
 
 def roll_out_directions(
     emulator: Emulator,
-    state: Any,
     directions: ArrayLike,
     features: Ram,
     frames: int,
+    watch: Sequence[int],
+    frame_skip: int = 1,
     *,
     published: bool = False,
-    **rules: Any,
 ) -> Rollouts:
     """Roll out options that take ``argmax_a e . (phi(s') - phi(s))``, by trying every action.
 
-    `directions` ``(n, d)`` are the vectors e, and `features` the map phi; `rules` are those of `roll_out`. If
-    `published`, then with a fault of the authors' program: it compares what an action leads to with what the last
-    action tried at the frame before led to, instead of with the present state, and every reward above 0 counts, also
-    rounding noise.
+    `directions` ``(n, d)`` are the vectors e, and `features` the map phi. If `published`, then with a fault of the
+    authors' program: it compares what an action leads to with what the last action tried at the frame before led to,
+    instead of with the present state, and every reward above 0 counts, also rounding noise.
 
     One option prefers a large number in byte 14, the chicken's height; the other a small one:
 
-    >>> emulator, height = Emulator("Freeway"), Ram("bytes", addresses=(14,))
-    >>> done = roll_out_directions(emulator, emulator.save(), [[1.0], [-1.0]], height, 30, watch=(14,))
-    >>> done.watched[:, -1, 0].tolist()
+    >>> height = Ram("bytes", addresses=(14,))
+    >>> log = roll_out_directions(Emulator("Freeway"), [[1.0], [-1.0]], height, 30, (14,))
+    >>> log.watched[:, -1, 0].tolist()
     [36, 6]
     """
     e = round_to_grid(directions, features)
-    near_tie = COMPUTED_TOLERANCE * np.abs(e).max(axis=1)
+    near_tie = (0.0 if published else COMPUTED_TOLERANCE) * np.abs(e).max(axis=1)
     # By how much the state that the published program compares with is better than the present one.
     offset = np.zeros(len(e))
 
     def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
         q = np.empty((len(live), emulator.n_actions))
         for i, node in enumerate(nodes):
-            group = np.flatnonzero(at == i)
-            phi = features(np.stack([node.ram, *(there.ram for _, there in node.edges.values())])).astype(
-                float
-            )
-            difference = phi[1:] - phi[0]
-            changed = np.flatnonzero(difference.any(axis=0))
-            q[group] = e[np.ix_(live[group], changed)] @ difference[:, changed].T
-        if not published:
-            best, positive = first_best(q, near_tie[live])
-            return np.where(positive, best, -1)
-        best, positive = first_best(q - offset[live, None], 0.0)
-        taken = np.where(positive, best, 0)
-        offset[live] = q[:, -1] - q[np.arange(len(live)), taken]
-        return np.where(positive, best, -1)
+            reached = [node.take(action)[1].ram for action in range(emulator.n_actions)]
+            phi = features(np.stack([node.ram, *reached])).astype(float)
+            q[at == i] = e[live[at == i]] @ (phi[1:] - phi[0]).T
+        best, positive = first_best(q - offset[live, None], near_tie[live])
+        actions: NDArray[np.intp] = np.where(positive, best, 0)
+        if published:
+            offset[live] = q[:, -1] - q[np.arange(len(live)), actions]
+        return actions
 
-    return roll_out(emulator, state, len(e), choose, frames, look_ahead=True, **rules)
-
-
-def roll_out_actions(emulator: Emulator, state: Any, actions: ArrayLike, **rules: Any) -> Rollouts:
-    """Take given actions ``(n, frames)``, such as random walks or one action all the time.
-
-    >>> emulator = Emulator("Freeway")
-    >>> roll_out_actions(emulator, emulator.save(), [[1] * 30, [0] * 30], watch=(14,)).watched[:, -1, 0].tolist()
-    [36, 6]
-    """
-    given = np.asarray(actions, dtype=np.intp)
-    return roll_out(
-        emulator, state, len(given), lambda nodes, at, live, t: given[live, t], given.shape[1], **rules
-    )
+    return roll_out(emulator, len(e), choose, frames, watch, frame_skip)
 
 
 def round_to_grid(directions: ArrayLike, features: Ram) -> Array:
@@ -194,10 +162,6 @@ def round_to_grid(directions: ArrayLike, features: Ram) -> Array:
 
     The order of summation, and with it the number of options at once, then cannot change a decision. The step is at
     most 2^-51 of the sum of the absolute entries (2^-43 with code ``"bytes"``), far below the noise of an eigenvector.
-
-    >>> e = round_to_grid([[0.1, 0.2, -0.3]], Ram("bytes", addresses=(0, 1, 2)))
-    >>> float(e[0] @ [1.0, 1.0, 1.0]), bool(np.abs(e - [0.1, 0.2, -0.3]).max() < 1e-13)
-    (0.0, True)
     """
     e = np.asarray(directions, dtype=np.float64)
     # The sum is below 2^power, and features are multiples of 1, or of 2^-8.
@@ -205,3 +169,100 @@ def round_to_grid(directions: ArrayLike, features: Ram) -> Array:
     step = power - 52 + (8 if features.code == "bytes" else 0)
     rounded: Array = np.ldexp(np.rint(np.ldexp(e, -step)), step)
     return rounded
+
+
+class GameGraph(NamedTuple):
+    """States of a game that have different key bytes, and where actions lead.
+
+    An action that loses a life, or leads out of a graph that is full, stays in its state in the table: that has no
+    value, so no optimal option takes it, and it is no edge.
+    """
+
+    game: Game
+    mdp: MDP  # an action is one of the game's, repeated for `frame_skip` frames
+    ram: Bytes  # (S, 128) memory of the emulator state that represents each state
+    frame_skip: int
+
+    def locate(self, ram: Bytes) -> int:
+        """The state with this memory ``(128,)``, or the most similar one: least other context, then least distance."""
+        position, context = list(self.game.position), list(self.game.context)
+        unequal = (self.ram[:, context] != ram[context]).sum(axis=1)
+        distance = np.abs(self.ram[:, position].astype(np.int64) - ram[position]).max(axis=1)
+        return int((distance + 256 * unequal).argmin())
+
+
+def explore_game(
+    game: str, starts: Sequence[Sequence[int]], frame_skip: int, max_states: int, *, max_tries: int = 4
+) -> GameGraph:
+    """Explore a game breadth first from all starts at once: every action, for `frame_skip` frames, in every state.
+
+    Up to `max_tries` emulator states are tried of a graph state, as long as none of them can leave it. In Freeway the
+    key is the chicken's height:
+
+    >>> heights = explore_game("Freeway", [(0,) * 60], 8, max_states=8)
+    >>> heights.ram[:, 14].tolist(), heights.mdp.successors[0].tolist()
+    ([6, 14, 22, 30, 38, 46, 54, 62], [0, 1, 0])
+    """
+    emulator, known = Emulator(game), get_game(game)
+    key = [*known.position, *known.context]
+    numbers: dict[bytes, int] = {}
+    rams: list[Bytes] = []
+    tries: list[int] = []
+    # Graph states that need another emulator state, since no action leads elsewhere from those tried.
+    stuck: set[int] = set()
+    queue: deque[tuple[int, Any, Bytes]] = deque()
+
+    def visit(ram: Bytes) -> int:
+        """The number of the emulator's state, -1 where it is new and the graph is full; queues it if it is needed."""
+        number = numbers.get(ram[key].tobytes(), -1)
+        if number < 0 and len(rams) < max_states:
+            number = numbers[ram[key].tobytes()] = len(rams)
+            rams.append(ram)
+            tries.append(0)
+            stuck.add(number)
+        if number in stuck:
+            stuck.remove(number)
+            tries[number] += 1
+            queue.append((number, emulator.save(), ram))
+        return number
+
+    for actions in starts:
+        emulator.replay(actions)
+        visit(emulator.ram())
+    successors: dict[int, list[int]] = {}
+    while queue:
+        here, state, ram = queue.popleft()
+        steps = emulator.try_actions(state, frame_skip, one_life=True)
+        reached = [here if step.ended else visit(step.rams[-1]) for step in steps]
+        leaves = any(there != here for there in reached)
+        if leaves or here not in successors:
+            rams[here], successors[here] = ram, [here if there < 0 else there for there in reached]
+        if not leaves and tries[here] < max_tries:
+            stuck.add(here)
+    mdp = MDP.from_successors(np.array([successors[i] for i in range(len(rams))]))
+    return GameGraph(known, mdp, np.stack(rams), frame_skip)
+
+
+def roll_out_plans(
+    emulator: Emulator,
+    directions: ArrayLike,
+    features: Ram,
+    frames: int,
+    watch: Sequence[int],
+    graph: GameGraph,
+    gamma: float = 0.9,
+) -> Rollouts:
+    """Follow the optimal options in a game graph for the potentials ``e . phi(ram)`` of directions ``(n, d)``.
+
+    After every step each option takes its action in the state of the present memory, or in the most similar one. Where
+    it terminates nothing is done for one step.
+    """
+    potentials = round_to_grid(directions, features) @ features(graph.ram).astype(np.float64).T
+    purposes = [Purpose(potential, f"d{i + 1}", exact=True) for i, potential in enumerate(potentials)]
+    policy = solve(graph.mdp, purposes, gamma).policy
+
+    def choose(nodes: list[Node], at: NDArray[np.intp], live: NDArray[np.intp], t: int) -> NDArray[np.intp]:
+        states = np.array([graph.locate(node.ram) for node in nodes])
+        return np.maximum(policy[live, states[at]], 0).astype(np.intp)
+
+    return roll_out(emulator, len(policy), choose, frames, watch, graph.frame_skip)
