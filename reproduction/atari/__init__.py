@@ -44,9 +44,8 @@ def load_results(game: str) -> Data:
     return data
 
 
-def make_experiment(game: str, title: str, section: str, shows: str) -> Experiment:
-    """The experiment of a game."""
-    return Experiment(
+EXPERIMENTS = tuple(
+    Experiment(
         game.lower(),
         title,
         section,
@@ -55,32 +54,30 @@ def make_experiment(game: str, title: str, section: str, shows: str) -> Experime
         figure=partial(draw_highlights, game=game),
         claims=partial(judge_game, game=game),
         notes=describe,
-        caption=f"Stored results of python -m reproduction atari {game} --full, unless this report was made with "
-        "--atari.",
+        caption=f"Stored results of python -m reproduction atari {game} --full, unless run anew by --atari.",
         atari=True,
     )
-
-
-EXPERIMENTS = (
-    make_experiment(
-        "Freeway",
-        "Figure 8: Freeway",
-        "5.2",
-        "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 scores 28 "
-        "points.",
-    ),
-    make_experiment(
-        "MontezumaRevenge",
-        "Figure 9: Montezuma's Revenge",
-        "5.2",
-        "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
-    ),
-    make_experiment(
-        "MsPacman",
-        "Appendix E: Ms. Pac-Man",
-        "Appendix E",
-        "Options with the intent of reaching corners and intersections.",
-    ),
+    for game, title, section, shows in (
+        (
+            "Freeway",
+            "Figure 8: Freeway",
+            "5.2",
+            "Where the chicken tends to be under highlighted options, and histograms of its height; option #445 scores "
+            "28 points.",
+        ),
+        (
+            "MontezumaRevenge",
+            "Figure 9: Montezuma's Revenge",
+            "5.2",
+            "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
+        ),
+        (
+            "MsPacman",
+            "Appendix E: Ms. Pac-Man",
+            "Appendix E",
+            "Options with the intent of reaching corners and intersections.",
+        ),
+    )
 )
 
 

@@ -210,8 +210,7 @@ def judge_freeway(main: pd.DataFrame, long: pd.DataFrame, enough: bool) -> Itera
     others = "; ".join(f"{words[kind]} {join(best[kind])}" for kind in words if kind in best)
     # Scores never fall: a part of an episode can only pass.
     fails = False if frames >= EPISODE_FRAMES else None
-    part = f" These are the first {frames:,} of {EPISODE_FRAMES:,} frames: --full plays whole episodes."
-    part = "" if fails is False else part
+    part = f" An episode has {EPISODE_FRAMES:,} frames, of which {frames:,} were played."
     scores = best["singular"]
     yield Claim(
         "freeway-445",

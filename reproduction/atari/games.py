@@ -64,11 +64,7 @@ class Game:
 
 
 def get_game(game: str) -> Game:
-    """What is known about a game of the paper.
-
-    >>> get_game("montezuma_revenge").position
-    (42, 43)
-    """
+    """What is known about a game of the paper, by any spelling of its name."""
     name = game_name(game)
     if name not in GAMES:
         raise ValueError(f"game must be one of {', '.join(GAMES)}, got {game!r}")
@@ -80,9 +76,6 @@ def load_starts(game: str, collection: int) -> list[tuple[int, ...]]:
 
     ``starts.csv`` has those of collections 1 to 3 and 21 to 23. An exploration (Ecoffet et al., 2021) found them:
     places far apart in which the player survives a second without an action. Others have the starts of the authors.
-
-    >>> [len(actions) for actions in load_starts("Freeway", 1)]
-    [60, 304, 155, 115, 219, 255]
     """
     table = pd.read_csv(Path(__file__).parent / "starts.csv").query(
         "game == @game and collection == @collection"

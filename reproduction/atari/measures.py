@@ -152,12 +152,6 @@ def compare_with_random(
     """How singular directions differ from random ones in a column of roll-outs, or in their ``"agreement"``.
 
     With `n_intervals` intervals of one claim that hold together, each is widened (Bonferroni).
-
-    >>> at = np.arange(8)
-    >>> kinds = np.array(["singular", "random"])[at // 2 % 2]
-    >>> table = pd.DataFrame({"collection": at // 4, "start": at % 2, "kind": kinds, "dwell": 1 - at // 2 % 2})
-    >>> print(compare_with_random(table.assign(basis=0, direction=0, sign=1), "dwell", draws=100))
-    +1.000 (+1.000 to +1.000)
     """
     ones, others = (tabulate_groups(table[table.kind == kind], measure) for kind in ("singular", "random"))
     differences = [weigh(x).mean() - weigh(y).mean() for x, y in zip(ones, others, strict=True)]

@@ -29,22 +29,19 @@ def choose_highlights(rollouts: pd.DataFrame) -> pd.DataFrame:
     Four are singular options of the first variant, four of the last one (see `choose_apart`); a random walk follows.
     """
     table = rollouts[rollouts.collection == rollouts.collection.iloc[0]]
-    main, best = table.variant.iloc[0], table.variant.iloc[-1]
-    singular = table[table.kind == "singular"]
-    parts = [choose_apart(singular[singular.variant == name], 4) for name in dict.fromkeys((main, best))]
+    main, singular = table.variant.iloc[0], table[table.kind == "singular"]
+    shown = dict.fromkeys((main, table.variant.iloc[-1]))
+    parts = [choose_apart(singular[singular.variant == variant]) for variant in shown]
     walks = table[(table.kind == "walk") & (table.start == 0)]
     chosen = pd.concat([*parts, walks[:1].assign(reason="a random walk")], ignore_index=True)
-    labels = [
-        f"walk {option.direction}"
-        if option.kind == "walk"
-        else f"#{option.direction}{'+' if option.sign > 0 else '-'}{' best' * (option.variant != main)}"
-        for option in chosen.itertuples()
-    ]
+    number, best = chosen.direction.astype(str), np.where(chosen.variant == main, "", " best")
+    labels = "#" + number + np.where(chosen.sign > 0, "+", "-") + best
+    labels = labels.where(chosen.kind == "singular", "walk " + number)
     columns = ["variant", "collection", *OPTION, "start", "dwell", "away", "region", "score", "reason"]
     return chosen[columns].assign(label=labels)
 
 
-def choose_apart(table: pd.DataFrame, n: int, min_distance: float = 24.0) -> pd.DataFrame:
+def choose_apart(table: pd.DataFrame, n: int = 4, min_distance: float = 24.0) -> pd.DataFrame:
     """Up to n roll-outs that end away from their start and from each other, one per option.
 
     They come in order of the number of starts from which the option settles near that place, and of dwell.

@@ -9,8 +9,7 @@ one step, and the option goes on.
 
 Looking one step ahead does not lead around a wall. So options can also be planned on a graph of the game, an ordinary
 MDP whose states differ in a few key bytes of memory. It is an approximation: what is not in the key (cars, ghosts,
-skulls, clocks, dots eaten) is that of the first emulator state seen in a graph state. In the game options do not always
-arrive where the table predicts, but they look again after every action.
+clocks, dots eaten) is that of the first emulator state seen in a graph state. Options look again after every action.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class Node:
         return self.edges[action]
 
 
-# From the nodes in which options are, the index of each option's node, the numbers of the options, and the frame, to
-# the action of each option.
+# From nodes, the index of each option's node, the numbers of the options, and the frame, to the actions of the options.
 Choose = Callable[[list[Node], NDArray[np.intp], NDArray[np.intp], int], NDArray[np.intp]]
 
 
@@ -85,8 +83,8 @@ def roll_out(
         np.zeros(n, dtype=np.int64),
         np.zeros(n, dtype=np.bool_),
     )
-    nodes, live = [Node(emulator, frame_skip, emulator.save(), emulator.ram())], np.arange(n)
-    at = np.zeros(n, dtype=np.intp)
+    nodes = [Node(emulator, frame_skip, emulator.save(), emulator.ram())]
+    live, at = np.arange(n), np.zeros(n, dtype=np.intp)
     for t in range(0, frames, frame_skip):
         if not len(live):
             break
@@ -196,12 +194,7 @@ def explore_game(
 ) -> GameGraph:
     """Explore a game breadth first from all starts at once: every action, for `frame_skip` frames, in every state.
 
-    Up to `max_tries` emulator states are tried of a graph state, as long as none of them can leave it. In Freeway the
-    key is the chicken's height:
-
-    >>> heights = explore_game("Freeway", [(0,) * 60], 8, max_states=8)
-    >>> heights.ram[:, 14].tolist(), heights.mdp.successors[0].tolist()
-    ([6, 14, 22, 30, 38, 46, 54, 62], [0, 1, 0])
+    Up to `max_tries` emulator states are tried of a graph state, as long as none of them can leave it.
     """
     emulator, known = Emulator(game), get_game(game)
     key = [*known.position, *known.context]

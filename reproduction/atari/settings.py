@@ -54,9 +54,6 @@ def make_variants(game: str, size: str = "full") -> list[Variant]:
     ``"default"``: the settings that work best of those tried, some minutes on two cores; ``"paper"``: the paper's
     protocol in a small run; ``"full"``: the paper's protocol and all variants, up to an hour, the one to judge by;
     ``"quick"``: seconds, to check that everything works.
-
-    >>> make_variants("Freeway", "quick")[0].n_starts, make_variants("MsPacman")[-1].graph_states
-    (2, 4000)
     """
     best = make_best_variant(game)
     if size == "default":
@@ -85,17 +82,12 @@ def make_best_variant(game: str) -> Variant:
 
     In Freeway, where nothing but cars stands in the way, looking one step ahead works.
     """
+    slow, states = Kind("singular", 12, end="small"), 4_000 if game == "MsPacman" else 2_000
     if game == "Freeway":
-        kinds = (Kind("singular", 12, end="small"), Kind("random", 3, bases=10))
+        kinds = (slow, Kind("random", 3, bases=10))
         return Variant(f"frame skip 8, {SLOW}", kinds, 800, frame_skip=8, slow=True)
-    return replace(make_planned_variant(game, "small", SLOW), slow=True)
-
-
-def make_planned_variant(game: str, end: str, words: str) -> Variant:
-    """Options planned on a game graph."""
-    kinds = (Kind("singular", 12, end=end), Kind("random", 6, bases=10))
-    states = 4_000 if game == "MsPacman" else 2_000
-    return Variant(f"{PLANNED}, {words}", kinds, 320, frame_skip=8, graph_states=states)
+    kinds = (slow, Kind("random", 6, bases=10))
+    return Variant(f"{PLANNED}, {SLOW}", kinds, 320, frame_skip=8, slow=True, graph_states=states)
 
 
 def make_kinds(singular: int, bases: int, n: int, published: int, *, walks: int) -> tuple[Kind, ...]:
@@ -120,7 +112,7 @@ def make_full_variants(game: str) -> list[Variant]:
     There are fewer directions where roll-outs share less: in Freeway equal states are common, in Montezuma's Revenge
     rare.
     """
-    fewer = (Kind("singular", 8), Kind("random", 2, bases=4))
+    best, fewer = make_best_variant(game), (Kind("singular", 8), Kind("random", 2, bases=4))
     if game == "Freeway":
         every = (Kind("singular"), Kind("random", 4, bases=10))
         some = (Kind("singular", 12), Kind("random", 2, bases=10))
@@ -132,7 +124,7 @@ def make_full_variants(game: str) -> list[Variant]:
             Variant("bytes", every, 300, code="bytes", n_starts=3),
             Variant("the authors' starts", fewer, 300, published_starts=True),
             Variant("frame skip 8", some, 512, frame_skip=8, n_starts=3, collections=(1,)),
-            make_best_variant(game),
+            best,
             replace(long, kinds=(Kind("published"),), collections=(1,)),
             replace(long, collections=(1, 2)),
             long_bytes,
@@ -140,12 +132,13 @@ def make_full_variants(game: str) -> list[Variant]:
     singular, frames, n_starts, n = (32, 200, 3, 1) if game == "MontezumaRevenge" else (36, 230, 4, 2)
     some = (Kind("singular", 12), Kind("random", 2, bases=5))
     slow = (Kind("singular", 12, end="small"), Kind("random", n, bases=10))
+    large = (Kind("singular", 12, end="large"), Kind("random", 6, bases=10))
     return [
         Variant("paper", make_kinds(singular, 10, 4, 16, walks=32), frames),
         Variant("bytes", some, 160, code="bytes", n_starts=3),
         Variant("the authors' starts", fewer, 160, published_starts=True),
         Variant(f"frame skip 8, {SLOW}", slow, 240, frame_skip=8, slow=True, n_starts=n_starts),
-        make_planned_variant(game, "small", "smallest singular values"),
-        make_planned_variant(game, "large", "largest singular values"),
-        make_best_variant(game),
+        replace(best, name=f"{PLANNED}, smallest singular values", slow=False),
+        replace(best, name=f"{PLANNED}, largest singular values", slow=False, kinds=large),
+        best,
     ]
