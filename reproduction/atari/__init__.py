@@ -75,7 +75,7 @@ EXPERIMENTS = tuple(
             "MsPacman",
             "Appendix E: Ms. Pac-Man",
             "Appendix E",
-            "Options with the intent of reaching corners and intersections.",
+            "Options that reach corners and intersections.",
         ),
     )
 )
@@ -117,11 +117,12 @@ def write_game(folder: Path, game: str, outcome: Outcome) -> None:
     for name, table in outcome.data.items():
         path = folder / "data" / f"{outcome.experiment.name}-{name}.csv"
         table.to_csv(path, index=False, float_format="%.6g")
-    card = Markup(
-        '<figure class="card"><img src="{0}" alt="{1}"><figcaption><b>{1}</b> {2}</figcaption></figure>'
-    )
+    card = '<figure class="card" style="max-width:15rem"><img src="{0}" alt="{1}"><figcaption><b>{1}</b> {2}'
+    card = Markup(card + "</figcaption></figure>")
     clips = [card.format(*clip) for clip in save_clips(outcome.data, game, folder)]
-    text = "Options that settle somewhere, away from their start and from each other, chosen by a rule; and baselines."
+    text = (
+        "Options that settle away from their start and from each other, chosen by a rule; and a random walk."
+    )
     cards = Markup('<div class="cards">{}</div>').format(Markup("").join(clips))
     sections = [Section("clips", "Highlighted options", text, [cards]), make_section(outcome)]
     write_page(folder / "index.html", f"Eigenoptions of {game}", sections)

@@ -135,6 +135,6 @@ def save_clips(
         name = option.label.lower().replace("+", " plus").replace("-", " minus")
         file = re.sub(r"[^a-z0-9]+", "-", name).strip("-") + ".gif"
         save_clip(film, folder / file, fps=60 / every)
-        text = f"{option.variant}: {option.reason}, from start {option.start}. Score {option.score:g}."
+        text = f"{option.variant}: {option.reason}. Start {option.start}, score {option.score:g}."
         clips.append((file, option.label, text))
     return clips
