@@ -71,12 +71,7 @@ EXPERIMENTS = tuple(
             "5.2",
             "Options with the intent of reaching staircases, ropes and doors, similar to those made by hand elsewhere.",
         ),
-        (
-            "MsPacman",
-            "Appendix E: Ms. Pac-Man",
-            "Appendix E",
-            "Options that reach corners and intersections.",
-        ),
+        ("MsPacman", "Appendix E: Ms. Pac-Man", "Appendix E", "Options to corners and intersections."),
     )
 )
 

@@ -51,7 +51,7 @@ class Game:
 
     def to_screen(self, positions: ArrayLike) -> NDArray[np.float64]:
         """``(..., 2)`` pixels of positions ``(..., bytes)``."""
-        pixels: NDArray[np.float64] = np.asarray(positions) @ np.array(self.scale) + self.offset
+        pixels: NDArray[np.float64] = np.asarray(positions, dtype=float) @ np.array(self.scale) + self.offset
         return pixels
 
     def find_region(self, position: ArrayLike) -> str:
