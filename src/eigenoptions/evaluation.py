@@ -450,8 +450,8 @@ def _solve_goals(
             h += step - step[each, goals][:, None]
             if max_error == inf:
                 return h, ~proved
-            y = np.bincount(row, E.data * h[row // n, E.indices], m * n).reshape(m, 1, n)
-            right = costs - h @ M.T - (y @ F)[:, 0]
+            Eh: Array = np.bincount(row, E.data * h[row // n, E.indices], m * n).astype(float)
+            right = costs - h @ M.T - (Eh.reshape(m, 1, n) @ F)[:, 0]
             right[each, goals] = 0.0
             error = (np.abs(right) + rounding * np.abs(h).max(axis=1, keepdims=True)) / costs
             proved = error.max(axis=1) <= max_error

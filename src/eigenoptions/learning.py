@@ -212,8 +212,8 @@ def q_learning(
         "goal": goal,
     }
     settings |= {"rng": root.entropy, "spawn_key": list(root.spawn_key)}
-    outcomes = (returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1])
-    return LearningRecord(*outcomes, *set_readonly(q), settings)
+    set_readonly(q)
+    return LearningRecord(returns[:, :, 1], returns[:, :, 0], steps[:, :, 0], steps[:, :, 1], q, settings)
 
 
 def _make_seed_sequence(rng: Any) -> np.random.SeedSequence:
