@@ -116,10 +116,10 @@ def count_verdicts(claims: Sequence[Claim]) -> str:
     """How many claims have each verdict.
 
     >>> count_verdicts([Claim("", "", [True], ""), Claim("", "", [True, False], "")])
-    '1 holds, 1 partly'
+    'holds 1, partly 1'
     """
     counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
-    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
+    return ", ".join(f"{verdict} {n}" for verdict, n in counts.items() if n) or "none"
 
 
 def make_section(outcome: Outcome) -> Section:
@@ -181,12 +181,12 @@ def show_block(block: Block, title: str) -> Markup:
 
 
 def show_table(table: pd.DataFrame | None) -> Markup:
-    """HTML of a small table; numbers have three digits, or all of those before the point."""
+    """HTML of a small table; numbers have three digits, or all that are before the point."""
     if table is None or table.empty:
         return Markup("")
     settings = {"index": False, "border": 0, "classes": "small", "na_rep": "", "justify": "unset"}
     html = table.rename_axis(columns=None).to_html(
-        **settings, float_format=lambda x: f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
+        **settings, float_format=lambda x: f"{x:,.0f}" if abs(x) >= 100 else f"{x:#.3g}"
     )
     return Markup(f'<div class="scroll">{html}</div>')
 

@@ -223,7 +223,7 @@ def test_page_escapes_text_and_shows_tables(tmp_path):
     claim = Claim("a-b", "1 < 2", [True], "<b>", section="ours", table=pd.DataFrame({"x": [0.5, np.nan]}))
     write_page(tmp_path / "page.html", "A & B", [Section("one", "One", "text", ["<i>"], [claim])])
     text = (tmp_path / "page.html").read_text()
-    assert all(part in text for part in ("A &amp; B", "1 &lt; 2", "&lt;b&gt;", "&lt;i&gt;", "<td>0.5</td>"))
+    assert all(part in text for part in ("A &amp; B", "1 &lt; 2", "&lt;b&gt;", "&lt;i&gt;", "<td>0.500</td>"))
     assert "nan" not in text.lower()
 
 

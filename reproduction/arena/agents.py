@@ -215,7 +215,7 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     sections.append(Section("protocol", "Tasks, ways to explore, settings", about, tables))
     header = Markup(
         "<p>Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
-        "agents</code>; the steps in which options are found count. Of {} claims {}.</p>"
+        "agents</code>; the steps in which options are found count. {} claims: {}.</p>"
         "<p class='facts'>{:.1f} minutes of CPU time. Data: {}.</p>"
     ).format(
         sum(map(len, judged.values())),

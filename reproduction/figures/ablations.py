@@ -97,7 +97,7 @@ def notes(data: Data) -> Blocks:
         "Which of two equally good actions an option takes is not in the paper; in its authors' code rounding errors "
         f"of the eigenvectors decide. Diffusion time over {data['ties'].order.nunique()} orders of the actions, by "
         "number of options:",
-        ranges.pivot(index="domain", columns="n_options", values="range").fillna("").reset_index(),
+        ranges.pivot(index="domain", columns="n_options", values="range").drop(columns=0).reset_index(),
     )
 
 

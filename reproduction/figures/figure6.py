@@ -104,7 +104,7 @@ def claims(data: Data) -> Claims:
         evidence="Each of these numbers of options must be above primitive actions, in each domain. In the I-Maze the "
         "fourth option ends the harm. It is a consequence of the uniform choice, see the analysis below Figure 6.",
         edge=f"Some of the first {FIRST[2]} options do not hurt under other readings: "
-        + list_rows("{domain}, {reading}", harmless)
+        f"{list_rows('{domain} ({reading})', harmless)}."
         if len(harmless)
         else "",
     )
@@ -122,7 +122,7 @@ def claims(data: Data) -> Claims:
         f"times are reached with {', '.join(f'{y.argmin()}' for y in curves.values())} options, and the curves stay "
         f"below primitive actions from {', '.join(f'{lasting_gain(y)}' for y in curves.values())} on.",
         edge=f"The limit of {GREATLY:.0%} is ours. With up to 100 options the least share is above it under other "
-        "readings: " + list_rows("{domain}, {reading} ({share:.2f})", fails)
+        f"readings: {list_rows('{domain} {share:.3f} ({reading})', fails)}."
         if len(fails)
         else "",
     )
