@@ -125,13 +125,13 @@ def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: in
 
     # One CPU: one BLAS thread.
     task, shared_reference = ray.remote(num_cpus=1)(_run_task), ray.put(shared)
+    dumps: Any = ray.cloudpickle.dumps
     running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
     try:
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
                 i, job = waiting.pop()
-                call = ray.cloudpickle.dumps((function, i, job))
-                running[task.remote(__version__, call, shared_reference)] = i
+                running[task.remote(__version__, dumps((function, i, job)), shared_reference)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
             try:
@@ -150,7 +150,8 @@ def _run_task(version: str, call: bytes, shared: dict[str, Any]) -> bytes:
     if version != __version__:
         node = f"the Ray node {gethostname()} has eigenoptions {__version__}"
         raise RuntimeError(f"{node}, this program has {version}: install the same there")
-    return pickle.dumps(_call(*pickle.loads(call), shared)[1])
+    function, i, job = pickle.loads(call)
+    return pickle.dumps(_call(function, i, job, shared)[1])
 
 
 def _join_ray(workers: int | None) -> bool:
