@@ -165,6 +165,9 @@ def test_sum_of_sets_has_the_options_of_both(options, i_maze):
     assert (estimated + options).mdp is options.mdp
     with pytest.raises(ValueError, match="another state space"):
         options + eo.discover(i_maze, 2)
+    sampled = [eo.discover(eo.collect(eo.maze(maze), 500, rng=0), 2) for maze in ("open:2x6", "open:3x4")]
+    with pytest.raises(ValueError, match="different environments"):
+        sampled[0] + sampled[1]
     with pytest.raises(TypeError):
         options + 1
 

@@ -347,6 +347,12 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         # Of a table that was estimated and an exact one, the exact one stays.
         exact, second = (other, self) if self.provenance.get("dynamics") == "estimated" else (self, other)
         second.check(exact.mdp)
+        moves, others = exact.mdp.successors, second.mdp.successors
+        if moves is not None and others is not None:
+            # An action that was never tried stays in an estimated table.
+            stay = np.arange(exact.n_states)[:, None]
+            if np.any((moves != others) & (moves != stay) & (others != stay)):
+                raise ValueError("options of different environments: their actions lead elsewhere")
         provenance = self.provenance
         if other.provenance != provenance:
             provenance = {"joined": [provenance, other.provenance]}
