@@ -1,4 +1,4 @@
-"""`collect` and `stream`: which transitions are recorded, by which behaviour."""
+"""`collect`: which transitions are recorded, by which behaviour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import eigenoptions as eo
-from eigenoptions.envs import MazeEnv, collect, stream
+from eigenoptions.envs import MazeEnv, collect
 from tests.tables import make_options
 
 PARTS = ("obs", "action", "next_obs", "terminated")
@@ -113,27 +113,21 @@ def test_collect_is_decided_by_the_seed() -> None:
     assert_same(*(collect("FrozenLake-v1", 500, rng=np.random.default_rng(1)) for _ in range(2)))
 
 
-def test_stream_is_collect_in_chunks() -> None:
+def test_collect_reports_progress() -> None:
     calls: list[tuple[int, int]] = []
-    whole = collect("CartPole-v1", 5050, n_envs=3, rng=2, progress=lambda *numbers: calls.append(numbers))
-    chunks = list(stream("CartPole-v1", 5050, n_envs=3, rng=2, chunk=1000))
-    assert [len(chunk) for chunk in chunks] == [1000] * 5 + [50]
-    assert whole.obs.dtype == np.float32
-    for part in PARTS:
-        joined = np.concatenate([getattr(chunk, part) for chunk in chunks])
-        np.testing.assert_array_equal(joined, getattr(whole, part))
+    batch = collect("CartPole-v1", 5050, n_envs=3, rng=2, progress=lambda *numbers: calls.append(numbers))
+    assert (len(batch), batch.obs.dtype) == (5050, np.float32)
     assert calls[-1] == (5050, 5050)
     assert len(calls) >= 5
     assert calls == sorted(calls)
 
 
 class Faulty(MazeEnv):
-    """Raises, or returns nan, at a step."""
+    """Returns nan at a step."""
 
-    def __init__(self, last: int, error: bool) -> None:
+    def __init__(self, last: int) -> None:
         super().__init__("four-rooms")
-        self.observation_space = Box(-np.inf, np.inf, (1,))
-        self.left, self.error = last, error
+        self.observation_space, self.left = Box(-np.inf, np.inf, (1,)), last
 
     def reset(self, **settings: Any) -> Any:
         state, info = super().reset(**settings)
@@ -142,18 +136,12 @@ class Faulty(MazeEnv):
     def step(self, action: int) -> Any:
         state, *rest = super().step(int(action))
         self.left -= 1
-        if self.left == 0 and self.error:
-            raise RuntimeError("the simulator crashed")
-        return np.array([np.nan if self.left == 0 else state], dtype=np.float32), *rest
+        return np.array([state if self.left else np.nan], dtype=np.float32), *rest
 
 
-def test_stream_yields_whole_chunks_before_an_error() -> None:
-    chunks: list[eo.Transitions] = []
-    with pytest.raises(RuntimeError, match="crashed"):
-        chunks.extend(stream(Faulty(650, error=True), 1000, chunk=300))
-    assert [len(chunk) for chunk in chunks] == [300, 300]
+def test_collect_refuses_observations_that_are_no_numbers() -> None:
     with pytest.raises(ValueError, match="nan"):
-        collect(Faulty(42, error=False), 100)
+        collect(Faulty(42), 100)
 
 
 def test_collect_closes_what_it_made() -> None:
@@ -177,7 +165,6 @@ def test_collect_closes_what_it_made() -> None:
         ("Pendulum-v1", {}, "Discrete"),
         ("FrozenLake-v1", {"steps": 0}, "steps"),
         ("FrozenLake-v1", {"n_envs": 0}, "n_envs"),
-        ("FrozenLake-v1", {"chunk": -3}, "chunk"),
         ("FrozenLake-v1", {"max_episode_steps": 0}, "max_episode_steps"),
         ("FrozenLake-v1", {"rng": -1}, "rng"),
         ("FrozenLake-v1", {"policy": 3}, "int"),

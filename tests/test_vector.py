@@ -125,33 +125,6 @@ def test_decisions_equal_those_of_single_wrappers(
         assert ours[:60] == theirs
 
 
-def test_step_mode_equals_a_vector_of_single_wrappers(options: eo.OptionSet) -> None:
-    settings = {"mode": "step", "max_duration": 4}
-    theirs = SyncVectorEnv(
-        [lambda: OptionsWrapper(make_one(), options, option_chance=0.05, **settings)] * N_ENVS
-    )
-    ours = wrap(SyncVectorEnv([make_one] * N_ENVS), options, **settings)
-    assert ours.observation_space == theirs.observation_space
-    assert ours.single_action_space == theirs.single_action_space
-    rng = np.random.default_rng(0)
-    (obs, infos), (their_obs, their_infos) = ours.reset(seed=3), theirs.reset(seed=3)
-    for _ in range(300):
-        for name in ("observation", "option"):
-            np.testing.assert_array_equal(obs[name], their_obs[name])
-        np.testing.assert_array_equal(infos["action_mask"], their_infos["action_mask"])
-        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in infos["action_mask"]])
-        obs, *outcome, infos = ours.step(actions)
-        their_obs, *expected, their_infos = theirs.step(actions)
-        assert obs in ours.observation_space
-        for a, b in zip(outcome, expected, strict=True):
-            np.testing.assert_array_equal(a, b)
-        is_step = infos["duration"] > 0
-        for name in NAMES:
-            np.testing.assert_array_equal(infos[name][is_step], np.asarray(their_infos[name])[is_step])
-        truncated = their_infos.get("option_truncated", np.zeros(N_ENVS, dtype=bool))
-        np.testing.assert_array_equal(infos["option_truncated"], truncated)
-
-
 def test_unavailable_option_takes_one_random_action_by_the_seed(options: eo.OptionSet) -> None:
     successors = eo.maze(MAZE).successors
 
@@ -288,10 +261,9 @@ class Faulty(gym.vector.VectorWrapper):
 
 
 @pytest.mark.parametrize("obs", [np.full(3, -1), np.zeros((3, 1), dtype=int), np.full(3, 25)])
-@pytest.mark.parametrize("mode", ["call-and-return", "step"])
-def test_step_wrong_observation_raises(options: eo.OptionSet, obs: Any, mode: str) -> None:
+def test_step_wrong_observation_raises(options: eo.OptionSet, obs: Any) -> None:
     inner = Faulty(make_envs(3))
-    envs = wrap(inner, options, mode=mode)
+    envs = wrap(inner, options)
     envs.reset(seed=0)
     inner.obs = obs
     with pytest.raises(ValueError, match="observations"):

@@ -201,13 +201,19 @@ class BoundedMap(FeatureMap):
         rows = flatten_observations(obs)
         if self.low is None:
             return rows
-        low = np.array(self.low)
+        low, extent = self._bounds
         if rows.shape[1] != len(low):
             raise ValueError(f"observations must have {len(low)} dimensions, got {rows.shape[1]}")
+        # Not np.clip, which takes longer than all features of a single observation.
+        return self._map(np.minimum(np.maximum((rows - low) / extent, 0.0), 1.0))
+
+    @cached_property
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``(D,)`` low and high - low."""
         if self.n_features > self.max_features:
             limit, settings = self.max_features, ", ".join(self.defaults[-1])
             raise ValueError(f"{self.n_features} features are more than {limit}: set {settings} lower")
-        return self._map(np.clip((rows - low) / (np.array(self.high) - low), 0.0, 1.0))
+        return np.array(self.low), np.subtract(self.high, self.low)
 
     def _map(self, x: NDArray[np.float64]) -> Any:
         """Features of observations x ``(N, D)`` that are scaled from `low` and `high` to [0, 1]."""

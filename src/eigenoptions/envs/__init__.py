@@ -6,11 +6,10 @@ and ``eigenoptions/Maze-v0`` (any map, as text, path or `MDP`).
 
 from __future__ import annotations
 
-from eigenoptions.envs.collection import collect, stream
+from eigenoptions.envs.collection import collect, run_options
 from eigenoptions.envs.finite import FixedSeed, Numbered, from_env
 from eigenoptions.envs.mazes import MazeEnv
 from eigenoptions.envs.recognition import check_dynamics
-from eigenoptions.envs.running import run_options
 from eigenoptions.envs.search import StateLimitReached
 from eigenoptions.envs.shaping import ShapedReward
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
@@ -25,7 +24,6 @@ __all__ = [
     "StateLimitReached",
     "check_dynamics",
     "collect",
-    "stream",
     "OptionsWrapper",
     "OptionsVectorWrapper",
     "OptionsSpace",

@@ -24,16 +24,19 @@ from eigenoptions.options.lookahead import copy_env
 log = logging.getLogger("eigenoptions")
 
 # Gymnasium's wrappers that count, check or render, or change rewards: actions and observations stay as they are.
-PASSIVE_WRAPPERS = (
-    *(
-        wrappers.TimeLimit,
-        wrappers.OrderEnforcing,
-        wrappers.PassiveEnvChecker,
-        wrappers.RecordEpisodeStatistics,
-    ),
-    *(wrappers.Autoreset, wrappers.RecordVideo, wrappers.HumanRendering, wrappers.RenderCollection),
-    gym.RewardWrapper,
+_COUNTING = (
+    wrappers.TimeLimit,
+    wrappers.OrderEnforcing,
+    wrappers.RecordEpisodeStatistics,
+    wrappers.Autoreset,
 )
+_RENDERING = (
+    wrappers.PassiveEnvChecker,
+    wrappers.RecordVideo,
+    wrappers.HumanRendering,
+    wrappers.RenderCollection,
+)
+PASSIVE_WRAPPERS = (*_COUNTING, *_RENDERING, gym.RewardWrapper)
 
 
 def from_env(
@@ -70,15 +73,13 @@ def from_env(
     seed
         Seed of the reset before exploring; the layouts of MiniGrid depend on it.
 
-    Returns
-    -------
-    MDP
-        States keep the environment's numbers where it observes ``Discrete(n)`` with n up to `max_states`; elsewhere
-        `states` holds the key of each. Where an episode has ended, every action stays put. It does so too in states
-        that no sequence of moves reaches (CliffWalking's cliff): the moves that a table lists there never happen, and
-        would be edges of the graph. `start` is the most likely first state; `goal` the end of an episode with the
-        highest reward, if there is only one; `coords` is set where the states lie on a grid. Our own mazes return their
-        `MDP` as it is: there the goal is a task, not a wall.
+    Notes
+    -----
+    States keep the environment's numbers where it observes ``Discrete(n)``; elsewhere `states` holds the key of each.
+    Where an episode has ended, every action stays put. It does so too in states that no sequence of moves reaches
+    (CliffWalking's cliff): the moves that a table lists there never happen, and would be edges of the graph. `start` is
+    the most likely first state; `goal` the end of an episode with the highest reward, if there is only one. Our own
+    mazes return their `MDP` as it is: there the goal is a task, not a wall.
 
     Examples
     --------
@@ -126,16 +127,13 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Parameters
     ----------
-    env
-        The environment.
-    seed
-        Seed of every reset; that of `from_env` and `discover` is 0.
+    env, seed
+        The environment, and the seed of every reset; that of `from_env` and `discover` is 0.
 
     Examples
     --------
     >>> env = FixedSeed(gym.make("minigrid:MiniGrid-FourRooms-v0"), 0)
-    >>> places = [env.reset() and tuple(map(int, env.unwrapped.agent_pos)) for _ in range(3)]
-    >>> len(set(places))
+    >>> len({env.reset() and tuple(map(int, env.unwrapped.agent_pos)) for _ in range(3)})
     1
     """
 
@@ -161,10 +159,8 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
 
     Parameters
     ----------
-    env
-        A finite environment (id or object).
-    seed
-        Seed of every reset (see `FixedSeed`), and of the layout.
+    env, seed
+        A finite environment (id or object), and the seed of every reset (see `FixedSeed`) and of its layout.
     exploration
         Settings of `from_env`.
 
@@ -201,11 +197,8 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
     if not isinstance(mdp, MDP) and table is None:
         return None
     if changing is not None:
-        log.info(
-            "%s has a transition table, but %s may change actions or observations: pass env.unwrapped to use the table",
-            env_name(env),
-            type(changing).__name__,
-        )
+        text = "%s has a transition table, but %s may change actions or observations: pass env.unwrapped to use it"
+        log.info(text, env_name(env), type(changing).__name__)
         return None
     return mdp if isinstance(mdp, MDP) else _read_table(layer, table, env_name(env))
 
@@ -229,10 +222,8 @@ def _keep_numbers(mdp: MDP, space: Any) -> MDP:
     successors = np.tile(np.arange(space.n)[:, None], mdp.n_actions)
     successors[numbers] = numbers[mdp.successors]
     observations = range(int(space.start), int(space.start + space.n))
-    recognition = mdp.recognition if space.start else None
-    return MDP.from_successors(
-        successors, start=int(numbers[0]), name=mdp.name, states=observations, recognition=recognition
-    )
+    fields: Any = {"states": observations, "recognition": mdp.recognition if space.start else None}
+    return MDP.from_successors(successors, start=int(numbers[0]), name=mdp.name, **fields)
 
 
 def _read_table(env: Any, P: Any, name: str) -> MDP:
@@ -272,13 +263,8 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
     acting = reached & ~is_end & has_row
     keep = acting[before]
     staying = np.flatnonzero(np.repeat(~acting, n_actions))
-    table = csr_array(
-        (
-            np.concatenate([p[keep], np.ones(len(staying))]),
-            (np.concatenate([row[keep], staying]), np.concatenate([after[keep], staying // n_actions])),
-        ),
-        shape=(n * n_actions, n),
-    )
+    rows, columns = np.append(row[keep], staying), np.append(after[keep], staying // n_actions)
+    table = csr_array((np.append(p[keep], np.ones(len(staying))), (rows, columns)), shape=(n * n_actions, n))
     # The mean reward of each action; ends of episodes and states never reached have none.
     mean_reward = np.bincount(row[keep], p[keep] * reward[keep], minlength=n * n_actions).astype(np.float64)
     best = np.full(n, -np.inf)
@@ -286,15 +272,9 @@ def _read_table(env: Any, P: Any, name: str) -> MDP:
     best[~is_end] = -np.inf
     goals = np.flatnonzero((best == best.max()) & is_end)
     coords, legend = _place_states(env, n)
-    return MDP(
-        table,
-        coords=coords,
-        legend=legend,
-        start=int(np.argmax(first)),
-        goal=int(goals[0]) if len(goals) == 1 else None,
-        name=name,
-        reward=mean_reward,
-    )
+    goal = int(goals[0]) if len(goals) == 1 else None
+    fields: Any = {"coords": coords, "legend": legend, "name": name, "reward": mean_reward}
+    return MDP(table, start=int(np.argmax(first)), goal=goal, **fields)
 
 
 def _link(n: int, before: NDArray[np.int_], after: NDArray[np.int_]) -> csr_array:

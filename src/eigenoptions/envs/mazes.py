@@ -30,22 +30,16 @@ class MazeEnv(gym.Env[Any, Any]):
     Parameters
     ----------
     maze
-        A source of `eigenoptions.maze` (a name, a map by rule, the text of a map, a path), or an `MDP`.
+        A source of `eigenoptions.maze` (a name, a map by rule, the text of a map, a path), or an `MDP`. The attribute
+        `mdp` holds the dynamics, with start and goal.
     start, goal
         States that replace the map's.
     render_mode
         ``"rgb_array"``, ``"ansi"`` or None.
 
-    Attributes
-    ----------
-    mdp
-        The dynamics, with start and goal.
-
     Examples
     --------
-    >>> import gymnasium as gym
-    >>> import eigenoptions
-    >>> env = gym.make("eigenoptions/Maze-v0", maze="S.G", render_mode="ansi")
+    >>> env = MazeEnv("S.G", render_mode="ansi")
     >>> env.reset(seed=0)
     (0, {})
     >>> print(env.render())
@@ -70,9 +64,7 @@ class MazeEnv(gym.Env[Any, Any]):
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
             if self.mdp.coords is None:
-                raise ValueError(
-                    "an MDP without coords cannot be rendered: give it coords, or no render_mode"
-                )
+                raise ValueError("an MDP without coords cannot be rendered: leave out render_mode")
         self.render_mode, self.state = render_mode, 0
         self.observation_space = Discrete(self.mdp.n_states)
         self.action_space = Discrete(self.mdp.n_actions)

@@ -52,12 +52,7 @@ KEYS: dict[str, Key] = {
 class StateReader:
     """What options act on in an environment: the observation, what `state` makes of it, or the number of the state.
 
-    Parameters
-    ----------
-    options
-        As in `OptionsWrapper`, or an `MDP`.
-    state
-        The user's function, which comes before the recognition that the options remember.
+    `options` is that of `OptionsWrapper`, or an `MDP`. The user's `state` comes before what the options remember.
     """
 
     def __init__(self, options: Any, state: Callable[[Any], Any] | None = None) -> None:
@@ -140,25 +135,16 @@ def check_spaces(env: Any, options: OptionSet | Sequence[Any], mapped: bool = Fa
         )
     if isinstance(options, OptionSet) and not mapped and options.mdp.recognition is None:
         space = getattr(env, "single_observation_space", env.observation_space)
-        if not isinstance(space, Discrete) or space.start != 0:
+        if not isinstance(space, Discrete) or (space.start, space.n) != (0, options.n_states):
             raise ValueError(
-                f"these options act on the numbers of {options.n_states} states, but observations are {space}: pass "
-                "state=, a function from an observation to its state's number, or discover options on this environment"
-            )
-        if space.n != options.n_states:
-            raise ValueError(
-                f"options of another environment: they have {options.n_states} states, {env_name(env)} has {space.n}; "
-                "discover options on it (from_env)"
+                f"these options act on the numbers of {options.n_states} states, but observations are {space}: discover"
+                " options on this environment, or pass state=, a function from an observation to its state's number"
             )
     return n_actions
 
 
 def check_dynamics(
-    options: OptionSet,
-    env: gym.Env[Any, Any],
-    *,
-    state: Callable[[Any], Any] | None = None,
-    steps: int = 200,
+    options: OptionSet, env: gym.Env[Any, Any], *, state: Callable[[Any], Any] | None = None, steps: int = 200
 ) -> None:
     """Raise ValueError if a random walk makes a move that is impossible in the MDP of the options.
 

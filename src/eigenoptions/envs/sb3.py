@@ -61,9 +61,9 @@ class Samples(NamedTuple):
 class SMDPReplayBuffer(ReplayBuffer):
     """A replay buffer whose samples have SB3's own ``discounts``, one per decision, and the mask of the next state.
 
-    With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are stored too, as decisions of
-    their own (intra-option learning); for a single environment, and without ``optimize_memory_usage``, which reads a
-    next observation from the row below.
+    With ``OptionsWrapper(record_steps=True)`` the primitive steps inside an option are stored too (intra-option
+    learning), for a single environment without ``optimize_memory_usage``, which takes next observations from the row
+    below.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,11 +88,9 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
-            ended = done if is_last else np.zeros(1)
+            row = (np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward))
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
-            parts = (step.obs, step.next_obs, step.action, step.reward)
-            obs, next_obs, action, reward = (np.array([part]) for part in parts)
-            super().add(obs, next_obs, action, reward, ended, [{"TimeLimit.truncated": truncated}])
+            super().add(*row, done if is_last else np.zeros(1), [{"TimeLimit.truncated": truncated}])
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
@@ -118,31 +116,24 @@ class OptionsDQN(DQN):
 
     Targets are ``R + gamma**k max Q(s', .)`` after k steps, the maximum over what is available in s': an unavailable
     option is never the maximum, nor is it chosen. Needs `OptionsWrapper` in mode "call-and-return". Parameters are
-    those of SB3's DQN, without n-step returns, and:
-
-    double
-        Whether the network chooses the action of s' that the target network evaluates (van Hasselt et al., 2016). The
-        maximum over many actions and options of one network overestimates; far from the goal the error can be larger
-        than the values (docs/agents.md).
+    those of SB3's DQN, without n-step returns. With `double` the network chooses the action of s' that the target
+    network evaluates (van Hasselt et al., 2016): the maximum over many choices of one network overestimates, and far
+    from the goal the error can be larger than the values.
 
     Examples
     --------
     >>> import eigenoptions as eo
-    >>> import gymnasium as gym
-    >>> env = gym.make("eigenoptions/FourRooms-v0", max_episode_steps=200)
-    >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
-    >>> env = eo.OptionsWrapper(env, options, gamma=0.9, record_steps=True)
+    >>> env = eo.envs.MazeEnv("four-rooms")
+    >>> env = eo.OptionsWrapper(env, eo.discover(env, n_options=4), gamma=0.9, record_steps=True)
     >>> agent = OptionsDQN("MlpPolicy", env, gamma=0.9, learning_starts=8, seed=0).learn(16)
     >>> agent.replay_buffer.size() >= 16
     True
     """
 
     def __init__(self, *args: Any, double: bool = False, **kwargs: Any) -> None:
-        if kwargs.get("n_steps", 1) != 1:
-            raise ValueError(
-                f"n_steps must be 1: decisions have durations of their own, got {kwargs['n_steps']}"
-            )
         self.double = double
+        if kwargs.get("n_steps", 1) != 1:
+            raise ValueError(f"n_steps must be 1, since decisions have durations, got {kwargs['n_steps']}")
         super().__init__(*args, **{"replay_buffer_class": SMDPReplayBuffer, **kwargs})
 
     def _setup_model(self) -> None:
@@ -155,8 +146,7 @@ class OptionsDQN(DQN):
         with torch.no_grad():
             values = self.q_net_target(batch.next_observations)
             choosing = self.q_net(batch.next_observations) if self.double else values
-            lowest = torch.finfo(values.dtype).min
-            best = choosing.masked_fill(~batch.next_masks.bool(), lowest).argmax(dim=1, keepdim=True)
+            best = choosing.masked_fill(~batch.next_masks.bool(), -torch.inf).argmax(dim=1, keepdim=True)
             # A terminal state is worth 0, also one where nothing is available.
             next_values = torch.where(batch.dones > 0, 0.0, values.gather(1, best))
             return batch.rewards + batch.discounts * next_values

@@ -32,14 +32,7 @@ Outcome = tuple[Hashable, bool]
 class StateLimitReached(ValueError):  # noqa: N818 (a public name)
     """Exploration found more than `max_states` states; `mdp` holds the states found.
 
-    States of `mdp` that were found but not expanded stay put under every action; `expanded` is the number of others.
-
-    >>> from eigenoptions.envs import from_env
-    >>> try:
-    ...     from_env("minigrid:MiniGrid-Empty-5x5-v0", max_states=10)
-    ... except StateLimitReached as reached:
-    ...     print(reached.mdp.n_states, reached.expanded)
-    10 5
+    States that were found but not expanded stay put under every action; `expanded` is the number of others.
     """
 
     def __init__(self, message: str, mdp: MDP, expanded: int) -> None:
@@ -80,7 +73,7 @@ def explore(
 
     obs, _ = env.reset(seed=seed)
     first, layout, start = identify(env.unwrapped, obs), identify_layout(env.unwrapped), save_state(env)
-    walk = record_walk(lambda: restore_state(start), take_step, first, n_actions, name)
+    walk = record_walk(env, lambda: restore_state(start), take_step, first)
     # Expand states in the order in which they are found; a state where the episode ended has no successors.
     numbers: dict[Hashable, int] = {first: 0}
     successors: dict[int, list[int]] = {}
@@ -112,58 +105,54 @@ def explore(
     fields: Any = {"coords": coords, "legend": legend, "start": 0, "name": name}
     mdp = MDP.from_successors(table, states=list(numbers), recognition=recognition, **fields)
     if is_full:
-        raise StateLimitReached(
+        message = (
             f"{name} has more than max_states={max_states} states: {len(successors)} of the {len(numbers)} found "
-            "were expanded; raise max_states, or take the part that was found from .mdp of this error",
-            mdp,
-            len(successors),
+            "were expanded; raise max_states, or take the part that was found from .mdp of this error"
         )
+        raise StateLimitReached(message, mdp, len(successors))
     for (before, action), (after, terminated) in walk.items():
         state = numbers.get(before, -1)
         if numbers.get(after) != table[state, action] or terminated != ((state, action) in endings):
-            raise _not_deterministic(name, before, action)
+            raise _not_deterministic(env, before, action)
     ambiguous = sum(int(table[end]) in successors for end in endings)
     if ambiguous:
-        log.warning(
-            "%s: %d actions end the episode in a state where it continues if that is reached otherwise; the table has "
-            "states only, so there it continues",
-            name,
-            ambiguous,
-        )
+        text = "%s: %d actions end the episode in a state where it continues if reached otherwise; the table continues"
+        log.warning(text, name, ambiguous)
     return mdp
 
 
 def record_walk(
+    env: Any,
     restart: Callable[[], Any],
     take_step: Callable[[Any, int], Outcome],
     first: Hashable,
-    n_actions: int,
-    name: str,
     steps: int = 1000,
 ) -> dict[tuple[Hashable, int], Outcome]:
     """Outcomes of a random walk by state and action; ValueError where an action has two outcomes in one state.
 
     Every 250 steps, and where an episode ends, the walk begins again with other random numbers of the environment.
     """
-    rng, key, env = np.random.default_rng(0), None, None
+    rng, key, clone, n_actions = np.random.default_rng(0), None, None, count_actions(env)
     outcomes: dict[tuple[Hashable, int], Outcome] = {}
     for step in range(steps):
         if key is None or step % 250 == 0:
-            key, env = first, restart()
-            env.unwrapped.np_random = np.random.default_rng(step)
+            key, clone = first, restart()
+            clone.unwrapped.np_random = np.random.default_rng(step)
         before, action = key, int(rng.integers(n_actions))
-        key, terminated = take_step(env, action)
+        key, terminated = take_step(clone, action)
         if outcomes.setdefault((before, action), (key, terminated)) != (key, terminated):
-            raise _not_deterministic(name, before, action)
+            raise _not_deterministic(env, before, action)
         key = None if terminated else key
     return outcomes
 
 
-def _not_deterministic(name: str, key: Hashable, action: int) -> ValueError:
+def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
+    is_nested = isinstance(env.observation_space, spaces.Tuple | spaces.Dict)
+    sampled = "gymnasium.wrappers.FlattenObservation(env)" if is_nested else "env"
     return ValueError(
-        f"{name} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or "
-        "remembers more than its observation (key=) or its copies (save=, restore=) hold; sample it "
-        "(discover(env, steps=...), or collect)"
+        f"{env_name(env)} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or remembers "
+        f"more than its observation (key=) or its copies (save=, restore=) hold; sample it: discover({sampled}, "
+        "steps=...)"
     )
 
 

@@ -49,9 +49,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             potential = np.asarray(potential, dtype=np.float64)
             n_states = getattr(env.observation_space, "n", None)
             if potential.shape != (n_states,):
-                remedy = (
-                    f"one number for each of {n_states} states" if n_states else "a function of observations"
-                )
+                remedy = f"one number for each of {n_states} states" if n_states else "a function"
                 raise ValueError(f"potential has shape {potential.shape}: give {remedy}")
         self._potential = potential if callable(potential) else potential.__getitem__
 

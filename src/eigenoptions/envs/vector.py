@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Dict, Discrete
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from eigenoptions.envs.spaces import OptionsSpace, OptionsVectorSpace
-from eigenoptions.envs.wrapper import OptionSettings
+from eigenoptions.envs.wrapper import Decision, DecisionMaker
 from eigenoptions.options import TERMINATE, OptionSet
-from eigenoptions.options.linear import LinearOptionSet, RunningOption
+from eigenoptions.options.linear import LinearOptionSet
 
 # Not generic in Gymnasium 1.1.
 if TYPE_CHECKING:
@@ -24,18 +22,13 @@ else:
     _VectorWrapper = gym.vector.VectorWrapper
 
 
-class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
+class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
     """Options as extra actions in every environment of a `gymnasium.vector` environment, in one batch call per step.
 
     Every call of `step` takes one primitive step in each environment. Options have different lengths, so decisions end
-    at different steps: ``infos["complete"]`` marks the environments where one has just ended. While an option runs in
-    an environment, its mask allows nothing else, and whatever action is given, the option continues. The result of a
-    complete decision is the one of `OptionsWrapper`.
-
-    * ``"call-and-return"``: the reward is 0 while an option runs; with its last step come the discounted reward,
-      duration and discount of the whole decision.
-    * ``"step"``: rewards and discounts are those of primitive steps, and the observation is
-      ``{"observation": obs, "option": j}`` with j = 0, or i + 1 while option i runs.
+    at different steps: ``infos["complete"]`` marks the environments where one has just ended. Its result is the one of
+    `OptionsWrapper`, and until then the reward is 0. While an option runs, the mask allows nothing else, and whatever
+    action is given, the option continues. For the mode "step", make a vector of `OptionsWrapper`.
 
     All three autoreset modes of Gymnasium work. Under ``NEXT_STEP`` the row after an end is a reset: its duration is 0
     and ``complete`` is False. Under ``SAME_STEP`` the last observation of an episode is in ``infos["final_obs"]``.
@@ -44,10 +37,8 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
     ----------
     env
         The vector environment. Apply a time limit to its environments first if you want one: it counts primitive steps.
-    options
-        An `OptionSet`, a `LinearOptionSet`, or objects with ``act(obs)``, which act in one environment at a time.
-    gamma, mode, max_duration, option_chance, stop_chance
-        As in `OptionsWrapper`.
+    options, gamma, max_duration, option_chance, stop_chance
+        As in `OptionsWrapper`; options may not look ahead.
     state
         Function from a *batch* of observations to the options' inputs; None: as in `OptionsWrapper`. Options that
         recognise states by more than the observation (MiniGrid's) need a `SyncVectorEnv`.
@@ -67,8 +58,6 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
     >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
     >>> envs = OptionsVectorWrapper(gym.make_vec("eigenoptions/FourRooms-v0", num_envs=3), options)
     >>> obs, infos = envs.reset(seed=0)
-    >>> infos["action_mask"].shape
-    (3, 8)
     >>> obs, reward, terminated, truncated, infos = envs.step(np.array([0, 1, 4]))
     >>> infos["complete"].tolist(), infos["option"].tolist(), infos["duration"].tolist()
     ([True, True, False], [-1, -1, 0], [1, 1, 1])
@@ -79,7 +68,6 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
         env: gym.vector.VectorEnv[Any, Any, Any],
         options: OptionSet | Sequence[Any],
         gamma: float = 0.99,
-        mode: str = "call-and-return",
         *,
         state: Callable[[Any], Any] | None = None,
         max_duration: int = 10_000,
@@ -96,16 +84,11 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
             raise ValueError(
                 "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
             )
-        self._set_options(env, options, gamma, mode, state, max_duration, option_chance, stop_chance)
+        self._set_options(env, options, gamma, state, max_duration, option_chance, stop_chance)
         n, n_options = self.num_envs, len(options)
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(*sizes, n, self.option_chance)
-        if mode == "step":
-            self.single_observation_space = Dict(
-                {"observation": env.single_observation_space, "option": Discrete(n_options + 1)}
-            )
-            self.observation_space = batch_space(self.single_observation_space, n)
         self._bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())] or [None] * n
         if self._bases[0] is None and self._reader.recognition.get("by", "observation") != "observation":
             raise ValueError(
@@ -114,14 +97,7 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
             )
         # The action of every option at the last observations.
         self._option_actions: NDArray[Any] = np.empty((n, n_options), dtype=np.int64)
-        # The decision of each environment: the choice, whether it is an option that is not available, the execution
-        # of its option, the action with which that continues (-1: none does), and what has been collected so far.
-        self._choice = np.zeros(n, dtype=np.int64)
-        self._unavailable = np.zeros(n, dtype=np.bool_)
-        self._executions: list[RunningOption | None] = [None] * n
-        self._next_action = np.full(n, -1)
-        self._duration = np.zeros(n, dtype=np.int64)
-        self._discounted, self._undiscounted = np.zeros((2, n))
+        self._decisions = [Decision() for _ in range(n)]
         self._begin_obs: Any = None
         self._episode_over = np.zeros(n, dtype=np.bool_)
 
@@ -140,14 +116,15 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seeds or None)
         obs, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        self._next_action[reset_mask] = -1
+        for i in np.flatnonzero(reset_mask):
+            self._decisions[i] = Decision()
         self._episode_over[reset_mask] = False
         self.action_space.last_sample = None
         self._update_options(obs, reset_mask)
         if self._begin_obs is None and isinstance(obs, np.ndarray):
             self._begin_obs = obs.copy()
         infos["action_mask"] = self._update_mask(infos)
-        return self._observe(), infos
+        return obs, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take one primitive step in each environment: that of the option that runs, or of the action given."""
@@ -163,73 +140,52 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
         ended = live & (terminated | truncated)
         self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
         self._episode_over = ended
-        rewards = np.where(live, rewards, 0.0)
-        self._discounted += self.gamma**self._duration * rewards
-        self._undiscounted += rewards
-        self._duration += live
+        for i, decision in enumerate(self._decisions):
+            if live[i]:
+                option_action = int(self._option_actions[i, max(decision.option, 0)])
+                self._advance(decision, float(rewards[i]), ended[i], index_obs(self._input, i), option_action)
+            else:
+                decision.action = -1
 
-        # Options continue unless the episode ended, they terminate, or they have run for `max_duration` steps.
-        option = self._choice - self.n_primitive
-        option_truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        self._next_action[:] = -1
-        for i in np.flatnonzero((option >= 0) & ~self._unavailable & live & ~ended):
-            action, execution = self._option_actions[i, option[i]], self._executions[i]
-            if action >= 0 and execution is not None and execution.continues(index_obs(self._input, i)):
-                option_truncated[i] = self._duration[i] >= self.max_duration
-                self._next_action[i] = -1 if option_truncated[i] else action
-
-        if self.mode == "step":
-            complete, duration, reward, undiscounted = live, live.astype(np.int64), rewards, rewards
-        else:
-            complete, duration, undiscounted = (
-                live & (self._next_action < 0),
-                self._duration,
-                self._undiscounted,
-            )
-            reward = np.where(complete, self._discounted, 0.0)
+        complete, duration = live & (self._gather("action") < 0), self._gather("duration")
+        option = self._gather("option")
         infos |= {
             "complete": complete,
-            "choice": self._choice.copy(),
+            "choice": self._gather("choice"),
             "primitive_action": primitive,
-            "option": np.where((option >= 0) & (duration > 0), option, -1),
-            "duration": duration.copy(),
+            "option": np.where(duration > 0, option, -1),
+            "duration": duration,
             "discount": self.gamma**duration,
-            "primitive_return": undiscounted.copy(),
-            "unavailable": self._unavailable.copy(),
-            "option_truncated": option_truncated,
+            "primitive_return": self._gather("undiscounted"),
+            "unavailable": (option >= 0) & [decision.execution is None for decision in self._decisions],
+            "option_truncated": self._gather("option_truncated"),
             "action_mask": self._update_mask(infos),
         }
         if self._begin_obs is not None:
             infos["begin_obs"] = self._begin_obs.copy()
-        return self._observe(), reward, terminated, truncated, infos
+        return obs, np.where(complete, self._gather("discounted"), 0.0), terminated, truncated, infos
+
+    def _gather(self, name: str) -> NDArray[Any]:
+        """``(n_envs,)`` a field of every decision."""
+        return np.array([getattr(decision, name) for decision in self._decisions])
 
     def _start(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         """Begin decisions where no option runs; ``(n_envs,)`` the primitive action of every environment."""
         n, n_choices = self.num_envs, self.n_primitive + len(self._policies)
         if actions.shape != (n,) or actions.dtype.kind not in "iu":
             raise ValueError(f"actions must be {n} integers, got {actions.dtype} of shape {actions.shape}")
-        begins = self._next_action < 0
+        begins = self._gather("action") < 0
         if not ((actions >= 0) & (actions < n_choices))[begins].all():
             raise ValueError(f"actions must be in 0..{n_choices - 1}, got {actions}")
-        self._choice = np.where(begins, actions, self._choice)
-        option = self._choice - self.n_primitive
-        first = self._option_actions[np.arange(n), np.maximum(option, 0)]
-        first = np.where(option < 0, self._choice, first)
-        self._unavailable = np.where(begins, first < 0, self._unavailable)
-        if self._unavailable.any():
-            first = np.where(first < 0, self._rng.integers(self.n_primitive, size=n), first)
         last_sample, self.action_space.last_sample = self.action_space.last_sample, None
-        for i in np.flatnonzero(begins & (option >= 0) & ~self._unavailable):
-            is_sampled = last_sample is not None and actions[i] == last_sample[i]
-            stop_chance = self.stop_chance if is_sampled else 0.0
-            execution = RunningOption(self._policies[option[i]], self._rng, stop_chance)
-            execution.continues(index_obs(self._input, i))
-            self._executions[i] = execution
-        self._duration[begins] = 0
-        self._discounted[begins] = self._undiscounted[begins] = 0.0
+        is_sampled = np.zeros(n, dtype=np.bool_) if last_sample is None else actions == last_sample
+        for i in np.flatnonzero(begins):
+            option_action = int(self._option_actions[i, max(actions[i] - self.n_primitive, 0)])
+            value = index_obs(self._input, i)
+            self._decisions[i] = self._begin(int(actions[i]), is_sampled[i], value, option_action)
         if self._begin_obs is not None:
             self._begin_obs[begins] = self._obs[begins]
-        return np.where(begins, first, self._next_action)
+        return self._gather("action")
 
     def _update_options(self, obs: Any, is_first: NDArray[np.bool_]) -> None:
         """Note new observations, those of a reset marked, and the action of every option at them."""
@@ -260,7 +216,7 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
 
     def _update_mask(self, infos: dict[str, Any]) -> NDArray[np.int8]:
         """Find the masks of the present choices; a copy for the caller, who may change it."""
-        n, free = self.n_primitive, self._next_action < 0
+        n, free = self.n_primitive, self._gather("action") < 0
         mask = np.empty((self.num_envs, n + len(self._policies)), dtype=np.int8)
         mask[:, :n] = free[:, None]
         mask[:, n:] = free[:, None] & (self._option_actions >= 0)
@@ -270,24 +226,13 @@ class OptionsVectorWrapper(OptionSettings, _VectorWrapper):
             known = free & infos.get("_action_mask", True)
             mask[known, :n] = own_mask[known]
         running = np.flatnonzero(~free)
-        mask[running, self._choice[running]] = 1
+        mask[running, self._gather("choice")[running]] = 1
         self._mask = self.action_space.mask = mask
         return mask.copy()
 
-    def _observe(self) -> Any:
-        """Observations as the agent gets them."""
-        if self.mode != "step":
-            return self._obs
-        option = np.where(self._next_action >= 0, self._choice - self.n_primitive + 1, 0)
-        return {"observation": self._obs, "option": option}
-
 
 def index_obs(obs: Any, i: Any) -> Any:
-    """Observation i of a batch.
-
-    >>> index_obs({"x": np.arange(3)}, 1)
-    {'x': np.int64(1)}
-    """
+    """Observation i of a batch."""
     if isinstance(obs, dict):
         return {name: index_obs(part, i) for name, part in obs.items()}
     return tuple(index_obs(part, i) for part in obs) if isinstance(obs, tuple) else obs[i]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -26,13 +27,7 @@ from eigenoptions.options.linear import RunningOption
 
 
 class PrimitiveStep(NamedTuple):
-    """One primitive step inside an option: what an agent that takes actions only would have seen.
-
-    Examples
-    --------
-    >>> PrimitiveStep(0, 1, 0.0, 1, 0.99, np.ones(2, dtype=np.int8)).next_obs
-    1
-    """
+    """One primitive step inside an option: what an agent that takes actions only would have seen."""
 
     obs: Any
     action: int
@@ -42,22 +37,37 @@ class PrimitiveStep(NamedTuple):
     action_mask: NDArray[np.int8]
 
 
-class OptionSettings:
-    """What `OptionsWrapper` and `OptionsVectorWrapper` share: their settings, checked."""
+@dataclass
+class Decision:
+    """What an agent chose, a primitive action or an option, and what came of it so far."""
+
+    choice: int = 0
+    # The number of the option, -1 for a primitive action; and its execution, None where it is not available, so that a
+    # random action takes its place.
+    option: int = -1
+    execution: RunningOption | None = None
+    # The next primitive action; -1: the decision is complete.
+    action: int = -1
+    duration: int = 0
+    discounted: float = 0.0
+    undiscounted: float = 0.0
+    option_truncated: bool = False
+
+
+class DecisionMaker:
+    """What `OptionsWrapper` and `OptionsVectorWrapper` share: their settings, and the course of a decision."""
 
     def _set_options(
         self,
         env: Any,
-        options: OptionSet | Sequence[Any],
+        options: Any,
         gamma: float,
-        mode: str,
-        state: Callable[[Any], Any] | None,
+        state: Any,
         max_duration: int,
-        option_chance: float | str | None,
-        stop_chance: float,
+        option_chance: Any,
+        stop_chance: Any,
     ) -> None:
         self.gamma = check_float("gamma", gamma, above=0, maximum=1)
-        self.mode = check_choice("mode", mode, ("call-and-return", "step"))
         self.max_duration = check_int("max_duration", max_duration)
         self.n_primitive = check_spaces(env, options, mapped=state is not None)
         check_float("stop_chance", stop_chance, minimum=0, below=1)
@@ -73,12 +83,42 @@ class OptionSettings:
         self._input: Any = None
         self._mask: NDArray[np.int8] | None = None
 
+    def _begin(self, choice: int, is_sampled: bool, value: Any, option_action: int | None = None) -> Decision:
+        """A new decision; `option_action` is the action of its option at the options' input `value`, where known."""
+        option = choice - self.n_primitive
+        if option < 0:
+            return Decision(choice, action=choice)
+        stop_chance = self.stop_chance if is_sampled else 0.0
+        execution = RunningOption(self._policies[option], self._rng, stop_chance)
+        action = self._act(execution, value, option_action)
+        if action < 0:
+            return Decision(choice, option, action=int(self._rng.integers(self.n_primitive)))
+        return Decision(choice, option, execution, action)
+
+    def _advance(
+        self, decision: Decision, reward: float, ended: bool, value: Any, option_action: int | None = None
+    ) -> None:
+        """Add a primitive step to a decision, and find its next action."""
+        decision.discounted += self.gamma**decision.duration * reward
+        decision.undiscounted += reward
+        decision.duration += 1
+        execution, decision.action = decision.execution, -1
+        if execution is not None and not ended:
+            action = self._act(execution, value, option_action)
+            # The action that was just chosen has not been taken yet.
+            decision.option_truncated = action >= 0 and execution.steps > self.max_duration
+            decision.action = -1 if decision.option_truncated else action
+
+    def _act(self, execution: RunningOption, value: Any, option_action: int | None) -> int:
+        # A table of part of an environment has no options in the other states.
+        return TERMINATE if self._reader.is_unknown(value) else execution.act(value, option_action)
+
     def action_masks(self) -> NDArray[np.bool_]:
         """``(n_primitive + n_options,)`` which actions are available now, one row per environment of a vector."""
         return np.asarray(self._mask, dtype=np.bool_)
 
 
-class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Options as extra actions: an action space of ``n_primitive + n_options`` choices.
 
     Action ``a < n_primitive`` is the environment's own, action ``n_primitive + i`` is option i. Two modes:
@@ -89,20 +129,16 @@ class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordCons
       j = 0, or i + 1 while option i runs; then the mask allows nothing else, and the option continues whatever
       action is given. Exact for agents with a constant discount; values propagate back one step at a time.
 
-    Every primitive step counts against a time limit inside: wrap the environment that has the limit, and
-    truncation ends a running option. An option that is not available is still a legal action, since most agents
-    do not use masks: one uniformly random primitive action is taken, and ``info["unavailable"]`` is True.
-
-    The constructor compares the spaces of the environment with the options; ``options.check(env)`` compares the
-    dynamics.
+    An option that is not available is still a legal action, since most agents do not use masks: one uniformly random
+    primitive action is taken, and ``info["unavailable"]`` is True. The constructor compares the spaces of the
+    environment with the options; ``options.check(env)`` compares the dynamics.
 
     Parameters
     ----------
     env
         The environment; `TimeLimit` and `Monitor` go inside, where they see primitive steps.
     options
-        An `OptionSet`, a `LinearOptionSet`, or a sequence of objects whose ``act(obs)`` returns an action or
-        TERMINATE (-1).
+        An `OptionSet`, a `LinearOptionSet`, or objects whose ``act(obs)`` returns an action or TERMINATE (-1).
     gamma
         Discount per primitive step, in (0, 1].
     mode
@@ -114,10 +150,10 @@ class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordCons
     max_duration
         Steps after which an option that does not terminate is stopped; ``info["option_truncated"]`` is then True.
     option_chance
-        Probability that ``action_space.sample()``, by which most agents explore, is an option, where one is available
-        (see `OptionsSpace`). ``"auto"``: this and `stop_chance` by a short simulation in the table of the options
-        (`tune_exploration`), so that random actions find states sooner than without options; 0.01 and 0.05 where there
-        is no table. None: uniform over actions and available options, which can hinder the search.
+        Probability that ``action_space.sample()``, by which most agents explore, is an option, where one is available.
+        ``"auto"``: this and `stop_chance` by a short simulation in the table of the options (`tune_exploration`), so
+        that random actions find states sooner than without options; 0.01 and 0.05 where there is no table. None:
+        uniform over actions and available options, which can hinder the search.
     stop_chance
         Probability that an option chosen by ``action_space.sample()`` terminates after each of its steps, in [0, 1).
         Options that an agent chooses otherwise run to their end.
@@ -137,8 +173,6 @@ class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordCons
     >>> import gymnasium as gym
     >>> options = eo.discover(eo.maze("four-rooms"), n_options=4)
     >>> env = OptionsWrapper(gym.make("eigenoptions/FourRooms-v0"), options)
-    >>> int(env.action_space.n)
-    8
     >>> state, info = env.reset(seed=0)
     >>> info["action_mask"].shape
     (8,)
@@ -160,20 +194,26 @@ class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordCons
         stop_chance: float = 0.0,
         record_steps: bool = False,
     ) -> None:
-        settings: Any = {"options": options, "gamma": gamma, "mode": mode, "state": state}
-        settings |= {"max_duration": max_duration, "option_chance": option_chance, "stop_chance": stop_chance}
+        settings: Any = {"options": options, "gamma": gamma, "state": state, "max_duration": max_duration}
+        settings |= {"option_chance": option_chance, "stop_chance": stop_chance}
         # Gymnasium rebuilds the wrapper from these.
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, record_steps=record_steps, **settings)
+        others = {"mode": mode, "record_steps": record_steps}
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **settings, **others)
         gym.Wrapper.__init__(self, env)
         self._set_options(env, **settings)
-        self.record_steps = record_steps
+        self.mode, self.record_steps = check_choice("mode", mode, ("call-and-return", "step")), record_steps
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), self.option_chance)
         if mode == "step":
             self.observation_space = Dict(
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
-        # In mode "step", what continues with the next step: the option, its execution and its next action.
-        self._running: tuple[int, RunningOption | None, int] | None = None
+        # The mask of each state of a table; the last row is that of states that the options do not know.
+        self._masks: NDArray[np.int8] | None = None
+        if isinstance(options, OptionSet):
+            self._masks = np.zeros((options.n_states + 1, self._space.n), dtype=np.int8)
+            self._masks[:, : self.n_primitive] = 1
+            self._masks[:-1, self.n_primitive :] = options.initiation.T
+        self._decision = Decision()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -184,98 +224,85 @@ class OptionsWrapper(OptionSettings, gym.Wrapper[Any, Any, Any, Any], RecordCons
             self._rng = np.random.default_rng(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
         self._input = self._reader.read(self.env.unwrapped, self._obs, is_first=True)
-        self._running = self._space.last_sample = None
+        self._decision, self._space.last_sample = Decision(), None
         return self._observe(), self._add_mask(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a primitive action or an option; the class describes the result."""
         if self._mask is None:
             raise gym.error.ResetNeeded("call reset before step")
-        option, execution, choice = self._running or self._start(action)
-        self._running = self._space.last_sample = None
+        if self._decision.action < 0:
+            if not isinstance(action, int):
+                action = np.asarray(action)[()]
+            choice = check_int("action", action, 0, int(self._space.n) - 1)
+            decision = self._begin(choice, choice == self._space.last_sample, self._input)
+        else:
+            # In mode "step" an option continues, and what came of it is told step by step.
+            decision = replace(self._decision, duration=0, discounted=0.0, undiscounted=0.0)
+        self._space.last_sample = None
         # After an exception in the middle of an option only a reset helps.
         self._mask = None
-        duration, discounted, undiscounted, path = 0, 0.0, 0.0, []
-        option_truncated = False
+        path = []
         # Take primitive steps until the decision is complete.
         while True:
-            before, obs = self._input, copy.deepcopy(self._obs) if self.record_steps else None
-            self._obs, reward, terminated, truncated, info = self.env.step(choice)
+            before, taken = self._input, decision.action
+            obs = copy.deepcopy(self._obs) if self.record_steps else None
+            self._obs, reward, terminated, truncated, info = self.env.step(taken)
             self._input = self._reader.read(self.env.unwrapped, self._obs)
             if self._reader.checks_moves:
                 # In the first episode: a wrong numbering of states shows there.
                 self._reader.check_move(before, self._input)
                 self._reader.checks_moves = not (terminated or truncated)
             reward = float(reward)
-            discounted += self.gamma**duration * reward
-            undiscounted += reward
-            duration += 1
-            if execution is None:
-                break
-            if self.record_steps:
+            self._advance(decision, reward, terminated or truncated, self._input)
+            if self.record_steps and decision.execution is not None:
                 mask, next_obs = self._make_mask(info), copy.deepcopy(self._obs)
-                path.append(PrimitiveStep(obs, choice, reward, next_obs, self.gamma, mask))
-            if terminated or truncated or (choice := self._choose_action(execution)) < 0:
+                path.append(PrimitiveStep(obs, taken, reward, next_obs, self.gamma, mask))
+            if decision.action < 0 or self.mode == "step":
                 break
-            # The action that was just chosen has not been taken yet.
-            option_truncated = execution.steps > self.max_duration
-            if self.mode == "step" and not option_truncated:
-                self._running = option, execution, choice
-            if self.mode == "step" or option_truncated:
-                break
-        info |= {"option": option, "duration": duration, "discount": self.gamma**duration}
-        info["primitive_return"] = undiscounted
-        if option_truncated:
+        self._decision = decision
+        info |= {"option": decision.option, "duration": decision.duration}
+        info |= {"discount": self.gamma**decision.duration, "primitive_return": decision.undiscounted}
+        if decision.option_truncated:
             info["option_truncated"] = True
-        if option >= 0 and execution is None:
+        if decision.option >= 0 and decision.execution is None:
             info["unavailable"] = True
         if path:
             info["steps"] = path
-        return self._observe(), discounted, terminated, truncated, self._add_mask(info)
-
-    def _start(self, action: int) -> tuple[int, RunningOption | None, int]:
-        """What an action or option begins: its option (-1: none), the execution of the option, the first action."""
-        if not isinstance(action, int):
-            action = np.asarray(action)[()]
-        option = check_int("action", action, 0, int(self._space.n) - 1) - self.n_primitive
-        if option < 0:
-            return -1, None, action
-        stop_chance = self.stop_chance if action == self._space.last_sample else 0.0
-        execution = RunningOption(self._policies[option], self._rng, stop_chance)
-        choice = self._choose_action(execution)
-        if choice < 0:
-            return option, None, int(self._rng.integers(self.n_primitive))
-        return option, execution, choice
-
-    def _choose_action(self, execution: RunningOption) -> int:
-        # A table of part of an environment has no options in the other states.
-        return TERMINATE if self._reader.is_unknown(self._input) else execution.act(self._input)
+        return self._observe(), decision.discounted, terminated, truncated, self._add_mask(info)
 
     def _observe(self) -> Any:
         if self.mode != "step":
             return self._obs
-        return {"observation": self._obs, "option": 0 if self._running is None else self._running[0] + 1}
+        return {
+            "observation": self._obs,
+            "option": self._decision.option + 1 if self._decision.action >= 0 else 0,
+        }
 
     def _add_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         """The info with the mask of the present choices: a copy, which the caller may change."""
-        self._mask = self._space.mask = self._make_mask(info)
-        if self._running is not None:
-            self._mask[:] = 0
-            self._mask[self.n_primitive + self._running[0]] = 1
+        if self._decision.action < 0:
+            self._mask = self._make_mask(info)
+        else:
+            self._mask = np.zeros(self._space.n, dtype=np.int8)
+            self._mask[self._decision.choice] = 1
+        self._space.mask = self._mask
         info["action_mask"] = self._mask.copy()
         return info
 
     def _make_mask(self, info: dict[str, Any]) -> NDArray[np.int8]:
         """A new mask of the present choices if no option runs."""
-        mask = np.ones(self._space.n, dtype=np.int8)
-        own_mask = info.get("action_mask")
-        if own_mask is not None and len(own_mask) == self.n_primitive:
-            mask[: self.n_primitive] = own_mask
-        if self._reader.is_unknown(self._input):
-            mask[self.n_primitive :] = 0
-        elif hasattr(self.options, "choices"):
-            # All options at once: they share the features, or the look-ahead, of an observation.
-            mask[self.n_primitive :] = self.options.choices(self._input) >= 0
+        n = self.n_primitive
+        if self._masks is not None:
+            mask: NDArray[np.int8] = self._masks[self._input].copy()
         else:
-            mask[self.n_primitive :] = [policy.act(self._input) >= 0 for policy in self._policies]
+            mask = np.ones(self._space.n, dtype=np.int8)
+            # All options at once: they share the features, or the look-ahead, of an observation.
+            choose = getattr(self.options, "choices", None)
+            mask[n:] = (
+                choose(self._input) >= 0 if choose else [p.act(self._input) >= 0 for p in self._policies]
+            )
+        own_mask = info.get("action_mask")
+        if own_mask is not None and len(own_mask) == n:
+            mask[:n] = own_mask
         return mask

@@ -318,9 +318,9 @@ class RunningOption:
         self.stop_chance = 1 - (1 - getattr(option, "stop_chance", 0.0)) * (1 - stop_chance)
         self.steps, self.highest, self.steps_since_highest = 0, -np.inf, 0
 
-    def act(self, obs: Any) -> int:
-        """The action at an observation, or TERMINATE; to be called once per step."""
-        action = int(self.option.act(obs))
+    def act(self, obs: Any, action: int | None = None) -> int:
+        """The action at an observation (`action`, where it is known), or TERMINATE; to be called once per step."""
+        action = int(self.option.act(obs)) if action is None else action
         return action if action != TERMINATE and self.continues(obs) else TERMINATE
 
     def continues(self, obs: Any) -> bool:
