@@ -100,7 +100,8 @@ def from_env(
             if mdp.n_states > max_states:
                 raise ValueError(f"max_states={max_states}, but {name} has {mdp.n_states} states")
             return mdp
-        by, explored = key or "observation", made
+        by: str | Key = key or "observation"
+        explored = made
         if minigrid.is_minigrid(made.unwrapped) and key is None and save is None:
             by, save, restore = "minigrid", minigrid.save_state, minigrid.restore_state
             explored = _leave_out_observations(made)
@@ -175,8 +176,9 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
 
     def __init__(self, env: str | gym.Env[Any, Any], seed: int = 0, **exploration: Any) -> None:
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, seed=seed, **exploration)
-        gym.ObservationWrapper.__init__(self, FixedSeed(make_env(env), seed))
-        self.mdp = from_env(self.env.env, seed=seed, **exploration)
+        made = make_env(env)
+        gym.ObservationWrapper.__init__(self, FixedSeed(made, seed))
+        self.mdp = from_env(made, seed=seed, **exploration)
         self.observation_space = Discrete(self.mdp.n_states)
         self._reader = StateReader(self.mdp)
 
@@ -205,13 +207,13 @@ def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:
 
 def _leave_out_observations(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """MiniGrid without observations, which take most of the time of a step, and which its key does not use."""
-    layer = env
+    layer: Any = env
     while isinstance(layer, (*PASSIVE_WRAPPERS, gym.ObservationWrapper)):
         layer = layer.env
     if layer is env.unwrapped:
         layer = copy_env(layer)
         layer.gen_obs = dict
-    return layer
+    return layer  # type: ignore[no-any-return]
 
 
 def _keep_numbers(mdp: MDP, space: Any) -> MDP:

@@ -90,7 +90,8 @@ class StateReader:
 
     def check_move(self, before: int, after: int, action: int | None = None) -> None:
         """Raise ValueError if no action (or not this one) leads from one state to the other in the options' MDP."""
-        if self.mdp is None or not self.checks_moves:
+        # Any action may fail to move.
+        if self.mdp is None or not self.checks_moves or (action is None and before == after):
             return
         row, table = before * self.mdp.n_actions, self.mdp.transition
         first, last = (row, row + self.mdp.n_actions) if action is None else (row + action, row + action + 1)

@@ -3,12 +3,9 @@
 SB3's agents discount every decision by one gamma, as if an option took a single step, and so overestimate long
 options. These adapters use ``info["discount"]`` of `OptionsWrapper` instead. They need the extra ``sb3``.
 
-==============  ==========================================================================================
-DQN             ``OptionsDQN(...)``: true discounts, masked targets and actions, steps inside options; or the stock
-                agent with the discounts alone, ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``
-PPO, A2C, TRPO  ``PPO(..., rollout_buffer_class=SMDPRolloutBuffer).learn(n, callback=SMDPDiscounts())``
-MaskablePPO     ``MaskablePPO(..., rollout_buffer_class=SMDPMaskableRolloutBuffer)``, and the same callback
-==============  ==========================================================================================
+* DQN: `OptionsDQN`; or the stock agent with the discounts alone, ``DQN(..., replay_buffer_class=SMDPReplayBuffer)``.
+* PPO, A2C, TRPO: ``PPO(..., rollout_buffer_class=SMDPRolloutBuffer).learn(n, callback=SMDPDiscounts())``.
+* MaskablePPO: the same with `SMDPMaskableRolloutBuffer`.
 
 DQN explores by the wrapper's ``action_space.sample()``, so its options are rare (`option_chance`). Call
 `prefer_actions` for the stock DQN and the others, whose first choices would be options in most decisions.
@@ -36,14 +33,8 @@ from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float
 
-__all__ = [
-    "OptionsDQN",
-    "prefer_actions",
-    "SMDPReplayBuffer",
-    "SMDPRolloutBuffer",
-    "SMDPMaskableRolloutBuffer",
-    "SMDPDiscounts",
-]
+__all__ = ["OptionsDQN", "prefer_actions", "SMDPReplayBuffer", "SMDPRolloutBuffer"]
+__all__ += ["SMDPMaskableRolloutBuffer", "SMDPDiscounts"]
 
 
 class Samples(NamedTuple):

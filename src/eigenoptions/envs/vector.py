@@ -89,7 +89,9 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(*sizes, n, self.option_chance)
-        self._bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())] or [None] * n
+        self._bases: list[Any] = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())] or [
+            None
+        ] * n
         if self._bases[0] is None and self._reader.recognition.get("by", "observation") != "observation":
             raise ValueError(
                 "these options recognise a state by its environment, which another process holds: use SyncVectorEnv "
@@ -140,15 +142,20 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         ended = live & (terminated | truncated)
         self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
         self._episode_over = ended
-        for i, decision in enumerate(self._decisions):
-            if live[i]:
-                option_action = int(self._option_actions[i, max(decision.option, 0)])
-                self._advance(decision, float(rewards[i]), ended[i], index_obs(self._input, i), option_action)
-            else:
+        outcomes = zip(
+            self._decisions, live.tolist(), np.asarray(rewards).tolist(), ended.tolist(), strict=True
+        )
+        for i, (decision, is_live, reward, is_last) in enumerate(outcomes):
+            if not is_live:
                 decision.action = -1
+            elif decision.execution is None:
+                self._advance(decision, reward, is_last, None)
+            else:
+                option_action = int(self._option_actions[i, decision.option])
+                self._advance(decision, reward, is_last, index_obs(self._input, i), option_action)
 
-        complete, duration = live & (self._gather("action") < 0), self._gather("duration")
-        option = self._gather("option")
+        option, duration = self._gather("option"), self._gather("duration")
+        complete = live & (self._gather("action") < 0)
         infos |= {
             "complete": complete,
             "choice": self._gather("choice"),
@@ -179,9 +186,10 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
             raise ValueError(f"actions must be in 0..{n_choices - 1}, got {actions}")
         last_sample, self.action_space.last_sample = self.action_space.last_sample, None
         is_sampled = np.zeros(n, dtype=np.bool_) if last_sample is None else actions == last_sample
-        for i in np.flatnonzero(begins):
-            option_action = int(self._option_actions[i, max(actions[i] - self.n_primitive, 0)])
-            value = index_obs(self._input, i)
+        for i in np.flatnonzero(begins).tolist():
+            option, value, option_action = int(actions[i]) - self.n_primitive, None, None
+            if option >= 0:
+                value, option_action = index_obs(self._input, i), int(self._option_actions[i, option])
             self._decisions[i] = self._begin(int(actions[i]), is_sampled[i], value, option_action)
         if self._begin_obs is not None:
             self._begin_obs[begins] = self._obs[begins]
