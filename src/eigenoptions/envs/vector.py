@@ -89,10 +89,9 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         sizes = self.n_primitive, n_options
         self.single_action_space = OptionsSpace(*sizes, self.option_chance)
         self.action_space: OptionsVectorSpace = OptionsVectorSpace(*sizes, n, self.option_chance)
-        self._bases: list[Any] = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())] or [
-            None
-        ] * n
-        if self._bases[0] is None and self._reader.recognition.get("by", "observation") != "observation":
+        bases = [single.unwrapped for single in getattr(env.unwrapped, "envs", ())]
+        self._bases: list[Any] = bases or [env] * n
+        if not bases and self._reader.recognition.get("by", "observation") != "observation":
             raise ValueError(
                 "these options recognise a state by its environment, which another process holds: use SyncVectorEnv "
                 "or pass state="
