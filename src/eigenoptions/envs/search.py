@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from eigenoptions._validation import Progress
-from eigenoptions.envs.minigrid import identify_layout, place_states
+from eigenoptions.envs.minigrid import identify_layout, is_minigrid, place_states
 from eigenoptions.envs.recognition import KEYS, Key
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
@@ -149,6 +149,7 @@ def record_walk(
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:
     is_nested = isinstance(env.observation_space, spaces.Tuple | spaces.Dict)
     sampled = "gymnasium.wrappers.FlattenObservation(env)" if is_nested else "env"
+    sampled = "minigrid.wrappers.ImgObsWrapper(env)" if is_minigrid(env.unwrapped) else sampled
     return ValueError(
         f"{env_name(env)} is not deterministic (action {action} in state {str(key)[:80]}): it is random, or remembers "
         f"more than its observation (key=) or its copies (save=, restore=) hold; sample it: discover({sampled}, "
