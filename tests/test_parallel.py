@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import eigenoptions
-from eigenoptions.parallel import ENGINES, run_jobs, using
+from eigenoptions.parallel import ENGINES, hash_source, run_jobs, using
 
 pytest.importorskip("ray")
 
@@ -187,6 +187,11 @@ def test_job_that_kills_every_ray_worker_is_named(ray_cluster):
         run_jobs(kill_always, range(4))
 
 
+def test_hash_source_depends_on_the_module_of_the_function():
+    assert hash_source() == hash_source(abs)
+    assert hash_source(draw) == hash_source(add) != hash_source()
+
+
 OTHER_CODE = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -200,25 +205,27 @@ with using("ray"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["", "9.9.9"])
-def test_ray_worker_with_another_version_is_refused(version, tmp_path):
-    """The driver runs a copy of the library; its workers import another."""
+@pytest.mark.parametrize("change", ["none", "code", "removed"])
+def test_ray_worker_with_other_code_of_the_same_version_is_refused(change, tmp_path):
+    """The driver runs a copy of the library; its workers import another, with the same version number."""
     source = Path(eigenoptions.__file__).parent
     for name in ("driver", "worker"):
         shutil.copytree(source, tmp_path / name / "eigenoptions")
-    changed = tmp_path / "worker" / "eigenoptions" / "__init__.py"
-    if version:
-        changed.write_text(changed.read_text() + f"\n__version__ = {version!r}\n")
+    changed = tmp_path / "worker" / "eigenoptions" / "mdp" / "__init__.py"
+    if change == "code":
+        changed.write_text(changed.read_text() + "\nEXTRA_STEPS = 1000\n")
+    if change == "removed":
+        (tmp_path / "worker" / "eigenoptions" / "parallel.py").unlink()
     folders = [str(tmp_path / name) for name in ("driver", "worker")]
     environment = {**os.environ, "PYTHONPATH": folders[0]}
     command = [sys.executable, "-c", OTHER_CODE, *folders]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    if not version:
+    if change == "none":
         assert run.stdout.strip() == "[1]", run.stderr
     else:
         assert run.returncode == 1
         assert "RuntimeError: the Ray node" in run.stderr
-        assert version in run.stderr
+        assert ("other code" if change == "code" else "lacks this version") in run.stderr
 
 
 INTERRUPTED = """

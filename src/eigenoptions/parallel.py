@@ -9,6 +9,7 @@ A job is plain data (settings and a seed), so its result does not depend on wher
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import pickle
@@ -16,11 +17,11 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from socket import gethostname
 from typing import Any, TypeVar
 from warnings import catch_warnings
 
-from eigenoptions import __version__
 from eigenoptions._validation import check_choice, check_int
 
 __all__ = ["using", "run_jobs"]
@@ -123,15 +124,28 @@ def _run_joblib(function: Any, jobs: list[Any], shared: dict[str, Any], workers:
 def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: int | None) -> Outcomes:
     import ray
 
-    # One CPU: one BLAS thread.
-    task, shared_reference = ray.remote(num_cpus=1)(_run_task), ray.put(shared)
+    def run_task(pickled_job: bytes, shared: list[Any], source: str) -> bytes:
+        # Nested, so that it travels by value and can report that a node lacks this version of the library.
+        try:
+            from eigenoptions.parallel import _call, hash_source
+
+            function, i, job = pickle.loads(pickled_job)
+            problem = "" if hash_source(function) == source else "has other code than this program"
+        except ImportError as error:
+            problem = f"lacks this version of the library ({error})"
+        if problem:
+            raise RuntimeError(f"the Ray node {gethostname()} {problem}: install the same there")
+        return pickle.dumps(_call(function, i, job, ray.get(shared[0]))[1])
+
+    # Shared in a list, so that nothing is unpickled before the code is checked. One CPU: one BLAS thread.
+    task, shared_list, source = ray.remote(num_cpus=1)(run_task), [ray.put(shared)], hash_source(function)
     dumps: Any = ray.cloudpickle.dumps
     running, waiting = dict[Any, int](), list(enumerate(jobs))[::-1]
     try:
         while waiting or running:
             while waiting and len(running) < (workers or len(jobs)):
                 i, job = waiting.pop()
-                running[task.remote(__version__, dumps((function, i, job)), shared_reference)] = i
+                running[task.remote(dumps((function, i, job)), shared_list, source)] = i
             (ready,), _ = ray.wait(list(running))
             i = running.pop(ready)
             try:
@@ -143,15 +157,6 @@ def _run_ray(function: Any, jobs: list[Any], shared: dict[str, Any], workers: in
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
-
-
-def _run_task(version: str, call: bytes, shared: dict[str, Any]) -> bytes:
-    """Run a job on a Ray node. The result is pickled here, because arrays that Ray pickles are read-only."""
-    if version != __version__:
-        node = f"the Ray node {gethostname()} has eigenoptions {__version__}"
-        raise RuntimeError(f"{node}, this program has {version}: install the same there")
-    function, i, job = pickle.loads(call)
-    return pickle.dumps(_call(function, i, job, shared)[1])
 
 
 def _join_ray(workers: int | None) -> bool:
@@ -166,6 +171,15 @@ def _join_ray(workers: int | None) -> bool:
     local: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address == "local" else {}
     ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **local)
     return True
+
+
+def hash_source(function: Any = None) -> str:
+    """Hash of the library's source, and of the module of a function: jobs run only where it is the same."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
+    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
+        files.append(Path(str(module.__file__)))
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 ENGINES = {"serial": _run_serial, "processes": _run_joblib, "ray": _run_ray}
