@@ -252,21 +252,37 @@ def test_mask_of_the_environment_is_kept() -> None:
 
 
 class Faulty(gym.vector.VectorWrapper):
-    """Replaces the observations of a step."""
+    """Replaces one part of what a step returns."""
 
-    obs: Any = None
+    part, value = 1, 0.0
 
     def step(self, actions: Any) -> Any:
-        return self.obs, *self.env.step(actions)[1:]
+        outcome = list(self.env.step(actions))
+        outcome[self.part] = self.value
+        return tuple(outcome)
 
 
-@pytest.mark.parametrize("obs", [np.full(3, -1), np.zeros((3, 1), dtype=int), np.full(3, 25)])
-def test_step_wrong_observation_raises(options: eo.OptionSet, obs: Any) -> None:
+@pytest.mark.parametrize(
+    ("part", "value", "word"),
+    [
+        (0, np.full(3, -1), "observations"),
+        (0, np.zeros((3, 1), dtype=int), "observations"),
+        (0, np.full(3, 25), "observations"),
+        (1, np.zeros(13), "rewards"),
+        (1, np.zeros(1), "rewards"),
+        (1, np.zeros((3, 1)), "rewards"),
+        (2, np.zeros(2, dtype=bool), "terminated"),
+        (3, np.zeros(4, dtype=bool), "truncated"),
+    ],
+)
+def test_step_checks_what_the_environment_returns(
+    options: eo.OptionSet, part: int, value: Any, word: str
+) -> None:
     inner = Faulty(make_envs(3))
     envs = wrap(inner, options)
     envs.reset(seed=0)
-    inner.obs = obs
-    with pytest.raises(ValueError, match="observations"):
+    inner.part, inner.value = part, value
+    with pytest.raises(ValueError, match=word):
         envs.step(np.array([0, 1, 4]))
 
 

@@ -79,9 +79,10 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
-            row = (np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward))
+            row = [np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward)]
+            row.append(done if is_last else np.zeros(1))
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
-            super().add(*row, done if is_last else np.zeros(1), [{"TimeLimit.truncated": truncated}])
+            super().add(*row, infos=[{"TimeLimit.truncated": truncated}])
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""

@@ -135,6 +135,11 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         # After an exception in the environment only a reset helps.
         self._mask = None
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
+        for name, part in (("rewards", rewards), ("terminated", terminated), ("truncated", truncated)):
+            if np.shape(part) != (self.num_envs,):
+                raise ValueError(
+                    f"{name} of the environment must be {self.num_envs}, got shape {np.shape(part)}"
+                )
 
         # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
         live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
