@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ PUBLISHED = {
     "giant-navigate": {"QRL": 68, "ALPS": 67},
     "teleport-stitch": {"ALPS": 13},
 }
+Cell = tuple[int, int]
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1))
 
 
@@ -89,6 +91,7 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
     rng, walls = np.random.default_rng(seed), env.maze_map
     free = [(int(i), int(j)) for i, j in np.argwhere(walls == 0)]
     to_goal = {cell: measure_distances(walls, cell) for cell in free}
+    waypoints = {goal: find_waypoints(env, free, to_goal[goal]) for goal in free}
     length = 200 if kind == "stitch" else 2_000 if maze == "giant" else 1_000
     turns = [cell for cell in free if not is_corridor(walls, cell)]
     rows = []
@@ -98,15 +101,12 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
         goals = near if kind == "stitch" else turns
         goal = goals[rng.integers(len(goals))]
         obs, _ = env.reset(options={"task_info": {"init_ij": start, "goal_ij": goal}})
-        for _ in range(length):
+        for noise in rng.normal(0.0, 0.5, (length, 2)):
+            # The observation is the position, but for a teleport in this step.
             position = env.get_xy()
-            cell = env.xy_to_ij(position)
-            steps_left = to_goal[goal]
-            around = [cell, *((cell[0] + i, cell[1] + j) for i, j in NEIGHBOURS)]
-            nearest = min((c for c in around if walls[c] == 0), key=lambda c: steps_left[c])
-            direction = np.array(env.ij_to_xy(nearest)) - position
-            action = direction / (np.linalg.norm(direction) + 1e-6) + rng.normal(0.0, 0.5, 2)
-            action = np.clip(action, -1.0, 1.0)
+            direction = waypoints[goal][env.xy_to_ij(position)] - position
+            action = direction / (hypot(*direction) + 1e-6) + noise
+            action = np.minimum(np.maximum(action, -1.0), 1.0)
             next_obs, _, _, _, info = env.step(action)
             rows.append((obs, action, next_obs))
             obs = next_obs
@@ -114,6 +114,15 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
                 goal = turns[rng.integers(len(turns))]
                 env.set_goal(goal_xy=env.add_noise(env.ij_to_xy(goal)))
     return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def find_waypoints(env: Any, free: list[Cell], distance: NDArray[Any]) -> dict[Cell, NDArray[Any]]:
+    """The middle of the neighbour of each free cell, or of the cell itself, with the least distance to a goal."""
+    around = {(i, j): [(i, j), *((i + di, j + dj) for di, dj in NEIGHBOURS)] for i, j in free}
+    # The distance of a wall is inf.
+    return {
+        cell: np.array(env.ij_to_xy(min(cells, key=distance.__getitem__))) for cell, cells in around.items()
+    }
 
 
 def run(maze: str, kind: str, steps: int, seed: int, episodes: int) -> list[dict[str, Any]]:
@@ -233,13 +242,13 @@ def make(maze: str, **settings: Any) -> Any:
     return gym.make(f"pointmaze-{maze}-v0", **settings).unwrapped
 
 
-def is_corridor(walls: NDArray[Any], cell: tuple[int, int]) -> bool:
+def is_corridor(walls: NDArray[Any], cell: Cell) -> bool:
     """Whether a cell has exactly two free neighbours, opposite to each other."""
     up, left, down, right = (walls[cell[0] + i, cell[1] + j] for i, j in NEIGHBOURS)
     return bool(up == down and left == right and up != left)
 
 
-def measure_distances(walls: NDArray[Any], goal: tuple[int, int]) -> NDArray[np.float64]:
+def measure_distances(walls: NDArray[Any], goal: Cell) -> NDArray[np.float64]:
     """Moves from every cell to a goal; inf where there is no way."""
     distance = np.full(walls.shape, np.inf)
     distance[goal] = 0

@@ -13,6 +13,7 @@ Jumps, which leave the model by more than a cell, happen whatever one aims at.
 from __future__ import annotations
 
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ class Planner:
                 raise ValueError(f"state {state} is not in the data: record transitions there")
             return state
         point = np.asarray(obs, dtype=np.float64)
-        if point.shape != self._grid.size.shape or not np.isfinite(point).all():
+        if point.shape != self._grid.size.shape or not all(map(isfinite, point.tolist())):
             raise ValueError(f"an observation must be {len(self._grid.size)} finite numbers, got {obs}")
         state = self._grid.number.get(self._grid.corner(point), -1)
         if state < 0:
@@ -325,9 +326,8 @@ class _Grid:
 
     def corner(self, point: Array) -> tuple[int, ...]:
         """As `cell`, fast for one point."""
-        return tuple(
-            int((x - low) // side) for x, low, side in zip(point.tolist(), *self._bounds, strict=True)
-        )
+        columns = zip(point.tolist(), *self._bounds, strict=True)
+        return tuple(int((x - low) // side) for x, low, side in columns)
 
     def key(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray((cells + 2) @ self.strides)
@@ -356,21 +356,23 @@ class _Displacement:
         self.B, self.b = weights[:-1].T, weights[-1]
         self.inverse = np.linalg.pinv(self.B)
         self.low, self.high = action.min(axis=0), action.max(axis=0)
-        reach = np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1e-300)
-        self.forth = np.where(self.high > 0, self.high, reach)
-        self.back = np.where(self.low < 0, -self.low, reach)
-        self.step = np.abs(self.B) @ reach
+        reach = np.maximum(np.maximum(-self.low, self.high), 1e-300)
+        forth = np.where(self.high > 0, self.high, reach)
+        back = np.where(self.low < 0, -self.low, reach)
+        # A displacement takes as many steps as the largest product with these rows.
+        self.steps = np.concatenate([self.inverse / forth[:, None], -self.inverse / back[:, None]])
+        self.tolerance = np.abs(self.B) @ reach / 100
 
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
 
     def aim(self, point: Array, target: Any, border: Array | None = None) -> Array:
         """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
-        action = self.inverse @ (target - point - self.b)
-        excess = np.maximum(action / self.forth, -action / self.back).max()
-        if border is not None and excess > 1.0 and (np.abs(border - point) > self.step / 100).any():
+        displacement = target - point - self.b
+        n_steps = (self.steps @ displacement).max()
+        if border is not None and n_steps > 1.0 and (np.abs(border - point) > self.tolerance).any():
             return self.aim(point, border)
-        return np.asarray(np.minimum(np.maximum(action / max(excess, 1.0), self.low), self.high))
+        return np.minimum(np.maximum(self.inverse @ displacement / max(n_steps, 1.0), self.low), self.high)
 
 
 def _count_moves(
@@ -416,9 +418,9 @@ def _count_moves(
         table = csr_array(table.multiply(1.0 - share) + jumps[region[rows // A]].multiply(share))
     table.eliminate_zeros()
     # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
-    # where others did, on this way or back.
+    # where others did, on this way or back. NaN: on other moves there is no border to go by.
     diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
-    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], targets)
+    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], np.nan)
     return MDP(table, coords=grid.coords), np.stack([targets, borders], axis=2)
 
 
