@@ -20,6 +20,7 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
 
 import eigenoptions as eo
 from eigenoptions.evaluation import mean_interval
@@ -38,8 +39,6 @@ PUBLISHED = {
     "giant-navigate": {"QRL": 68, "ALPS": 67},
     "teleport-stitch": {"ALPS": 13},
 }
-Cell = tuple[int, int]
-NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,34 +48,27 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--steps", type=int, default=100_000, help="steps of a data set")
     parser.add_argument("--seeds", type=int, default=8, help="data sets of each kind")
     parser.add_argument("--episodes", type=int, default=50, help="episodes of each of the five tasks")
-    parser.add_argument(
-        "--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder of the results"
-    )
+    parser.add_argument("--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder")
     options = parser.parse_args(arguments)
     mazes: tuple[str, ...] = MAZES
     if options.quick:
         options.steps, options.seeds, options.episodes, mazes = 20_000, 1, 2, MAZES[:1]
     jobs = [
         {"maze": maze, "kind": kind, "steps": options.steps, "seed": seed, "episodes": options.episodes}
-        for seed in range(options.seeds)
         for maze in mazes
         for kind in KINDS
+        for seed in range(options.seeds)
     ]
     shown = {"maze": mazes[-2:][0], "kind": "stitch", "steps": options.steps, "seed": 0}
     with open_lab(options.out, quick=options.quick) as lab:
         lab.describe("planning")
         rows = [row for rows in lab.pmap(run, jobs) for row in rows]
         data = lab.pmap(record, [shown])[0]
-    results = pd.DataFrame(rows).sort_values(["maze", "kind", "seed"], key=rank_names, kind="stable")
+    results = pd.DataFrame(rows)
     results.to_csv(options.out / "ogbench.csv", index=False, float_format="%.6g")
     (options.out / "tables.md").write_text(write_tables(results))
     draw_potentials(data).savefig(options.out / "potentials.svg")
     print(write_tables(results))
-
-
-def rank_names(column: pd.Series) -> pd.Series:
-    """Sort mazes by size."""
-    return column.map(MAZES.index) if column.name == "maze" else column
 
 
 def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], ...]:
@@ -88,23 +80,29 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
     env.reset(seed=seed)
     env.action_space.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - OGBench draws starts and teleports from NumPy's global generator
-    rng, walls = np.random.default_rng(seed), env.maze_map
-    free = [(int(i), int(j)) for i, j in np.argwhere(walls == 0)]
-    to_goal = {cell: measure_distances(walls, cell) for cell in free}
-    waypoints = {goal: find_waypoints(env, free, to_goal[goal]) for goal in free}
+    rng = np.random.default_rng(seed)
+    layout: Any = eo.maze("\n".join("".join(".#"[wall] for wall in row) for row in env.maze_map))
+    number = {tuple(cell): state for state, cell in enumerate(layout.coords.tolist())}
+    centers = np.array([env.ij_to_xy(cell) for cell in layout.coords])
+    moves = shortest_path(eo.graph(layout), unweighted=True)
+    # Of the cell and its neighbours, in OGBench's order, the first that is nearest to the goal: a state for each pair.
+    around = np.column_stack([np.arange(layout.n_states), layout.successors[:, [0, 3, 2, 1]]])
+    nearest = np.take_along_axis(around, moves[around].argmin(axis=1), axis=1)
+    # A corridor has exactly two free neighbours, opposite to each other.
+    up, right, down, left = np.arange(layout.n_states) != layout.successors.T
+    turns = np.flatnonzero((up != down) | (left != right) | (up == left))
     length = 200 if kind == "stitch" else 2_000 if maze == "giant" else 1_000
-    turns = [cell for cell in free if not is_corridor(walls, cell)]
     rows = []
     for _ in range(max(1, steps // length)):
-        start = free[rng.integers(len(free))]
-        near = [cell for cell in free if to_goal[start][cell] == 4] or [start]
-        goals = near if kind == "stitch" else turns
-        goal = goals[rng.integers(len(goals))]
-        obs, _ = env.reset(options={"task_info": {"init_ij": start, "goal_ij": goal}})
+        start = rng.integers(layout.n_states)
+        goals = turns if kind == "navigate" else np.flatnonzero(moves[start] == 4)
+        goal = goals[rng.integers(len(goals))] if len(goals) else start
+        cells = {"init_ij": layout.coords[start], "goal_ij": layout.coords[goal]}
+        obs, _ = env.reset(options={"task_info": cells})
         for noise in rng.normal(0.0, 0.5, (length, 2)):
-            # The observation is the position, but for a teleport in this step.
+            # Not the last observation, which is that before a teleport.
             position = env.get_xy()
-            direction = waypoints[goal][env.xy_to_ij(position)] - position
+            direction = centers[nearest[number[env.xy_to_ij(position)], goal]] - position
             action = direction / (hypot(*direction) + 1e-6) + noise
             action = np.minimum(np.maximum(action, -1.0), 1.0)
             next_obs, _, _, _, info = env.step(action)
@@ -112,17 +110,8 @@ def record(maze: str, kind: str, steps: int, seed: int) -> tuple[NDArray[Any], .
             obs = next_obs
             if info["success"] and kind == "navigate":
                 goal = turns[rng.integers(len(turns))]
-                env.set_goal(goal_xy=env.add_noise(env.ij_to_xy(goal)))
+                env.set_goal(goal_xy=env.add_noise(centers[goal]))
     return tuple(np.array(column) for column in zip(*rows, strict=True))
-
-
-def find_waypoints(env: Any, free: list[Cell], distance: NDArray[Any]) -> dict[Cell, NDArray[Any]]:
-    """The middle of the neighbour of each free cell, or of the cell itself, with the least distance to a goal."""
-    around = {(i, j): [(i, j), *((i + di, j + dj) for di, dj in NEIGHBOURS)] for i, j in free}
-    # The distance of a wall is inf.
-    return {
-        cell: np.array(env.ij_to_xy(min(cells, key=distance.__getitem__))) for cell, cells in around.items()
-    }
 
 
 def run(maze: str, kind: str, steps: int, seed: int, episodes: int) -> list[dict[str, Any]]:
@@ -186,10 +175,8 @@ def find_minima(planner: eo.Planner, goal: Any) -> NDArray[np.bool_]:
 def write_tables(results: pd.DataFrame) -> str:
     """Success beside published numbers, and the four potentials, as Markdown."""
     methods = ["GCIVL", "QRL", "HIQL", "ALPS"]
-    lines = [
-        f"| data set | {' | '.join(methods)} | data sets | `Planner` | fit, CPU s |",
-        "|---|" + "--:|" * 7,
-    ]
+    lines = [f"| data set | {' | '.join(methods)} | data sets | `Planner` | fit, CPU s |"]
+    lines.append("|---|" + "--:|" * 7)
     for (maze, kind), rows in results[results.policy == "solved"].groupby(["maze", "kind"], sort=False):
         published = PUBLISHED.get(f"{maze}-{kind}", {})
         others = " | ".join(str(published.get(name, "")) for name in methods)
@@ -235,27 +222,5 @@ def draw_potentials(data: tuple[NDArray[Any], ...]) -> Any:
 def make(maze: str, **settings: Any) -> Any:
     """The environment without its wrappers."""
     warnings.filterwarnings("ignore", module="(gymnasium|ogbench)")
-    try:
-        import_module("ogbench.locomaze")
-    except ImportError:
-        raise ImportError("this benchmark needs OGBench: pip install ogbench") from None
+    import_module("ogbench.locomaze")
     return gym.make(f"pointmaze-{maze}-v0", **settings).unwrapped
-
-
-def is_corridor(walls: NDArray[Any], cell: Cell) -> bool:
-    """Whether a cell has exactly two free neighbours, opposite to each other."""
-    up, left, down, right = (walls[cell[0] + i, cell[1] + j] for i, j in NEIGHBOURS)
-    return bool(up == down and left == right and up != left)
-
-
-def measure_distances(walls: NDArray[Any], goal: Cell) -> NDArray[np.float64]:
-    """Moves from every cell to a goal; inf where there is no way."""
-    distance = np.full(walls.shape, np.inf)
-    distance[goal] = 0
-    queue = [goal]
-    for i, j in queue:
-        for cell in ((i + di, j + dj) for di, dj in NEIGHBOURS):
-            if walls[cell] == 0 and np.isinf(distance[cell]):
-                distance[cell] = distance[i, j] + 1
-                queue.append(cell)
-    return distance

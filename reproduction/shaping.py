@@ -1,55 +1,66 @@
 """A dense reward that respects walls: potentials of `eigenoptions.Planner` for agents of Stable-Baselines3.
 
-``python -m reproduction shaping [--quick] [--seeds 10]`` (docs/planner.md). Q-learning, DQN and PPO learn to reach a
-distant goal in ``rooms:5x5`` with `eigenoptions.ShapedReward` and a potential: log Z, the commute time, minus the
-Euclidean distance, or none. Each is scaled to [0, 1], and the goal gives reward 1: it resembles the value of a state.
+``python -m reproduction shaping [--quick] [--seeds 10]`` (docs/planner.md; ``pip install gymnasium-robotics``).
+Q-learning, DQN and PPO learn to reach a distant goal in ``rooms:5x5``, DQN and PPO also in PointMaze_Large, with
+`eigenoptions.ShapedReward` and a potential: log Z, the commute time, minus the Euclidean distance, or none. Each is
+scaled to [0, 1], and the goal gives reward 1: it resembles the value of a state.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pandas as pd
+from gymnasium import wrappers
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 
 import eigenoptions as eo
 from eigenoptions.evaluation import mean_interval
 from reproduction.lab import open_lab
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")
-# Tables as agents, since numbered states have nothing in common: no hidden layer. Those of
-# Q-learning were chosen with other seeds; DQN and PPO have not learned the task in any trial. DQN takes
-# plain gradient steps, 0.2 for each sample of a batch: those of Adam are larger than what potentials differ by.
+# Chosen with other seeds, the same for all potentials. Potentials of neighbours differ by 0.01, the outputs of a new
+# network by more: the reward of networks is multiplied.
 AGENTS: dict[str, dict[str, Any]] = {
     "Q-learning": {"step_size": 0.2, "epsilon": 0.05},
-    "DQN": {"learning_rate": 0.2 * 128, "learning_starts": 100, "batch_size": 128, "train_freq": 2}
-    | {"target_update_interval": 100, "exploration_fraction": 0.05},
-    "PPO": {"learning_rate": 5e-3, "n_steps": 256, "batch_size": 128, "n_epochs": 5},
+    "DQN": {"learning_rate": 1e-3, "learning_starts": 500, "batch_size": 64, "target_update_interval": 500}
+    | {"exploration_fraction": 0.2, "reward_scale": 20.0},
+    "PPO": {"learning_rate": 1e-3, "n_steps": 128, "batch_size": 256, "n_epochs": 10, "gae_lambda": 0.8}
+    | {"reward_scale": 100.0},
 }
+STEPS = {
+    "rooms:5x5": {"Q-learning": 8_000, "DQN": 8_000, "PPO": 30_000},
+    "PointMaze": {"DQN": 4_000, "PPO": 16_000},
+}
+GAMMA = 0.99
+# Start and goal of OGBench's five tasks in the large maze; one for each seed, in turn.
+TASKS = (((1, 1), (7, 10)), ((5, 4), (7, 1)), ((7, 4), (1, 10)), ((3, 8), (5, 4)), ((1, 1), (5, 4)))
+FORCES = np.array([(x, y) for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0)])
+FREQUENCIES = np.random.default_rng(0).normal(0.0, 4.0 * np.pi, (2, 64))
 
 
 def main(arguments: Sequence[str]) -> None:
     """Train the agents, and write ``shaping.csv`` and a table to a folder."""
     parser = argparse.ArgumentParser("python -m reproduction shaping", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short run of each kind")
-    parser.add_argument("--steps", type=int, default=8_000, help="steps of each run")
     parser.add_argument("--seeds", type=int, default=10, help="runs of each agent with each potential")
-    parser.add_argument(
-        "--out", type=Path, default=Path("shaping"), metavar="DIR", help="folder of the results"
-    )
+    parser.add_argument("--out", type=Path, default=Path("shaping"), metavar="DIR", help="folder")
     options = parser.parse_args(arguments)
-    if options.quick:
-        options.seeds, options.steps = 1, 1_000
     jobs = [
-        {"agent": agent, "potential": potential, "seed": seed, "steps": options.steps}
-        for seed in range(options.seeds)
-        for agent in AGENTS
+        {"task": task, "agent": agent, "potential": potential, "seed": seed}
+        | {"steps": 1_000 if options.quick else steps}
+        for task, agents in STEPS.items()
+        for agent, steps in agents.items()
         for potential in POTENTIALS
+        for seed in range(1 if options.quick else options.seeds)
     ]
     with open_lab(options.out, quick=options.quick) as lab:
         lab.describe("training")
@@ -59,106 +70,131 @@ def main(arguments: Sequence[str]) -> None:
     print(write_table(results))
 
 
-def run(agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
+def run(task: str, agent: str, potential: str, seed: int, steps: int) -> dict[str, Any]:
     """Train one agent, and count the episodes that reach the goal."""
-    maze, values = compute_potentials()
-    ends: list[tuple[int, bool]] = []
+    make, values, encode = open_rooms() if task == "rooms:5x5" else open_point_maze(seed % len(TASKS))
+    recorders: list[wrappers.RecordEpisodeStatistics[Any, Any]] = []
 
-    def make() -> gym.Env[Any, Any]:
-        env: gym.Env[Any, Any] = RecordEnds(gym.wrappers.TimeLimit(eo.envs.MazeEnv(maze), 400), ends)
-        return env if potential == "none" else eo.ShapedReward(env, values[potential], gamma=0.99)
+    def make_env() -> gym.Env[Any, Any]:
+        recorders.append(wrappers.RecordEpisodeStatistics(make(), buffer_length=steps))
+        shape = potential != "none"
+        return eo.ShapedReward(recorders[-1], values[potential], GAMMA) if shape else recorders[-1]
 
     if agent == "Q-learning":
-        learn_table(make(), maze.n_states, steps, seed, **AGENTS[agent])
+        learn_table(make_env(), steps, seed, **AGENTS[agent])
     else:
-        learn_with_sb3(agent, make(), steps, seed, **AGENTS[agent])
-    arrivals = [step for step, arrived in ends if arrived]
+        learn_with_sb3(agent, make_env, encode, steps, seed)
+    ends = [
+        (len(recorders) * step, gain > 0)
+        for recorder in recorders
+        for step, gain in zip(np.cumsum(recorder.length_queue).tolist(), recorder.return_queue, strict=True)
+    ]
+    first = min([step for step, arrived in ends if arrived], default=steps)
     late = [arrived for step, arrived in ends if step > 0.75 * steps]
-    return {
-        "agent": agent,
-        "potential": potential,
-        "seed": seed,
-        "steps": steps,
-        "first_arrival": arrivals[0] if arrivals else steps,
-        "success": 100.0 * float(np.mean(late)) if late else 0.0,
-    }
+    result = {"task": task, "agent": agent, "potential": potential, "seed": seed, "steps": steps}
+    return result | {"first_arrival": first, "success": 100.0 * float(np.mean(late)) if late else 0.0}
 
 
-def learn_table(
-    env: gym.Env[Any, Any], n_states: int, steps: int, seed: int, step_size: float, epsilon: float
-) -> None:
+def learn_table(env: gym.Env[Any, Any], steps: int, seed: int, step_size: float, epsilon: float) -> None:
     """Q-learning; values begin at small random numbers, so that there are no ties."""
     rng = np.random.default_rng(seed)
-    q = rng.normal(0.0, 1e-3, (n_states, 4))
+    q = rng.normal(0.0, 1e-3, (env.observation_space.n, 4))  # type: ignore[attr-defined]
     obs, _ = env.reset(seed=seed)
     for _ in range(steps):
         action = int(rng.integers(4)) if rng.random() < epsilon else int(q[obs].argmax())
         next_obs, reward, terminated, truncated, _ = env.step(action)
-        target = float(reward) + 0.99 * (not terminated) * q[next_obs].max()
+        target = float(reward) + GAMMA * (not terminated) * q[next_obs].max()
         q[obs, action] += step_size * (target - q[obs, action])
         obs = env.reset()[0] if terminated or truncated else next_obs
 
 
-def learn_with_sb3(agent: str, env: gym.Env[Any, Any], steps: int, seed: int, **settings: Any) -> None:
-    """An agent of Stable-Baselines3."""
-    try:
-        import stable_baselines3
-        import torch
-    except ImportError:
-        raise ImportError("this comparison needs Stable-Baselines3: pip install stable-baselines3") from None
+def learn_with_sb3(agent: str, make: Callable[[], Any], encode: Any, steps: int, seed: int) -> None:
+    """An agent of Stable-Baselines3, of features of the position; PPO learns in eight copies of the environment."""
+    import stable_baselines3
+    import torch
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    settings = dict(AGENTS[agent])
+    reward_scale = settings.pop("reward_scale")
+
+    def make_encoded() -> gym.Env[Any, Any]:
+        env = wrappers.TransformReward(make(), lambda reward: reward_scale * float(reward))
+        features = Box(-np.inf, np.inf, encode(env.observation_space.sample()).shape, np.float32)
+        return wrappers.TransformObservation(env, encode, features)
 
     torch.set_num_threads(1)
-    optimizer = torch.optim.SGD if agent == "DQN" else torch.optim.Adam
-    settings["policy_kwargs"] = {"net_arch": [], "optimizer_class": optimizer}
-    settings |= {"gamma": 0.99, "seed": seed, "device": "cpu"}
-    model = getattr(stable_baselines3, agent)("MlpPolicy", env, **settings)
-    if agent == "DQN":
-        # As in `learn_table`, and without a bias, which all states would share.
-        for network in (model.q_net, model.q_net_target):
-            torch.nn.init.normal_(network.q_net[0].weight, std=1e-3)
-            torch.nn.init.zeros_(network.q_net[0].bias)
-            network.q_net[0].bias.requires_grad_(False)
-    model.learn(steps)
+    envs = DummyVecEnv([make_encoded] * (8 if agent == "PPO" else 1))
+    model = getattr(stable_baselines3, agent)
+    model("MlpPolicy", envs, gamma=GAMMA, seed=seed, device="cpu", **settings).learn(steps)
 
 
-class RecordEnds(gym.Wrapper[Any, Any, Any, Any]):
-    """Append to a list, at the end of an episode, the steps taken so far and whether the goal was reached."""
-
-    def __init__(self, env: gym.Env[Any, Any], ends: list[tuple[int, bool]]) -> None:
-        super().__init__(env)
-        self.ends, self.n_steps = ends, 0
-
-    def step(self, action: Any) -> Any:
-        """Take a step."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        self.n_steps += 1
-        if terminated or truncated:
-            self.ends.append((self.n_steps, bool(terminated)))
-        return obs, reward, terminated, truncated, info
+def encode_positions(positions: Any) -> NDArray[np.float32]:
+    """Positions in [0, 1] with random Fourier features, since walls are sharp and networks are smooth."""
+    angles = positions @ FREQUENCIES
+    return np.concatenate([positions, np.cos(angles), np.sin(angles)], axis=-1, dtype=np.float32)
 
 
 @cache
-def compute_potentials() -> tuple[eo.MDP, dict[str, Any]]:
-    """The rooms with the start farthest from the goal, and potentials of the goal: 1 there, 0 farthest away."""
-    maze = eo.maze("rooms:5x5")
-    assert maze.successors is not None
-    assert maze.coords is not None
+def open_rooms() -> tuple[Callable[[], Any], dict[str, Any], Callable[[Any], Any]]:
+    """The rooms with the start farthest from the goal: environments, potentials, and the features of a state."""
+    maze: Any = eo.maze("rooms:5x5")
     states, actions = np.indices(maze.successors.shape).reshape(2, -1)
     log, goal = (states, actions, maze.successors.ravel()), maze.n_states - 1
     values = {kind: eo.Planner(log, potential=kind).potential(goal) for kind in POTENTIALS[:2]}
     values["euclidean"] = -np.linalg.norm(maze.coords - maze.coords[goal], axis=1)
     start = int(eo.Planner(log, potential="shortest").potential(goal).argmin())
     rooms = eo.envs.MazeEnv(maze, start=start, goal=goal).mdp
-    return rooms, {name: 1.0 - value / value.min() for name, value in values.items()}
+    features = encode_positions(maze.coords / maze.coords.max(axis=0))
+    potentials = {name: 1.0 - value / value.min() for name, value in values.items()}
+    return lambda: wrappers.TimeLimit(eo.envs.MazeEnv(rooms), 400), potentials, features.__getitem__
+
+
+@cache
+def open_point_maze(task: int) -> tuple[Callable[[], Any], dict[str, Any], Callable[[Any], Any]]:
+    """The same for a task of PointMaze_Large; nine forces, each held for ten steps, and at most 200 of them."""
+    import gymnasium_robotics
+
+    gym.register_envs(gymnasium_robotics)
+    layout: Any = np.array(gymnasium_robotics.envs.maze.maps.LARGE_MAZE, dtype=object)
+    free, (layout[TASKS[task][0]], layout[TASKS[task][1]]) = np.argwhere(layout == 0), "rg"
+
+    def make() -> gym.Env[Any, Any]:
+        settings = {"maze_map": layout.tolist(), "continuing_task": False, "max_episode_steps": 200}
+        env: Any = gym.make("PointMaze_Large-v3", **settings)
+        env.unwrapped.position_noise_range, env.unwrapped.point_env.frame_skip = 0.0, 10
+        return wrappers.TransformAction(env, FORCES.__getitem__, Discrete(len(FORCES)))
+
+    # The log: short random walks from everywhere. What is planned are displacements.
+    env, rng, log = make(), np.random.default_rng(0), []
+    for cell in free.repeat(20, axis=0):
+        way = [env.reset(options={"reset_cell": cell})[0]["achieved_goal"]]
+        way += [env.step(action)[0]["achieved_goal"] for action in rng.integers(len(FORCES), size=20)]
+        log += pairwise(way)
+    before, after = np.array(log).transpose(1, 0, 2)
+    goal = env.reset()[0]["desired_goal"]
+    size = np.abs(np.concatenate([before, after])).max(axis=0)
+
+    def scale(kind: str) -> Callable[[Any], float]:
+        planner = eo.Planner((before, after - before, after), 0.25, potential=kind)
+        value = planner.potential(goal)
+        value = 1.0 - np.minimum(value / value[np.isfinite(value)].min(), 1.0)
+        return lambda obs: float(value[planner.state(obs["achieved_goal"])])
+
+    def encode(obs: Any) -> Any:
+        position, speed = obs["observation"].reshape(2, 2)
+        return np.append(encode_positions(0.5 + 0.5 * position / size), np.float32(speed / 5.0))
+
+    potentials: dict[str, Any] = {kind: scale(kind) for kind in POTENTIALS[:2]}
+    farthest = np.linalg.norm(before - goal, axis=1).max()
+    potentials["euclidean"] = lambda obs: 1.0 - np.linalg.norm(obs["achieved_goal"] - goal) / farthest
+    return make, potentials, encode
 
 
 def write_table(results: pd.DataFrame) -> str:
     """Means and 95% intervals over seeds, as Markdown."""
-    lines = [
-        "| agent | potential | first arrival, steps | success in the last quarter, % |",
-        "|---|---|--:|--:|",
-    ]
-    for names, rows in results.groupby(["agent", "potential"], sort=False):
+    lines = ["| task | agent | potential | first arrival, steps | success in the last quarter, % |"]
+    lines.append("|---|---|---|--:|--:|")
+    for names, rows in results.groupby(["task", "agent", "potential"], sort=False):
         cells = []
         for column in ("first_arrival", "success"):
             interval = mean_interval(rows[column].to_numpy()) if len(rows) > 1 else (rows[column].mean(),) * 2

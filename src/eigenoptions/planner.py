@@ -359,20 +359,22 @@ class _Displacement:
         reach = np.maximum(np.maximum(-self.low, self.high), 1e-300)
         forth = np.where(self.high > 0, self.high, reach)
         back = np.where(self.low < 0, -self.low, reach)
-        # A displacement takes as many steps as the largest product with these rows.
-        self.steps = np.concatenate([self.inverse / forth[:, None], -self.inverse / back[:, None]])
-        self.tolerance = np.abs(self.B) @ reach / 100
+        self.rates = np.concatenate([self.inverse / forth[:, None], -self.inverse / back[:, None]])
 
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
 
+    def count_steps(self, displacement: Array) -> float:
+        """The number of largest steps that lead as far."""
+        return float(max(self.rates.dot(displacement).tolist()))
+
     def aim(self, point: Array, target: Any, border: Array | None = None) -> Array:
         """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
         displacement = target - point - self.b
-        n_steps = (self.steps @ displacement).max()
-        if border is not None and n_steps > 1.0 and (np.abs(border - point) > self.tolerance).any():
+        n_steps = self.count_steps(displacement)
+        if n_steps > 1.0 and border is not None and self.count_steps(border - point) > 0.01:
             return self.aim(point, border)
-        return np.minimum(np.maximum(self.inverse @ displacement / max(n_steps, 1.0), self.low), self.high)
+        return np.minimum(np.maximum(self.inverse.dot(displacement) / max(n_steps, 1.0), self.low), self.high)
 
 
 def _count_moves(
@@ -427,9 +429,7 @@ def _count_moves(
 def _neighbour_moves(d: int) -> NDArray[np.int64]:
     """``(3**d - 1, d)`` the steps to all neighbouring cells; the last one is minus the first one, and so on."""
     if d > 4:
-        raise ValueError(
-            f"obs may have at most 4 columns with vectors as actions, got {d}: keep the position"
-        )
+        raise ValueError(f"obs may have 4 columns if actions are vectors, got {d}: keep the position")
     moves = np.array(np.meshgrid(*[(-1, 0, 1)] * d, indexing="ij")).reshape(d, -1).T
     return np.delete(moves, len(moves) // 2, axis=0)
 
