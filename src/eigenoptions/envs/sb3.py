@@ -79,10 +79,12 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
-            row = [np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward)]
-            row.append(done if is_last else np.zeros(1))
+            obs, next_obs, action, reward = (
+                np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward)
+            )
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
-            super().add(*row, infos=[{"TimeLimit.truncated": truncated}])
+            ends = done if is_last else np.zeros(1)
+            super().add(obs, next_obs, action, reward, ends, [{"TimeLimit.truncated": truncated}])
 
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
