@@ -80,7 +80,8 @@ def test_tuning_takes_no_more_steps_than_it_may(monkeypatch):
     found = tune_exploration(mdp, options, max_steps=200_000)
     assert len(taken) == 4 + 7 * 2 + 2  # the second half of primitive actions and of the best only
     assert sum(taken) <= 200_000
-    assert found.option_chance > 0
+    assert found == tune_exploration(mdp, options, max_steps=200_000)
+    assert tune_exploration(mdp, options, max_steps=2000).option_chance == 0  # too short to tell
 
 
 def test_find_recurrent_states_leaves_out_what_cannot_be_visited_again():
