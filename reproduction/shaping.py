@@ -27,8 +27,8 @@ from eigenoptions.evaluation import mean_interval
 from reproduction.lab import open_lab
 
 POTENTIALS = ("log-z", "commute", "euclidean", "none")
-# Chosen with other seeds, the same for all potentials. Potentials of neighbours differ by 0.01, the outputs of a new
-# network by more: the reward of networks is multiplied.
+# Chosen with other seeds, mostly with log Z, and the same for all potentials. Potentials of neighbours differ by 0.01,
+# which is little for a network: its rewards are multiplied.
 AGENTS: dict[str, dict[str, Any]] = {
     "Q-learning": {"step_size": 0.2, "epsilon": 0.05},
     "DQN": {"learning_rate": 1e-3, "learning_starts": 500, "batch_size": 64, "target_update_interval": 500}
@@ -192,12 +192,13 @@ def open_point_maze(task: int) -> tuple[Callable[[], Any], dict[str, Any], Calla
 
 def write_table(results: pd.DataFrame) -> str:
     """Means and 95% intervals over seeds, as Markdown."""
-    lines = ["| task | agent | potential | first arrival, steps | success in the last quarter, % |"]
-    lines.append("|---|---|---|--:|--:|")
+    lines = ["| task | agent | potential | seeds | first arrival, steps | success in the last quarter, % |"]
+    lines.append("|---|---|---|--:|--:|--:|")
     for names, rows in results.groupby(["task", "agent", "potential"], sort=False):
-        cells = []
-        for column in ("first_arrival", "success"):
+        cells = [str(len(rows))]
+        for column, most in (("first_arrival", rows.steps.max()), ("success", 100.0)):
             interval = mean_interval(rows[column].to_numpy()) if len(rows) > 1 else (rows[column].mean(),) * 2
+            interval = np.clip(interval, 0.0, most)
             cells.append("{:,.0f} ({:,.0f} to {:,.0f})".format(rows[column].mean(), *interval))
         lines.append(f"| {' | '.join(names)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
