@@ -7,8 +7,8 @@ the mean time of the first visits of each state, and up to 1,000 states the exac
 The settings, the number of options and the Laplacian were chosen on other maps: rooms 3x3, 6x6, 7x7 (of 6 cells), 2x2
 (of 15), perfect mazes of 12 and 25, open maps, MiniGrid's MultiRoom-N4-S5, KeyCorridorS3R2, DoorKey-6x6, FourRooms and
 Unlock (seed 1), FrozenLake8x8, CliffWalking, and four random graphs (seed 1). When another Laplacian is
-taken, and how many walks decide, was fixed with 22 of these 30 maps in view. The stored rows
-of MultiRoom-N6 and DoorKey-8x8 are of a simulation with 12 walks per setting and up to 3 million steps of each.
+taken, and how many walks decide, was fixed with 22 of these 30 maps in view. The primitive
+walks of MultiRoom-N6 and DoorKey-8x8 in the stored table are of another seed.
 """
 
 from __future__ import annotations
