@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def learn_with_sb3(agent: str, make: Callable[[], Any], encode: Any, steps: int,
     settings = dict(AGENTS[agent])
     reward_scale = settings.pop("reward_scale")
 
-    def make_encoded() -> gym.Env[Any, Any]:
+    def make_encoded() -> Any:
         env = wrappers.TransformReward(make(), lambda reward: reward_scale * float(reward))
         features = Box(-np.inf, np.inf, encode(env.observation_space.sample()).shape, np.float32)
         return wrappers.TransformObservation(env, encode, features)
@@ -152,10 +153,9 @@ def open_rooms() -> tuple[Callable[[], Any], dict[str, Any], Callable[[Any], Any
 @cache
 def open_point_maze(task: int) -> tuple[Callable[[], Any], dict[str, Any], Callable[[Any], Any]]:
     """The same for a task of PointMaze_Large; nine forces, each held for ten steps, and at most 200 of them."""
-    import gymnasium_robotics
-
-    gym.register_envs(gymnasium_robotics)
-    layout: Any = np.array(gymnasium_robotics.envs.maze.maps.LARGE_MAZE, dtype=object)
+    robotics: Any = import_module("gymnasium_robotics")
+    gym.register_envs(robotics)
+    layout: Any = np.array(robotics.envs.maze.maps.LARGE_MAZE, dtype=object)
     free, (layout[TASKS[task][0]], layout[TASKS[task][1]]) = np.argwhere(layout == 0), "rg"
 
     def make() -> gym.Env[Any, Any]:
@@ -165,7 +165,7 @@ def open_point_maze(task: int) -> tuple[Callable[[], Any], dict[str, Any], Calla
         return wrappers.TransformAction(env, FORCES.__getitem__, Discrete(len(FORCES)))
 
     # The log: short random walks from everywhere. What is planned are displacements.
-    env, rng, log = make(), np.random.default_rng(0), []
+    env, rng, log = make(), np.random.default_rng(0), list[Any]()
     for cell in free.repeat(20, axis=0):
         way = [env.reset(options={"reset_cell": cell})[0]["achieved_goal"]]
         way += [env.step(action)[0]["achieved_goal"] for action in rng.integers(len(FORCES), size=20)]
@@ -198,7 +198,8 @@ def write_table(results: pd.DataFrame) -> str:
         cells = [str(len(rows))]
         for column, most in (("first_arrival", rows.steps.max()), ("success", 100.0)):
             interval = mean_interval(rows[column].to_numpy()) if len(rows) > 1 else (rows[column].mean(),) * 2
-            interval = np.clip(interval, 0.0, most)
-            cells.append("{:,.0f} ({:,.0f} to {:,.0f})".format(rows[column].mean(), *interval))
+            cells.append(
+                "{:,.0f} ({:,.0f} to {:,.0f})".format(rows[column].mean(), *np.clip(interval, 0, most))
+            )
         lines.append(f"| {' | '.join(names)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -357,9 +357,8 @@ class _Displacement:
         self.inverse = np.linalg.pinv(self.B)
         self.low, self.high = action.min(axis=0), action.max(axis=0)
         reach = np.maximum(np.maximum(-self.low, self.high), 1e-300)
-        forth = np.where(self.high > 0, self.high, reach)
-        back = np.where(self.low < 0, -self.low, reach)
-        self.rates = np.concatenate([self.inverse / forth[:, None], -self.inverse / back[:, None]])
+        limits = np.where(self.high > 0, self.high, reach), -np.where(self.low < 0, -self.low, reach)
+        self.rates = np.concatenate([self.inverse / limit[:, None] for limit in limits])
 
     def predict(self, action: Any) -> Array:
         return np.asarray(np.reshape(action, (len(action), -1)) @ self.B.T + self.b)
@@ -374,7 +373,8 @@ class _Displacement:
         n_steps = self.count_steps(displacement)
         if n_steps > 1.0 and border is not None and self.count_steps(border - point) > 0.01:
             return self.aim(point, border)
-        return np.minimum(np.maximum(self.inverse.dot(displacement) / max(n_steps, 1.0), self.low), self.high)
+        action = self.inverse.dot(displacement) / max(n_steps, 1.0)
+        return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
 
 
 def _count_moves(
