@@ -7,7 +7,7 @@ more: ``-log Z`` has no local minimum. Half of the commute time is the time back
 
 **Continuous actions.** A step is explained by ``next_obs - obs = B action + b``. The actions of the table are the
 neighbouring cells to aim at. It counts where a step led that by the model leads there: walls are moves that fail.
-Jumps, which leave the model by more than a cell, happen whatever one aims at.
+Jumps, which leave the model by more than a cell, happen whatever one aims at; a last action goes where they began.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, kron
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
@@ -42,7 +42,7 @@ class Planner:
 
     Numbered states with numbered actions are counted as they are. Vectors are sorted into the cells of a grid, which
     become the states. Of continuous actions a linear model of displacement is fitted; the table's actions are then the
-    neighbouring cells to aim at.
+    neighbouring cells to aim at and, if the data have jumps, the place where they began.
 
     Parameters
     ----------
@@ -121,19 +121,15 @@ class Planner:
                 self._model = _Displacement(obs, batch.action, next_obs)
                 expected = obs + self._model.predict(batch.action)
                 self.mdp, self._targets = _count_moves(self._grid, obs, expected, next_obs, reversible)
+            self._find_homes(self._grid)
         self._seen = np.bincount(np.concatenate(seen), minlength=self.mdp.n_states) > 0
-        table = self.mdp.transition.tocoo()
-        edges = (table.row // self.mdp.n_actions, table.col)
-        self._edges = csr_array((np.ones(table.nnz), edges), shape=(self.mdp.n_states,) * 2)
         self._policies: dict[int, list[int]] = {}
         self._potentials: dict[int, Array] = {}
-        if self._grid is not None:
-            self._find_homes(self._grid)
 
     def _find_homes(self, grid: _Grid, near: float = 2.0) -> None:
         """Let observations in cells that were never entered, or never left, belong to a near cell that was both."""
         self._near = near
-        component = connected_components(self._edges, connection="strong")[1]
+        component = connected_components(self._walk, connection="strong")[1]
         joined = np.bincount(component)[component] > 1
         self._homes = np.flatnonzero(joined) if joined.any() else np.arange(len(joined))
         assert self.centers is not None
@@ -171,7 +167,7 @@ class Planner:
 
     def _compute_potential(self, goal: int) -> Array:
         states = np.arange(self.mdp.n_states)
-        moves = np.asarray(dijkstra(csr_array(self._edges.T), indices=goal, unweighted=True))
+        moves = np.asarray(dijkstra(csr_array(self._walk.T), indices=goal, unweighted=True))
         if self._kind == "log-z":
             z = self._factors.solve((states == goal).astype(np.float64))
             far = (z < 1e-250) & np.isfinite(moves)
@@ -273,9 +269,7 @@ class Planner:
     def _walk(self) -> csr_array:
         """``(S, S)`` the random walk that takes every action of the table equally often."""
         S, A = self.mdp.n_states, self.mdp.n_actions
-        rows = np.arange(S * A)
-        mean = csr_array((np.full(S * A, 1.0 / A), (rows // A, rows)), shape=(S, S * A))
-        return csr_array(mean @ self.mdp.transition)
+        return csr_array(kron(eye_array(S), np.full((1, A), 1.0 / A), format="csr") @ self.mdp.transition)
 
     @cached_property
     def _factors(self) -> Any:
@@ -367,11 +361,11 @@ class _Displacement:
         """The number of largest steps that lead as far."""
         return float(max(self.rates.dot(displacement).tolist()))
 
-    def aim(self, point: Array, target: Any, border: Array | None = None) -> Array:
-        """The action that leads to a target in a straight line, by way of the border if it is too far for one step."""
+    def aim(self, point: Array, target: Any, border: Array | None = None, near: float = 0.1) -> Array:
+        """The action that leads straight to a target; if it takes several steps, first within `near` of the border."""
         displacement = target - point - self.b
         n_steps = self.count_steps(displacement)
-        if n_steps > 1.0 and border is not None and self.count_steps(border - point) > 0.01:
+        if n_steps > 1.0 and border is not None and self.count_steps(border - point) > near:
             return self.aim(point, border)
         action = self.inverse.dot(displacement) / max(n_steps, 1.0)
         return np.asarray(np.minimum(np.maximum(action, self.low), self.high))
@@ -404,6 +398,11 @@ def _count_moves(
     middles = grid.low + (grid.corners[:, None] + moves + 0.5) * grid.size
     seen = (np.bincount(number, minlength=S * A) > 0).reshape(S, A, 1)
     targets = np.where(seen, _mean_rows(places, number, S * A).reshape(middles.shape), middles)
+    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
+    # where others did, on this way or back. NaN: on other moves there is no border to go by.
+    diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
+    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], np.nan)
+    targets = np.stack([targets, borders], axis=2)
     # One failure more than was seen: a move that succeeded once is not certain, and one never tried stays.
     failure = csr_array((np.ones(S * A), (rows, rows // A)), shape=counts.shape)
     table = csr_array((counts + failure).multiply(1.0 / (counts.sum(axis=1) + 1.0)[:, None]))
@@ -414,16 +413,17 @@ def _count_moves(
         touching = csr_array((np.ones(len(state)), (state, neighbour[state, move])), shape=(S, S))
         region = connected_components(touching, directed=False)[1]
         jumps = csr_array((np.ones(jumped.sum()), (region[before[jumped]], after[jumped])), shape=(S, S))
-        jumps = csr_array(jumps.multiply(1.0 / np.maximum(jumps.sum(axis=1), 1.0)[:, None]))
+        jumps = csr_array(jumps.multiply(1.0 / np.maximum(jumps.sum(axis=1), 1.0)[:, None]))[region]
         exits = np.bincount(before[(before != after) | jumped], minlength=S)
         share = (n_jumps / np.maximum(exits, 1))[rows // A, None]
-        table = csr_array(table.multiply(1.0 - share) + jumps[region[rows // A]].multiply(share))
+        table = table.multiply(1.0 - share) + jumps[rows // A].multiply(share)
+        # The last action goes where others jumped: only a part of the cell may jump.
+        jumps = jumps + eye_array(S).multiply((n_jumps == 0)[:, None])
+        table = csr_array(hstack([table.reshape(S, A * S), jumps]).reshape(-1, S))
+        targets = np.insert(targets, A, np.nan, axis=1)
+        targets[:, A, 0] = _mean_rows(obs[jumped], before[jumped], S)
     table.eliminate_zeros()
-    # A straight line to a diagonal neighbour may lead through a third cell, whose policy leads back: leave the cell
-    # where others did, on this way or back. NaN: on other moves there is no border to go by.
-    diagonal = (np.abs(moves).sum(axis=1) > 1)[:, None] & seen
-    borders = np.where(diagonal, targets[neighbour, np.arange(A)[::-1]], np.nan)
-    return MDP(table, coords=grid.coords), np.stack([targets, borders], axis=2)
+    return MDP(table, coords=grid.coords), targets
 
 
 def _neighbour_moves(d: int) -> NDArray[np.int64]:
