@@ -134,6 +134,26 @@ def test_random_jumps_are_avoided_where_they_may_end_in_a_dead_end() -> None:
         )
 
 
+def teleport(position: Any, action: Any) -> Any:
+    """Two rooms of 4 x 4; a small place in the middle of a cell of the first one leads to the second."""
+    low = np.where(position[..., :1] > 5, (10.0, 0.0), (0.0, 0.0))
+    jumps = np.linalg.norm(position - 2.5, axis=-1, keepdims=True) < 0.3
+    return np.where(jumps, (12.0, 2.0), np.clip(position + 0.2 * action, low, low + 4.0))
+
+
+def test_jumps_are_taken_where_others_jumped() -> None:
+    rng = np.random.default_rng(0)
+    obs = rng.uniform(0, 4, (20_000, 2)) + np.array([[0.0, 0.0], [10.0, 0.0]])[rng.integers(2, size=20_000)]
+    action = rng.uniform(-1, 1, obs.shape)
+    planner = eo.Planner((obs, action, teleport(obs, action)), 1.0)
+    assert planner.mdp.n_actions == 9
+    for start in ((0.5, 0.5), (3.5, 0.5), (0.5, 3.5), (3.5, 3.5)):
+        position = np.array(start)
+        for _ in range(60):
+            position = teleport(position, planner.act(position, [13.0, 3.0]))
+        np.testing.assert_allclose(position, [13.0, 3.0], atol=0.05)
+
+
 @pytest.mark.parametrize("seed", [0, 4, 18, 20])
 def test_one_recorded_way_leads_there_and_back(seed: int) -> None:
     """The way goes round corners of cells: straight lines between them would lead through cells that lead back."""
