@@ -118,12 +118,9 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str, method_names: 
         count = f"{many}; both signs count (default: {16 if command == 'diffusion' else 8})"
         kind = _read_counts if command == "learn" else int
         add("-n", "--n-options", type=kind, metavar="N", help=count)
-        methods = f"discovery method: {method_names} (default: eigen)"
-        add("--method", default="eigen", metavar="NAME", help=methods)
-        operators = "Laplacian: normalized (default), combinatorial, random-walk or successor"
-        add("--operator", metavar="NAME", help=operators)
-        gamma = "discount of the options (default: 0.9); higher values look further ahead"
-        add("--gamma", type=float, metavar="G", help=gamma)
+        add("--method", default="eigen", metavar="NAME", help=f"one of {method_names} (default: eigen)")
+        add("--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk or successor")
+        add("--gamma", type=float, metavar="G", help="discount of the options (default: 0.9)")
         add("--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
         add("--out", type=Path, metavar="DIR", help="folder for results and figures")
     if command == "discover":
