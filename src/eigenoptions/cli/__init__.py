@@ -119,7 +119,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str, method_names: 
         kind = _read_counts if command == "learn" else int
         add("-n", "--n-options", type=kind, metavar="N", help=count)
         add("--method", default="eigen", metavar="NAME", help=f"one of {method_names} (default: eigen)")
-        add("--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk or successor")
+        add("--operator", metavar="NAME", help="normalized (default), combinatorial, random-walk, successor")
         add("--gamma", type=float, metavar="G", help="discount of the options (default: 0.9)")
         add("--seed", type=int, default=0, metavar="N", help="seed of all randomness (default: 0)")
         add("--out", type=Path, metavar="DIR", help="folder for results and figures")
