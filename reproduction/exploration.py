@@ -8,7 +8,6 @@ The settings, the number of options and the Laplacian were chosen on other maps:
 (of 15), perfect mazes of 12 and 25, open maps, MiniGrid's MultiRoom-N4-S5, KeyCorridorS3R2, DoorKey-6x6, FourRooms and
 Unlock (seed 1), FrozenLake8x8, CliffWalking, and four random graphs (seed 1). When another Laplacian is taken, and how
 many walks decide, was fixed on maps of the same kinds as these, with other seeds; the open maps and Taxi have none.
-The stored table lacks MultiRoom-N6, whose walks of primitive actions are by far the longest.
 """
 
 from __future__ import annotations
