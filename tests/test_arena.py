@@ -190,6 +190,11 @@ def test_claims_compare_with_the_plain_agent() -> None:
     assert summary.first_goal.tolist() == [875.0, 172.5, 962.5]
     verdicts = [claim.verdict for claim in agents.claims({"summary": summary, "runs": runs}, "DQN")]
     assert verdicts == ["holds"] * 3 + ["does not hold"] * 3
+    assert agents.format_rows(summary, "DQN") == [
+        "| DQN, Taxi | 875 (4 of 4) | 172 (4 of 4) | 962 (0 of 4) |"
+    ]
+    never = agents.summarize(runs.assign(first_goal=1000, learned=False), seen)
+    assert agents.format_rows(never, "DQN") == ["| DQN, Taxi |" + " never (0 of 4) |" * 3]
 
 
 def test_pages_have_the_numbers_of_the_table() -> None:

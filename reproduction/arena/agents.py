@@ -2,7 +2,7 @@
 
 Settings of the ways to explore are chosen by `tune` on seeds from 100 on, the same grid of agent settings for all of
 them, and for the baselines also one of their own; the options' own are the defaults of the library. Every seed draws
-goals of its own. The numbers of the documentation (Q-learning) are in ``agents.csv`` beside this file.
+goals of its own. The numbers of the documentation are in ``agents.csv`` beside this file.
 """
 
 from __future__ import annotations
@@ -173,12 +173,22 @@ def claims(data: Data, agent: str) -> Iterator[Claim]:
 
 
 def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
-    """The results of an agent as rows of a Markdown table: mean first random goal, and the share learned."""
+    """The results of an agent as rows of a Markdown table: mean first random goal, and the share of runs that learn it.
+
+    Deep agents have one run per seed: the number of seeds that learn it.
+    """
+
+    def format_cell(row: Any) -> str:
+        if agent == TABLES:
+            return f"{row.first_goal:,.0f} ({row.learned:.0%})"
+        steps = f"{row.first_goal:,.0f}" if row.first_goal < row.budget else "never"
+        return f"{steps} ({round(row.learned * row.seeds)} of {row.seeds})"
+
     rows = []
     for task, group in summary[summary.agent == agent].groupby("task", sort=False):
-        ways = group.set_index("way")
-        cells = [f"{ways.first_goal[w]:,.0f} ({ways.learned[w]:.0%})" for w in WAYS if w in ways.index]
-        rows.append(f"| {task} | {' | '.join(cells)} |")
+        ways = {row.way: format_cell(row) for row in group.itertuples()}
+        name = task if agent == TABLES else f"{agent}, {task}"
+        rows.append(f"| {name} | {' | '.join(ways[way] for way in WAYS if way in ways)} |")
     return rows
 
 
