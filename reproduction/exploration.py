@@ -1,4 +1,4 @@
-"""The automatic setting of exploration, measured on 30 state spaces that it was not chosen on (docs/choosing.md).
+"""The automatic setting of exploration, measured on 30 state spaces (docs/choosing.md).
 
 ``python -m reproduction exploration [--quick] [--walks 10]`` writes ``reproduction/exploration.csv`` and
 ``docs/images/exploration.svg``. Random walks with the automatic setting are compared with walks of primitive actions:
