@@ -63,7 +63,7 @@ def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
     for name in tasks:
         check_choice("task", name, list(TASKS))
     names, tasks = names or [TABLES, *DEEP_AGENTS], tasks or (["Taxi"] if lab.quick else list(TASKS))
-    seeds, deep_seeds, goals, share = (2, 2, 3, 0.05) if lab.quick else (10, 5, 10, 1.0)
+    seeds, deep_seeds, goals, share = (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
     lab.describe("choosing settings")
     tuning, chosen = tune(lab, tasks, *(1, 2) if lab.quick else (2, 3))
     lab.describe("training tables")

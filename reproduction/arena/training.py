@@ -24,7 +24,7 @@ from reproduction.arena.tasks import (
 
 Act = Callable[[Any, Any], int]
 # Deep agents are slow (0.3 to 1 ms per step): fewer tasks, ways and steps, and one random goal per seed.
-DEEP_STEPS = {"rooms-5x5": 8000, "Taxi": 4000, "CliffWalking": 2000}
+DEEP_STEPS = {"FourRooms": 8000, "two-keys": 8000, "rooms-5x5": 8000, "Taxi": 4000, "CliffWalking": 2000}
 
 
 class BudgetSpentError(Exception):
