@@ -1,6 +1,6 @@
 """OGBench PointMaze: `eigenoptions.Planner` on logged data, beside published networks (docs/planner.md).
 
-``python -m reproduction ogbench [--quick] [--steps 100000] [--seeds 8] [--episodes 50]`` (``pip install ogbench``).
+``python -m reproduction ogbench [--quick] [--only giant] [--steps 100000] [--seeds 8] [--episodes 50]``.
 It records data by the rule of OGBench's ``generate_locomaze.py``, since the files cannot always be downloaded, and
 writes ``ogbench.csv``, ``tables.md`` and ``potentials.svg`` to a folder. The published data have a million steps.
 """
@@ -48,18 +48,22 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--steps", type=int, default=100_000, help="steps of a data set")
     parser.add_argument("--seeds", type=int, default=8, help="data sets of each kind")
     parser.add_argument("--episodes", type=int, default=50, help="episodes of each of the five tasks")
+    parser.add_argument("--only", default="", metavar="NAME,...", help="such as giant,teleport-stitch")
     parser.add_argument("--out", type=Path, default=Path("ogbench"), metavar="DIR", help="folder")
     options = parser.parse_args(arguments)
-    mazes: tuple[str, ...] = MAZES
     if options.quick:
-        options.steps, options.seeds, options.episodes, mazes = 20_000, 1, 2, MAZES[:1]
+        options.steps, options.seeds, options.episodes, options.only = 20_000, 1, 2, MAZES[0]
     jobs = [
         {"maze": maze, "kind": kind, "steps": options.steps, "seed": seed, "episodes": options.episodes}
-        for maze in mazes
+        for maze in MAZES
         for kind in KINDS
         for seed in range(options.seeds)
+        if f"{maze}-{kind}".startswith(tuple(options.only.split(",")))
     ]
-    shown = {"maze": mazes[-2:][0], "kind": "stitch", "steps": options.steps, "seed": 0}
+    if not jobs:
+        raise ValueError(f"--only {options.only}: no such data set; choose from {', '.join(MAZES)}")
+    shown = dict(max(jobs, key=lambda job: (job["maze"] == "giant", job["kind"], -job["seed"])))
+    del shown["episodes"]
     with open_lab(options.out, quick=options.quick) as lab:
         lab.describe("planning")
         rows = [row for rows in lab.pmap(run, jobs) for row in rows]
