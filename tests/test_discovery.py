@@ -16,6 +16,7 @@ import eigenoptions as eo
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.methods import METHODS, discovery_method
 from eigenoptions.discovery.methods.bottleneck import find_rooms
+from eigenoptions.discovery.sampling import read_environment
 from eigenoptions.mdp.maps import perfect_map, rooms_map
 from eigenoptions.options.solver import solve
 from tests import reference
@@ -242,6 +243,25 @@ def test_discover_every_kind_of_source(tmp_path, four_rooms, caplog):
     assert (car.provenance["source"], car.labels) == ("samples", ("e2+", "e2-"))
     ring = eo.from_graph([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
     assert discover(ring, 2).mdp.states == ("a", "b", "c", "d")
+
+
+def test_options_of_an_environment_with_too_many_states_are_of_those_found_first(caplog):
+    made = lambda: gym.make("minigrid:MiniGrid-Empty-6x6-v0")  # noqa: E731
+    mdp, kind = read_environment(made(), max_states=40)
+    assert (mdp.n_states, kind) == (40, "explored")
+    assert "40 found first" in caplog.text
+    env = eo.OptionsWrapper(eo.envs.FixedSeed(made(), 0), discover(mdp, 4), option_chance=0.5)
+    env.action_space.seed(0)
+    _, info = env.reset(seed=0)
+    masks = [info["action_mask"]]
+    for _ in range(200):
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        if terminated or truncated:
+            _, info = env.reset()
+        masks.append(info["action_mask"])
+    started = np.array(masks)[:, mdp.n_actions :].any(axis=1)
+    assert started.any()
+    assert not started.all()  # where a state is not in the table, no option may start
 
 
 def test_discover_creates_the_environments_to_be_sampled_once():

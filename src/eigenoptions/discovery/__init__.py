@@ -61,9 +61,10 @@ def discover(
     source
         An `MDP`; whatever `maze` accepts (a name, the text of a map, a path); a Gymnasium environment, its id or a
         function that creates it; or whatever `Transitions.of` accepts (arrays, dicts, replay buffers, Minari data
-        sets). A finite environment is read exactly: from its table, or by exploring it if it is deterministic. Others
-        are sampled by a random walk, and so is any environment for which `steps` or `features` is given. What was done
-        is logged and recorded in ``provenance["source"]``: "table", "explored" or "samples". Samples of numbered states
+        sets). A finite environment is read exactly: from its table, or by exploring it if it is deterministic (of one
+        with many states and Dict observations, the first 20,000). Others are sampled by a random walk, and so is any
+        environment for which `steps` or `features` is given. What was done is logged and recorded in
+        ``provenance["source"]``: "table", "explored" or "samples". Samples of numbered states
         give an `OptionSet`, other observations a `LinearOptionSet`.
     n_options : int, optional
         Number of options, both signs counted. Default: 32 of an environment or samples, which served exploration and

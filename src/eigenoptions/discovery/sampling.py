@@ -73,9 +73,10 @@ def read_environment(
 ) -> tuple[MDP, str] | None:
     """The MDP of a finite environment, and whether it is its "table" or was "explored"; None for one to be sampled.
 
-    That is one with continuous observations, that cannot be copied, is not repeatable, or has too many states.
+    That is one with continuous observations, that cannot be copied, is not repeatable, or has too many states; of one
+    with too many whose observations are not arrays, the part that was found.
     """
-    from eigenoptions.envs import from_env
+    from eigenoptions.envs import StateLimitReached, from_env
     from eigenoptions.envs.finite import mdp_from_table
     from eigenoptions.envs.sources import count_actions, env_name, make_env
 
@@ -92,10 +93,17 @@ def read_environment(
             if mdp is None:
                 mdp, kind = from_env(env, progress=progress, max_states=max_states), "explored"
         except ValueError as error:
-            if not is_array_space(space):
+            if is_array_space(space):
+                log.info("%s is sampled, since it has no table and cannot be explored: %s", name, error)
+                return None
+            if not isinstance(error, StateLimitReached):
                 raise
-            log.info("%s is sampled, since it has no table and cannot be explored: %s", name, error)
-            return None
+            mdp, kind = error.mdp, "explored"
+            log.warning(
+                "%s has more states: options are of the %d found first (from_env finds more)",
+                name,
+                mdp.n_states,
+            )
         layout = ", the layout of seed 0" if (mdp.recognition or {}).get("layout") else ""
         log.info("%s: %d states (%s%s); give steps= to sample it", name, mdp.n_states, kind, layout)
         return mdp, kind
