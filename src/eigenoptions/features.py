@@ -91,6 +91,8 @@ def compute_features(features: Map, obs: Any, n_features: int | None = None, cou
     n = count if count is not None else obs.shape[0] if hasattr(obs, "shape") else len(obs)
     if phi.ndim != 2 or phi.shape[0] != n or n_features not in (None, phi.shape[1]):
         raise ValueError(f"features of {n} observations must be ({n}, {n_features or 'd'}), got {phi.shape}")
+    if isinstance(features, BoundedMap) and features.low is not None:
+        return phi
     # Squares of larger numbers overflow.
     if phi.dtype.kind not in "biuf" or not float(abs(phi).max() if n and phi.shape[1] else 0.0) < 1e150:
         raise ValueError(f"features must be finite numbers below 1e150, got {phi.dtype}")
@@ -276,7 +278,7 @@ class Fourier(BoundedMap):
         return np.array(sorted(vectors))
 
     def _map(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.cos(np.pi * (x @ self.frequencies.T)))
+        return np.asarray(np.cos(np.pi * x.dot(self.frequencies.T)))
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ class Numbered(gym.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
 
     def observation(self, observation: Any) -> int:
         """Number of the present state."""
-        return self._reader.read(self.env.unwrapped, observation)  # type: ignore[no-any-return]
+        return self._reader.read(self.env, observation)  # type: ignore[no-any-return]
 
 
 def mdp_from_table(env: gym.Env[Any, Any]) -> MDP | None:

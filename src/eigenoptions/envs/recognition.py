@@ -59,6 +59,7 @@ class StateReader:
         self.options, self.state = options, state
         self.mdp: MDP | None = options if isinstance(options, MDP) else getattr(options, "mdp", None)
         self.recognition = {} if self.mdp is None or state is not None else self.mdp.recognition or {}
+        self._n_states = 0 if self.mdp is None else self.mdp.n_states
         self._is_partial = self.recognition.get("partial", False)
         # Moves that were not sampled may still be possible.
         is_estimated = getattr(options, "provenance", {}).get("dynamics") == "estimated"
@@ -69,20 +70,20 @@ class StateReader:
             self._numbers = {key: number for number, key in enumerate(self.mdp.states or ())}
 
     def read(self, env: Any, obs: Any, is_first: bool = False) -> Any:
-        """What options act on at an observation of the unwrapped environment; -1: a state that they do not know.
+        """What options act on at an observation of the environment; -1: a state that they do not know.
 
         With the first observation of an episode (`is_first`), the layout is compared with that of the options.
         """
         if self.recognition:
             layout = self.recognition.get("layout") if is_first else None
-            if layout is not None and layout != minigrid.identify_layout(env):
+            if layout is not None and layout != minigrid.identify_layout(env.unwrapped):
                 raise ValueError(self._explain(env, "has another layout than that of the options"))
-            number = self._numbers.get(self._key(env, obs), -1)
+            number = self._numbers.get(self._key(env.unwrapped, obs), -1)
             if number < 0 and not self._is_partial:
                 raise ValueError(self._explain(env, "is in a state that these options do not know"))
             return number
         value = obs if self.state is None else self.state(obs)
-        return value if self.mdp is None else check_state(value, self.mdp.n_states)
+        return value if self.mdp is None else check_state(value, self._n_states)
 
     def is_unknown(self, value: Any) -> bool:
         """Whether this is a state outside the part that the options know."""
@@ -163,8 +164,8 @@ def check_dynamics(
     for _ in range(check_int("steps", steps)):
         if ended:
             obs, _ = env.reset(seed=seed)
-            seed, number = reader.recognition.get("seed"), reader.read(env.unwrapped, obs, is_first=True)
+            seed, number = reader.recognition.get("seed"), reader.read(env, obs, is_first=True)
         before, action = number, int(rng.integers(n_actions))
         obs, _, terminated, truncated, _ = env.step(action)
-        number, ended = reader.read(env.unwrapped, obs), terminated or truncated
+        number, ended = reader.read(env, obs), terminated or truncated
         reader.check_move(before, number, action)

@@ -208,10 +208,10 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
                 {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
             )
         # The mask of each state of a table; the last row is that of states that the options do not know.
-        self._masks: NDArray[np.int8] | None = None
+        n_states = options.n_states if isinstance(options, OptionSet) else 0
+        self._masks = np.zeros((n_states + 1, self._space.n), dtype=np.int8)
+        self._masks[:, : self.n_primitive] = 1
         if isinstance(options, OptionSet):
-            self._masks = np.zeros((options.n_states + 1, self._space.n), dtype=np.int8)
-            self._masks[:, : self.n_primitive] = 1
             self._masks[:-1, self.n_primitive :] = options.initiation.T
         self._decision = Decision()
 
@@ -223,7 +223,7 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             # A generator of its own: the environment draws the same numbers as without options.
             self._rng = np.random.default_rng(seed)
         self._obs, info = self.env.reset(seed=seed, options=options)
-        self._input = self._reader.read(self.env.unwrapped, self._obs, is_first=True)
+        self._input = self._reader.read(self.env, self._obs, is_first=True)
         self._decision, self._space.last_sample = Decision(), None
         return self._observe(), self._add_mask(info)
 
@@ -248,7 +248,7 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             before, taken = self._input, decision.action
             obs = copy.deepcopy(self._obs) if self.record_steps else None
             self._obs, reward, terminated, truncated, info = self.env.step(taken)
-            self._input = self._reader.read(self.env.unwrapped, self._obs)
+            self._input = self._reader.read(self.env, self._obs)
             if self._reader.checks_moves:
                 # In the first episode: a wrong numbering of states shows there.
                 self._reader.check_move(before, self._input)
@@ -292,11 +292,9 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
 
     def _make_mask(self, info: dict[str, Any]) -> NDArray[np.int8]:
         """A new mask of the present choices if no option runs."""
-        n = self.n_primitive
-        if self._masks is not None:
-            mask: NDArray[np.int8] = self._masks[self._input].copy()
-        else:
-            mask = np.ones(self._space.n, dtype=np.int8)
+        n, is_table = self.n_primitive, isinstance(self.options, OptionSet)
+        mask: NDArray[np.int8] = self._masks[self._input if is_table else -1].copy()
+        if not is_table:
             # All options at once: they share the features, or the look-ahead, of an observation.
             choose = getattr(self.options, "choices", None)
             mask[n:] = (
