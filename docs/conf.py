@@ -35,6 +35,8 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_attr_annotations = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_title = f"eigenoptions {release}"
 
 

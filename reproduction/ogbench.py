@@ -174,13 +174,13 @@ def find_minima(planner: eo.Planner, goal: Any) -> NDArray[np.bool_]:
 def write_tables(results: pd.DataFrame) -> str:
     """Success beside published numbers, and the four potentials, as Markdown."""
     methods = ["GCIVL", "QRL", "HIQL", "ALPS"]
-    lines = [f"| data set | {' | '.join(methods)} | data sets | `Planner` | fit, CPU s |"]
+    lines = [f"| data set | `Planner` | {' | '.join(methods)} | data sets | fit, CPU s |"]
     lines.append("|---|" + "--:|" * 7)
     for (maze, kind), rows in results[results.policy == "solved"].groupby(["maze", "kind"], sort=False):
         published = PUBLISHED.get(f"{maze}-{kind}", {})
         others = " | ".join(str(published.get(name, "")) for name in methods)
-        ours = f"{len(rows)} | {describe(rows.success)} | {rows.fit_seconds.mean():.2f}"
-        lines.append(f"| {maze}-{kind} | {others} | {ours} |")
+        cost = f"{len(rows)} | {rows.fit_seconds.mean():.2f}"
+        lines.append(f"| {maze}-{kind} | {describe(rows.success)} | {others} | {cost} |")
     lines += ["", "| data set | potential | local minima | success of greedy descent |", "|---|---|--:|--:|"]
     for names, rows in results[results.policy == "greedy"].groupby(["maze", "kind", "potential"], sort=False):
         minima = f"{rows.local_minima.mean():.1f} of {rows.states.mean():.0f} states"

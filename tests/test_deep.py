@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import eigenoptions as eo
-from eigenoptions.deep import Certificate, Dataset, Encoder, learn, recognition, ritz
+from eigenoptions.deep import Certificate, Dataset, Encoder, encoder, learn, recognition, ritz, training
 from eigenoptions.deep.encoder import _count_above_noise
 from eigenoptions.features import features_from_dict, features_to_dict
 from eigenoptions.mdp import Transitions, maze
@@ -307,6 +307,42 @@ def test_learn_bad_input_raises(observations: Any, settings: dict[str, Any], wor
     seen = walked(settings.pop("n"), observations)
     with pytest.raises(ValueError, match=word):
         learn(seen, **settings)
+
+
+def test_pairs_are_drawn_at_geometric_distances_within_trajectories() -> None:
+    steps, rng = np.arange(100.0).repeat(2).reshape(100, 2), np.random.default_rng(0)
+    data = Dataset.of(Transitions(steps, np.zeros(100, int), steps + 1, np.arange(100) % 50 == 49))
+    before, after = (data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.0, rng))
+    np.testing.assert_array_equal(after, before + 1)
+    before, after = (data.observations[numbers, 0] for numbers in data.all.draw(20_000, 0.75, rng))
+    early = before % 50 < 20
+    assert (after - before)[early].mean() == pytest.approx(4.0, abs=0.1)
+    assert (before // 50 == (after - 1) // 50).all()
+
+
+def test_changes_are_measured_where_something_changes() -> None:
+    obs = np.array([[0.0, 5.0, 1.0], [2.0, 5.0, 1.0], [2.0, 5.0, 4.0], [8.0, 5.0, 4.0]])
+    data = Dataset.of(Transitions(obs[:-1], np.zeros(3, int), obs[1:], np.zeros(3, bool)))
+    np.testing.assert_array_equal(training._estimate_steps(data), [4.0, 1.0, 3.0])
+
+
+def test_the_rate_falls_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+
+    class Recorded(training.Adam):
+        def step(self, rate: float, *betas: float) -> None:
+            rates.append(rate)
+            super().step(rate, *betas)
+
+    monkeypatch.setattr(training, "Adam", Recorded)
+    learn(walked(3_000, XY), 3, steps=4)
+    np.testing.assert_allclose(np.array(rates) / rates[0], [1.0, 0.75, 0.5, 0.25])
+
+
+def test_observations_are_encoded_in_blocks(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = found.features(XY)
+    monkeypatch.setattr(encoder, "BLOCK", 8)
+    np.testing.assert_allclose(found.features(XY), whole, atol=1e-5)
 
 
 def test_an_interrupted_training_returns_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
