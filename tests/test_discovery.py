@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 import eigenoptions as eo
 from eigenoptions.discovery import discover
-from eigenoptions.discovery.methods import METHODS, discovery_method
+from eigenoptions.discovery.methods import METHODS, discovery_method, get_method
 from eigenoptions.discovery.methods.bottleneck import find_rooms
 from eigenoptions.discovery.sampling import read_environment
 from eigenoptions.mdp.maps import perfect_map, rooms_map
@@ -146,6 +146,10 @@ def test_bottleneck_options_of_four_rooms_lead_to_the_closest_doorway(four_rooms
             assert end in doorways
             assert steps == distances[:, s].min()
     assert same(discover(four_rooms, 2, "bottleneck"), options[:2])
+    row = eo.maze(rooms_map(1, 3, 5, centred=True))
+    first, second = find_rooms(row)[1]
+    goals = [p.goal for p in get_method("bottleneck").function(row, None, np.random.default_rng(0))]
+    assert goals == [first, None, second]  # only a room with one doorway has one goal
 
 
 @pytest.mark.parametrize("centred", [True, False])

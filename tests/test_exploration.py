@@ -41,6 +41,13 @@ def test_cycle_in_a_table_continues_where_it_was(four_rooms: eo.MDP) -> None:
     assert third.transitions.obs[0] == second.transitions.next_obs[-1]
 
 
+def test_cycle_in_a_table_starts_anew_after_an_end() -> None:
+    corridor = eo.MDP.from_successors(np.array([[1], [2], [2]]), start=0, goal=2)
+    first, second = cycle(corridor, steps=2, rounds=2, rng=0)
+    assert first.transitions.terminated.tolist() == [False, True]
+    assert second.transitions.obs.tolist() == [0, 1]
+
+
 def test_cycle_takes_options_from_the_second_round_on(four_rooms: eo.MDP) -> None:
     always, never = (run(four_rooms, steps=500, rounds=2, n_options=4, option_chance=p) for p in (1.0, 0.0))
     assert np.array_equal(always[0].transitions.obs, never[0].transitions.obs)

@@ -159,6 +159,7 @@ def test_successor_of_a_learned_representation_has_its_ends(i_maze):
     assert learned.labels[2:] == ("e2+", "e2-")
     ends = {tuple(np.flatnonzero(row).tolist()) for row in learned.termination[2:]}
     assert len(ends) == 2
+    assert len(discover(i_maze, method="successor", representation=exact)) == 2 * 19
     with pytest.raises(ValueError, match="representation"):
         discover(i_maze, 4, "successor", representation=np.eye(3))
 
