@@ -103,15 +103,6 @@ def test_mean_length_counts_the_steps_of_all_starts(corridor):
     assert OptionSet(corridor, np.full((1, 7), -1)).mean_length.tolist() == [0.0]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_mean_length_by_a_sweep_equals_that_by_linear_systems(seed):
-    """Random policies in random tables, some of which turn in circles."""
-    rng = np.random.default_rng(seed)
-    mdp = eo.MDP.from_successors(rng.integers(12, size=(12, 2)))
-    options = OptionSet(mdp, rng.integers(-1, 2, size=(8, 12)))
-    np.testing.assert_allclose(options.mean_length, [option.mean_length for option in options], rtol=1e-12)
-
-
 # Sets
 
 

@@ -339,9 +339,7 @@ class _Walk:
             kept = np.flatnonzero(reachable(table.transition, [mdp.start]))
         if len(kept) < mdp.n_states:
             left_out = np.setdiff1d(np.arange(mdp.n_states), kept)
-            logger.warning(
-                "no diffusion time to or from %s: out of reach of the start", _list_states(left_out)
-            )
+            logger.warning("no diffusion time of %s: out of reach of the start", _list_states(left_out))
             rows = (kept[:, None] * mdp.n_actions + np.arange(mdp.n_actions)).ravel()
             table, policy = MDP(table.transition[rows][:, kept]), policy[:, kept]
         if table.n_states < 2:

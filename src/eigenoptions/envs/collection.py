@@ -84,7 +84,7 @@ def collect(
         mode = envs.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             raise ValueError(
-                f"the vector environment must reset by itself (NEXT_STEP or SAME_STEP), its mode is {mode}"
+                f"the vector environment must reset by NEXT_STEP or SAME_STEP, its mode is {mode}"
             )
         raw, _ = envs.reset(seed=int(generator.integers(2**31 - 1 - n)))
         obs, is_reset = store(raw), np.zeros(n, dtype=np.bool_)
@@ -158,7 +158,7 @@ def run_options(
     try:
         stepped = OptionsWrapper(made, options, mode="step", max_duration=max_steps, option_chance=None)
         # The layout of options that belong to one.
-        layout_seed = (getattr(getattr(options, "mdp", None), "recognition", None) or {}).get("seed")
+        layout_seed = stepped._reader.recognition.get("seed")
         paths: list[list[NDArray[Any]]] = [[] for _ in options]
         for run, (i, its_paths) in product(range(runs), enumerate(paths)):
             generator, action, ended = np.random.default_rng((rng, run)), stepped.n_primitive + i, False

@@ -24,19 +24,10 @@ from eigenoptions.options.lookahead import copy_env
 log = logging.getLogger("eigenoptions")
 
 # Gymnasium's wrappers that count, check or render, or change rewards: actions and observations stay as they are.
-_COUNTING = (
-    wrappers.TimeLimit,
-    wrappers.OrderEnforcing,
-    wrappers.RecordEpisodeStatistics,
-    wrappers.Autoreset,
-)
-_RENDERING = (
-    wrappers.PassiveEnvChecker,
-    wrappers.RecordVideo,
-    wrappers.HumanRendering,
-    wrappers.RenderCollection,
-)
-PASSIVE_WRAPPERS = (*_COUNTING, *_RENDERING, gym.RewardWrapper)
+_COUNTING = (wrappers.TimeLimit, wrappers.Autoreset, wrappers.RecordEpisodeStatistics)
+_CHECKING = (wrappers.OrderEnforcing, wrappers.PassiveEnvChecker)
+_RENDERING = (wrappers.RecordVideo, wrappers.HumanRendering, wrappers.RenderCollection)
+PASSIVE_WRAPPERS = (*_COUNTING, *_CHECKING, *_RENDERING, gym.RewardWrapper)
 
 
 def from_env(
@@ -144,9 +135,7 @@ class FixedSeed(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.seed = check_int("seed", seed, 0)
         self._rng = np.random.default_rng()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode with the fixed seed."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)

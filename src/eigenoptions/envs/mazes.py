@@ -74,9 +74,7 @@ class MazeEnv(gym.Env[Any, Any]):
         self._starts = states[[self.mdp.start]] if self.mdp.start is not None else others
         self._successors, self._n_actions = self.mdp.successors, self.mdp.n_actions
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
         """Put the agent at the start; ``options={"start": s}`` puts it in state s for this episode."""
         super().reset(seed=seed)
         start = (options or {}).get("start")

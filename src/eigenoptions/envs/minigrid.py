@@ -56,9 +56,7 @@ def identify_layout(env: Any) -> str | None:
 
 def save_state(env: Any) -> Any:
     """The present state, for `restore_state`."""
-    doors = [
-        (thing, thing.is_open, thing.is_locked) for thing in env.grid.grid if hasattr(thing, "is_locked")
-    ]
+    doors = [(door, door.is_open, door.is_locked) for door in env.grid.grid if hasattr(door, "is_locked")]
     memory = [_read_memory(part) for part in _list_instructions(env)]
     return env.grid.grid.copy(), doors, env.carrying, tuple(env.agent_pos), env.agent_dir, memory
 

@@ -85,10 +85,6 @@ class StateReader:
         value = obs if self.state is None else self.state(obs)
         return value if self.mdp is None else check_state(value, self._n_states)
 
-    def is_unknown(self, value: Any) -> bool:
-        """Whether this is a state outside the part that the options know."""
-        return self.mdp is not None and value < 0
-
     def check_move(self, before: int, after: int, action: int | None = None) -> None:
         """Raise ValueError if no action (or not this one) leads from one state to the other in the options' MDP."""
         # Any action may fail to move.
@@ -97,12 +93,8 @@ class StateReader:
         row, table = before * self.mdp.n_actions, self.mdp.transition
         first, last = (row, row + self.mdp.n_actions) if action is None else (row + action, row + action + 1)
         successors = table.indices[table.indptr[first] : table.indptr[last]]
-        # Where every action stays put, it may be that none was ever tried; and any action may fail.
-        if (
-            after not in successors
-            and (successors != before).any()
-            and (action is not None or after != before)
-        ):
+        # Where every action stays put, it may be that none was ever tried.
+        if after not in successors and (successors != before).any():
             taken = "a step" if action is None else f"action {action}"
             remedy = "discover options on this environment" if self.state is None else "correct state="
             raise ValueError(

@@ -13,7 +13,8 @@ DQN explores by the wrapper's ``action_space.sample()``, so its options are rare
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ try:
     from stable_baselines3 import DQN
     from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.type_aliases import ReplayBufferSamples
     from stable_baselines3.common.vec_env import VecNormalize
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
@@ -37,16 +39,8 @@ __all__ = ["OptionsDQN", "prefer_actions", "SMDPReplayBuffer", "SMDPRolloutBuffe
 __all__ += ["SMDPMaskableRolloutBuffer", "SMDPDiscounts"]
 
 
-class Samples(NamedTuple):
-    """A batch of decisions: the fields of SB3's `ReplayBufferSamples`, and the masks of the next states."""
-
-    observations: torch.Tensor
-    actions: torch.Tensor
-    next_observations: torch.Tensor
-    dones: torch.Tensor
-    rewards: torch.Tensor
-    discounts: torch.Tensor
-    next_masks: torch.Tensor
+# A batch of decisions: the masks of the next states beside SB3's fields.
+Samples: Any = namedtuple("Samples", (*ReplayBufferSamples._fields, "next_masks"))
 
 
 class SMDPReplayBuffer(ReplayBuffer):
@@ -79,9 +73,7 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[self.pos], self.masks[self.pos] = step.discount, step.action_mask
             # Only the last step may have ended the episode.
             is_last = step is infos[0]["steps"][-1]
-            obs, next_obs, action, reward = (
-                np.array([part]) for part in (step.obs, step.next_obs, step.action, step.reward)
-            )
+            obs, action, reward, next_obs = (np.array([part]) for part in step[:4])
             truncated = is_last and infos[0].get("TimeLimit.truncated", False)
             ends = done if is_last else np.zeros(1)
             super().add(obs, next_obs, action, reward, ends, [{"TimeLimit.truncated": truncated}])
@@ -89,10 +81,8 @@ class SMDPReplayBuffer(ReplayBuffer):
     def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
         """Samples as the parent draws them (it does not return which environments it drew), with the discounts."""
         rows = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 (SB3 seeds this one)
-        rows_below = (batch_inds + 1) % self.buffer_size, rows[1]
-        next_obs = (
-            self.observations[rows_below] if self.optimize_memory_usage else self.next_observations[rows]
-        )
+        below = (batch_inds + 1) % self.buffer_size, rows[1]
+        next_obs = self.observations[below] if self.optimize_memory_usage else self.next_observations[rows]
         parts = (
             self._normalize_obs(self.observations[rows], env),
             self.actions[rows],
@@ -102,7 +92,7 @@ class SMDPReplayBuffer(ReplayBuffer):
             self.discounts[rows][:, None],
             self.masks[rows],
         )
-        return Samples(*(self.to_torch(part) for part in parts))  # type: ignore[arg-type]
+        return Samples(*map(self.to_torch, parts))
 
 
 class OptionsDQN(DQN):
@@ -135,7 +125,7 @@ class OptionsDQN(DQN):
         if hasattr(self.action_space, "n_primitive"):
             prefer_actions(self)
 
-    def targets(self, batch: Samples) -> torch.Tensor:
+    def targets(self, batch: Any) -> torch.Tensor:
         """``(N, 1)`` values that the decisions of a batch are moved towards."""
         with torch.no_grad():
             values = self.q_net_target(batch.next_observations)
@@ -210,9 +200,7 @@ def prefer_actions(agent: Any, option_chance: float = 0.05) -> None:
                     parameter[n_primitive:] = parameter[:n_primitive].mean(dim=0)
             return
         if not hasattr(agent.policy, "action_net"):
-            raise ValueError(
-                f"{type(agent).__name__} has neither action logits nor a q_net: use PPO, A2C, MaskablePPO or DQN"
-            )
+            raise ValueError(f"{type(agent).__name__} has no action_net and no q_net: use PPO, A2C or DQN")
         bias = agent.policy.action_net.bias
         bias[:n_primitive] = np.log((1 - option_chance) / n_primitive)
         bias[n_primitive:] = np.log(option_chance / (len(bias) - n_primitive))
@@ -269,9 +257,7 @@ class SMDPDiscounts(BaseCallback):
 
     def _on_training_start(self) -> None:
         if not isinstance(getattr(self.model, "rollout_buffer", None), SMDPRolloutBuffer):
-            raise ValueError(
-                "SMDPDiscounts needs rollout_buffer_class=SMDPRolloutBuffer (or SMDPMaskableRolloutBuffer)"
-            )
+            raise ValueError("SMDPDiscounts needs a buffer: pass rollout_buffer_class=SMDPRolloutBuffer")
 
     def _on_step(self) -> bool:
         model: Any = self.model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,10 @@ from eigenoptions.envs.minigrid import identify_layout, is_minigrid, place_state
 from eigenoptions.envs.recognition import KEYS, Key
 from eigenoptions.envs.sources import count_actions, env_name
 from eigenoptions.mdp import MDP
-from eigenoptions.options.lookahead import copy_env
+from eigenoptions.options.lookahead import Restore, Save, copy_env
 
 log = logging.getLogger("eigenoptions")
 
-Save = Callable[[Any], Any]
-Restore = Callable[[Any, Any], object]
 # Key of the next state, and whether the episode ended.
 Outcome = tuple[Hashable, bool]
 
@@ -73,7 +71,17 @@ def explore(
 
     obs, _ = env.reset(seed=seed)
     first, layout, start = identify(env.unwrapped, obs), identify_layout(env.unwrapped), save_state(env)
-    walk = record_walk(env, lambda: restore_state(start), take_step, first)
+    # A random walk, to compare. Every 250 steps, and where an episode ends, it begins again with other random numbers.
+    rng, before, walk = np.random.default_rng(0), None, dict[tuple[Hashable, int], Outcome]()
+    for step in range(1000):
+        if before is None or step % 250 == 0:
+            before, clone = first, restore_state(start)
+            clone.unwrapped.np_random = np.random.default_rng(step)
+        action = int(rng.integers(n_actions))
+        key, terminated = take_step(clone, action)
+        if walk.setdefault((before, action), (key, terminated)) != (key, terminated):
+            raise _not_deterministic(env, before, action)
+        before = None if terminated else key
     # Expand states in the order in which they are found; a state where the episode ended has no successors.
     numbers: dict[Hashable, int] = {first: 0}
     successors: dict[int, list[int]] = {}
@@ -119,31 +127,6 @@ def explore(
         text = "%s: %d actions end the episode in a state where it continues if reached otherwise; the table continues"
         log.warning(text, name, ambiguous)
     return mdp
-
-
-def record_walk(
-    env: Any,
-    restart: Callable[[], Any],
-    take_step: Callable[[Any, int], Outcome],
-    first: Hashable,
-    steps: int = 1000,
-) -> dict[tuple[Hashable, int], Outcome]:
-    """Outcomes of a random walk by state and action; ValueError where an action has two outcomes in one state.
-
-    Every 250 steps, and where an episode ends, the walk begins again with other random numbers of the environment.
-    """
-    rng, key, clone, n_actions = np.random.default_rng(0), None, None, count_actions(env)
-    outcomes: dict[tuple[Hashable, int], Outcome] = {}
-    for step in range(steps):
-        if key is None or step % 250 == 0:
-            key, clone = first, restart()
-            clone.unwrapped.np_random = np.random.default_rng(step)
-        before, action = key, int(rng.integers(n_actions))
-        key, terminated = take_step(clone, action)
-        if outcomes.setdefault((before, action), (key, terminated)) != (key, terminated):
-            raise _not_deterministic(env, before, action)
-        key = None if terminated else key
-    return outcomes
 
 
 def _not_deterministic(env: Any, key: Hashable, action: int) -> ValueError:

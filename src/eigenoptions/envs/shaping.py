@@ -53,9 +53,7 @@ class ShapedReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 raise ValueError(f"potential has shape {potential.shape}: give {remedy}")
         self._potential = potential if callable(potential) else potential.__getitem__
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._last = self._evaluate(obs)

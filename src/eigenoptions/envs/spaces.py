@@ -6,19 +6,13 @@ the search between them (see `eigenoptions.best_option_chance`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from eigenoptions._validation import check_float, check_int
-
-# Generic from Gymnasium 1.2.2 on.
-if TYPE_CHECKING:
-    _Discrete = Discrete[np.int64]
-else:
-    _Discrete = Discrete
 
 
 class OptionSamples:
@@ -61,7 +55,8 @@ class OptionSamples:
         return {**self.__dict__, "mask": None}
 
 
-class OptionsSpace(OptionSamples, _Discrete):
+# Generic from Gymnasium 1.2.2 on.
+class OptionsSpace(OptionSamples, Discrete):  # type: ignore[type-arg]
     """``Discrete(n_primitive + n_options)`` whose samples are options with probability `option_chance`.
 
     Equal to the `Discrete` of the same size. A copy from a file or another process does not know which options are
@@ -83,9 +78,7 @@ class OptionsSpace(OptionSamples, _Discrete):
     (True, True)
     """
 
-    def __init__(
-        self, n_primitive: int, n_options: int, option_chance: float | None = None, seed: Any = None
-    ):
+    def __init__(self, n_primitive: int, n_options: int, option_chance: Any = None, seed: Any = None):
         super().__init__(self._set_choices(n_primitive, n_options, option_chance), seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:

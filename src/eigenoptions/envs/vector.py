@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,14 +15,9 @@ from eigenoptions.envs.wrapper import Decision, DecisionMaker
 from eigenoptions.options import TERMINATE, OptionSet
 from eigenoptions.options.linear import LinearOptionSet
 
+
 # Not generic in Gymnasium 1.1.
-if TYPE_CHECKING:
-    _VectorWrapper = gym.vector.VectorWrapper[Any, Any, Any, Any, Any]
-else:
-    _VectorWrapper = gym.vector.VectorWrapper
-
-
-class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
+class OptionsVectorWrapper(DecisionMaker, gym.vector.VectorWrapper):  # type: ignore[type-arg]
     """Options as extra actions in every environment of a `gymnasium.vector` environment, in one batch call per step.
 
     Every call of `step` takes one primitive step in each environment. Options have different lengths, so decisions end
@@ -77,12 +72,10 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         super().__init__(env)
         self.autoreset = env.metadata.get("autoreset_mode")
         if not isinstance(self.autoreset, AutoresetMode):
-            raise ValueError(
-                f"the vector environment must name its autoreset_mode in metadata, got {self.autoreset!r}"
-            )
+            raise ValueError(f"the vector environment must have an autoreset_mode, got {self.autoreset!r}")
         if getattr(options, "model", None) is not None:
             raise ValueError(
-                "options that look ahead are bound to one environment: wrap it in OptionsWrapper, or learn them"
+                "options that look ahead act in one environment: use OptionsWrapper, or learn them"
             )
         self._set_options(env, options, gamma, state, max_duration, option_chance, stop_chance)
         n, n_options = self.num_envs, len(options)
@@ -109,9 +102,7 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         # Gymnasium checks the mask, and removes it from the options.
         reset_mask = (options or {}).get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
         if self._mask is None and not np.all(reset_mask):
-            raise gym.error.ResetNeeded(
-                "the first reset must be one of every environment: leave out reset_mask"
-            )
+            raise gym.error.ResetNeeded("the first reset must be one of all environments, without reset_mask")
         if seed is not None:
             seeds = [seed] if isinstance(seed, int | np.integer) else [s for s in seed if s is not None]
             # A generator of its own: the environment draws the same numbers as without options.
@@ -137,19 +128,15 @@ class OptionsVectorWrapper(DecisionMaker, _VectorWrapper):
         obs, rewards, terminated, truncated, infos = self.env.step(primitive)
         for name, part in (("rewards", rewards), ("terminated", terminated), ("truncated", truncated)):
             if np.shape(part) != (self.num_envs,):
-                raise ValueError(
-                    f"{name} of the environment must be {self.num_envs}, got shape {np.shape(part)}"
-                )
+                raise ValueError(f"{name} must have shape ({self.num_envs},), got {np.shape(part)}")
 
         # Under NEXT_STEP the step after the end of an episode is a reset, which belongs to no decision.
         live = ~self._episode_over if self.autoreset == AutoresetMode.NEXT_STEP else np.ones_like(terminated)
         ended = live & (terminated | truncated)
         self._update_options(obs, ended if self.autoreset == AutoresetMode.SAME_STEP else ~live)
         self._episode_over = ended
-        outcomes = zip(
-            self._decisions, live.tolist(), np.asarray(rewards).tolist(), ended.tolist(), strict=True
-        )
-        for i, (decision, is_live, reward, is_last) in enumerate(outcomes):
+        steps = zip(self._decisions, live.tolist(), np.asarray(rewards).tolist(), ended.tolist(), strict=True)
+        for i, (decision, is_live, reward, is_last) in enumerate(steps):
             if not is_live:
                 decision.action = -1
             elif decision.execution is None:

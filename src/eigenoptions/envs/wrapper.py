@@ -111,7 +111,8 @@ class DecisionMaker:
 
     def _act(self, execution: RunningOption, value: Any, option_action: int | None) -> int:
         # A table of part of an environment has no options in the other states.
-        return TERMINATE if self._reader.is_unknown(value) else execution.act(value, option_action)
+        is_outside = self._reader.mdp is not None and value < 0
+        return TERMINATE if is_outside else execution.act(value, option_action)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """``(n_primitive + n_options,)`` which actions are available now, one row per environment of a vector."""
@@ -205,7 +206,7 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
         self.action_space = self._space = OptionsSpace(self.n_primitive, len(options), self.option_chance)
         if mode == "step":
             self.observation_space = Dict(
-                {"observation": env.observation_space, "option": Discrete(len(options) + 1)}
+                observation=env.observation_space, option=Discrete(len(options) + 1)
             )
         # The mask of each state of a table; the last row is that of states that the options do not know.
         n_states = options.n_states if isinstance(options, OptionSet) else 0
@@ -215,9 +216,7 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
             self._masks[:-1, self.n_primitive :] = options.initiation.T
         self._decision = Decision()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; no option is running."""
         if seed is not None:
             # A generator of its own: the environment draws the same numbers as without options.
@@ -274,10 +273,8 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
     def _observe(self) -> Any:
         if self.mode != "step":
             return self._obs
-        return {
-            "observation": self._obs,
-            "option": self._decision.option + 1 if self._decision.action >= 0 else 0,
-        }
+        option = self._decision.option + 1 if self._decision.action >= 0 else 0
+        return {"observation": self._obs, "option": option}
 
     def _add_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         """The info with the mask of the present choices: a copy, which the caller may change."""
@@ -296,10 +293,10 @@ class OptionsWrapper(DecisionMaker, gym.Wrapper[Any, Any, Any, Any], RecordConst
         mask: NDArray[np.int8] = self._masks[self._input if is_table else -1].copy()
         if not is_table:
             # All options at once: they share the features, or the look-ahead, of an observation.
-            choose = getattr(self.options, "choices", None)
-            mask[n:] = (
-                choose(self._input) >= 0 if choose else [p.act(self._input) >= 0 for p in self._policies]
+            choose = getattr(
+                self.options, "choices", lambda obs: np.array([p.act(obs) for p in self._policies])
             )
+            mask[n:] = choose(self._input) >= 0
         own_mask = info.get("action_mask")
         if own_mask is not None and len(own_mask) == n:
             mask[:n] = own_mask

@@ -274,9 +274,7 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         purposes = check_purposes(tuple(self.purposes) or (Purpose(None),) * len(policy))
         if value.shape != policy.shape or len(purposes) != len(policy):
             sizes = f"{value.shape} and {len(purposes)}"
-            raise ValueError(
-                f"value and purposes must be those of {policy.shape} options and states, got {sizes}"
-            )
+            raise ValueError(f"value and purposes must fit {policy.shape} options and states, got {sizes}")
         set_fields(self, {"policy": policy, "value": value, "purposes": purposes})
 
     n_states = property(lambda self: self.mdp.n_states, doc="Number of states.")
@@ -285,17 +283,7 @@ class OptionSet(OptionSequence[Option], TablePolicy):
     @cached_property
     def mean_length(self) -> NDArray[np.float64]:
         """``(n,)`` expected steps until each option terminates, averaged over the states where it may start."""
-        if self.mdp.successors is None or not len(self):
-            return readonly([option.mean_length for option in self], np.float64)
-        # The state that each option leads to after 1, 2, 4, ... steps, and the steps until then.
-        states, steps = np.arange(self.n_states), self.initiation.astype(np.int64)
-        after = np.where(self.initiation, self.mdp.successors[states, np.maximum(self.policy, 0)], states)
-        for _ in range(self.n_states.bit_length()):
-            steps = steps + np.take_along_axis(steps, after, axis=1)
-            after = np.take_along_axis(after, after, axis=1)
-        endless = np.take_along_axis(self.initiation, after, axis=1).any(axis=1)
-        mean = steps.sum(axis=1) / np.maximum(self.initiation.sum(axis=1), 1)
-        return readonly(np.where(endless, np.inf, mean))
+        return readonly([option.mean_length for option in self], np.float64)
 
     def choices(self, state: int) -> NDArray[np.integer[Any]]:
         """``(n,)`` the action of every option in a state, or TERMINATE."""
@@ -333,9 +321,8 @@ class OptionSet(OptionSequence[Option], TablePolicy):
         if same and self.provenance.get("dynamics") != "estimated":
             same = self.mdp.fingerprint == mdp.fingerprint
         if not same:
-            raise ValueError(
-                f"options of another state space: they belong to {self.mdp!r}, not to {mdp!r}; discover options on it"
-            )
+            wrong = f"options of {self.mdp!r}, not of {mdp!r}"
+            raise ValueError(f"options of another state space: {wrong}; discover options on it")
 
     def _make_option(self, i: int) -> Option:
         return Option(self.mdp, self.policy[i], self.value[i], self.purposes[i])
@@ -359,7 +346,7 @@ class OptionSet(OptionSequence[Option], TablePolicy):
             if "dynamics" in second.provenance:
                 provenance["dynamics"] = second.provenance["dynamics"]
         policy, value = (
-            np.concatenate(pair) for pair in ((self.policy, other.policy), (self.value, other.value))
+            np.concatenate([getattr(o, name) for o in (self, other)]) for name in self._row_arrays
         )
         return OptionSet(exact.mdp, policy, value, (*self.purposes, *other.purposes), provenance)
 

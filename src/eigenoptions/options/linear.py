@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,9 +169,7 @@ class LinearOptionSet(OptionSequence[LinearOption]):
         """The same options with further conditions that end them: see the attributes of the class."""
         return replace(self, patience=patience, stop_chance=stop_chance)
 
-    def look_ahead(
-        self, env: Any, *, save: Save | None = None, restore: Restore | None = None
-    ) -> LinearOptionSet:
+    def look_ahead(self, env: Any, *, save: Save | None = None, restore: Restore | None = None) -> Self:
         """The same purposes, followed by trying every action in a copy of `env` (the paper's way, gamma = 0).
 
         `env` is the environment that the options will act in. A copy has its random generator, so it shows what will
@@ -324,20 +322,18 @@ class RunningOption:
     def act(self, obs: Any, action: int | None = None) -> int:
         """The action at an observation (`action`, where it is known), or TERMINATE; to be called once per step."""
         action = int(self.option.act(obs)) if action is None else action
-        return action if action != TERMINATE and self.continues(obs) else TERMINATE
-
-    def continues(self, obs: Any) -> bool:
-        """Whether neither patience nor chance ends it at an observation; counts the step."""
+        if action == TERMINATE:
+            return TERMINATE
         if self.patience is not None:
             potential = float(self.option.potential(obs))
             self.steps_since_highest = 0 if potential > self.highest else self.steps_since_highest + 1
             self.highest = max(self.highest, potential)
             if self.steps_since_highest >= self.patience:
-                return False
+                return TERMINATE
         if self.stop_chance and self.steps and self.rng.random() < self.stop_chance:
-            return False
+            return TERMINATE
         self.steps += 1
-        return True
+        return action
 
 
 def add_batch_axis(obs: Any) -> Any:

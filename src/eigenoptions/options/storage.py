@@ -86,12 +86,9 @@ def save_options(options: OptionSet | LinearOptionSet, path: str | Path) -> None
     the arrays of the feature maps. The header has the purposes and the provenance.
     """
     names = ("label", "index", "sign", "goal", "eigenvalue")
-    purposes = [{name: getattr(purpose, name) for name in names} for purpose in options.purposes]
+    fields = [{name: getattr(purpose, name) for name in names} for purpose in options.purposes]
     # Without fields that are None or nan.
-    purposes = [
-        {k: value for k, value in fields.items() if value is not None and value == value}
-        for fields in purposes
-    ]
+    purposes = [{k: v for k, v in entry.items() if v is not None and v == v} for entry in fields]
     header: dict[str, Any] = {"provenance": options.provenance, "purposes": purposes}
     if isinstance(options, OptionSet):
         mdp = options.mdp
