@@ -19,7 +19,7 @@ from reproduction.arena import agents, methods
 from reproduction.arena.domains import DOMAINS, make_domain
 from reproduction.arena.tables import Moves, Way, choose_greedy, follow_greedy, learn, train_table
 from reproduction.arena.tasks import TASKS, draw_goals, get_known_options, make_table_env, make_task
-from reproduction.arena.training import BudgetSpentError, Record, Run, train
+from reproduction.arena.training import BudgetSpentError, Record, train_deep
 
 LEARNING = {"goals": 3, "runs": 2, "episodes": 10}
 
@@ -127,15 +127,15 @@ def test_first_goals_are_those_of_the_run_without_a_reward() -> None:
 
 
 def test_count_bonus_falls_with_the_visits() -> None:
-    env = Record(MazeEnv("S..G"), 100, np.full(4, -1), bonus=0.1)
+    env = Record(MazeEnv("S..G"), 100, bonus=0.1)
     env.reset(seed=0)
     rewards = [env.step(action)[1] for action in (1, 3, 1, 3, 1, 1, 1)]
     assert_allclose(rewards, 0.1 / np.sqrt([1, 1, 2, 2, 3, 1, 1]) + [0, 0, 0, 0, 0, 0, 1])
 
 
 def test_record_counts_primitive_steps() -> None:
-    first_visit = np.array([0, -1, -1, -1])
-    record = Record(MazeEnv("S..G"), 10, first_visit)
+    record = Record(MazeEnv("S..G"), 10)
+    record.first_visit[0] = 0
     env = eo.OptionsWrapper(record, eo.discover(eo.maze("S..G"), 2), option_chance=0.05)
     env.reset(seed=0)
     info = env.step(4 if env.action_masks()[4] else 5)[-1]
@@ -145,29 +145,28 @@ def test_record_counts_primitive_steps() -> None:
         env.step(0)
     with pytest.raises(BudgetSpentError):
         env.step(0)
-    assert first_visit.tolist() == [0, 1, 2, 3]
+    assert record.first_visit.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("agent", agents.DEEP_AGENTS)
 def test_train_runs_every_agent_in_every_way(agent: str) -> None:
     """What a network learns in so few steps may differ between machines, so only the form of a run is checked."""
     pytest.importorskip("stable_baselines3")
-    task = make_task("CliffWalking")
-    options = eo.discover(make_table_env(task), 2)
-    for way in ({"options": options}, {"bonus": 0.01}):
-        first_visit = np.full(task.mdp.n_states, -1)
-        learned = train(agent, task, task.native, budget=100, seed=1, first_visit=first_visit, **way)
-        assert isinstance(learned, bool)
-        assert first_visit[task.mdp.start] == 0
-        assert 0 < np.delete(first_visit, task.mdp.start).max() <= 100
+    for way, settings in agents.DEEP_WAYS.items():
+        (row,), (seen,) = train_deep(agent, "CliffWalking", way, 1, settings, 0.05)
+        assert isinstance(row["learned"], bool)
+        assert row["budget"] == 100
+        assert 0 < row["first_goal"] <= 100
+        assert 1 / 38 <= seen["seen 0.01"] <= seen["seen 0.5"] <= seen["seen 1"] <= 1
+        assert seen["seen 1"] >= 3 / 38
 
 
 def test_paced_dqn_takes_gradient_steps_by_primitive_steps() -> None:
     sb3_agents = pytest.importorskip("reproduction.arena.sb3_agents")
     task = make_task("CliffWalking")
-    record = Record(make_table_env(task, task.native), 2000, np.full(task.mdp.n_states, -1))
+    record = Record(make_table_env(task, task.native), 2000)
     env = eo.OptionsWrapper(record, eo.discover(make_table_env(task), 2), option_chance=0.9)
-    agent = sb3_agents.make_agent("DQN", Run(env, record, 0))
+    agent = sb3_agents.make_agent("DQN", env, record, 0)
     with pytest.raises(BudgetSpentError):
         agent.learn(10_000)
     assert 2000 - 20 <= agent._n_calls < 2000

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from markupsafe import Markup
+
+from eigenoptions._validation import check_choice
 from reproduction.lab import open_lab
+from reproduction.report import write_page
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,10 +32,21 @@ def main(arguments: Sequence[str]) -> None:
     comparison = import_module(f"reproduction.arena.{options.comparison}")
     folder = options.out or Path(f"out/arena-{options.comparison}")
     names, domains = ([name for name in text.split(",") if name] for text in (options.only, options.domains))
+    for option, chosen, known in (
+        ("--only", names, comparison.NAMES),
+        ("--domains", domains, comparison.DOMAINS),
+    ):
+        for name in chosen:
+            check_choice(option, name, list(known))
+    domains = domains or list(comparison.QUICK_DOMAINS if options.quick else comparison.DOMAINS)
     with open_lab(folder, quick=options.quick) as lab:
-        data = comparison.run(lab, names, domains)
+        data = comparison.run(lab, names or list(comparison.NAMES), domains)
         (folder / "data").mkdir(exist_ok=True)
         for name, table in data.items():
             table.to_csv(folder / "data" / f"{name}.csv", index=False)
-        comparison.write(folder / "index.html", data, quick=options.quick, seconds=lab.seconds)
+        title, introduction, sections = comparison.describe(data, quick=options.quick)
+        files = Markup(", ").join(Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data)
+        facts = Markup("<p>{}</p><p class='facts'>{:.1f} minutes of CPU time. Data: {}.</p>")
+        header = facts.format(introduction, lab.seconds / 60, files)
+        write_page(folder / "index.html", title, sections, header=header)
     print(f"report: {folder / 'index.html'}")

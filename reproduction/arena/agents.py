@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -17,7 +16,6 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from eigenoptions._validation import check_choice
 from eigenoptions.evaluation import mean_interval
 from eigenoptions.plots.figures import STYLE
 from reproduction.arena.tables import train_table
@@ -25,7 +23,7 @@ from reproduction.arena.tasks import MARKS, TASKS, make_task
 from reproduction.arena.training import DEEP_STEPS, train_deep
 from reproduction.drawing import add_legend, draw_lines, make_graphs
 from reproduction.lab import Claim, Data, Lab
-from reproduction.report import Section, count_verdicts, write_page
+from reproduction.report import Section, count_verdicts
 
 # Name of a way to explore, what it is, and the values of its own setting among which `tune` chooses.
 WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
@@ -49,20 +47,15 @@ WAYS: dict[str, tuple[str, dict[str, tuple[float, ...]]]] = {
     ),
 }
 EXPLORE_SHARES = (0.02, 0.5, 1.0)
-TABLES = "Q-learning"
-DEEP_AGENTS = ("PyTorch DQN", "DQN", "PPO")
+NAMES = TABLES, *DEEP_AGENTS = ("Q-learning", "PyTorch DQN", "DQN", "PPO")
+DOMAINS, QUICK_DOMAINS = TASKS, ("Taxi",)
 # The bonus is not tuned: 0.1 would hide the reward of the goal, and 0.0001 be less than the noise of a network.
 DEEP_WAYS: dict[str, dict[str, float]] = {"plain": {}, "counts": {"bonus": 0.01}, "options": {}}
 RUN = ["task", "agent", "way"]
 
 
-def run(lab: Lab, names: Sequence[str] = (), tasks: Sequence[str] = ()) -> Data:
+def run(lab: Lab, names: Sequence[str], tasks: Sequence[str]) -> Data:
     """Train agents; data frames ``runs``, ``seeds`` (of states seen), ``tuning`` and ``summary``."""
-    for name in names:
-        check_choice("agent", name, [TABLES, *DEEP_AGENTS])
-    for name in tasks:
-        check_choice("task", name, list(TASKS))
-    names, tasks = names or [TABLES, *DEEP_AGENTS], tasks or (["Taxi"] if lab.quick else list(TASKS))
     seeds, deep_seeds, goals, share = (2, 2, 3, 0.05) if lab.quick else (10, 10, 10, 1.0)
     lab.describe("choosing settings")
     tuning, chosen = tune(lab, tasks, *(1, 2) if lab.quick else (2, 3))
@@ -192,13 +185,10 @@ def format_rows(summary: pd.DataFrame, agent: str = TABLES) -> list[str]:
     return rows
 
 
-def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
-    """Write the page, and print the summary."""
-    summary, tuning = data["summary"], data["tuning"]
-    judged = {agent: list(claims(data, agent)) for agent in dict.fromkeys(summary.agent)}
-    print(
-        summary[[*RUN, "learned", "first_goal", "native_goal", "median_goal"]].round(2).to_string(index=False)
-    )
+def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
+    """Title, introduction and sections of the page; prints the summary."""
+    summary, columns = data["summary"], [*RUN, "learned", "first_goal", "native_goal", "median_goal"]
+    print(summary[columns].round(2).to_string(index=False))
     tasks = [
         (name, TASKS[name][0], len(task.states), task.limit, task.budget)
         for name, task in ((name, make_task(name)) for name in dict.fromkeys(summary.task))
@@ -219,25 +209,21 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
     tables = [
         pd.DataFrame(tasks, columns=["task", "what it is", "states", "time limit", "budget"]),
         pd.DataFrame(ways, columns=["way", "what it is"]),
-        (settings, tuning),
+        (settings, data["tuning"]),
     ]
-    sections = [_make_section(summary[summary.agent == agent], agent, judged[agent]) for agent in judged]
+    sections = [_make_section(data, agent) for agent in dict.fromkeys(summary.agent)]
+    judged = [claim for section in sections for claim in section.claims]
     sections.append(Section("protocol", "Tasks, ways to explore, settings", about, tables))
-    header = Markup(
-        "<p>Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
-        "agents</code>; the steps in which options are found count. {} claims: {}.</p>"
-        "<p class='facts'>{:.1f} minutes of CPU time. Data: {}.</p>"
-    ).format(
-        sum(map(len, judged.values())),
-        count_verdicts([claim for judgements in judged.values() for claim in judgements]),
-        seconds / 60,
-        Markup(", ").join(Markup('<a href="data/{0}.csv">{0}.csv</a>').format(name) for name in data),
-    )
-    write_page(path, "Agents with and without options", sections, header=header)
+    introduction = Markup(
+        "Every agent learns each task for the same number of primitive steps, by <code>python -m reproduction arena "
+        "agents</code>; the steps in which options are found count. {} claims: {}."
+    ).format(len(judged), count_verdicts(judged))
+    return "Agents with and without options", introduction, sections
 
 
-def _make_section(rows: pd.DataFrame, agent: str, judged: Sequence[Claim]) -> Section:
+def _make_section(data: Data, agent: str) -> Section:
     """Tables, coverage and claims of an agent."""
+    rows = data["summary"][data["summary"].agent == agent]
     tasks, ways = list(dict.fromkeys(rows.task)), [way for way in WAYS if way in set(rows.way)]
     cells = {
         "Mean steps to the first of the random goals, with its 95% interval; a run without a goal counts with its "
@@ -257,8 +243,8 @@ def _make_section(rows: pd.DataFrame, agent: str, judged: Sequence[Claim]) -> Se
     ]  # fmt: skip
     with matplotlib.rc_context(STYLE):
         figure = draw_coverage(rows)
-    text = f"{rows.seeds.iloc[0]:.0f} seeds."
-    return Section(agent.replace(" ", "-"), agent, text, [*shown, "States seen over time:", figure], judged)
+    text, shown = f"{rows.seeds.iloc[0]:.0f} seeds.", [*shown, "States seen over time:", figure]
+    return Section(agent.replace(" ", "-"), agent, text, shown, list(claims(data, agent)))
 
 
 def draw_coverage(rows: pd.DataFrame, columns: int = 5) -> Any:

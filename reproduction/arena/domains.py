@@ -40,7 +40,6 @@ def make_costly_rooms() -> MDP:
     25
     """
     mdp = maze(rooms_map(3, 3, 5))
-    assert mdp.coords is not None
     in_the_middle = ((mdp.coords > 6) & (mdp.coords < 12)).all(axis=1)
     return replace(mdp, reward=np.where(in_the_middle, -20.0, -1.0))
 
@@ -48,8 +47,6 @@ def make_costly_rooms() -> MDP:
 def make_one_way_rooms() -> MDP:
     """Four rooms whose doors can be entered from one side only, so that the rooms are passed clockwise."""
     mdp = maze("four-rooms")
-    assert mdp.coords is not None
-    assert mdp.successors is not None
     successors = mdp.successors.copy()
     # Cell of each door, and the move that passes it.
     for cell, action in (((3, 6), 1), ((7, 9), 2), ((10, 6), 3), ((6, 2), 0)):

@@ -7,25 +7,26 @@ taken over ``info["action_mask"]``, and so is the greedy choice.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from reproduction.arena.training import Run
+from reproduction.arena.training import BudgetSpentError, Record
 
 COLUMNS = ("obs", "action", "reward", "next_obs", "discount", "next_mask")
 
 
-def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
-    """Learn until the budget is spent."""
-    torch.manual_seed(run.seed)
-    rng, env = np.random.default_rng(run.seed), run.env
-    env.action_space.seed(run.seed)
-    space, n_actions = env.observation_space, int(env.action_space.n)
+def train_dqn(name: str, env: Any, record: Record, seed: int) -> Callable[[Any, Any], int]:
+    """Learn until the budget is spent, and return the greedy policy; `env` has all wrappers, `record` is inside it."""
+    torch.manual_seed(seed)
+    rng, n_actions, capacity = np.random.default_rng(seed), int(env.action_space.n), 20_000
+    env.action_space.seed(seed)
     # Numbered states have nothing in common that a hidden layer could use: one weight per state and choice.
-    net = nn.Embedding(int(space.n), n_actions)
+    net = nn.Embedding(int(env.observation_space.n), n_actions)
     nn.init.normal_(net.weight, std=1e-3)
     optimizer = torch.optim.SGD(net.parameters(), 20.0)
     target, first_rate = copy.deepcopy(net), optimizer.param_groups[0]["lr"]
@@ -41,7 +42,7 @@ def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
         return int(np.where(all_actions if mask is None else mask, values, -np.inf).argmax())
 
     def learn() -> None:
-        batch = replay[rng.integers(min(n_added, capacity), size=batch_size)]
+        batch = replay[rng.integers(min(n_added, capacity), size=128)]
         obs, action, reward, next_obs, discount, mask = (
             torch.from_numpy(np.ascontiguousarray(batch[name])) for name in COLUMNS
         )
@@ -54,30 +55,30 @@ def train_dqn(run: Run, capacity: int = 20_000, batch_size: int = 128) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
-    run.act = act
-    n_steps = n_updates = 0
-    obs, info = env.reset(seed=run.seed)
-    while True:
-        before, mask = obs, info.get("action_mask")
-        action = int(env.action_space.sample()) if rng.random() < run.epsilon() else act(obs, mask)
-        obs, reward, terminated, truncated, info = env.step(action)
-        discount = 0.0 if terminated else info["discount"]
-        rows = [(before, action, reward, obs, discount, info.get("action_mask", all_actions))]
-        # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
-        path = info.get("steps", ())
-        for step in path:
-            discount = 0.0 if terminated and step is path[-1] else step.discount
-            rows.append((step.obs, step.action, step.reward, step.next_obs, discount, step.action_mask))
-        for row in rows:
-            replay[n_added % capacity] = row
-            n_added += 1
-        # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
-        n_steps += info.get("duration", 1)
-        optimizer.param_groups[0]["lr"] = first_rate * run.learning_rate()
-        while n_added > 64 and n_updates < n_steps // 4:
-            learn()
-            n_updates += 1
-            if n_updates % 25 == 0:
-                target.load_state_dict(net.state_dict())
-        if terminated or truncated:
-            obs, info = env.reset()
+    n_updates = 0
+    obs, info = env.reset(seed=seed)
+    with suppress(BudgetSpentError):
+        while True:
+            before, mask = obs, info.get("action_mask")
+            action = int(env.action_space.sample()) if rng.random() < record.epsilon() else act(obs, mask)
+            obs, reward, terminated, truncated, info = env.step(action)
+            discount = 0.0 if terminated else info["discount"]
+            rows = [(before, action, reward, obs, discount, info.get("action_mask", all_actions))]
+            # The primitive steps inside an option are transitions too (OptionsWrapper(record_steps=True)).
+            path = info.get("steps", ())
+            for step in path:
+                discount = 0.0 if terminated and step is path[-1] else step.discount
+                rows.append((step.obs, step.action, step.reward, step.next_obs, discount, step.action_mask))
+            for row in rows:
+                replay[n_added % capacity] = row
+                n_added += 1
+            # By primitive steps, not by decisions: with options there are fewer decisions to learn from.
+            optimizer.param_groups[0]["lr"] = first_rate * record.learning_rate()
+            while n_added > 64 and n_updates < record.steps // 4:
+                learn()
+                n_updates += 1
+                if n_updates % 25 == 0:
+                    target.load_state_dict(net.state_dict())
+            if terminated or truncated:
+                obs, info = env.reset()
+    return act

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from math import inf, nan
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from eigenoptions._validation import check_choice
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.exploration import cycle
 from eigenoptions.discovery.methods import get_method, methods
@@ -27,16 +25,14 @@ from eigenoptions.learning import q_learning
 from eigenoptions.mdp import MDP
 from eigenoptions.options import OptionSet
 from reproduction.arena.domains import DOMAINS, make_domain
+from reproduction.arena.tasks import note_first_visits
 from reproduction.lab import Data, Lab
-from reproduction.report import Section, write_page
+from reproduction.report import Section
 
-NONE = "none"
-KEYS = ["method", "domain"]
-SEEDS, COUNTS, LEARNING = (0, 1, 2), (8, 32, 64), {"goals": 24, "runs": 5, "episodes": 150}
-QUICK_DOMAINS, QUICK_LEARNING = (
-    ("four-rooms", "i-maze", "one-way", "costly"),
-    {"goals": 6, "runs": 3, "episodes": 50},
-)
+NAMES, NONE, KEYS = methods(), "none", ["method", "domain"]
+QUICK_DOMAINS = ("four-rooms", "i-maze", "one-way", "costly")
+LEARNING = {"goals": 24, "runs": 5, "episodes": 150}
+QUICK_LEARNING = {"goals": 6, "runs": 3, "episodes": 50}
 
 
 class Measure(NamedTuple):
@@ -69,24 +65,15 @@ MEASURES = {
 }  # fmt: skip
 
 
-def run(lab: Lab, names: Sequence[str] = (), domains: Sequence[str] = ()) -> Data:
+def run(lab: Lab, names: Sequence[str], domains: Sequence[str]) -> Data:
     """Data frame ``rows``: one per method, domain, seed and number of options; with 0 options what needs none."""
-    for name in names:
-        check_choice("method", name, methods())
-    for name in domains:
-        check_choice("domain", name, list(DOMAINS))
-    domains = domains or (QUICK_DOMAINS if lab.quick else list(DOMAINS))
-    pairs = [
-        {"domain": domain, "method": name} for domain, name in product(domains, [NONE, *(names or methods())])
-    ]
-    seeds, counts, learning = (
-        (SEEDS[:2], COUNTS[:1], QUICK_LEARNING) if lab.quick else (SEEDS, COUNTS, LEARNING)
-    )
+    pairs = [{"domain": domain, "method": name} for domain, name in product(domains, [NONE, *names])]
+    seeds, counts, learning = (2, (8,), QUICK_LEARNING) if lab.quick else (3, (8, 32, 64), LEARNING)
     lab.describe("measuring options")
     jobs = [
         {**pair, "seed": seed, "counts": counts, "learning": learning}
         for pair in pairs
-        for seed in (seeds if pair["method"] != NONE else [0])
+        for seed in range(seeds if pair["method"] != NONE else 1)
     ]
     rows = [row for result in lab.pmap(measure, jobs) for row in result]
     lab.describe("exploring online")
@@ -103,19 +90,17 @@ def measure(
     >>> [row["n"] for row in measure("i-maze", "eigen", 0, [2], {"goals": 1, "runs": 1, "episodes": 1})]
     [2]
     """
-    mdp = make_domain(domain)
+    mdp, key = make_domain(domain), {"domain": domain, "method": method, "seed": seed}
+    if method == NONE:
+        return [{**key, "n": 0, **measure_options(mdp, None, seed, **learning)}]
     rows: list[dict[str, Any]] = []
-    for n in [0] if method == NONE else counts:
-        options = None if method == NONE else discover_most(mdp, n, method, seed)
-        if options is None and method != NONE:
+    for n in counts:
+        options: Any = discover_most(mdp, n, method, seed)
+        if options is None or (rows and len(options) <= rows[-1]["n"]):
             break
-        if seed and np.array_equal(options.policy, discover_most(mdp, n, method, 0).policy):  # type: ignore[union-attr]
+        if seed and np.array_equal(options.policy, discover_most(mdp, n, method, 0).policy):
             break
-        n_options = 0 if options is None else len(options)
-        if rows and n_options <= rows[-1]["n"]:
-            break
-        row = {"domain": domain, "method": method, "seed": seed, "n": n_options}
-        rows.append({**row, **measure_options(mdp, options, seed, **learning)})
+        rows.append({**key, "n": len(options), **measure_options(mdp, options, seed, **learning)})
     return rows
 
 
@@ -124,10 +109,8 @@ def discover_most(mdp: MDP, n: int, method: str, seed: int) -> OptionSet | None:
     # Without the advice of the library, which would be printed once per job.
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
     for number in (n, None):
-        try:
+        with suppress(ValueError):
             return discover(mdp, number, method, rng=seed) or None
-        except ValueError:
-            continue
     return None
 
 
@@ -162,7 +145,6 @@ def measure_return(
 
 def measure_cost(mdp: MDP, options: OptionSet) -> float:
     """Cost per step of runs of options that begin and end where a step costs least; nan where all cost the same."""
-    assert mdp.reward is not None
     is_cheap = mdp.reward == mdp.reward.max()
     if is_cheap.all() or mdp.successors is None:
         return nan
@@ -197,23 +179,18 @@ def explore_online(
     elif get_method(method).needs_rewards:
         settings["rewards"] = mdp.reward
     steps = max(100, 2 * mdp.n_states)
+    settings |= {"steps": steps, "rounds": steps_per_state * mdp.n_states // steps}
     results = []
     for seed in seeds:
-        seen, needed = {mdp.start}, inf
+        first_visit = np.where(np.arange(mdp.n_states) == mdp.start, 0, -1)
         try:
-            for snapshot in cycle(
-                mdp, steps=steps, rounds=steps_per_state * mdp.n_states // steps, rng=seed, **settings
-            ):
-                states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
-                new = [
-                    i for state, i in zip(states.tolist(), first.tolist(), strict=True) if state not in seen
-                ]
-                seen.update(states.tolist())
-                if len(seen) == mdp.n_states:
-                    needed = float(snapshot.steps - steps + max(new) + 1)
+            for snapshot in cycle(mdp, rng=seed, **settings):
+                note_first_visits(first_visit, snapshot)
+                if first_visit.min() >= 0:
                     break
         except ValueError:
             return []
+        needed = float(first_visit.max()) if first_visit.min() >= 0 else inf
         results.append({"method": method, "domain": domain, "seed": seed, "n": 0, "online": needed})
     return results
 
@@ -242,8 +219,8 @@ def rank(rows: pd.DataFrame, measure: Measure) -> pd.Series:
 # Page
 
 
-def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
-    """Write the page, and print the first three methods of each measure."""
+def describe(data: Data, *, quick: bool) -> tuple[str, Markup, list[Section]]:
+    """Title, introduction and sections of the page; prints the first three methods of each measure."""
     rows, learning = data["rows"], QUICK_LEARNING if quick else LEARNING
     domains = list(dict.fromkeys(rows.domain))
     names = [name for name in dict.fromkeys(rows.method) if name != NONE]
@@ -275,11 +252,10 @@ def write(path: Path, data: Data, *, quick: bool, seconds: float) -> None:
             [pd.DataFrame(about, columns=["domain", "what it is", "states"])],
         ),
     ]
-    header = Markup(
-        "<p>{} discovery methods on the same {} domains, by <code>python -m reproduction arena methods</code>.</p>"
-        '<p class="facts">{:.1f} minutes of CPU time. Data: <a href="data/rows.csv">rows.csv</a>.</p>'
-    ).format(len(names), len(domains), seconds / 60)
-    write_page(path, "Discovery methods compared", sections, header=header)
+    text = (
+        "{} discovery methods on the same {} domains, by <code>python -m reproduction arena methods</code>."
+    )
+    return "Discovery methods compared", Markup(text).format(len(names), len(domains)), sections
 
 
 def _show(rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -169,7 +169,6 @@ def train_table(
             options, seen = find_options(task, first_step, seed)
         policy = np.ascontiguousarray(options.policy.T, dtype=np.int64)
         settings |= {"option_chance": exploration.option_chance, "stop_chance": exploration.stop_chance}
-    assert about.mdp.start is not None
     moves = Moves(np.asarray(about.mdp.successors, dtype=np.int64), about.ends, about.mdp.start, about.limit)
     q = np.empty((n_states, about.mdp.n_actions + policy.shape[1]))
     key = {"task": task, "agent": "Q-learning", "way": way, "seed": seed}

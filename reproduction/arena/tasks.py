@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import dijkstra
 from eigenoptions.discovery import discover
 from eigenoptions.discovery.exploration import cycle
 from eigenoptions.envs import MazeEnv, from_env
-from eigenoptions.mdp import MDP, graph, maze
+from eigenoptions.mdp import MDP, graph, maze, reachable
 from eigenoptions.mdp.maps import rooms_map
 from eigenoptions.options import OptionSet
 from eigenoptions.spectra.representations import uniform_walk
@@ -36,7 +36,6 @@ class Task:
     steps from the start (inf where it does not lead), and `limit` the most steps of an episode.
     """
 
-    name: str
     mdp: MDP
     ends: NDArray[np.bool_]
     native: NDArray[np.bool_]
@@ -68,13 +67,12 @@ def make_task(name: str) -> Task:
     source = TASKS[name][1]
     mdp = source() if callable(source) else from_env(source)
     mdp = MDP(mdp.transition, coords=mdp.coords, start=mdp.start or 0)
-    assert mdp.successors is not None
     distance = dijkstra(uniform_walk(mdp), indices=mdp.start, unweighted=True)
     is_known = np.isfinite(distance)
     ends = is_known & (mdp.successors == np.arange(mdp.n_states)[:, None]).all(axis=1)
     farthest = int(np.where(is_known, distance, -1).argmax())
     native = ends if ends.any() else np.arange(mdp.n_states) == farthest
-    return Task(name, mdp, ends, native, distance, 20 * int(distance[farthest]))
+    return Task(mdp, ends, native, distance, 20 * int(distance[farthest]))
 
 
 def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.intp]:
@@ -84,7 +82,6 @@ def draw_goals(task: Task, options: OptionSet, n: int, rng: int) -> NDArray[np.i
     an option terminates that leads there from another; these and their neighbours are left out, unless nothing remains.
     """
     policy, successors = np.asarray(options.policy), task.mdp.successors
-    assert successors is not None
     stops = np.zeros(task.mdp.n_states, dtype=np.bool_)
     for row in policy:
         after = successors[row >= 0, row[row >= 0]]
@@ -134,8 +131,7 @@ def measure_coverage(task: Task, first_visit: NDArray[np.int64], budget: int) ->
 def get_known_options(task: str) -> OptionSet:
     """Options of the table of a task, by the defaults of the library for environments."""
     logging.getLogger("eigenoptions").setLevel(logging.ERROR)
-    options: Any = discover(make_table_env(make_task(task)))
-    return options  # type: ignore[no-any-return]
+    return discover(make_table_env(make_task(task)))
 
 
 @lru_cache(maxsize=4)
@@ -150,13 +146,19 @@ def find_options(task: str, steps: int, seed: int, rounds: int = 4) -> tuple[Any
     end = int(about.ends.argmax()) if about.ends.any() else None
     successors[about.ends[successors]] = end or 0
     mdp = MDP.from_successors(successors, start=about.mdp.start, goal=end)
-    first_visit, done = np.full(mdp.n_states, -1), 0
+    first_visit = np.full(mdp.n_states, -1)
     walking: Any = {"steps": steps // rounds, "rounds": rounds, "max_episode_steps": about.limit, "rng": seed}
     for snapshot in cycle(mdp, **walking):
-        states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
-        first_visit[states] = np.where(first_visit[states] < 0, done + first + 1, first_visit[states])
-        options, done = snapshot.options, snapshot.steps
+        note_first_visits(first_visit, snapshot)
+        options = snapshot.options
     return options, first_visit
+
+
+def note_first_visits(first_visit: NDArray[np.int64], snapshot: Any) -> None:
+    """Fill in the steps at which the last round of `cycle` first entered states, where they are -1."""
+    states, first = np.unique(snapshot.transitions.next_obs, return_index=True)
+    steps = snapshot.steps - len(snapshot.transitions) + first + 1
+    first_visit[states] = np.where(first_visit[states] < 0, steps, first_visit[states])
 
 
 def make_two_keys() -> MDP:
@@ -168,8 +170,6 @@ def make_two_keys() -> MDP:
     448
     """
     rooms = maze(rooms_map(1, 3, 7, centred=True))
-    assert rooms.coords is not None
-    assert rooms.successors is not None
     n, column = rooms.n_states, rooms.coords[:, 1]
     is_locked = column >= 16
     keys_at = np.zeros(n, dtype=int)
@@ -181,13 +181,8 @@ def make_two_keys() -> MDP:
     after = np.where(is_locked[after] & (keys < 3)[:, None], cell[:, None], after)
     successors = (keys[:, None] | keys_at[after]) * n + after
     successors[-1] = 4 * n - 1
-    states = np.flatnonzero(np.isfinite(dijkstra(uniform_walk(MDP.from_successors(successors)), indices=0)))
-    return MDP.from_successors(np.searchsorted(states, successors[states]), start=0)
-
-
-def make_maze(text: str) -> MDP:
-    """A maze in which episodes start in the first corner."""
-    return maze(text).with_task(0, None)
+    states = np.flatnonzero(reachable(MDP.from_successors(successors).transition, [0]))
+    return MDP.from_successors(np.searchsorted(states, successors[states]))
 
 
 MINIGRID = "minigrid:MiniGrid-"
@@ -197,10 +192,10 @@ TASKS: dict[str, tuple[str, str | Callable[[], MDP]]] = {
     "MultiRoom": ("MiniGrid-MultiRoom-N4-S5-v1", f"{MINIGRID}MultiRoom-N4-S5-v1"),
     "KeyCorridor": ("MiniGrid-KeyCorridorS3R2-v0", f"{MINIGRID}KeyCorridorS3R2-v0"),
     "DoorKey": ("MiniGrid-DoorKey-8x8-v0", f"{MINIGRID}DoorKey-8x8-v0"),
-    "perfect-21x21": ("a perfect maze: corridors without loops", partial(make_maze, "perfect:21x21")),
+    "perfect-21x21": ("a perfect maze: corridors without loops", partial(maze, "perfect:21x21")),
     "two-keys": ("three rooms in a row, of which the last needs two keys", make_two_keys),
     "Taxi": ("Taxi-v4 with one passenger and one destination", "Taxi-v4"),
     "CliffWalking": ("CliffWalking-v1", "CliffWalking-v1"),
-    "rooms-5x5": ("25 rooms of 5 x 5 cells", partial(make_maze, rooms_map(5, 5, 5))),
-    "rooms-10x10": ("100 rooms of 4 x 4 cells", partial(make_maze, rooms_map(10, 10, 4))),
+    "rooms-5x5": ("25 rooms of 5 x 5 cells", partial(maze, rooms_map(5, 5, 5))),
+    "rooms-10x10": ("100 rooms of 4 x 4 cells", partial(maze, rooms_map(10, 10, 4))),
 }
